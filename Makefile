@@ -14,7 +14,7 @@
 #   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
-#   make lock    renew requirements.lock from pyproject.toml
+#   make lock    renew requirements.lock from pyproject.toml and study/pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -111,13 +111,13 @@ coverage: $(READY)
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml study/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "casewise needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 2; }
 	$(PYTHON) -m venv --clear $(VENV)
 	@# Older pips take a package that is locked for one that is not, where it is also asked for with extras.
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet "pip>=25.3"
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e . -e ./study
 	@touch $(READY)
 
 images: $(READY)
@@ -125,13 +125,13 @@ images: $(READY)
 
 release: $(READY)
 	rm -rf dist
-	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist .
-	$(BIN)/python .ci/check_release.py dist/*.whl
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist . ./study
+	$(BIN)/python .ci/check_release.py dist/casewise-*.whl
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra audit --extra annotate --extra cluster --extra mask --extra dev --universal --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url --upgrade --quiet --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml study/pyproject.toml --extra local --extra audit --extra cluster --extra mask --extra dev --universal --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-package casewise --upgrade --quiet --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -45,6 +45,7 @@ def disagreements(root: Path) -> Iterator[str]:
     source = (root / "src/casewise/__init__.py").read_text("utf-8")
     if f'\n__version__ = "{version}"\n' not in source:
         yield f"src/casewise/__init__.py: __version__ is not pyproject.toml's {version}"
+    yield from _of_study(root, version)
     citation = _citation(root)
     if str(citation.get("version")) != version:
         yield f"CITATION.cff: version {citation.get('version')}, where pyproject.toml has {version}"
@@ -55,6 +56,16 @@ def disagreements(root: Path) -> Iterator[str]:
     if given is not None and str(given) != date:
         yield f"CITATION.cff: date-released {given}, where CHANGELOG.md has {date}"
     yield from _of_addresses(root, project.get("urls", {}))
+
+
+def _of_study(root: Path, version: str) -> Iterator[str]:
+    """The other distribution is released with this one, under the same version."""
+    study = root / "study"
+    if study.is_dir() and _project(study)["version"] != version:
+        yield f"study/pyproject.toml: another version than pyproject.toml's {version}"
+    init = study / "src/casewise_study/__init__.py"
+    if study.is_dir() and f'\n__version__ = "{version}"\n' not in init.read_text("utf-8"):
+        yield f"{init.relative_to(root)}: __version__ is not pyproject.toml's {version}"
 
 
 def _of_addresses(root: Path, urls: Mapping[str, str]) -> Iterator[str]:

@@ -22,16 +22,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from casewise.annotation.study.planning import StudyPlan, plan_study
-from casewise.annotation.study.schema import Timing
-from casewise.annotation.study.study_file import write_study
-from casewise.annotation.study.study_rules import Collection, StoppingRule
-from casewise.annotation.study.study_texts import Investigator
 from casewise.cases import Case, Context, load_cases, write_cases
+from casewise_study.study.planning import StudyPlan, plan_study
+from casewise_study.study.schema import Timing
+from casewise_study.study.study_file import write_study
+from casewise_study.study.study_rules import Collection, StoppingRule
+from casewise_study.study.study_texts import Investigator
 
 ROOT = Path(__file__).resolve().parents[1]
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "study/tests")]
 
 from support.postgres import Postgres  # noqa: E402
 from support.storms import StudyServer, gone, killed, locked, rehearse, running  # noqa: E402

@@ -20,14 +20,14 @@ import yaml
 from make_gallery import judgements
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from casewise.annotation.store.standing import Visitor
-from casewise.annotation.store.study_store import Store
-from casewise.annotation.study.accounts import load_secrets
-from casewise.annotation.study.schema import Arm, Ask, Consent, Design, Study, StudyCell, Timing
-from casewise.annotation.study.study_file import by_arm, load_study
 from casewise.cases import STARTER, dataset_hash, open_cases, write_cases
 from casewise.reporting.page._page import report_page
 from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
+from casewise_study.store.standing import Visitor
+from casewise_study.store.study_store import Store
+from casewise_study.study.accounts import load_secrets
+from casewise_study.study.schema import Arm, Ask, Consent, Design, Study, StudyCell, Timing
+from casewise_study.study.study_file import by_arm, load_study
 
 IMAGES = Path(__file__).resolve().parent / "images"
 MOST_BYTES = 150_000

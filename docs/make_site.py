@@ -3,6 +3,7 @@
 make docs
 """
 
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ OUTSIDE = {
     "internals/contributing.md": ROOT / "CONTRIBUTING.md",
     "reference/changes.md": ROOT / "CHANGELOG.md",
     "examples/cases_to_page.ipynb": ROOT / "examples/cases_to_page.ipynb",
+    **{f"how-to/{path.name}": path for path in sorted((ROOT / "study/docs").glob("*.md"))},
 }
 """Files of the site that stand outside docs/."""
 
@@ -52,15 +54,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Lead links of pages that stand elsewhere, or to what does, to its place in the site."""
-    if page.file.src_uri in OUTSIDE:
+    here = posixpath.dirname(page.file.src_uri)
+    if page.file.src_uri in ("internals/contributing.md", "reference/changes.md"):
         return re.sub(r"\]\(docs/(?:[\w-]+/)*([\w-]+\.md)", _to_page, markdown)
+    # Of a page of the study, to one of casewise.
+    markdown = re.sub(r"\]\(\.\./\.\./docs/", "](../", markdown)
+    # Of a page of casewise, to one of the study.
+    study = posixpath.relpath("how-to", here or ".")
+    markdown = re.sub(r"\]\((?:\.\./)+study/docs/", f"]({study}/", markdown)
     return re.sub(r"\]\((\.\./)+examples/", "](../examples/", markdown)
 
 
 def _to_page(match: re.Match[str]) -> str:
     """A link to a page wherever it stands now: the changelog names it where it once stood."""
-    (found,) = (ROOT / "docs").rglob(match[1])
-    return f"](../{found.relative_to(ROOT / 'docs').as_posix()}"
+    places = {path.name: path.relative_to(ROOT / "docs").as_posix() for path in PAGES}
+    places |= {path.name: place for place, path in OUTSIDE.items()}
+    return f"](../{places[match[1]]}"
+
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 def on_post_page(output: str, **_: Any) -> str:

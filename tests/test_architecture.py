@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,6 @@ SRC = Path(__file__).resolve().parent.parent / "src/casewise"
 
 ROOMS = {
     "cli": {
-        "annotation",
         "cases",
         "contexts",
         "dataset",
@@ -34,7 +34,6 @@ ROOMS = {
     "scores": {"transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
     "dataset": {"statistics", "contexts", "cases"},
     "evaluation": {"transcripts", "logs", "protocols", "contexts", "cases"},
-    "annotation": {"dataset", "contexts", "statistics", "cases"},
     "transcripts": {"logs", "protocols", "contexts", "cases"},
     "logs": {"protocols", "contexts", "cases"},
     "protocols": {"contexts", "cases"},
@@ -51,7 +50,13 @@ ROOMS = {
 OPEN = {"choices", "files", "sheets"}
 """Rooms that every room may open."""
 
-WALLED = {
+
+def never(path: str) -> bool:
+    """What people do in a browser is the other distribution's."""
+    return False
+
+
+WALLED: dict[str, Callable[[str], bool]] = {
     "inspect_ai": lambda path: path.startswith(
         (
             *("evaluation/", "logs/", "transcripts/_inspect_logs"),
@@ -63,11 +68,11 @@ WALLED = {
     "torch": lambda path: path.startswith("evaluation/models/_hf_"),
     "transformers": lambda path: path.startswith("evaluation/models/_hf_"),
     "ray": lambda path: path == "evaluation/executor/_ray.py",
-    "fastapi": lambda path: path.startswith(
-        ("annotation/app_", "annotation/revision/revision_app.py")
-    ),
-    "sqlalchemy": lambda path: path.startswith("annotation/store/"),
-    "alembic": lambda path: path.startswith("annotation/store/"),
+    "casewise_study": never,
+    "fastapi": never,
+    "uvicorn": never,
+    "sqlalchemy": never,
+    "babel": never,
     "filelock": lambda path: path == "files/_folder.py",
     "fcntl": lambda path: path == "files/_folder.py",
     "msvcrt": lambda path: path == "files/_folder.py",

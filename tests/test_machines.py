@@ -11,7 +11,9 @@ from casewise.cases import cache_dir
 from casewise.machine._facts import EXTRAS
 
 SRC = ROOT / "src/casewise"
-FILES = sorted(SRC.rglob("*.py"))
+STUDY = ROOT / "study/src/casewise_study"
+FILES = {path: root for root in (SRC, STUDY) for path in sorted(root.rglob("*.py"))}
+"""Each file, with the folder that it is named from."""
 (PAGE,) = ROOT.glob("docs/**/your-machine.md")
 
 DYNAMIC = {
@@ -22,7 +24,7 @@ DYNAMIC = {
     "evaluation/models/_target_file.py": {"{env:NAME}"},
     "evaluation/models/_model_address.py": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
     "evaluation/models/_services.py": {"..._API_KEY", "..._BASE_URL"},
-    "annotation/study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
+    "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
     "machine/_facts.py": {"HF_TOKEN"},
     "cli/_complete.py": {"..._API_KEY", "..._BASE_URL"},
 }
@@ -36,7 +38,8 @@ Trees = list[tuple[str, ast.Module]]
 def trees() -> Trees:
     """Every file, parsed once for the tests of this one."""
     return [
-        (path.relative_to(SRC).as_posix(), ast.parse(path.read_text("utf-8"))) for path in FILES
+        (path.relative_to(root).as_posix(), ast.parse(path.read_text("utf-8")))
+        for path, root in FILES.items()
     ]
 
 

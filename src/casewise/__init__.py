@@ -12,7 +12,7 @@ Nothing is imported before it is used. The rooms behind it: ``cases`` (what is a
 people voted), ``contexts`` (rendering and ablating), ``protocols`` (prompts and readers),
 ``statistics`` (pure measures), ``logs`` and ``evaluation`` (running models, on Inspect), ``scores``
 (of judgements), ``dataset`` (what cases and votes are worth), ``gate``, ``exports``, ``reporting``,
-``annotation`` (the study of people's votes) and ``cli``.
+and ``cli``. People's votes are collected by the distribution casewise-study.
 """
 
 import sys

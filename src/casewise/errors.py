@@ -93,16 +93,17 @@ def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
     return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
-def install_hint(extra: str = "") -> str:
-    """How to install casewise, or an extra: from the source or a wheel file of one's own.
+def install_hint(extra: str = "", *, distribution: str = "casewise") -> str:
+    """How to install casewise, an extra or casewise-study: from the source or a wheel of one's own.
 
     Never by the bare name: no index is known to have this project under it, and whoever registers
     the name there would run code on the machines of those who follow the message.
     """
     part = f"[{extra}]" if extra else ""
-    wheel = f"casewise-{__version__}-py3-none-any.whl"
+    wheel = f"{distribution.replace('-', '_')}-{__version__}-py3-none-any.whl"
+    folder = "." if distribution == "casewise" else "./study"
     hint = (
-        f"in a checkout of casewise, pip install '.{part}'; "
+        f"in a checkout of casewise, pip install '{folder}{part}'; "
         f"or, where you have its wheel file, pip install '{wheel}{part}'"
     )
     return f"{hint}. {_CPU_BUILDS}" if extra == "hf" else hint

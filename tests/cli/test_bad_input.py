@@ -169,7 +169,6 @@ def test_a_provider_without_log_probabilities(cli: Cli, tmp_path: Path) -> None:
         (["run", "--log-dir="], "--log-dir"),
         (["run", "--cases", ""], "--cases"),
         (["cases", "validate", ""], "FILE"),
-        (["annotate", "serve", ""], "STUDY"),
     ],
 )
 def test_an_empty_path_is_no_folder(cli_inside: Cli, command: list[str], name: str) -> None:

@@ -47,7 +47,7 @@ def test_help_of_every_command(cli: Cli) -> None:
     ("line", "said"),
     [
         ("scoer", "did you mean 'score'?"),
-        ("annotate simulat", "did you mean 'simulate'?"),
+        ("cases validat", "did you mean 'validate'?"),
         ("run --protocl x", "did you mean --protocol?"),
         ("run --protocol binery", "did you mean 'binary'?"),
         ("run --delivery sistem", "did you mean 'system'?"),
@@ -104,8 +104,8 @@ def complete(line: str, folder: Path, **env: str) -> tuple[list[str], list[str]]
         ("casewise score --by ", ["category", "intended"]),
         ("casewise score --labels con", ["consensus"]),
         ("casewise compare --metric acc", ["accuracy"]),
-        ("casewise annotate sim", ["simulate"]),
-        ("casewise annotate simulate --care", ["--careless"]),
+        ("casewise cases val", ["validate"]),
+        ("casewise cases split --se", ["--seed"]),
     ],
 )
 def test_completion_offers_and_is_quick(line: str, offered: list[str], tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ BARE = re.compile(
 )
 TREES = (
     "src",
+    "study",
     "docs",
     "benchmarks",
     "README.md",
@@ -66,12 +67,18 @@ def test_what_counts_as_the_bare_name(command: str, bare: bool) -> None:
     assert bool(BARE.search(command)) is bare
 
 
+def test_the_hint_of_the_other_distribution() -> None:
+    hint = install_hint(distribution="casewise-study")
+    assert "pip install './study'" in hint
+    assert f"casewise_study-{__version__}-py3-none-any.whl" in hint
+
+
 def test_the_hint_without_an_extra() -> None:
     assert install_hint().startswith("in a checkout of casewise, pip install '.'; ")
     assert not BARE.search(install_hint())
 
 
-@pytest.mark.parametrize("extra", ["local", "annotate", "cluster", "hf"])
+@pytest.mark.parametrize("extra", ["local", "audit", "cluster", "hf"])
 def test_the_hint_names_a_checkout_and_a_wheel(extra: str) -> None:
     hint = install_hint(extra)
     assert f"pip install '.[{extra}]'" in hint

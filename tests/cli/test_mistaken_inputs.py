@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 from conftest import cli_in
-from support.planned import on_disk, pairs
-
-from casewise.annotation.study.study_file import write_study
 
 GARBAGE = bytes(range(256)) * 40
 CASE = json.dumps({"query": "May I borrow a ladder?", "intended": "safe"})
@@ -60,16 +57,17 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all of these, an empty folder, a loop of links, and a study."""
-    folder = tmp_path_factory.mktemp("mistaken")
+    """A folder with all of these, an empty folder, and a loop of links."""
+    return furnish(tmp_path_factory.mktemp("mistaken"))
+
+
+def furnish(folder: Path) -> Path:
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "folder.jsonl").mkdir()
     (folder / "full").mkdir()
     (folder / "full/mine.txt").write_text("mine")
     (folder / "loop.jsonl").symlink_to("loop.jsonl")
-    (folder / "study").mkdir()
-    write_study(on_disk(folder / "study", pairs(4)), folder / "study/study.yaml")
     return folder
 
 
@@ -216,30 +214,6 @@ TABLE = [
     ("contexts generate queries.txt --out x.jsonl -m gpt-4o", "openai/gpt-4o"),
     ("contexts generate queries.txt --out x.jsonl --candidates 0", "--candidates"),
     ("contexts generate queries.txt --out x.jsonl --temperature nan -m a/b", "--temperature"),
-    ("contexts revise garbage.jsonl --no-browser", "garbage.jsonl"),
-    ("contexts revise absent.jsonl --no-browser", "absent.jsonl"),
-    # Annotation.
-    ("annotate plan garbage.jsonl --out s.yaml", "garbage.jsonl"),
-    ("annotate plan cases.jsonl --out full", "full"),
-    ("annotate plan starter --out s.txt", "s.txt"),
-    ("annotate plan starter --out s.yaml --votes 0", "--votes"),
-    ("annotate plan starter --out s.yaml --arms maybe", "maybe"),
-    ("annotate plan starter --out s.yaml --pay nan", "--pay"),
-    ("annotate plan starter --out s.yaml --fee inf", "--fee"),
-    ("annotate simulate bomb.yaml", "bomb.yaml"),
-    ("annotate simulate garbage.yaml", "garbage.yaml"),
-    ("annotate simulate study/study.yaml --careless 2", "--careless"),
-    ("annotate simulate study/study.yaml --careless nan", "--careless"),
-    ("annotate simulate study/study.yaml --careless .9 --biased .9", "more than everybody"),
-    ("annotate export study/study.yaml --out votes", "study"),
-    ("annotate export study/study.yaml --out votes --database nonsense", "nonsense"),
-    ("annotate export list.yaml --out votes", "list.yaml"),
-    ("annotate backup study/study.yaml --out b.db", "study"),
-    ("annotate backup absent.yaml --out b.db", "absent.yaml"),
-    ("annotate tasks csv study/study.yaml --out full", "full"),
-    ("annotate collect csv garbage.csv --study study/study.yaml --out votes", "garbage.csv"),
-    ("annotate serve study/study.yaml --rate nonsense", "TODO"),
-    ("annotate purge study/study.yaml --rater nobody", "study"),
 ]
 
 
@@ -249,6 +223,10 @@ def test_the_table_is_long_enough() -> None:
 
 @pytest.mark.parametrize(("command", "part"), TABLE, ids=[command for command, _ in TABLE])
 def test_one_message_and_nothing_written(room: Path, command: str, part: str) -> None:
+    check_refused(room, command, part)
+
+
+def check_refused(room: Path, command: str, part: str) -> None:
     before = there(room)
     done = cli_in(room)(*shlex.split(command), env={"COLUMNS": "200", "FAKE_API_KEY": "none"})
     said = " ".join(re.sub("[│╭╮╰╯─]", " ", done.stderr).split())

@@ -79,19 +79,9 @@ def test_graders(cli_inside: Cli, tmp_path: Path, width: int | None) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(
-    ("arguments", "whole"),
-    [
-        (("power", "--reproduce-paper"), "mann-whitney"),
-        (("annotate", "plan", "starter", "--out", "study.yaml"), "efficiency of the blocks"),
-    ],
-)
-def test_planning(
-    cli_inside: Cli, width: int | None, arguments: tuple[str, ...], whole: str
-) -> None:
-    text = shown(cli_inside, width, *arguments)
-    assert width == 60 or whole in text
-    assert set(whole.split()) <= set(text.split())
+def test_planning(cli_inside: Cli, width: int | None) -> None:
+    text = shown(cli_inside, width, "power", "--reproduce-paper")
+    assert "mann-whitney" in text
 
 
 def test_a_pipe_has_a_line_for_each_row(cli_inside: Cli) -> None:

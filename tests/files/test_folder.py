@@ -6,7 +6,6 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -14,9 +13,6 @@ import pytest
 from conftest import Cli, clean_env
 from support.tables import random_table
 
-from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
-from casewise.annotation.votes.collected_csv import write_collected
-from casewise.annotation.votes.result_files import write_folder
 from casewise.errors import UsageError
 from casewise.files import replace_folder
 from casewise.files._folder import recover_folder
@@ -262,38 +258,6 @@ def test_a_folder_named_by_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with replace_folder(Path()) as new:
         fill(new, NEXT)
     assert held(tmp_path / "here") == NEXT
-
-
-def votes(out: Path) -> None:
-    people = (PersonRecord("r1", PersonStatus.ACTIVE),)
-    write_collected(out, Collected(people, (), ()), force=out.exists())
-
-
-def tasks(out: Path) -> None:
-    write_folder(out, {"a.txt": b"next", "deep/b.txt": b"next"})
-
-
-@pytest.mark.parametrize(("write", "stands"), [(votes, True), (tasks, False)])
-def test_every_writer_of_folders_replaces_them_so(
-    tmp_path: Path,
-    write: Callable[[Path], None],
-    stands: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    out = tmp_path / "place" / "out"
-    if stands:
-        write(out)
-    else:
-        out.mkdir(parents=True)
-    before = held(out)
-    with monkeypatch.context() as patch:
-        fail_renames(patch, 2)
-        with pytest.raises(OSError, match="busy"):
-            write(out)
-    assert held(out) == before
-    assert alone(out)
-    write(out)
-    assert held(out)
 
 
 @pytest.fixture

@@ -15,12 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tables import random_table
 
-from casewise.annotation.exchange.platform_files import read_csv
-from casewise.annotation.votes.result_files import VoteColumn
-from casewise.annotation.votes.result_files import read_table as read_votes_table
-from casewise.annotation.votes.result_files import to_csv as votes_csv
 from casewise.cases import Case, load_cases, write_cases
-from casewise.files import csv_text, guard_cell, unguard_cell
+from casewise.files import guard_cell, unguard_cell
 from casewise.reporting import to_csv as scores_csv
 from casewise.scores import Scoring, Split, make_table, report_scores, table_bytes
 from casewise.scores._judgement_table import read_table
@@ -129,25 +125,6 @@ def test_judgement_tables_come_back(texts: list[str]) -> None:
         assert read_table(path).equals(table)
         assert not run_by(path)
         assert "-3.5" in path.read_text("utf-8").split(",")
-
-
-@QUICK
-@given(st.lists(TEXTS.filter(lambda text: text.strip() != ""), min_size=1, max_size=3))
-def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
-    columns = [VoteColumn("reason", str, "a text")]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "t.csv"
-        path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())
-        assert not run_by(path)
-        assert [row.cells["reason"] for row in read_votes_table(path, columns)] == texts
-        path.write_bytes(csv_text(["reason", "n"], [(text, "1") for text in texts]).encode())
-        assert not run_by(path)
-        rows = read_csv(path, ["reason"], kind="reasons", guarded=True)
-        assert [row.cells["reason"] for row in rows] == texts
-
-
-def test_numbers_of_votes_stay_numbers() -> None:
-    assert raw(votes_csv(["kappa"], [{"kappa": -3.5}]))[1] == ["-3.5"]
 
 
 def test_scores_name_models_and_categories_that_nothing_runs() -> None:

@@ -28,6 +28,7 @@ BUILT = {"gallery/report.html", "gallery/what-changed.html", "gallery/card.md"}
 OUTSIDE = {
     "internals/contributing.md": ROOT / "CONTRIBUTING.md",
     "reference/changes.md": ROOT / "CHANGELOG.md",
+    **{f"how-to/{path.name}": path for path in (ROOT / "study/docs").glob("*.md")},
 }
 
 
@@ -151,7 +152,8 @@ def test_links_between_pages_and_to_headings_lead_somewhere(
             found = (path.parent / target).resolve() if target else path.resolve()
             if path.name == "CHANGELOG.md":
                 # It names pages where they once stood; the site finds them by their names.
-                assert not target or list(DOCS.rglob(Path(target).name)), target
+                places = {path.name for path in (*DOCS.rglob("*.md"), *OUTSIDE.values())}
+                assert not target or Path(target).name in places, target
             elif found in known:
                 if anchor and anchor not in headings(known[found], reference):
                     wrong.append(f"{path.relative_to(ROOT)}: {target}#{anchor}")
@@ -162,7 +164,7 @@ def test_links_between_pages_and_to_headings_lead_somewhere(
 
 def test_every_document_that_the_program_names_exists() -> None:
     tracked = subprocess.run(
-        ["git", "ls-files", "src", "tests", "benchmarks", "examples", "docs", "Makefile"],
+        ["git", "ls-files", "src", "study", "tests", "benchmarks", "examples", "docs", "Makefile"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -173,7 +175,8 @@ def test_every_document_that_the_program_names_exists() -> None:
         for name in tracked
         if Path(name).suffix not in (".png", ".gz", ".eval", ".parquet", ".json")
         for named in re.findall(
-            r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text("utf-8", errors="ignore")
+            r"(?<![\w/.])(?:study/)?docs/[\w/-]+\.md\b",
+            (ROOT / name).read_text("utf-8", errors="ignore"),
         )
         if not (ROOT / named).is_file()
     ]

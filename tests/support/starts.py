@@ -41,7 +41,7 @@ _CONTEXT.set_forkserver_preload(
         "casewise.evaluation.models._lean_client",
         "casewise.scores._log_rows",
         "casewise.scores._logged_runs",
-        "casewise.annotation.app_study.study_app",
+        "casewise_study.app_study.study_app",
     ]
 )
 

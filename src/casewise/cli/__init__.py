@@ -6,6 +6,7 @@ import os
 # than they compute, where another program uses the processor too (a fit: 50 ms for 2).
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from casewise.cli._console import Format, FormatOption, err, note, out, working, write_out
 from casewise.cli._main import app, main
 
-__all__ = ["app", "main"]
+__all__ = ["Format", "FormatOption", "app", "err", "main", "note", "out", "working", "write_out"]

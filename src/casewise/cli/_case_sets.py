@@ -13,10 +13,10 @@ import typer
 
 from casewise.choices import By, Prefer
 from casewise.cli import _complete as complete
-from casewise.cli._cases import File
 from casewise.cli._console import Format, FormatOption, err, note, note_all, out, print_as
 from casewise.cli._late import case_files, exports, reporting
 from casewise.cli._options import seed_option
+from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.sheets import terminal
 

@@ -24,19 +24,11 @@ from casewise.cli._console import (
 )
 from casewise.cli._late import case_files, contexts, dataset, exports, reporting
 from casewise.cli._options import seed_option
+from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 
 MOST_PROBLEMS = 20
-
-File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="A file of cases, or starter, or casebench.",
-        autocompletion=complete.cases,
-    ),
-]
 
 
 def validate(file: File) -> None:

@@ -9,7 +9,9 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +28,7 @@ class _Late(HelpCommand):
 
     Args:
         name: The command's name.
-        place: Its module in this folder, and its function there, as ``_score:score``.
+        place: Its module and its function there, as ``casewise.cli._score:score``.
     """
 
     def __init__(self, name: str, place: str) -> None:
@@ -45,9 +47,8 @@ class _Late(HelpCommand):
     def short_help(self) -> str:
         """First paragraph of the function's docstring, read without importing anything."""
         module, function = self.place.split(":")
-        source = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
-        defined = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
-        text = next(ast.get_docstring(one) for one in defined if one.name == function)
+        defined = (one for one in _source(module).body if isinstance(one, ast.FunctionDef))
+        text = next((ast.get_docstring(one) for one in defined if one.name == function), None)
         return " ".join((text or "").partition("\n\n")[0].split())
 
     @short_help.setter
@@ -55,12 +56,36 @@ class _Late(HelpCommand):
         """Typer sets what it was given: nothing."""
 
 
+class _Absent(HelpCommand):
+    """A command or group of a distribution that is not installed."""
+
+    def __init__(self, name: str, distribution: str) -> None:
+        self.needs = f"needs {distribution}, which is not installed"
+        super().__init__(name, short_help=self.needs.capitalize())
+        self.distribution = distribution
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Refuse, with the line that installs it."""
+        path = f"{parent.command_path} {self.name}" if parent else self.name
+        hint = install_hint(distribution=self.distribution)
+        raise UsageError(f"{path} {self.needs}: {hint}")
+
+
+def _source(module: str) -> ast.Module:
+    """Source of a module, empty if it is not there; only the packages above it are imported."""
+    try:
+        spec = find_spec(module)
+    except ImportError:
+        spec = None
+    return ast.parse(Path(spec.origin).read_text("utf-8") if spec and spec.origin else "")
+
+
 @cache
 def _loaded(name: str | None, place: str) -> Any:
     """A command, made once: reading the types of its options takes longer than many a command."""
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    callback = getattr(import_module(f"casewise.cli.{module}"), function)
+    callback = getattr(import_module(module), function)
     # Typer keeps the line ends of a docstring, which are not those of a terminal.
     paragraphs = (inspect.getdoc(callback) or "").split("\n\n")
     text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
@@ -68,22 +93,89 @@ def _loaded(name: str | None, place: str) -> Any:
     return typer.main.get_command(alone)
 
 
-def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
+ENTRY_POINTS = "casewise.commands"
+"""Group of entry points by which other distributions add commands.
+
+``annotate.plan`` is the command ``casewise annotate plan``, a function with Typer's annotations;
+``annotate`` is a module, whose docstring is the group's help.
+"""
+
+ELSEWHERE = {"annotate": "casewise-study", "contexts.revise": "casewise-study"}
+"""Commands and groups of distributions that we know of, to name where they are not installed."""
+
+
+@cache
+def _added() -> Mapping[str, str]:
+    """Place of each command of another distribution, by its name; looked for when one is needed."""
+    # To import it, and to look through what is installed, takes a tenth of a start.
+    from importlib.metadata import entry_points
+
+    return {one.name: one.value for one in entry_points(group=ENTRY_POINTS)}
+
+
+def _added_to(group: str) -> dict[str, Any]:
+    """Commands that other distributions add to a group, by their names there."""
+    begin = f"{group}." if group else ""
+    commands: dict[str, Any] = {}
+    known = {**dict.fromkeys(ELSEWHERE, ""), **_added()}
+    for full in (one for one in known if one.startswith(begin)):
+        name = full.removeprefix(begin).partition(".")[0]
+        path = f"{begin}{name}"
+        if path in commands or path in GROUPS:
+            continue
+        inside = any(one.startswith(f"{path}.") for one in _added())
+        if inside:
+            commands[name] = _added_group(path)
+        elif path in _added():
+            commands[name] = _Late(name, known[path])
+        else:
+            commands[name] = _Absent(name, ELSEWHERE[path])
+    return commands
+
+
+@cache
+def _added_group(path: str) -> Any:
+    module = _added().get(path)
+    about = ast.get_docstring(_source(module)) if module else None
+    alone = typer.Typer(
+        cls=lazy_group(path, {}),
+        name=path.rpartition(".")[2],
+        help=about,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    alone.callback()(lambda: None)
+    return typer.main.get_command(alone)
+
+
+def lazy_group(group: str, places: Mapping[str, str]) -> type[TyperGroup]:
     """A class of groups with commands that are imported one by one.
 
     Args:
+        group: Its name among those of ``casewise``, whose own is empty.
         places: For each command's name its module and its function, as ``_score:score``.
     """
 
     class Group(TyperGroup):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(**options)
-            late = {name: _Late(name, place) for name, place in places.items()}
-            self.commands = {**late, **self.commands}
+        @property
+        def commands(self) -> dict[str, Any]:
+            """Every command, those of other distributions last."""
+            return {**self._own, **_added_to(group)}
+
+        @commands.setter
+        def commands(self, given: Mapping[str, Any]) -> None:
+            late = {name: _Late(name, f"casewise.cli.{place}") for name, place in places.items()}
+            self._own = {**late, **given}
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """Look among our own first, and among those of other distributions where need be."""
+            return self._own.get(cmd_name) or self.commands.get(cmd_name)
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name = args[0] if args else ""
-            if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
+            known = self.get_command(ctx, name) is not None
+            if known or name.startswith("-") or ctx.resilient_parsing:
                 return super().resolve_command(ctx, args)
             problem = f"{ctx.command_path} has no command {name!r}"
             raise UsageError(f"{problem}: {choose_from(name, self.commands)}")
@@ -130,24 +222,7 @@ GROUPS = {
     ),
     "contexts": (
         "Contexts for queries: have a model write them, and revise them pair by pair.",
-        {"generate": "_generate:generate", "revise": "_revise:revise"},
-    ),
-    "annotate": (
-        "People's votes: plan a study, run it, screen it, and give the votes to the cases.",
-        {
-            "plan": "_annotate_plan:plan",
-            "simulate": "_annotate_simulate:simulate",
-            "texts": "_annotate_plan:texts",
-            "serve": "_annotate_store:serve",
-            "purge": "_annotate_store:purge",
-            "exclude": "_annotate_store:exclude",
-            "backup": "_annotate_store:backup",
-            "restore": "_annotate_store:restore",
-            "payments": "_annotate_exchange:payments",
-            "export": "_annotate_export:export",
-            "tasks": "_annotate_exchange:tasks",
-            "collect": "_annotate_exchange:collect",
-        },
+        {"generate": "_generate:generate"},
     ),
     "target": (
         "A bot of your own, behind its own address: send it one message, and see what is read.",
@@ -161,7 +236,7 @@ GROUPS = {
 """Of each group: its help, and its commands."""
 
 app = typer.Typer(
-    cls=lazy_group(COMMANDS),
+    cls=lazy_group("", COMMANDS),
     name="casewise",
     help="Does a language model's safety judgement follow the context? "
     "Run models over cases, and score them against what people judged.",
@@ -171,7 +246,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for name, (about, commands) in GROUPS.items():
-    group = typer.Typer(cls=lazy_group(commands), help=about, no_args_is_help=True)
+    group = typer.Typer(cls=lazy_group(name, commands), help=about, no_args_is_help=True)
     app.add_typer(group, name=name)
 
 
@@ -215,11 +290,15 @@ def main() -> None:
         sys.exit(0)
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        if package in ("", "casewise"):
+        modules = {frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)}
+        if package in ("", "casewise", "casewise_study"):
             raise
+        by_study = any(one.startswith("casewise_study.") for one in modules)
+        needed_by = "casewise-study" if by_study else "casewise"
+        hint = install_hint(distribution=needed_by)
         _say_error(
-            f"the package {package} is missing or broken ({error}). Install casewise again "
-            f"({install_hint()}); casewise doctor looks at the others"
+            f"the package {package} is missing or broken ({error}). Install {needed_by} again "
+            f"({hint}); casewise doctor looks at the others"
         )
         sys.exit(BAD_INPUT)
     except OSError as error:

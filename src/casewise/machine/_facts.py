@@ -30,13 +30,14 @@ TRIED = ("Linux",)
 EXTRAS = {
     "local": "the embedded model",
     "audit": "the languages of a set (casewise cases audit)",
-    "annotate": "casewise annotate and contexts revise",
     "hf": "models named casewise-hf/...",
     "cluster": "--engine ray",
     "mask": "--mask",
     "scout": "scanners for Inspect Scout",
 }
 """What each extra is for; ``dev`` is for those who work on casewise."""
+
+STUDY = "casewise-study"
 
 
 class Topic(StrEnum):
@@ -185,6 +186,17 @@ def _extras() -> Iterator[MachineFact]:
         found = ", ".join(wrong) if wrong else f"{len(required)} packages"
         todo = f"for {purpose}: {install_hint(extra)}" if wrong else ""
         yield MachineFact(Topic.EXTRAS, extra, state, found, todo, needed=extra == "local")
+    yield _study()
+
+
+def _study() -> MachineFact:
+    """The other distribution, which asks people."""
+    try:
+        found = importlib.metadata.version(STUDY)
+    except importlib.metadata.PackageNotFoundError:
+        todo = f"for casewise annotate and contexts revise: {install_hint(distribution=STUDY)}"
+        return MachineFact(Topic.EXTRAS, STUDY, State.ABSENT, "not installed", todo)
+    return MachineFact(Topic.EXTRAS, STUDY, State.OK, found)
 
 
 def _places() -> Iterator[MachineFact]:

@@ -1,0 +1,392 @@
+"""A participant's pages: coming and coming back, consent, tutorial, check, cases, end."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Form, Request
+from fastapi.responses import Response
+
+from casewise_study.app_study.site import (
+    MOST_REASON,
+    Known,
+    PageForm,
+    SentAnswer,
+    SentCode,
+    SentConsent,
+    Site,
+    clean,
+    go,
+    place_of,
+)
+from casewise_study.app_study.study_guard import TOKEN_PARAMETER, KeysUnavailableError
+from casewise_study.store.people import REMARK, TOOL
+from casewise_study.store.standing import Person, Taken, Vacancy, Visitor
+from casewise_study.study.accounts import (
+    ACCOUNT_FORM,
+    ACCOUNT_PARAMETER,
+    AccountFault,
+    account_fault,
+    given_account,
+)
+from casewise_study.study.schema import ComprehensionQuestion, Platform
+from casewise_study.votes.collected import TOOL_ANSWERS, PersonStatus
+
+_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+"""MTurk's assignmentId of those who only look."""
+
+_SHOWN = 60
+"""Characters of an id that isn't one which its page shows."""
+
+_PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+async def _sent_texts(request: Request) -> dict[str, str]:
+    fields = await request.form()
+    return {name: value for name, value in fields.items() if isinstance(value, str)}
+
+
+SentTexts = Annotated[dict[str, str], Depends(_sent_texts)]
+"""The fields of a form whose names stand in the study file, so that no model reads them."""
+
+
+def add_person_routes(app: FastAPI, site: Site) -> None:
+    """Add the participants' addresses, from the invitation link to the completion code."""
+    _add_start(app, site)
+    _add_return(app, site)
+    _add_consent(app, site)
+    _add_check(app, site)
+    _add_cases(app, site)
+    _add_about(app, site)
+    _add_withdrawal(app, site)
+    _add_end(app, site)
+
+
+def _add_start(app: FastAPI, site: Site) -> None:
+    @app.get("/")
+    def start(request: Request) -> Response:
+        """Start here: platforms and invitations link to this address."""
+        platform = site.study.recruitment.platform
+        given = dict(request.query_params)
+        if given.get("assignmentId") == _PREVIEW:
+            return site.show("preview.html")
+        account = given_account(platform, given)
+        known = site.known(request)
+        if account is None:
+            if known is not None:
+                return go(place_of(known.person))
+            if platform is not Platform.NONE:
+                return site.show("no_account.html", status=400, platform=platform)
+            return site.remember(go("/consent"), _visitor(given))
+        fault, signed = _checked(site, given, account)
+        if fault is not None:
+            return _bad_account(site, account, fault)
+        platform_key = site.store.keys.platform_key(platform, account)
+        if known is not None and known.visitor.platform_key == platform_key:
+            return go(place_of(known.person))
+        before = site.store.person_of_platform(platform_key)
+        here = known.person if known is not None else None
+        if here is not None and (before is None or here.id != before.id):
+            site.store.same_browser(here, before if signed else None)
+        if before is None:
+            earlier = here.key if here is not None else None
+            visitor = _visitor(given, platform_key, signed, earlier)
+            return site.remember(go("/consent"), visitor)
+        if here is not None and here.id == before.id:
+            return go(place_of(before))
+        if not signed:
+            return _in_use(site)
+        return site.remember(go(place_of(before)), Visitor(before.key, platform_key, signed=True))
+
+
+def _visitor(
+    given: Mapping[str, str],
+    platform_key: str | None = None,
+    signed: bool = False,
+    earlier: str | None = None,
+) -> Visitor:
+    return Visitor(secrets.token_urlsafe(16), platform_key, _panel(given), signed, earlier)
+
+
+def _checked(
+    site: Site, given: Mapping[str, str], account: str
+) -> tuple[AccountFault | None, bool]:
+    """What is wrong with an id, and whether the platform has signed that it is the person's."""
+    recruitment = site.study.recruitment
+    if fault := account_fault(recruitment.platform, account):
+        return fault, False
+    if recruitment.platform is not Platform.PROLIFIC:
+        return None, False
+    if TOKEN_PARAMETER not in given:
+        return (AccountFault.UNSIGNED if recruitment.signed else None), False
+    try:
+        holds = site.links.holds(given)
+    except KeysUnavailableError:
+        # Without the keys a link says what an unsigned one does.
+        return (AccountFault.UNCHECKED if recruitment.signed else None), False
+    return (None, True) if holds else (AccountFault.UNSIGNED, False)
+
+
+def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
+    """Explain a link without a valid id: whose mistake it is, and what to do."""
+    platform = site.study.recruitment.platform
+    return site.show(
+        "bad_account.html",
+        status=503 if fault is AccountFault.UNCHECKED else 400,
+        given=account[:_SHOWN],
+        fault=fault,
+        platform=platform,
+        parameter=ACCOUNT_PARAMETER[platform],
+        form_of=ACCOUNT_FORM.get(platform),
+    )
+
+
+def _in_use(site: Site) -> Response:
+    """Refuse an id in use that nobody has signed: whoever knows it could be here."""
+    return site.show("in_use.html", status=409)
+
+
+def _add_return(app: FastAPI, site: Site) -> None:
+    @app.get("/resume")
+    def ask_code() -> Response:
+        """Ask for the personal code of a returning person."""
+        return site.show("resume.html", problem=None)
+
+    @app.post("/resume")
+    def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
+        """Admit a person by personal code."""
+        if not site.rates.admits("code", request):
+            return site.show(
+                "resume.html", status=429, problem=site.say("Too many tries. Wait a minute.")
+            )
+        person = site.store.person_of_code(sent.code)
+        if person is None:
+            problem = site.say(
+                "That is not your personal code: look at each letter and digit again."
+            )
+            return site.show("resume.html", status=403, problem=problem)
+        return _admit(site, request, person)
+
+    @app.get("/resume/{token}")
+    def resume(request: Request, token: str) -> Response:
+        """Admit a person by the signed address that is theirs alone."""
+        key = site.sessions.read_token(token)
+        person = site.store.person(key) if key else None
+        if person is None:
+            return site.show("lost.html", status=404)
+        return _admit(site, request, person)
+
+
+def _admit(site: Site, request: Request, person: Person) -> Response:
+    """Admit a person who has shown to be one, in whosever browser."""
+    known = site.known(request)
+    if known is not None and known.person is not None and known.person.id != person.id:
+        site.store.same_browser(known.person, person)
+    return site.remember(go(place_of(person)), Visitor(person.key))
+
+
+def _panel(given: Mapping[str, str]) -> str:
+    """The person's panel: the parameter ``panel``, or Prolific's study id."""
+    names = (given.get(name, "") for name in ("panel", "STUDY_ID"))
+    return next((panel for panel in names if _PANEL.fullmatch(panel)), "")
+
+
+def _add_consent(app: FastAPI, site: Site) -> None:
+    @app.get("/consent")
+    def consent(request: Request) -> Response:
+        """Show the consent page."""
+        known = site.known_at(request, "/consent")
+        places = site.store.places()
+        if places is not Vacancy.OPEN:
+            return site.show("full.html", places=places, waiting=False)
+        return site.show("consent.html", known, problem=None)
+
+    @app.post("/consent")
+    def agree(request: Request, sent: Annotated[SentConsent, Form()]) -> Response:
+        """Take the decision about consent."""
+        known = site.sender(request, sent.form, "/consent")
+        if known.person is not None:
+            return go(place_of(known.person))
+        if sent.agree == "no":
+            site.store.decline()
+            return go("/declined")
+        if not (sent.read and (sent.age or not site.study.consent.least_age)):
+            problem = site.say("Please tick each box, or say that you do not agree.")
+            return site.show("consent.html", known, 422, problem=problem)
+        visitor = known.visitor
+        address = request.scope["casewise_address"]
+        near = site.arrivals.near(address, visitor.key, site.store.now())
+        person = site.store.enter(visitor, near)
+        if person.key != visitor.key and not visitor.signed:
+            return _in_use(site)
+        here = Visitor(person.key, visitor.platform_key, signed=visitor.signed)
+        return site.remember(go(place_of(person)), here)
+
+    @app.get("/declined")
+    def declined() -> Response:
+        """Show the page for those who do not consent."""
+        code = site.study.recruitment.withdrawn
+        return site.show("declined.html", code=code, back=site.back(code))
+
+
+def _add_check(app: FastAPI, site: Site) -> None:
+    questions = site.study.comprehension.questions
+
+    @app.get("/tutorial")
+    def tutorial(request: Request) -> Response:
+        """Instructions and worked examples."""
+        known = site.known_at(request, "/tutorial")
+        examples = list(zip(site.study.tutorial, site.examples, strict=True))
+        return site.show("tutorial.html", known, examples=examples, questions=questions)
+
+    @app.get("/check")
+    def check(request: Request) -> Response:
+        """The comprehension check."""
+        known = site.known_at(request, "/tutorial")
+        return site.check_page(known, {}, ())
+
+    @app.post("/check")
+    def answer_check(request: Request, fields: SentTexts) -> Response:
+        """Take the answers to the check."""
+        known, person = site.person_sending(request, fields.get("form", ""), "/check")
+        given = _answers(questions, fields)
+        attempt = fields.get("attempt", "")
+        if attempt != str(person.attempts + 1):
+            return go(place_of(person))
+        if len(given) < len(questions):
+            return site.check_page(known, given, (), 422, site.say("Please answer every question."))
+        missed = tuple(
+            number for number, question in enumerate(questions) if given[number] != question.answer
+        )
+        after = site.store.answer_comprehension(known.visitor.key, int(attempt), passed=not missed)
+        if after is None or after.status is not PersonStatus.STARTED or after.passed:
+            return go(place_of(after))
+        return site.check_page(Known(known.visitor, after), given, missed, 422)
+
+    @app.get("/wait")
+    def wait(request: Request) -> Response:
+        """Show the waiting page: the check is passed, but no block is free."""
+        known = site.known_at(request, "/wait")
+        code = site.study.recruitment.screened_out
+        return site.show(
+            "full.html",
+            known,
+            places=site.store.places(),
+            waiting=True,
+            code=code,
+            back=site.back(code),
+        )
+
+    @app.post("/wait")
+    def try_again(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+        """Try again to lease a block."""
+        known, _ = site.person_sending(request, sent.form, "/wait")
+        return go(place_of(site.store.lease(known.visitor.key)))
+
+
+def _answers(
+    questions: tuple[ComprehensionQuestion, ...], fields: dict[str, str]
+) -> dict[int, int]:
+    """The chosen option of each answered question, by the question's number."""
+    chosen = {}
+    for number, question in enumerate(questions):
+        value = fields.get(f"question-{number}", "")
+        if value in {str(option) for option in range(len(question.options))}:
+            chosen[number] = int(value)
+    return chosen
+
+
+def _add_cases(app: FastAPI, site: Site) -> None:
+    @app.get("/page/{number}")
+    def page(request: Request, number: int) -> Response:
+        """Show a case to judge, or where to go on from an answered page."""
+        known = site.known(request)
+        if known is None or known.person is None:
+            return go("/consent" if known else "/")
+        person = known.person
+        if person.status is not PersonStatus.ACTIVE:
+            return go(place_of(person))
+        assert person.position is not None
+        if 0 < number <= person.position:
+            return site.show("answered.html", known, number=number, where=place_of(person))
+        if number != person.position + 1:
+            return go(place_of(person))
+        return site.case_page(known, person)
+
+    @app.post("/page/{number}")
+    def answer(request: Request, number: int, sent: Annotated[SentAnswer, Form()]) -> Response:
+        """Take an answer. Whatever becomes of it, the current page is next."""
+        known, person = site.person_sending(request, sent.form, f"/page/{number}")
+        if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
+            return go(place_of(person))
+        if sent.verdict is None:
+            problem = site.say("Please choose safe or unsafe.")
+            return site.case_page(known, person, sent, problem)
+        ask = site.study.ask
+        assert person.block is not None
+        step = site.store.answer(
+            known.visitor.key,
+            number - 1,
+            sent.verdict,
+            confidence=sent.confidence if ask.confidence else None,
+            reason=sent.reason if ask.reason else None,
+            signals=sent.signals(site.study, person.block, number - 1, sent.reason),
+        )
+        if step is None:
+            return site.show("lost.html", status=403)
+        if step.taken is Taken.TOO_SOON:
+            problem = site.say("Please read the case first: the answer was not taken yet.")
+            return site.case_page(known, person, sent, problem)
+        return go(place_of(step.person))
+
+
+def _add_about(app: FastAPI, site: Site) -> None:
+    @app.get("/about")
+    def about(request: Request) -> Response:
+        """Ask about the person and the study, once all cases are judged."""
+        return site.show("about.html", site.known_at(request, "/about"))
+
+    @app.post("/about")
+    def tell(request: Request, fields: SentTexts) -> Response:
+        """Take what the person says."""
+        known, _ = site.person_sending(request, fields.get("form", ""), "/about")
+        answers = {}
+        for question in site.study.demographics:
+            chosen = fields.get(f"about-{question.name}", "")
+            if chosen in {str(number) for number in range(len(question.options))}:
+                answers[question.name] = question.options[int(chosen)]
+        remark = clean(fields.get("remark", ""))
+        if site.study.exit_question and remark:
+            answers[REMARK] = remark[:MOST_REASON]
+        if site.study.tool_question and fields.get("tool") in TOOL_ANSWERS:
+            answers[TOOL] = fields["tool"]
+        return go(place_of(site.store.tell_about(known.visitor.key, answers)))
+
+
+def _add_withdrawal(app: FastAPI, site: Site) -> None:
+    @app.get("/withdraw")
+    def ask_withdraw(request: Request) -> Response:
+        """Ask to confirm the withdrawal."""
+        known = site.known(request)
+        if known is None or known.person is None:
+            return go("/")
+        if known.person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
+            return go("/done")
+        return site.show("withdraw.html", known, where=place_of(known.person))
+
+    @app.post("/withdraw")
+    def withdraw(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+        """Delete what the person has answered."""
+        known, _ = site.person_sending(request, sent.form, "/withdraw")
+        return go(place_of(site.store.withdraw(known.visitor.key)))
+
+
+def _add_end(app: FastAPI, site: Site) -> None:
+    @app.get("/done")
+    def done(request: Request) -> Response:
+        """Show the completion code and the way back to the platform."""
+        known = site.known_at(request, "/done")
+        assert known.person is not None
+        code = site.code_of(known.person)
+        return site.show("done.html", known, code=code, back=site.back(code))

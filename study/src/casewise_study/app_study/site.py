@@ -1,0 +1,372 @@
+"""What all routes share: study, store, templates, sessions, and the forms' fields."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+from unicodedata import category
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+
+from casewise import __version__
+from casewise.cases import Case, Context, Side, Turn
+from casewise.contexts import parameter_title, render_text
+from casewise_study.app_base import templates
+from casewise_study.app_study.study_guard import (
+    SESSION_SECONDS,
+    Arrivals,
+    ProlificLinks,
+    Rates,
+    Sessions,
+    Settings,
+)
+from casewise_study.store.standing import Person, Visitor
+from casewise_study.store.study_store import Store
+from casewise_study.study.language import paragraphs
+from casewise_study.study.page_signals import SentSignals, hidden_word
+from casewise_study.study.reading_times import Page
+from casewise_study.study.schema import Study
+from casewise_study.study.study_file import study_cases, study_language
+from casewise_study.votes.collected import PersonStatus
+
+MOST_REASON = 2000
+"""Characters."""
+
+
+def _blank_to_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def clean(value: object) -> Any:
+    """Remove control characters: PostgreSQL stores no zero bytes, and the others are invisible."""
+    if not isinstance(value, str):
+        return value
+    lines = value.replace("\r\n", "\n").replace("\r", "\n")
+    kept = "".join(char for char in lines if char in "\n\t" or category(char) not in ("Cc", "Cs"))
+    return kept.strip() or None
+
+
+class PageForm(BaseModel):
+    """The field that every form has."""
+
+    model_config = ConfigDict(frozen=True)
+
+    form: str = Field(max_length=200)
+    """From ``Sessions.form``."""
+
+
+class SentConsent(PageForm):
+    """The consent form."""
+
+    agree: Literal["yes", "no"]
+    age: bool = False
+    read: bool = False
+
+
+class SentAnswer(PageForm, SentSignals):
+    """The answer to a page."""
+
+    verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None
+    confidence: Annotated[int | None, BeforeValidator(_blank_to_none), Field(ge=1, le=5)] = None
+    reason: Annotated[
+        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(clean)
+    ] = None
+
+
+class SentCode(BaseModel):
+    """The form for coming back with a personal code."""
+
+    code: str = Field(max_length=64)
+
+
+class SentPurge(PageForm):
+    """The administrator's form to delete a person's data."""
+
+    rater: str = Field(max_length=64)
+    """The pseudonym, or the personal code."""
+
+
+class SentToken(BaseModel):
+    """The administrator's token."""
+
+    token: str = Field(max_length=500)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    """A parameter, or a group of them."""
+
+    title: str
+    text: str | None
+    """None for a group."""
+    parts: tuple["ContextPart", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows of a case."""
+
+    query: str
+    text: str | None
+    """The context as ``render_text`` gives it; None without one."""
+    parts: tuple[ContextPart, ...] = ()
+    """The same words as a list; empty where they would not be the same."""
+    history: tuple[Turn, ...] = ()
+
+
+def shown_case(case: Case) -> Shown:
+    """Prepare a case of the study for its page."""
+    return shown(case.query, case.context, case.history)
+
+
+def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
+    """Prepare a query in its context for a page."""
+    if context is None or not context.root:
+        return Shown(query, None, history=history)
+    text = render_text(context)
+    parts = tuple(_parts(context.root))
+    same = "\n".join(_lines(parts, 0)) == text
+    return Shown(query, text, parts if same else (), history)
+
+
+def _parts(value: dict[str, JsonValue]) -> Iterator[ContextPart]:
+    for name, inner in value.items():
+        title = parameter_title(name)
+        if isinstance(inner, dict) and inner:
+            yield ContextPart(title, None, tuple(_parts(inner)))
+        else:
+            yield ContextPart(title, render_text(Context({name: inner})).removeprefix(f"{title}: "))
+
+
+def _lines(parts: tuple[ContextPart, ...], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for part in parts:
+        if part.text is None:
+            yield f"{indent}{part.title}:"
+            yield from _lines(part.parts, depth + 1)
+        else:
+            yield f"{indent}{part.title}: {part.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The person or visitor who sends a request."""
+
+    visitor: Visitor
+    person: Person | None
+    """None before the consent."""
+
+
+_UNSAID = SentAnswer(form="")
+
+
+class Site:
+    """A served study with its store, settings and templates."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        self.study: Study = store.study
+        self.settings = settings
+        self.rates = Rates(settings.rate)
+        self.arrivals = Arrivals(self.study.second_accounts.minutes)
+        self.links = ProlificLinks(settings.origin, settings.prolific_keys)
+        self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
+        self._checks = {check.id: check for check in self.study.attention.checks}
+        self._templates = templates(__package__ or "")
+        self._templates.filters["paragraphs"] = paragraphs
+        self.language = study_language(self.study)
+        self.examples = [shown(example.query, example.context) for example in self.study.tutorial]
+        # Compiled before the first person comes.
+        for name in self._templates.list_templates():
+            self._templates.get_template(name)
+        self.content = lru_cache(maxsize=8192)(self._content)
+
+    def _content(self, page: Page) -> Shown:
+        """What a page shows: the same for a case and for a check."""
+        if page.place is not None:
+            return shown_case(study_cases(self.study)[page.place])
+        check = self._checks[page.check or ""]
+        return shown(check.query, check.context)
+
+    def html(self, template: str, **values: Any) -> str:
+        """Render a page."""
+        shared = {"study": self.study, "version": __version__}
+        shared |= {"_": self._say, "ngettext": self._say_many}
+        nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
+        return self._templates.get_template(template).render(shared | nobody | values)
+
+    def _say(self, message: str, **fields: object) -> Markup:
+        """A message in the study's language; fields are escaped, and numbers written as usual."""
+        return Markup(self.language.say(message)) % self._fields(fields)
+
+    def _say_many(self, one: str, many: str, number: int) -> Markup:
+        said = Markup(self.language.say_many(one, many, number))
+        return said % self._fields({"num": number})
+
+    def _fields(self, fields: dict[str, object]) -> dict[str, object]:
+        return {
+            name: self.language.number(value) if isinstance(value, int) else value
+            for name, value in fields.items()
+        }
+
+    def say(self, message: str) -> str:
+        """A message in the study's language."""
+        return self.language.say(message)
+
+    def show(
+        self, template: str, known: Known | None = None, status: int = 200, **values: Any
+    ) -> HTMLResponse:
+        """Answer with a page for somebody."""
+        if known is not None:
+            key = known.visitor.key
+            values |= {"form": self.sessions.form(key), "person": known.person}
+            if known.person is not None:
+                values["own_address"] = self.own_address(key)
+                values["personal_code"] = self.store.keys.personal_code(key)
+        return HTMLResponse(self.html(template, **values), status)
+
+    def check_page(
+        self,
+        known: Known,
+        given: dict[int, int],
+        missed: tuple[int, ...],
+        status: int = 200,
+        problem: str | None = None,
+    ) -> Response:
+        """The comprehension check, with what was answered and what was missed."""
+        assert known.person is not None
+        left = self.study.comprehension.attempts - known.person.attempts
+        return self.show(
+            "check.html", known, status, given=given, missed=missed, left=left, problem=problem
+        )
+
+    def case_page(
+        self,
+        known: Known,
+        person: Person,
+        sent: SentAnswer = _UNSAID,
+        problem: str | None = None,
+    ) -> Response:
+        """The page of the case that a person is to judge."""
+        assert person.block is not None
+        assert person.position is not None
+        pages = self.store.pages(person.block, person.drawn)
+        return self.show(
+            "page.html",
+            known,
+            422 if problem else 200,
+            number=person.position + 1,
+            pages=len(pages),
+            shown=self.content(pages[person.position]),
+            wait=round(self.store.wait(person), 1),
+            word=hidden_word(self.study, person.block, person.position),
+            sent=sent,
+            problem=problem,
+        )
+
+    def back(self, code: str) -> str | None:
+        """The platform's return address with a completion code; None without one."""
+        address = self.study.recruitment.return_url
+        return address.replace("{code}", code) if address else None
+
+    def code_of(self, person: Person) -> str:
+        """The completion code that a person takes back to the platform."""
+        codes = self.study.recruitment
+        if person.outcome is PersonStatus.COMPLETED:
+            return codes.completed
+        if person.outcome is PersonStatus.SCREENED_OUT:
+            return codes.screened_out
+        return codes.withdrawn
+
+    def own_address(self, key: str) -> str:
+        """The signed address by which a person comes back in any browser."""
+        return f"{self.settings.origin}/resume/{self.sessions.token(key)}"
+
+    def known(self, request: Request) -> Known | None:
+        """The sender of a request; None without a cookie of this study."""
+        cookie = request.cookies.get(self.sessions.cookie)
+        visitor = self.sessions.read_visit(cookie) if cookie else None
+        return Known(visitor, self.store.person(visitor.key)) if visitor else None
+
+    def known_at(self, request: Request, place: str) -> Known:
+        """The sender of a request, who must be at this page.
+
+        Raises:
+            ElsewhereError: The person's place is another, which is the answer; or nobody's cookie.
+        """
+        known = self.known(request)
+        where = place_of(known.person) if known else "/"
+        if known is None or where != place:
+            raise ElsewhereError(go(where))
+        return known
+
+    def sender(self, request: Request, form: str, back: str) -> Known:
+        """The sender of a form with a valid CSRF token.
+
+        Args:
+            request: With the cookie.
+            form: What came in the form, from ``Sessions.form``.
+            back: Where somebody with an old form goes on.
+
+        Raises:
+            ElsewhereError: There is no cookie, or the form is another person's.
+        """
+        known = self.known(request)
+        if known is None:
+            raise ElsewhereError(self.show("lost.html", status=403))
+        if not self.sessions.fits(known.visitor.key, form):
+            raise ElsewhereError(self.show("stale.html", status=403, where=back))
+        return known
+
+    def person_sending(self, request: Request, form: str, back: str) -> tuple[Known, Person]:
+        """The sender of a form who has consented.
+
+        Raises:
+            ElsewhereError: As ``sender``, or nobody has agreed in this browser.
+        """
+        known = self.sender(request, form, back)
+        if known.person is None:
+            raise ElsewhereError(self.show("lost.html", status=403))
+        return known, known.person
+
+    def remember(self, response: Response, visitor: Visitor) -> Response:
+        """Set the cookie by which somebody is known."""
+        response.set_cookie(
+            self.sessions.cookie,
+            self.sessions.visit(visitor),
+            max_age=SESSION_SECONDS,
+            secure=self.settings.secure,
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+
+class ElsewhereError(Exception):
+    """The request is answered with another page than the one that was asked for."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+def go(where: str) -> Response:
+    """Redirect to another page (303: the browser follows with GET)."""
+    return RedirectResponse(where, 303)
+
+
+def place_of(person: Person | None) -> str:
+    """The address of the page where a person continues."""
+    if person is None:
+        return "/consent"
+    if person.status is PersonStatus.ACTIVE:
+        assert person.position is not None
+        return f"/page/{person.position + 1}"
+    if person.status is PersonStatus.COMPLETED and person.about_due:
+        return "/about"
+    if person.status is PersonStatus.STARTED:
+        return "/wait" if person.passed else "/tutorial"
+    return "/done"

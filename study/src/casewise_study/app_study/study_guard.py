@@ -1,0 +1,367 @@
+"""Who may come in: rate limits, cookies and forms, links that Prolific signs, and the guard."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv6Address, ip_address, ip_network
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx
+from fastapi import Request, Response
+from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
+from limits import RateLimitItem, parse_many
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+
+from casewise.cases import digest
+from casewise.errors import UsageError
+from casewise_study.app_base import App, Guard, Write, constant_time_equal, security_headers
+from casewise_study.store.standing import Visitor
+from casewise_study.study.accounts import Secrets
+
+TOKEN_PARAMETER = "prolific_token"
+PROLIFIC_KEYS = "https://api.prolific.com/.well-known/study/jwks.json"
+ISSUER = "https://www.prolific.com"
+
+_FRESH = 12 * 3600
+"""Seconds for which keys are used; Prolific asks to renew them daily at least."""
+
+_PAUSE = 60
+"""Seconds before unknown keys are asked for again."""
+
+_CLOCKS = 60
+"""Seconds that two computers' clocks may differ."""
+
+_LEAST_BITS = 2048
+_SHA256 = bytes.fromhex("3031300d060960864801650304020105000420")
+"""What stands before a SHA-256 digest in a signature (RFC 8017, section 9.2, note 1)."""
+
+
+class KeysUnavailableError(Exception):
+    """Prolific's keys can't be fetched at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class RsaKey:
+    """A public key."""
+
+    modulus: int
+    exponent: int
+
+
+def is_signed(key: RsaKey, message: bytes, signature: bytes) -> bool:
+    """Whether a signature is RSASSA-PKCS1-v1_5 with SHA-256 of a message (RFC 8017, section 8.2.2).
+
+    The whole padded digest is compared, so nothing is parsed that could be forged.
+    """
+    size = (key.modulus.bit_length() + 7) // 8
+    number = int.from_bytes(signature, "big")
+    if key.modulus.bit_length() < _LEAST_BITS or len(signature) != size or number >= key.modulus:
+        return False
+    digest = _SHA256 + hashlib.sha256(message).digest()
+    expected = b"\0\1" + b"\xff" * (size - len(digest) - 3) + b"\0" + digest
+    found = pow(number, key.exponent, key.modulus).to_bytes(size, "big")
+    return hmac.compare_digest(found, expected)
+
+
+class ProlificLinks:
+    """Check signed links for one study's address: who follows one is the person whose id it has.
+
+    Prolific adds ``prolific_token`` to a study's address where *Secured external URL* is on: a JSON
+    Web Token (RFC 7519) signed with RS256 (RFC 7518, section 3.3), whose keys Prolific publishes.
+    """
+
+    def __init__(self, origin: str, keys: str = PROLIFIC_KEYS) -> None:
+        """Fetch nothing yet.
+
+        Args:
+            origin: The study's, which a token must be made for.
+            keys: The address of the keys.
+        """
+        self._origin = origin
+        self._address = keys
+        self._keys: dict[str, RsaKey] = {}
+        self._fetched = -float("inf")
+        self._lock = threading.Lock()
+
+    def holds(self, given: Mapping[str, str]) -> bool:
+        """Whether a link's token is Prolific's, still valid, for this study and these parameters.
+
+        Args:
+            given: All parameters of the address.
+
+        Raises:
+            KeysUnavailableError: The keys can't be fetched.
+        """
+        try:
+            head, body, sealed = given.get(TOKEN_PARAMETER, "").split(".")
+            header, claims = json.loads(_decoded(head)), json.loads(_decoded(body))
+            signature = _decoded(sealed)
+            if header["alg"] != "RS256":
+                return False
+            key = self._key(str(header["kid"]))
+            return (
+                key is not None
+                and is_signed(key, f"{head}.{body}".encode(), signature)
+                and self._fits(claims, given)
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return False
+
+    def _fits(self, claims: dict[str, Any], given: Mapping[str, str]) -> bool:
+        meant = claims["aud"]
+        audience = meant if isinstance(meant, list) else [meant]
+        origins = {"{0.scheme}://{0.netloc}".format(urlsplit(str(one))) for one in audience}
+        hosts = {str(one) for one in audience}
+        signed = claims["prolific"]
+        return (
+            claims["iss"] == ISSUER
+            and float(claims["exp"]) > time.time() - _CLOCKS
+            and bool({self._origin, urlsplit(self._origin).netloc} & (origins | hosts))
+            and "PROLIFIC_PID" in signed
+            and all(given.get(name, value) == value for name, value in signed.items())
+        )
+
+    def _key(self, name: str) -> RsaKey | None:
+        with self._lock:
+            age = time.monotonic() - self._fetched
+            if age > _FRESH or (name not in self._keys and age > _PAUSE):
+                self._fetch()
+            return self._keys.get(name)
+
+    def _fetch(self) -> None:
+        try:
+            response = httpx.get(self._address, timeout=5).raise_for_status()
+            self._keys = {
+                str(key["kid"]): RsaKey(
+                    int.from_bytes(_decoded(key["n"]), "big"),
+                    int.from_bytes(_decoded(key["e"]), "big"),
+                )
+                for key in response.json()["keys"]
+                if key["kty"] == "RSA"
+            }
+        except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+            raise KeysUnavailableError(type(error).__name__) from error
+        self._fetched = time.monotonic()
+
+
+def _decoded(text: str) -> bytes:
+    """Base64 for addresses, without the filling."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+DEFAULT_RATE = "300/second"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the study's server is run."""
+
+    origin: str
+    """What people reach it by, such as ``https://study.example``; without a path."""
+    behind_proxy: bool = False
+    """Whether the last address of X-Forwarded-For is the person's."""
+    rate: str | None = DEFAULT_RATE
+    """Requests that one address may make, in the notation of ``limits``; None is any number."""
+    log: Path | None = None
+    """Where requests are written, without content; None writes none."""
+    prolific_keys: str = PROLIFIC_KEYS
+    """Where the keys are that Prolific signs links with."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether cookies are for https alone."""
+        return self.origin.startswith("https:")
+
+
+_TRIES = "10/minute"
+
+
+class Rates:
+    """Rate limits by address. Addresses are kept in memory only, while they count."""
+
+    def __init__(self, rate: str | None) -> None:
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        tries = _parsed(_TRIES)
+        self._limits = {"page": _parsed(rate) if rate else [], "token": tries, "code": tries}
+
+    def admits(self, what: Literal["page", "token", "code"], request: Request) -> bool:
+        """Whether an address may ask for a page now, or try a token or a personal code."""
+        address = request.scope["casewise_address"]
+        return all(self._limiter.hit(limit, what, address) for limit in self._limits[what])
+
+
+class Arrivals:
+    """Who began last from which address range; kept in memory only, while the minutes last."""
+
+    def __init__(self, minutes: float) -> None:
+        self._minutes = minutes
+        self._last: OrderedDict[str, tuple[datetime, str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def near(self, address: str, key: str, now: datetime) -> str | None:
+        """Note somebody who begins, and tell who began last from the same range within minutes."""
+        if not self._minutes:
+            return None
+        place = address_range(address)
+        with self._lock:
+            while self._last and self._past(next(iter(self._last.values()))[0], now):
+                self._last.popitem(last=False)
+            _, other = self._last.pop(place, (now, key))
+            self._last[place] = (now, key)
+        return other if other != key else None
+
+    def _past(self, moment: datetime, now: datetime) -> bool:
+        return (now - moment).total_seconds() > 60 * self._minutes
+
+
+def address_range(address: str) -> str:
+    """The range that an address is in: 24 bits of IPv4, 56 of IPv6; the text itself of neither."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return str(ip_network(f"{ip}/{24 if ip.version == 4 else 56}", strict=False))
+
+
+def _parsed(rate: str) -> list[RateLimitItem]:
+    try:
+        return parse_many(rate)
+    except ValueError:
+        raise UsageError(f"--rate: {rate!r} is not a rate, such as 300/second") from None
+
+
+SESSION_SECONDS = 180 * 24 * 3600
+_ADMIN_SECONDS = 12 * 3600
+
+
+class Sessions:
+    """Sign and check cookies, personal addresses and forms with the study's secret."""
+
+    def __init__(self, keys: Secrets, study_id: str, *, secure: bool) -> None:
+        self._admin = keys.admin
+        self._visits = URLSafeTimedSerializer(keys.derived("session"), salt="visit")
+        self._admins = URLSafeTimedSerializer(keys.derived("session"), salt="admin")
+        self._addresses = URLSafeSerializer(keys.derived("address"), salt="resume")
+        self._forms = Signer(keys.derived("form"), salt="form")
+        self.secure = secure
+        prefix = "__Host-" if secure else ""
+        # The ports of a host share cookies, and so do studies that follow each other on one.
+        self.cookie = f"{prefix}casewise_{digest(study_id)[:8]}"
+        self.admin_cookie = f"{self.cookie}_admin"
+
+    def visit(self, visitor: Visitor) -> str:
+        """The cookie of a visitor or person."""
+        named = [visitor.key, visitor.platform_key or "", visitor.panel]
+        return self._visits.dumps([*named, visitor.signed, visitor.earlier or ""])
+
+    def read_visit(self, cookie: str) -> Visitor | None:
+        """Read a visitor's cookie; None if it was not signed here or is too old."""
+        try:
+            said, made = self._visits.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return None
+        if _age(made) > SESSION_SECONDS:
+            return None
+        key, platform_key, panel, *more = said
+        if len(more) == 1 and more[0]:
+            return None  # an earlier version let somebody in by the platform's id alone
+        signed, earlier = more if len(more) == 2 else (False, "")
+        return Visitor(key, platform_key or None, panel, signed, earlier or None)
+
+    def token(self, key: str) -> str:
+        """The signed token in a person's own address."""
+        return self._addresses.dumps(key)
+
+    def read_token(self, token: str) -> str | None:
+        """The key of the person whose address it is."""
+        try:
+            return str(self._addresses.loads(token))
+        except BadSignature:
+            return None
+
+    def form(self, key: str) -> str:
+        """The CSRF token of a person's forms."""
+        return self._forms.get_signature(key).decode()
+
+    def fits(self, key: str, given: str) -> bool:
+        """Whether a CSRF token is this person's."""
+        return constant_time_equal(given, self.form(key))
+
+    def is_admin_token(self, given: str) -> bool:
+        """Whether a token is the administrator's."""
+        return constant_time_equal(given, self._admin)
+
+    def admin(self) -> str:
+        """The administrator's cookie; a new token invalidates it."""
+        return self._admins.dumps(digest(self._admin))
+
+    def read_admin(self, cookie: str) -> bool:
+        """Whether the cookie is the administrator's."""
+        try:
+            token, made = self._admins.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return False
+        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(token), digest(self._admin))
+
+
+def _age(made: datetime) -> float:
+    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
+    return time.time() - made.timestamp()
+
+
+class StudyGuard(Guard):
+    """Limits requests by address, and takes changes only from the study's own pages."""
+
+    most_bytes = 64 * 1024
+
+    def __init__(
+        self, app: App, settings: Settings, rates: Rates, broken: Response, log: Write
+    ) -> None:
+        """Guard the study's application; ``broken`` answers what should not happen."""
+        headers = security_headers(forms="'self'", referrer="same-origin")
+        if settings.secure:
+            headers["strict-transport-security"] = "max-age=31536000"
+        super().__init__(app, headers, broken, log)
+        self._settings = settings
+        self._rates = rates
+
+    def check(self, request: Request) -> Response | None:
+        """Determine the client's address, and refuse it above the rate limit."""
+        request.scope["casewise_address"] = self._address(request)
+        if self._rates.admits("page", request):
+            return None
+        answer = self.refuse(
+            429, "Too many requests from this address. Wait a second and reload the page."
+        )
+        answer.headers["retry-after"] = "1"
+        return answer
+
+    def is_own(self, request: Request, origin: str | None) -> bool:
+        """Whether the origin, where a browser tells it, is the study's."""
+        if origin is None or origin == self._settings.origin:
+            return True
+        host = urlsplit(origin).netloc
+        return bool(host) and not self._settings.secure and host == request.headers.get("host")
+
+    def refuse(self, status: int, reason: str) -> Response:
+        """A line of text."""
+        return Response(reason, status, media_type="text/plain")
+
+    def _address(self, request: Request) -> str:
+        forwarded = request.headers.get("x-forwarded-for")
+        if self._settings.behind_proxy and forwarded:
+            # What stands before the last was written by whoever asked.
+            return forwarded.rsplit(",", 1)[-1].strip()
+        return request.client.host if request.client else "-"

@@ -1,0 +1,376 @@
+"""Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from casewise.cases import CaseSet
+from casewise.cli import Format, out, write_out
+from casewise.errors import UsageError
+from casewise.sheets import (
+    UNDEFINED,
+    Column,
+    Kind,
+    Row,
+    Table,
+    count,
+    escape,
+    interval,
+    markdown,
+    money,
+    number,
+    percent,
+    terminal,
+    to_json,
+)
+from casewise_study.simulation.simulated_people import marginal_rate, true_rates
+from casewise_study.study.block_balance import Balance, Range, efficiency_bound
+from casewise_study.study.planning import (
+    Forecast,
+    PilotTimes,
+    check_ready,
+    forecast,
+    open_points,
+    other_tasks,
+    time_warnings,
+)
+from casewise_study.study.reading_times import PACES, reading
+from casewise_study.study.schema import Arm, Platform, Study
+from casewise_study.study.study_rules import (
+    LEAST_VOTES,
+    POSTERIOR,
+    Collection,
+    Savings,
+    StoppingRule,
+    expected_savings,
+)
+
+_SOURCES = (
+    "people read 175 to 300 words a minute, 238 on average (Brysbaert 2019, "
+    "doi:10.1016/j.jml.2019.104047); in other languages in proportion to the words that are read "
+    "aloud (Trauzettel-Klosinski and Dietz 2012, doi:10.1167/iovs.11-8284)",
+    "to choose and to go on takes 5.3 s by the keystroke-level model (Card, Moran and Newell 1980, "
+    "doi:10.1145/358886.358895), taken half and twice as long for the range",
+)
+_FEW = 6
+"""Below so many people, the range of a pilot misses the median of all in more than 5 % of pilots
+(2 * .5**5 with five)."""
+
+_COLUMNS = (Column(""), Column("", Kind.NUMBER), Column("decided by"))
+_TASK_COLUMNS = (
+    Column("cases a person", Kind.COUNT),
+    Column("people", Kind.COUNT),
+    Column("minutes each", Kind.NUMBER, 1),
+    Column("cost", Kind.MONEY),
+    Column("efficiency up to", Kind.SHARE),
+)
+_Line = tuple[str, str, str]
+"""What it is, how much, and what decides it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSheet:
+    """All that a plan says."""
+
+    study: Study
+    made: CaseSet
+    measured: Balance
+    votes_from: str
+    """Where the number of votes is from."""
+    dropout: float
+    knows_fee: bool
+    """Whether the platform's fee was given."""
+    pilot: PilotTimes | None = None
+    """The times of the pilot, where one was given."""
+    savings: tuple[Savings, ...] = ()
+    """Of simulated studies under sequential collection."""
+
+
+def print_plan(planned: PlanSheet, format: Format) -> None:
+    """Print a plan to standard output."""
+    notes = _notes(planned)
+    if format is Format.JSON:
+        write_out(to_json(_record(planned, notes)))
+        return
+    tables = [
+        Table(_COLUMNS, list(map(Row, _effort(planned))), "What it takes"),
+        Table(_COLUMNS, list(map(Row, _evenness(planned.measured))), "How even it is"),
+        Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
+    ]
+    if format is Format.MARKDOWN:
+        write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
+        return
+    out().print(terminal(*tables, *notes))
+
+
+def _forecast(planned: PlanSheet, tasks: int | None = None) -> Forecast:
+    return forecast(planned.study, planned.dropout, tasks=tasks)
+
+
+def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
+    study = planned.study
+    return {
+        "votes": study.votes,
+        "votes_from": planned.votes_from,
+        **savings_record(study, planned.savings),
+        "dropout": planned.dropout,
+        "currency": study.pay.currency,
+        "forecast": asdict(_forecast(planned)),
+        "time": _time_record(planned),
+        "balance": asdict(planned.measured),
+        "other_tasks": [
+            {
+                "tasks": tasks,
+                "forecast": asdict(_forecast(planned, tasks)),
+                "efficiency_bound": efficiency_bound(tasks, planned.measured.cells),
+            }
+            for tasks in other_tasks(study, planned.measured.queries)
+        ],
+        "notes": list(notes),
+        "warnings": time_warnings(study),
+        "todo": check_ready(study),
+        "open": open_points(study),
+    }
+
+
+def _effort(planned: PlanSheet) -> list[_Line]:
+    study, dropout = planned.study, planned.dropout
+    expected, pay = _forecast(planned), study.pay
+    cells = len(study.design.cells)
+    rows = [
+        ("votes a case", str(study.votes), planned.votes_from),
+        ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
+        ("people", count(expected.people), "--tasks"),
+        ("to recruit", count(expected.recruit), f"--dropout {dropout:g}"),
+        *_expected_rows(planned, expected),
+        *_time_rows(planned, expected.minutes),
+        ("hours of all", number(expected.hours, 1), ""),
+    ]
+    if pay.per_hour:
+        rows += [
+            ("pay a person", money(expected.pay_each, pay.currency), f"--pay {pay.per_hour:g}"),
+            ("pay", money(expected.pay, pay.currency), ""),
+            ("platform's fee", money(expected.fee, pay.currency), f"--fee {pay.fee:g}"),
+        ]
+    cost = money(expected.cost, pay.currency) if pay.per_hour else UNDEFINED
+    return [*rows, ("cost", cost, "" if pay.per_hour else "unpaid: --pay")]
+
+
+def _expected_rows(planned: PlanSheet, most: Forecast) -> list[_Line]:
+    """What sequential collection is likely to take of the most."""
+    if not planned.savings:
+        return []
+    rule, study = planned.study.collection, planned.study
+    needed = [1 - one.saved for one in planned.savings]
+    low, high = min(needed), max(needed)
+    by = f"posterior {rule.posterior:g}, {rule.least} to {study.votes} votes a case"
+    people = f"{count(round(low * most.people))} to {count(round(high * most.people))}"
+    rows = [
+        ("votes of them needed", f"{percent(low, 0)} to {percent(high, 0)}", by),
+        ("people expected", people, "--collection sequential; the rest is the most"),
+    ]
+    if study.pay.per_hour:
+        cost = (money(share * most.cost, study.pay.currency) for share in (low, high))
+        rows.append(("cost expected", " to ".join(cost), ""))
+    return rows
+
+
+def _time_record(planned: PlanSheet) -> dict[str, Any]:
+    """What the minutes rest on. Times by the words, whatever the study file sets."""
+    study = planned.study
+    read = reading(study)
+    return {
+        "seconds_per_task": study.pay.seconds_per_task,
+        "minutes_besides": study.pay.minutes_besides,
+        "pilot": None if planned.pilot is None else asdict(planned.pilot),
+        "language": study.language,
+        "words": {"case": read.case_words, "besides": read.besides},
+        "by_words": {
+            name: {
+                "words_per_minute": round(pace.words * read.speed),
+                "answer_seconds": pace.answer,
+                "case_seconds": read.case_seconds(pace),
+                "minutes_besides": read.besides_minutes(pace),
+                "minutes": read.session_minutes(pace),
+            }
+            for name, pace in PACES.items()
+        },
+        "sources": list(_SOURCES),
+    }
+
+
+def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
+    read, pay = reading(planned.study), planned.study.pay
+    fast, usual, slow = PACES.values()
+    pilot = planned.pilot and (
+        f"--from-pilot: {planned.pilot.people} people, {number(planned.pilot.minutes, 1)} "
+        f"minutes ({interval(planned.pilot.range, 1)})"
+    )
+    seconds = (
+        f"{number(read.case_seconds(usual), 0)} "
+        f"({interval((read.case_seconds(fast), read.case_seconds(slow)), 0)})",
+        f"{usual.words * read.speed:.0f} words a minute ({fast.words * read.speed:.0f} to "
+        f"{slow.words * read.speed:.0f}), {usual.answer:g} s to answer",
+    )
+    besides = (number(read.besides_minutes(usual), 1), f"{count(read.besides)} words")
+    if pay.seconds_per_task is not None:
+        seconds = (f"{pay.seconds_per_task:g}", pilot or "--seconds")
+    if pay.minutes_besides is not None:
+        besides = (f"{pay.minutes_besides:g}", pilot or "--minutes-besides")
+    sessions = (read.session_minutes(fast), read.session_minutes(slow))
+    by_words = f"{interval(sessions, 1)} by the words"
+    return [
+        ("words a case", number(read.case_words, 0), "query, context, earlier turns, question"),
+        ("seconds a case", *seconds),
+        ("minutes besides", *besides),
+        ("minutes a person", number(minutes, 1), by_words),
+    ]
+
+
+def _evenness(measured: Balance) -> list[_Line]:
+    arms = [
+        (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
+        for arm, cases in measured.arms.items()
+    ]
+    share = measured.category_share
+    return [
+        ("votes a case", measured.votes.words, "--votes"),
+        ("cases a person", measured.size.words, "--tasks"),
+        ("people who see a query twice", str(measured.repeated), ""),
+        *arms,
+        (
+            "greatest share of a category",
+            Range(round(share.least, 2), share.mean, round(share.most, 2)).words,
+            f"{measured.categories} categories, --tasks",
+        ),
+        ("a category off its share by", f"{number(measured.category_off, 2)} cases at most", ""),
+        (
+            "people on both of two queries",
+            f"{measured.met.words}, mean {number(measured.met.mean, 1)}",
+            "--votes, --tasks",
+        ),
+        ("pairs of queries never met", percent(measured.never_met), "--votes, --tasks"),
+        (
+            "efficiency of the blocks",
+            f"{number(measured.efficiency)} of {number(measured.efficiency_bound)}",
+            "--tasks",
+        ),
+    ]
+
+
+def _tasks(planned: PlanSheet) -> list[Row]:
+    study, measured = planned.study, planned.measured
+    rows = []
+    for tasks in other_tasks(study, measured.queries):
+        expected = _forecast(planned, tasks)
+        bound = efficiency_bound(tasks, measured.cells)
+        cost = money(expected.cost, study.pay.currency) if study.pay.per_hour else None
+        rows.append(Row([tasks, expected.people, expected.minutes, cost, bound]))
+    return rows
+
+
+def _notes(planned: PlanSheet) -> list[str]:
+    study, made, measured = planned.study, planned.made, planned.measured
+    notes = [savings_range(study, planned.savings)] if planned.savings else []
+    left_out = sum(case.context is not None and case.intended is None for case in made.cases)
+    if left_out and set(study.arms) != {Arm.NONE}:
+        notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
+    recruited = study.recruitment.platform is not Platform.NONE
+    if study.pay.per_hour and recruited and not planned.knows_fee:
+        notes.append(
+            "The platform's fee is not counted: give --fee (MTurk's was .2, and .4 with ten or "
+            "more people a HIT; see the platform's prices)."
+        )
+    if measured.arms_apart > 1:
+        notes.append(
+            f"In some blocks two arms differ by {measured.arms_apart} cases: not every query has "
+            "a case under each arm."
+        )
+    if measured.category_share.most >= 0.5 and measured.categories > 1:
+        notes.append("A category fills half of a block or more: it fills as much of the cases.")
+    if measured.categories == 1:
+        notes.append("The cases have no categories, or one: none are spread.")
+    if planned.pilot is not None and planned.pilot.people < _FEW:
+        notes.append(
+            f"The pilot has {planned.pilot.people} people: their median may be far from that of "
+            "the study."
+        )
+    if None in (study.pay.seconds_per_task, study.pay.minutes_besides):
+        notes.append(
+            f"Minutes are those of the longest session, by its words: {_SOURCES[0]}; "
+            f"{_SOURCES[1]}. A pilot tells better: --from-pilot."
+        )
+    return notes
+
+
+def chosen_collection(
+    rule: StoppingRule, posterior: float | None, least: int | None, votes: int
+) -> Collection:
+    """Read the options of ``annotate plan``.
+
+    Raises:
+        UsageError: They don't go together.
+    """
+    asked = {"--posterior": posterior, "--least-votes": least}
+    given = {name: value for name, value in asked.items() if value is not None}
+    if given and rule is StoppingRule.FIXED:
+        raise UsageError(f"{', '.join(given)}: of --collection sequential; add that, or drop it")
+    if posterior is not None and not 0.5 < posterior < 1:
+        raise UsageError(f"--posterior {posterior:g}: a probability above .5 and below 1")
+    if rule is StoppingRule.SEQUENTIAL and (least or LEAST_VOTES) > votes:
+        raise UsageError(
+            f"--least-votes {least or LEAST_VOTES}: at most --votes, {votes}; lower either"
+        )
+    return Collection(rule=rule, posterior=posterior or POSTERIOR, least=least or LEAST_VOTES)
+
+
+def simulated_savings(study: Study, seed: int) -> tuple[Savings, ...]:
+    """Whole studies drawn from the shares that simulated people have; none of a fixed one."""
+    if not study.collection.is_sequential:
+        return ()
+    rates = [marginal_rate(rate) for rate in true_rates(study, seed)]
+    return expected_savings(study.collection, rates, study.votes, seed=seed)
+
+
+def savings_range(study: Study, savings: Sequence[Savings]) -> str:
+    """Say what the rule saves and costs, from the least to the most of simulated studies."""
+    said = _ranges(savings)
+    return (
+        f"Sequential collection saves {said['saved']} of the votes in {len(savings)} simulated "
+        f"studies. Beside all {study.votes} votes it changes {said['changed']} of "
+        f"{said['labels']} labels, and a case's share of safe votes is less exact: off by "
+        f"{said['share_error']} in the mean, and by more where a case stops early. When many "
+        "judge at once, some votes come after a case was decided, and less is saved."
+    )
+
+
+def savings_record(study: Study, savings: Sequence[Savings]) -> dict[str, Any]:
+    """The same for programs; nothing of a fixed study."""
+    if not savings:
+        return {}
+    rule = study.collection.model_dump(mode="json")
+    return {"collection": rule | {"simulated": [_saving(one) for one in savings]}}
+
+
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "saved": lambda share: percent(share, 0),
+    "changed": str,
+    "labels": str,
+    "undecided": str,
+    "share_error": number,
+}
+"""How figures of ``Savings`` are written."""
+
+
+def _ranges(savings: Sequence[Savings]) -> dict[str, str]:
+    """Each figure, from the least to the most."""
+    ranges = {}
+    for name, write in _WRITTEN.items():
+        values = sorted(getattr(one, name) for one in savings)
+        least, most = write(values[0]), write(values[-1])
+        ranges[name] = least if least == most else f"{least} to {most}"
+    return ranges
+
+
+def _saving(savings: Savings) -> dict[str, Any]:
+    return asdict(savings) | {"saved": savings.saved}

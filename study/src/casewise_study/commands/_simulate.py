@@ -1,0 +1,157 @@
+"""``casewise annotate simulate``: whom screening would flag, and what a study would cost."""
+
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from casewise.cases import MAX_SEED
+from casewise.cli import out, working, write_out
+from casewise.errors import UsageError
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    count,
+    figures,
+    money,
+    number,
+    terminal,
+    to_json,
+)
+from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_savings
+from casewise_study.commands._store import ResultFormat, StudyFile
+from casewise_study.simulation.drawn_studies import DrawnStudies, screen_drawn
+from casewise_study.simulation.simulated_people import Mixture, Trace
+from casewise_study.study.planning import Forecast, forecast
+from casewise_study.study.schema import Study
+from casewise_study.study.study_file import load_study
+from casewise_study.study.study_rules import Savings
+
+_share = partial(typer.Option, min=0, max=1, rich_help_panel="Who comes")
+
+
+def simulate(
+    file: StudyFile,
+    careless: Annotated[float, _share(help="Share who answer at random, fast.")] = 0.1,
+    adversarial: Annotated[
+        float, _share(help="Share who say the opposite of what they think.")
+    ] = 0,
+    biased: Annotated[float, _share(help="Share from a panel that is more lenient.")] = 0,
+    machine: Annotated[float, _share(help="Share who answer as one language model does.")] = 0,
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="What these machines leave behind, in turns: none, honeypot, left, copied, "
+            "times, tool, with commas between; or each.",
+            rich_help_panel="Who comes",
+        ),
+    ] = "none",
+    clicking: Annotated[float, _share(help="Share who answer at random every 3 to 4 s.")] = 0,
+    studies: Annotated[
+        int, typer.Option(min=1, max=1000, help="Draw so many studies, and add up who is flagged.")
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Draws the people and what they do.")
+    ] = 0,
+    format: Annotated[
+        ResultFormat, typer.Option(help="How to print the result.")
+    ] = ResultFormat.TABLE,
+) -> None:
+    """Simulate a study before you pay for it: whom the screening flags, and what it costs.
+
+    People are drawn who judge all blocks: honest ones by a share of each case
+    (of its votes, where it has any; else a draw), a leniency and a pace of
+    their own, others as you say. Then the study's rules screen them, and the
+    cost of replacing those flagged is added up. Under sequential collection
+    it tells the votes saved, the labels changed and the error of shares.
+
+    [bold]Examples[/]
+
+    casewise annotate simulate study.yaml
+
+    casewise annotate simulate study.yaml --careless .2 --biased .3 --seed 7
+
+    casewise annotate simulate study.yaml --machine .3 --trace each --studies 20
+    """
+    honest = 1 - careless - adversarial - biased - machine - clicking
+    if honest < -1e-9:
+        raise UsageError(
+            "--careless, --adversarial, --biased, --machine and --clicking are more than everybody"
+        )
+    study = load_study(file)
+    traces = _traces(trace)
+    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
+    with working("drawing people"):
+        drawn = screen_drawn(study, mixture, traces, seed, studies)
+        planned = forecast(study)
+        savings = simulated_savings(study, seed)
+    if format is ResultFormat.JSON:
+        write_out(to_json(_record(study, drawn, planned, savings)))
+        return
+    out().print(
+        terminal(
+            _screening(drawn),
+            f"Two groups of people were told of in {drawn.told} of {drawn.studies} studies.",
+            _cost(study, drawn, planned),
+            *([savings_range(study, savings)] if savings else []),
+        )
+    )
+
+
+def _screening(drawn: DrawnStudies) -> Table:
+    return Table(
+        [Column("people"), *figures(Kind.COUNT, "done", "flagged"), Column("share", Kind.SHARE, 2)],
+        [Row([manner.name, manner.n, manner.flagged, manner.share]) for manner in drawn.flagged],
+        "Whom does the screening flag?",
+    )
+
+
+def _cost(study: Study, drawn: DrawnStudies, planned: Forecast) -> Table:
+    currency = study.pay.currency
+    lines: list[tuple[str, Cell]] = [
+        ("people", count(planned.people)),
+        ("hours of all", number(planned.hours, 1)),
+        ("cost", money(planned.cost or None, currency)),
+        ("flagged a study", number(drawn.flagged_each, 1)),
+        ("to replace them", money(_replacement(drawn, planned) or None, currency)),
+    ]
+    return Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, lines)), "What does it cost?")
+
+
+def _replacement(drawn: DrawnStudies, planned: Forecast) -> float:
+    """The cost of as many people again as are flagged; 0 of an unpaid study."""
+    return drawn.flagged_each * planned.cost / planned.people
+
+
+def _record(
+    study: Study, drawn: DrawnStudies, planned: Forecast, savings: tuple[Savings, ...]
+) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "studies": drawn.studies,
+        "two_groups_told": drawn.told,
+        "flagged": {
+            manner.name: {"n": manner.n, "flagged": manner.flagged} for manner in drawn.flagged
+        },
+        "people": planned.people,
+        "hours": planned.hours,
+        "cost": planned.cost,
+        "replacement_cost": _replacement(drawn, planned),
+        "currency": study.pay.currency,
+        **savings_record(study, savings),
+    }
+
+
+def _traces(names: str) -> tuple[Trace, ...]:
+    if names == "each":
+        return tuple(Trace)
+    try:
+        return tuple(Trace(name.strip()) for name in names.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--trace {names}: expected each, or some of {', '.join(Trace)}, with commas between"
+        ) from None

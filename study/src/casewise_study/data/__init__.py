@@ -1,0 +1,1 @@
+"""Files that ship with casewise-study: texts, translations, the data card, service files."""

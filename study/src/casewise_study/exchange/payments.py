@@ -1,0 +1,269 @@
+"""Who is paid, by the platform's own names for people: a list for whoever runs the study alone.
+
+The study keeps no platform id. The platform's export of submissions brings them, and each is
+matched with the person who came under it; without a platform, people are named by personal code.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from casewise.errors import UsageError
+from casewise_study.exchange.platform_files import read_csv
+from casewise_study.study.planning import session_pay
+from casewise_study.study.schema import Platform, Study
+from casewise_study.study.study_rules import Rule
+from casewise_study.votes.collected import (
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    active_minutes,
+)
+from casewise_study.votes.result_files import row_of, to_csv
+from casewise_study.votes.screening import PersonScreen, screen
+from casewise_study.votes.signals import Flag
+
+_LEAST_FAILED = 2
+"""Attention checks: fewer failed ones are no ground to refuse a pay."""
+
+
+class Proposal(StrEnum):
+    """What is proposed; a person decides."""
+
+    PAY = "pay"
+    BONUS = "bonus"
+    """The pay, and more: the work took longer than it was planned for."""
+    ASK = "ask"
+    """Look at the answers, and write to the person, before anything is decided."""
+    REJECT = "reject"
+    NOTHING = ""
+    """Nothing is left to decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A submission, and what is proposed for it. Money is in the currency of the study."""
+
+    platform_id: str
+    """Empty without a platform."""
+    submission: str
+    """The platform's name for what the person sent in."""
+    platform_status: str
+    rater: str
+    personal_code: str
+    """Without a platform, what the person names in its place."""
+    code: str
+    """The completion code that the study showed, empty where it showed none."""
+    status: PersonStatus | None
+    started: datetime | None
+    ended: datetime | None
+    minutes: float | None
+    """At work, breaks left out."""
+    checks: int
+    checks_failed: int
+    flags: str
+    proposed: Proposal = Proposal.NOTHING
+    pay: float | None = None
+    bonus: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """The columns of a platform's export, and the statuses in which something is left to decide."""
+
+    person: str
+    submission: str
+    status: str
+    code: str
+    kind: str
+    open: tuple[str, ...]
+    """To be decided, or, where the platform's time ran out, still to be made good."""
+
+
+_FORMATS = {
+    Platform.PROLIFIC: _Format(
+        *("Participant id", "Submission id", "Status", "Completion code"),
+        "Prolific's export of submissions (CSV)",
+        ("AWAITING REVIEW", "TIMED-OUT", "TIMED OUT"),
+    ),
+    Platform.MTURK: _Format(
+        *("WorkerId", "AssignmentId", "AssignmentStatus", "Answer.surveycode"),
+        "Mechanical Turk's results (CSV)",
+        ("SUBMITTED",),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    """A row of a platform's export."""
+
+    account: str = ""
+    name: str = ""
+    status: str = ""
+    code: str = ""
+
+
+def propose_payments(
+    study: Study,
+    collected: Collected,
+    files: Sequence[Path],
+    *,
+    name: Callable[[str], str],
+    codes: Mapping[str, str],
+) -> tuple[Payment, ...]:
+    """Propose what each submission is paid.
+
+    Args:
+        study: With its pay, rules and codes.
+        collected: What the study collected.
+        files: The platform's exports of submissions; none without a platform.
+        name: The pseudonym of a platform's id; any other text for a stranger.
+        codes: Personal codes by pseudonym, where the study runs without a platform.
+
+    Raises:
+        InputError: A file that isn't such an export.
+        UsageError: Files without a platform, or a platform without files.
+    """
+    form = _FORMATS.get(study.recruitment.platform)
+    if (form is None) == bool(files):
+        raise UsageError(
+            "the study runs without a platform: give no export of one"
+            if form is None
+            else f"give {form.kind}: platform ids are in no other place"
+        )
+    people = {person.rater: person for person in collected.people}
+    if form is None:
+        given = [(_Submission(), person.rater) for person in collected.people]
+    else:
+        given = [(row, name(row.account)) for path in files for row in _rows(path, form)]
+    return tuple(_payments(study, collected, people, given, form, codes))
+
+
+def _rows(path: Path, form: _Format) -> list[_Submission]:
+    needed = (form.person, form.submission, form.status)
+    read = read_csv(path, needed, kind=form.kind)
+    rows = ([row.cells.get(name, "").strip() for name in (*needed, form.code)] for row in read)
+    return [
+        _Submission(account, submission, status.upper().replace("_", " "), code)
+        for account, submission, status, code in rows
+        if account
+    ]
+
+
+def _payments(
+    study: Study,
+    collected: Collected,
+    people: Mapping[str, PersonRecord],
+    given: Sequence[tuple[_Submission, str]],
+    form: _Format | None,
+    codes: Mapping[str, str],
+) -> list[Payment]:
+    each = session_pay(study) or None
+    minutes = active_minutes(study, collected)
+    screened = {person.rater: person for person in screen(study, collected).people}
+    checks = Counter(check.rater for check in collected.checks)
+    failed = Counter(check.rater for check in collected.checks if not check.passed)
+    undecided = Counter(rater for row, rater in given if form and row.status in form.open)
+    made = []
+    for row, rater in given:
+        person = people.get(rater)
+        payment = Payment(
+            platform_id=row.account,
+            submission=row.name,
+            platform_status=row.status,
+            rater=rater if person else "",
+            personal_code="" if form else codes.get(rater, ""),
+            code=_shown_code(study, person),
+            status=person.status if person else None,
+            started=person.started if person else None,
+            ended=person.ended if person else None,
+            minutes=round(minutes[rater], 1) if rater in minutes else None,
+            checks=checks[rater],
+            checks_failed=failed[rater],
+            flags=";".join(flag.rule for flag in _flags(screened.get(rater))),
+        )
+        if form and row.status not in form.open + _PAID:
+            proposed, why = Proposal.NOTHING, "nothing is left to decide"
+        elif undecided[rater] > 1:
+            proposed, why = Proposal.ASK, "several submissions of one person await a decision"
+        elif row.code and payment.code and row.code != payment.code:
+            proposed, why = Proposal.ASK, f"sent the code {row.code}, and was shown another"
+        else:
+            proposed, why = _propose(person, payment, screened.get(rater))
+        made.append(_priced(replace(payment, proposed=proposed, why=why), study, each))
+    return made
+
+
+_PAID = ("APPROVED",)
+
+
+def _shown_code(study: Study, person: PersonRecord | None) -> str:
+    codes = study.recruitment
+    shown = {
+        PersonStatus.COMPLETED: codes.completed,
+        PersonStatus.SCREENED_OUT: codes.screened_out,
+        PersonStatus.WITHDRAWN: codes.withdrawn,
+        PersonStatus.ABANDONED: codes.withdrawn,
+    }
+    return shown.get(person.status, "") if person else ""
+
+
+_ASK = {
+    PersonStatus.STARTED: "began, and saw no case",
+    PersonStatus.ACTIVE: "has not finished",
+    PersonStatus.ABANDONED: "left before the end, and the place went to another person",
+    PersonStatus.SCREENED_OUT: "missed the questions about the instructions: no case was shown",
+    PersonStatus.WITHDRAWN: "withdrew, and the answers are deleted",
+}
+"""Why nothing can be proposed for who did not finish: what they get is what consent promised."""
+
+
+def _propose(
+    person: PersonRecord | None, payment: Payment, screened: PersonScreen | None
+) -> tuple[Proposal, str]:
+    """Return the proposal for an undecided submission, and why."""
+    if person is None:
+        return Proposal.ASK, "nobody came to the study under this id"
+    if person.status is PersonStatus.EXCLUDED:
+        return Proposal.ASK, f"excluded: {person.excluded}"
+    if person.status is not PersonStatus.COMPLETED:
+        return Proposal.ASK, _ASK[person.status]
+    flags = _flags(screened)
+    reasons = "; ".join(flag.reason for flag in flags)
+    if any(flag.rule is Rule.ATTENTION for flag in flags):
+        certain = payment.checks_failed >= _LEAST_FAILED
+        return (Proposal.REJECT if certain else Proposal.ASK), reasons
+    if any(flag.rule is not Rule.AGREEMENT for flag in flags):
+        return Proposal.ASK, reasons
+    # To judge otherwise than others is an answer, and is paid like any other.
+    return Proposal.PAY, f"finished; {reasons}" if reasons else "finished"
+
+
+def _flags(screened: PersonScreen | None) -> Sequence[Flag]:
+    """The flags of a person; who says that a tool answered was promised the same pay."""
+    return [flag for flag in screened.flags if flag.rule is not Rule.TOOL] if screened else ()
+
+
+def _priced(payment: Payment, study: Study, each: float | None) -> Payment:
+    """Add the pay, and a bonus where the time at work comes to more by the hourly pay."""
+    if payment.proposed is not Proposal.PAY:
+        return payment
+    paid = payment.platform_status in _PAID
+    due = round(study.pay.per_hour * (payment.minutes or 0) / 60 - (each or 0), 2)
+    why = "paid already" if paid else payment.why
+    if due > 0:
+        why = f"{why}; {payment.minutes:.0f} minutes come to more by the hourly pay"
+        payment = replace(payment, proposed=Proposal.BONUS, bonus=due)
+    elif paid:
+        payment = replace(payment, proposed=Proposal.NOTHING)
+    return replace(payment, pay=None if paid else each, why=why)
+
+
+def payments_csv(made: Sequence[Payment]) -> bytes:
+    """The list as CSV, its cells guarded against formulas."""
+    return to_csv([field.name for field in fields(Payment)], map(row_of, made)).encode()

@@ -1,0 +1,244 @@
+"""Plain CSV: the tasks and answers of any tool."""
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from casewise.errors import InputError
+from casewise.files import csv_rows, csv_text, read_text
+from casewise_study.exchange.sittings import Sitting, TakenIn, TaskAnswer, Tasks, settle
+from casewise_study.votes.result_files import PlacedRow, ValuePlace, to_utc
+
+_KINDS = {
+    "Mechanical Turk's results": {"HITId", "WorkerId", "AssignmentId"},
+    "a Prolific export": {"Submission id", "Participant id", "Status"},
+    "casewise's plain CSV of answers": {"rater", "block", "position", "verdict"},
+    "casewise's plain CSV of tasks": {"block", "position", "query", "context"},
+}
+
+
+def read_csv(
+    path: Path, needed: Sequence[str], *, kind: str, guarded: bool = False
+) -> list[PlacedRow]:
+    """Read the rows of a CSV file, one at least. Rows of empty cells are skipped.
+
+    Args:
+        path: The file.
+        needed: Columns that must be there.
+        kind: What the file ought to be, for messages.
+        guarded: Whether cells were guarded when they were written, as ``csv_text`` does.
+
+    Raises:
+        InputError: The file can't be read, is cut short, or is something else.
+    """
+    text = read_text(path)
+    if text.lstrip()[:1] in ("{", "["):
+        raise InputError("looks like JSON", file=path, expected=f"{kind} (CSV)")
+    filled = (
+        row
+        for row in csv_rows(text, path, guarded=guarded)
+        if any(cell.strip() for cell in row.cells)
+    )
+    names: tuple[str, ...] = ()
+    rows = []
+    for row in filled:
+        record = f"row ending at line {row.line}"
+        if names:
+            rows.append(PlacedRow(ValuePlace(path, record), row.by_name(names, path, record)))
+        else:
+            names = tuple(cell.strip() for cell in row.cells)
+            _check_header(names, needed, path, kind)
+    if not rows:
+        raise InputError("no rows below the header", file=path, expected=kind)
+    return rows
+
+
+def _check_header(names: tuple[str, ...], needed: Sequence[str], path: Path, kind: str) -> None:
+    place = ValuePlace(path, "header")
+    if missing := [name for name in needed if name not in names]:
+        if len(names) == 1 and ";" in names[0]:
+            raise place.refuse("columns stand apart by semicolons", expected="commas")
+        seen = next((seen for seen, has in _KINDS.items() if has <= set(names)), None)
+        problem = f"this is {seen}" if seen else f"no column {missing[0]!r}"
+        raise place.refuse(problem, expected=kind)
+    if twice := [name for name in names if name and names.count(name) > 1]:
+        raise place.refuse("the column stands twice", twice[0])
+
+
+def _count(cell: str, place: ValuePlace, field: str) -> int:
+    """A whole number from 0."""
+    text = cell.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise place.refuse("not a whole number from 0", field, cell)
+    return int(text)
+
+
+def _time(cell: str, place: ValuePlace) -> datetime | None:
+    """An ISO 8601 time in UTC."""
+    if not cell.strip():
+        return None
+    try:
+        return to_utc(datetime.fromisoformat(cell.strip()))
+    except (ValueError, OverflowError):
+        raise place.refuse("not a time", "time", cell, "2026-01-05T10:02:03Z") from None
+
+
+def _page_answer(position: int, cells: Mapping[str, str], place: ValuePlace) -> TaskAnswer:
+    """Read a person's answer to one page.
+
+    Raises:
+        InputError: There is no verdict, or a value is none of its kind.
+    """
+    side = cells["verdict"].strip().lower()
+    if side not in ("safe", "unsafe"):
+        raise place.refuse("not a verdict", "verdict", cells["verdict"], "safe or unsafe")
+    confidence: int | None = None
+    if cells.get("confidence"):
+        confidence = _count(cells["confidence"], place, "confidence")
+        if not 1 <= confidence <= 5:
+            raise place.refuse("not a confidence", "confidence", confidence, "1 to 5")
+    return TaskAnswer(
+        position=position,
+        verdict="safe" if side == "safe" else "unsafe",
+        time=_time(cells.get("time", ""), place),
+        seconds=_seconds(cells.get("seconds")),
+        confidence=confidence,
+        reason=cells.get("reason", "").encode("utf-8", "replace").decode() or None,
+    )
+
+
+def _seconds(value: str | None) -> float | None:
+    """Seconds from 0, or None: a browser may have measured nonsense, and the vote still counts."""
+    try:
+        seconds = float(value or "")
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _check_mark(mark: str, tasks: Tasks, place: ValuePlace) -> None:
+    """Refuse a record of another study, or of this one as it was planned before.
+
+    Raises:
+        InputError: It is.
+    """
+    if mark == tasks.mark:
+        return
+    same = mark.rpartition("@")[0] == tasks.study.id
+    problem = "of this study as it was planned before" if same else "of another study"
+    raise place.refuse(problem, "study", mark, tasks.mark)
+
+
+def _find_page(cells: Mapping[str, str], tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
+    """Read a block and a position, and check that the plan has them.
+
+    Raises:
+        InputError: It has no such page.
+    """
+    block = _count(cells["block"], place, "block")
+    if block >= len(tasks.blocks):
+        raise place.refuse(
+            "no such block", "block", cells["block"], f"0 to {len(tasks.blocks) - 1}"
+        )
+    position = _count(cells["position"], place, "position")
+    if position >= (pages := len(tasks.blocks[block])):
+        raise place.refuse("no such page", "position", cells["position"], f"0 to {pages - 1}")
+    return block, position
+
+
+def _sitting(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
+    """Make a sitting of answers alone; it lasts from the first one's time to the last's."""
+    times = [answer.time for answer in answers if answer.time is not None]
+    complete = len(answers) == len(tasks.blocks[block])
+    return Sitting(
+        rater=rater,
+        block=block,
+        name=f"rater {rater}",
+        answers=tuple(sorted(answers, key=lambda answer: answer.position)),
+        started=min(times, default=None),
+        ended=max(times, default=None) if complete else None,
+    )
+
+
+_KIND = "a CSV of answers: study, rater, block, position, verdict"
+_TASKS = ("study", "block", "position", "case_id", "query_id", "arm", "check", "query", "context")
+_NEEDED = ("study", "rater", "block", "position", "verdict")
+
+
+def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
+    """Write every page as a row, in the order of blocks and pages."""
+    rows = [
+        (
+            tasks.mark,
+            page.block,
+            page.position,
+            page.case_id,
+            page.query_id,
+            page.arm,
+            page.check and page.check.id,
+            page.query,
+            page.context,
+        )
+        for block in tasks.blocks
+        for page in block
+    ]
+    return {"tasks.csv": csv_text(_TASKS, rows).encode("utf-8", "replace")}
+
+
+def read_csv_answers(
+    files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str] | None, panel: str
+) -> TakenIn:
+    """Read answers: one row for each rater and page. Empty rows are skipped.
+
+    Args:
+        files: With the columns study, rater, block, position, verdict, and, if known, time,
+            seconds, confidence, reason, case_id.
+        tasks: The study's.
+        name: Makes the pseudonym of a rater; None takes the column as it is.
+        panel: Where the people were recruited.
+
+    Raises:
+        InputError: A file that isn't such answers, or not this study's.
+    """
+    answered: dict[tuple[str, int], list[TaskAnswer]] = {}
+    blank = 0
+    for path in files:
+        for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True):
+            if not row.cells["rater"].strip() and not row.cells["verdict"].strip():
+                blank += 1
+                continue
+            rater, block, answer = _answer(row, tasks, name)
+            answers = answered.setdefault((rater, block), [])
+            if any(before.position == answer.position for before in answers):
+                raise row.place.refuse("this rater has answered this page before", "position")
+            answers.append(answer)
+    sittings = [_sitting(*who, answers, tasks) for who, answers in answered.items()]
+    taken = settle(tasks, sittings, panel=panel)
+    left = (f"{blank} rows have neither rater nor verdict: left out",) if blank else ()
+    return replace(taken, notes=left + taken.notes)
+
+
+def _answer(
+    row: PlacedRow, tasks: Tasks, name: Callable[[str], str] | None
+) -> tuple[str, int, TaskAnswer]:
+    cells, place = row.cells, row.place
+    _check_mark(cells["study"], tasks, place)
+    block, position = _find_page(cells, tasks, place)
+    page = tasks.blocks[block][position]
+    if cells.get("case_id", "") not in ("", page.case_id):
+        raise place.refuse("another case stands there", "case_id", cells["case_id"], page.case_id)
+    answer = _page_answer(position, cells, place)
+    return _rater(cells["rater"], place, name), block, answer
+
+
+def _rater(cell: str, place: ValuePlace, name: Callable[[str], str] | None) -> str:
+    rater = cell.strip()
+    if not rater:
+        raise place.refuse("nobody's answer", "rater")
+    if name is not None:
+        return name(rater)
+    if "@" in rater:
+        raise place.refuse("looks like an address", "rater", expected="a pseudonym, or --salt-file")
+    return rater

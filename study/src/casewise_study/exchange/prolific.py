@@ -1,0 +1,264 @@
+"""Prolific: write a study's settings, and join its demographic export to people.
+
+Names and statuses are those of Prolific's API reference ("The study object", "Submission object")
+and of its demographic export.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from casewise.errors import UsageError
+from casewise.sheets import Cell, Code, Column, Table, markdown, money
+from casewise.sheets import Row as Line
+from casewise_study.exchange.platform_files import read_csv
+from casewise_study.exchange.sittings import TakenIn, Tasks, tell
+from casewise_study.study.language import paragraphs
+from casewise_study.study.planning import PROLIFIC_RETURN, session_pay
+from casewise_study.study.schema import Study
+from casewise_study.study.study_texts import whole_minutes
+from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
+from casewise_study.votes.result_files import PlacedRow
+
+_PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+_KIND = "Prolific's demographic export (CSV)"
+_PERSON, _SUBMISSION, _STATUS = "Participant id", "Submission id", "Status"
+_NAMING = {_PERSON, _SUBMISSION, "Completion code"}
+_GONE = {"CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
+_RANKS = (
+    "APPROVED",
+    "AWAITING REVIEW",
+    "REJECTED",
+    "TIMED-OUT",
+    "SCREENED OUT",
+    "RETURNED",
+    "ACTIVE",
+    "RESERVED",
+)
+"""Of several submissions of a person the one that stands first here counts, then the last row."""
+
+
+def study_url(url: str) -> str:
+    """The address with the parameters that Prolific fills in.
+
+    Raises:
+        UsageError: Not the address of a study on the web.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.fragment:
+        raise UsageError(f"--url {url!r}: the study's address, such as https://study.example.org/")
+    return f"{url}{'&' if parts.query else '?'}{_PARAMETERS}"
+
+
+def prolific_files(tasks: Tasks, url: str) -> dict[str, bytes]:
+    """A sheet to paste from, and the same as the body that Prolific's API takes.
+
+    Raises:
+        UsageError: Not the address of a study on the web.
+    """
+    body = _body(tasks, study_url(url))
+    made = json.dumps(body, ensure_ascii=False, indent=2)
+    return {"study.json": f"{made}\n".encode(), "study.md": _sheet(tasks.study, body).encode()}
+
+
+def _body(tasks: Tasks, url: str) -> dict[str, Any]:
+    study = tasks.study
+    codes = (
+        (study.recruitment.completed, "COMPLETED", "MANUALLY_REVIEW"),
+        (study.recruitment.screened_out, "FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
+        (study.recruitment.withdrawn, "NO_CONSENT", "REQUEST_RETURN"),
+    )
+    return {
+        "name": study.title,
+        "internal_name": tasks.mark,
+        "description": "\n\n".join(paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")),
+        "external_study_url": url,
+        "prolific_id_option": "url_parameters",
+        "is_external_study_url_secure": study.recruitment.signed,
+        "completion_codes": [
+            {"code": code, "code_type": kind, "actions": [_action(action)]}
+            for code, kind, action in codes
+        ],
+        "total_available_places": len(tasks.blocks),
+        "estimated_completion_time": whole_minutes(tasks.reading.planned_minutes()),
+        "reward": round(session_pay(study) * 100) or None,
+    }
+
+
+def _action(action: str) -> dict[str, str]:
+    if action == "REQUEST_RETURN":
+        return {"action": action, "return_reason": "Withdrew from the study."}
+    return {"action": action}
+
+
+def _sheet(study: Study, body: dict[str, Any]) -> str:
+    reward = body["reward"]
+    pay = money(reward / 100, study.pay.currency) if reward else "not set in the study file"
+    back = study.recruitment.return_url or "not set in the study file"
+    fields: list[tuple[str, Cell]] = [
+        ("Study URL", Code(body["external_study_url"])),
+        ("Participant ids", "by URL parameters"),
+        (
+            "Secured external URL",
+            "on: other links are refused"
+            if study.recruitment.signed
+            else "off, or on: both work; off lets whoever makes up ids take places",
+        ),
+        ("Places", f"{body['total_available_places']}, one a block"),
+        ("Estimated time", f"{body['estimated_completion_time']} minutes"),
+        ("Reward", pay),
+        ("Submissions a person", "one"),
+        ("Content warning", "yes: sensitive"),
+    ]
+    codes = [
+        Line([Code(code["code"]), code["code_type"], code["actions"][0]["action"]])
+        for code in body["completion_codes"]
+    ]
+    return markdown(
+        "# To paste into Prolific",
+        f"Study `{body['internal_name']}`. The same for Prolific's API is in `study.json`.",
+        Table([Column("field"), Column("value")], list(map(Line, fields))),
+        f"People come back by `{PROLIFIC_RETURN}`; in the study file `recruitment.return_url` is "
+        f"`{back}`.",
+        Table([Column("code"), Column("kind"), Column("then")], codes),
+        "A code such as `COMPLETED` can be guessed. Set random ones in the study file's "
+        "`recruitment`.",
+    )
+
+
+def join_prolific(
+    collected: Collected,
+    files: Sequence[Path],
+    *,
+    columns: Sequence[str],
+    name: Callable[[str], str],
+    only_exported: bool = False,
+) -> TakenIn:
+    """Add demographics from Prolific's export to people, in the named columns only.
+
+    Nobody's status or votes change. Who returned the submission is given nothing: that withdraws
+    the consent; votes of such people are told of. Cells of people whose data Prolific no longer
+    shows (``CONSENT_REVOKED``, ``DATA_EXPIRED``) are left out.
+
+    Args:
+        collected: What the study collected.
+        files: Demographic exports.
+        columns: Taken over; every other is left unread.
+        name: Makes the pseudonym of a participant, under the salt that the study used.
+        only_exported: Leave out people who are not in the export, with all that they answered.
+
+    Raises:
+        InputError: A file that isn't such an export.
+        UsageError: A column that isn't there, or that names people.
+    """
+    rows: dict[str, tuple[str, PlacedRow]] = {}
+    several: list[str] = []
+    nameless: list[str] = []
+    known = {person.rater for person in collected.people}
+    for path in files:
+        read = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
+        _check_columns(columns, read[0].cells, path)
+        for row in read:
+            status = row.cells[_STATUS].strip().upper().replace("_", " ")
+            status = "TIMED-OUT" if status == "TIMED OUT" else status
+            if status not in _RANKS:
+                raise row.place.refuse("not a status", _STATUS, status, ", ".join(_RANKS))
+            if not row.cells[_PERSON].strip():
+                nameless.append(row.place.record or "")
+                continue
+            rater = name(row.cells[_PERSON])
+            if rater in rows:
+                several.append(rater)
+                if _RANKS.index(rows[rater][0]) < _RANKS.index(status):
+                    continue
+            rows[rater] = (status, row)
+    people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
+    notes = _join_notes(collected, rows, known, several, nameless)
+    joined = replace(collected, people=people)
+    if only_exported:
+        before = len(collected.votes)
+        joined = _only(joined, rows)
+        notes += (f"left out, not being in the export: {before - len(joined.votes)} votes",)
+    return TakenIn(joined, notes)
+
+
+def _only(collected: Collected, raters: Container[str]) -> Collected:
+    """What some people gave, and they alone."""
+    return replace(
+        collected,
+        people=tuple(one for one in collected.people if one.rater in raters),
+        votes=tuple(one for one in collected.votes if one.rater in raters),
+        checks=tuple(one for one in collected.checks if one.rater in raters),
+    )
+
+
+def _check_columns(columns: Sequence[str], names: Collection[str], path: Path) -> None:
+    for column in columns:
+        if column in _NAMING:
+            raise UsageError(f"--columns: {column!r} names people and is never taken over")
+        if column not in names:
+            there = ", ".join(name for name in names if name not in _NAMING)
+            raise UsageError(f"--columns: {path} has no {column!r}; it has {there}")
+
+
+def _with_demographics(
+    person: PersonRecord, rows: dict[str, tuple[str, PlacedRow]], columns: Sequence[str]
+) -> PersonRecord:
+    if person.rater not in rows:
+        return person
+    status, row = rows[person.rater]
+    if status == "RETURNED":
+        return person
+    told = {column: row.cells[column].strip() for column in columns}
+    told = {column: cell for column, cell in told.items() if cell and cell not in _GONE}
+    return replace(person, demographics=tuple((dict(person.demographics) | told).items()))
+
+
+def _join_notes(
+    collected: Collected,
+    rows: dict[str, tuple[str, PlacedRow]],
+    known: set[str],
+    several: Sequence[str],
+    nameless: Sequence[str],
+) -> tuple[str, ...]:
+    statuses = Counter(status for status, _ in rows.values())
+    counts = ", ".join(f"{statuses[status]} {status}" for status in _RANKS if statuses[status])
+    notes = [f"the export has {len(rows)} people: {counts}"] if rows else []
+    if nameless:
+        notes.append(tell(nameless, "record has", "records have", "no participant: left out"))
+    if several:
+        notes.append(
+            tell(
+                sorted(set(several)),
+                "person stands",
+                "people stand",
+                "in several records: the furthest submission counts",
+            )
+        )
+    if unknown := [rater for rater in rows if rater not in known]:
+        notes.append(
+            tell(
+                unknown,
+                "of the export isn't",
+                "of the export aren't",
+                "in the study under this salt: left out",
+            )
+        )
+    if absent := [person.rater for person in collected.people if person.rater not in rows]:
+        notes.append(tell(absent, "person isn't", "people aren't", "in the export"))
+    voters = {vote.rater for vote in collected.votes}
+    for status, what in (
+        ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
+        ("TIMED-OUT", "timed out on Prolific, and yet there are"),
+    ):
+        left = [rater for rater, (last, _) in rows.items() if last == status]
+        if left := [rater for rater in left if rater in voters]:
+            notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
+    done = [person.rater for person in collected.people if person.status is PersonStatus.COMPLETED]
+    if unpaid := [rater for rater in done if rows.get(rater, ("",))[0] == "AWAITING REVIEW"]:
+        notes.append(tell(unpaid, "has", "have", "completed the study and awaits your review"))
+    return tuple(notes)

@@ -1,0 +1,225 @@
+"""What the page is shown of a pair, and a context as a tree for its editor.
+
+In the tree types and order are kept: a browser's own JSON knows one kind of number and puts keys
+that look like numbers first, so values travel as texts with their kinds.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+
+from casewise.cases import Case, Context, digest
+from casewise.contexts import differing_parameters, parameter_title
+from casewise_study.revision.desk import Desk, progress
+from casewise_study.revision.journal import SNAPSHOTS, Action, Entry, UnfitError
+from casewise_study.revision.revised_cases import Pair, PairStatus, changes_between, is_voted
+
+SHORT_QUERY = 240
+"""Characters of a query in the list of pairs."""
+
+
+class ValueKind(StrEnum):
+    """What a value is."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    NULL = "null"
+    LIST = "list"
+    GROUP = "group"
+
+
+class Node(BaseModel):
+    """A parameter, a group of them, or an item of a list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: ValueKind
+    name: str = ""
+    """The parameter's own; an item of a list has none."""
+    title: str = ""
+    """The name as people read it. Ignored on the way back."""
+    text: str = ""
+    """The value of a text, a number (as JSON writes it) or a boolean (``true``, ``false``)."""
+    children: tuple["Node", ...] = ()
+
+    @model_validator(mode="after")
+    def _leaf_or_branch(self) -> Self:
+        if self.children and self.kind not in (ValueKind.LIST, ValueKind.GROUP):
+            raise ValueError("only lists and groups hold other values")
+        return self
+
+
+def to_tree(context: Context | None) -> tuple[Node, ...] | None:
+    """The groups and parameters of a context; None where there is no context."""
+    return None if context is None else _children(context.root.items())
+
+
+def from_tree(nodes: Iterable[Node]) -> dict[str, JsonValue]:
+    """The context that a tree stands for.
+
+    Raises:
+        UnfitError: A name is blank or stands twice, or a number is none.
+    """
+    made: dict[str, JsonValue] = {}
+    for node in nodes:
+        if not node.name.strip():
+            raise UnfitError("a parameter needs a name")
+        if node.name in made:
+            raise UnfitError(f"the name {node.name[:60]!r} stands twice in one group")
+        made[node.name] = _value(node)
+    return made
+
+
+def _children(items: Iterable[tuple[str, JsonValue]]) -> tuple[Node, ...]:
+    return tuple(_node(value, name) for name, value in items)
+
+
+def _node(value: JsonValue, name: str = "") -> Node:
+    title = parameter_title(name)
+    if isinstance(value, dict):
+        children = _children(value.items())
+        return Node(kind=ValueKind.GROUP, name=name, title=title, children=children)
+    if isinstance(value, list):
+        items = tuple(_node(item) for item in value)
+        return Node(kind=ValueKind.LIST, name=name, title=title, children=items)
+    if value is None:
+        return Node(kind=ValueKind.NULL, name=name, title=title)
+    if isinstance(value, str):
+        return Node(kind=ValueKind.TEXT, name=name, title=title, text=value)
+    kind = ValueKind.BOOLEAN if isinstance(value, bool) else ValueKind.NUMBER
+    return Node(kind=kind, name=name, title=title, text=json.dumps(value))
+
+
+def _value(node: Node) -> JsonValue:
+    if node.kind is ValueKind.GROUP:
+        return from_tree(node.children)
+    if node.kind is ValueKind.LIST:
+        return [_value(item) for item in node.children]
+    if node.kind is ValueKind.TEXT:
+        return node.text
+    if node.kind is ValueKind.NULL:
+        return None
+    return _scalar(node)
+
+
+def _scalar(node: Node) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(node.text.strip())
+    except (ValueError, RecursionError):
+        value = None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if node.kind is ValueKind.NUMBER and is_number:
+        return value
+    if node.kind is ValueKind.BOOLEAN and isinstance(value, bool):
+        return value
+    where = f"{node.name[:60]}: " if node.name else ""
+    expected = "a number, such as 3 or 0.5" if node.kind is ValueKind.NUMBER else "yes or no"
+    raise UnfitError(f"{where}not {expected}")
+
+
+def key_of(query_id: str) -> str:
+    """Hash a query id for addresses, since a given id may reveal the query."""
+    return digest(query_id)
+
+
+def list_record(desk: Desk) -> dict[str, Any]:
+    """Every pair in short."""
+    pairs = desk.pairs()
+    decided, total = progress(pairs)
+    return {"decided": decided, "total": total, "pairs": [_row(pair) for pair in pairs]}
+
+
+def _row(pair: Pair) -> dict[str, Any]:
+    first = pair.cases[0]
+    return {
+        "key": key_of(pair.query_id),
+        "number": pair.number,
+        "query": first.query[:SHORT_QUERY],
+        "category": first.category,
+        "status": pair.status,
+        "cases": len(pair.cases),
+        "voted": any(map(is_voted, pair.cases)),
+        "version": max(case.version for case in pair.cases),
+        "revisions": len(pair.entries),
+        "differing": len(differing_parameters(pair.cases)),
+    }
+
+
+def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
+    """Everything that the page shows of a pair."""
+    pairs = desk.pairs()
+    decided, total = progress(pairs)
+    place = pair.number - 1
+    behind = [*pairs[place + 1 :], *pairs[:place]]
+    undecided = next((other for other in behind if other.status is PairStatus.UNDECIDED), None)
+    return {
+        "key": key_of(pair.query_id),
+        "version": pair.version,
+        "number": pair.number,
+        "total": total,
+        "decided": decided,
+        "status": pair.status,
+        "previous": key_of(pairs[place - 1].query_id) if place else None,
+        "next": key_of(pairs[place + 1].query_id) if pair.number < total else None,
+        "undecided": key_of(undecided.query_id) if undecided else None,
+        "cases": [_case(case) for case in pair.cases],
+        "revisions": [_revision(desk.entries[number - 1]) for number in reversed(pair.entries)],
+    }
+
+
+def _case(case: Case) -> dict[str, Any]:
+    tree = to_tree(case.context)
+    return {
+        "id": case.id,
+        "query": case.query,
+        "context": None if tree is None else [node.model_dump(mode="json") for node in tree],
+        "history": [turn.model_dump(mode="json") for turn in case.history],
+        "category": case.category,
+        "intended": case.intended,
+        "tags": list(case.tags),
+        "voted": is_voted(case),
+        "votes": _votes(case),
+        "edition": case.version,
+        "replaces": case.replaces,
+    }
+
+
+def _votes(case: Case) -> str:
+    parts = []
+    if (case.votes_safe or 0) + (case.votes_unsafe or 0):
+        parts.append(f"{case.votes_safe} safe, {case.votes_unsafe} unsafe")
+    if case.published_safe_rate is not None:
+        parts.append(f"published share of safe votes {case.published_safe_rate:.2f}")
+    if case.author_vote is not None:
+        parts.append(f"the author's own vote: {case.author_vote}")
+    return "; ".join(parts)
+
+
+def _revision(entry: Entry) -> dict[str, Any]:
+    replaced: Sequence[tuple[Case, Case]] = ()
+    if entry.action not in SNAPSHOTS:
+        replaced = list(zip(entry.before, entry.after, strict=True))
+    return {
+        "number": entry.number,
+        "time": entry.time,
+        "author": entry.author,
+        "action": entry.action,
+        "reason": entry.reason,
+        "cases": [
+            {
+                "intended": new.intended,
+                "changes": [
+                    asdict(change)
+                    for change in changes_between(old, new)
+                    # An id that follows the text tells nothing that the text does not.
+                    if entry.action is Action.NEW_VERSION or change.name not in ("id", "query_id")
+                ],
+            }
+            for old, new in replaced
+        ],
+    }

@@ -1,0 +1,209 @@
+"""A file of cases with its journal: read and compare them, and list revisions."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from casewise.cases import Case, Form, load_cases, to_fields, to_line
+from casewise.errors import InputError, UsageError
+from casewise_study.revision.journal import (
+    SNAPSHOTS,
+    Action,
+    Entry,
+    JournalReading,
+    OutsideChange,
+    OutsideError,
+    journal_path,
+    read_journal,
+)
+from casewise_study.revision.revised_cases import (
+    VERDICTS,
+    GapError,
+    Pair,
+    PairStatus,
+    RevisionState,
+    changes_between,
+    replay,
+    state_of,
+)
+
+_TEXT = ("query", "context", "history")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file of cases with what its journal says of it."""
+
+    path: Path
+    """With links resolved, so that one file has one journal and one lock."""
+    state: RevisionState
+    """What the journal adds up to; the file itself where there is no journal yet."""
+    entries: tuple[Entry, ...]
+    reading: JournalReading
+    found: tuple[Case, ...]
+    """The cases as they stand in the file."""
+    behind: bool
+    """The file lacks the journal's last line: the process ended between the two."""
+    outside: OutsideChange | None
+    """What other means did to the file."""
+
+
+def resolve(path: Path | str) -> Path:
+    """The file itself, where the path is a link.
+
+    Raises:
+        UsageError: Not a file that revisions can be written to.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".jsonl":
+        raise UsageError(
+            f"{path}: revisions are kept for JSON Lines; "
+            f"casewise cases convert {path} {path.with_suffix('.jsonl').name}"
+        )
+    if path.name.endswith(".revisions.jsonl"):
+        raise UsageError(f"{path}: this is a journal; name the file of cases that it is about")
+    return path.resolve()
+
+
+def read_both(path: Path | str) -> Opened:
+    """Read a file of cases and its journal, and compare the two. Nothing is written.
+
+    Raises:
+        UsageError: Not a JSON Lines file.
+        InputError: The file or the journal can't be used.
+    """
+    path = resolve(path)
+    loaded = load_cases(path)
+    if loaded.form is not Form.JSONL:
+        raise UsageError(f"{path}: holds {loaded.form}, not JSON Lines; convert it first")
+    reading = read_journal(journal_path(path))
+    if not reading.entries:
+        state = state_of(loaded.cases)
+        return Opened(path, state, (), reading, loaded.cases, False, None)
+    try:
+        state = replay(reading.entries)
+    except GapError as error:
+        raise InputError(f"the journal is damaged: {error}", file=journal_path(path)) from None
+    if loaded.hash == state.hash:
+        return Opened(path, state, reading.entries, reading, loaded.cases, False, None)
+    behind = loaded.hash == reading.entries[-1].file_before
+    outside = None if behind else _outside(state.cases, loaded.cases)
+    return Opened(path, state, reading.entries, reading, loaded.cases, behind, outside)
+
+
+def _outside(known: tuple[Case, ...], now: tuple[Case, ...]) -> OutsideChange:
+    old, new = ({case.id: case for case in cases} for cases in (known, now))
+    both = [(old[id], new[id]) for id in old if id in new]
+    return OutsideChange(
+        changed=sum(to_line(one) != to_line(other) for one, other in both),
+        added=len(new.keys() - old.keys()),
+        removed=len(old.keys() - new.keys()),
+        kept_votes=sum(_kept_votes(one, other) for one, other in both),
+    )
+
+
+def _kept_votes(old: Case, new: Case) -> bool:
+    """Whether votes that were cast on one text now stand on another."""
+    one, other = to_fields(old), to_fields(new)
+    other_text = any(repr(one.get(name)) != repr(other.get(name)) for name in _TEXT)
+    return other_text and any(name in one and one[name] == other.get(name) for name in VERDICTS)
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Modification time, size and inode of a file; None if there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - one call, as the file may vanish
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino if stat.S_ISREG(status.st_mode) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One line of the journal, without the texts."""
+
+    number: int
+    time: str
+    """UTC, ISO 8601."""
+    author: str
+    action: Action
+    query_id: str | None
+    """The pair's, before the action; none where the whole file is meant."""
+    case_ids: tuple[str, ...]
+    """The cases that changed, by their ids before."""
+    new_ids: tuple[str, ...]
+    """And by their ids after."""
+    changed: tuple[str, ...]
+    """The names of the fields and of the context's parameters that changed, in any of the cases."""
+    reason: str
+
+
+def revision_of(entry: Entry) -> Revision:
+    """A line of the journal, without the texts."""
+    after = () if entry.action in SNAPSHOTS else entry.after
+    changes = [changes_between(old, new) for old, new in zip(entry.before, after, strict=False)]
+    return Revision(
+        number=entry.number,
+        time=entry.time,
+        author=entry.author,
+        action=entry.action,
+        query_id=entry.query_id,
+        case_ids=tuple(case.id for case in entry.before),
+        new_ids=tuple(case.id for case in after),
+        changed=tuple(dict.fromkeys(change.name for several in changes for change in several)),
+        reason=entry.reason,
+    )
+
+
+def read_history(path: Path | str) -> tuple[Revision, ...]:
+    """Read the revisions of a file of cases, oldest first.
+
+    Raises:
+        UsageError: Not the name of a JSON Lines file.
+        InputError: There is no journal, or it is damaged.
+    """
+    journal = journal_path(resolve(path))
+    if not journal.exists():
+        raise InputError("no revisions yet: there is no journal", file=journal)
+    return tuple(map(revision_of, read_journal(journal).entries))
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The cases of the accepted pairs, and what became of the others."""
+
+    cases: tuple[Case, ...]
+    pairs: int
+    rejected: int
+    undecided: int
+
+
+def accepted_cases(path: Path | str) -> Accepted:
+    """The cases of the pairs that were accepted, in the order of the file.
+
+    Raises:
+        UsageError: Not a JSON Lines file.
+        InputError: The file or its journal can't be used, or no pair is accepted.
+        OutsideError: The file was changed by other means since its last revision.
+    """
+    opened = read_both(path)
+    if opened.outside is not None:
+        raise OutsideError(
+            f"{path}: was changed by other means since its last revision ({opened.outside}), so "
+            "it is not what was accepted. Revise it with --record-outside first"
+        )
+    pairs = opened.state.pairs()
+    accepted = [pair for pair in pairs if pair.status is PairStatus.ACCEPTED]
+    if not accepted:
+        raise InputError("no pair is accepted yet", file=path)
+    return Accepted(
+        cases=tuple(case for pair in accepted for case in pair.cases),
+        pairs=len(accepted),
+        rejected=_count(pairs, PairStatus.REJECTED),
+        undecided=_count(pairs, PairStatus.UNDECIDED),
+    )
+
+
+def _count(pairs: tuple[Pair, ...], status: PairStatus) -> int:
+    return sum(pair.status is status for pair in pairs)

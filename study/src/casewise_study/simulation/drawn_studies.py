@@ -1,0 +1,150 @@
+"""Studies drawn without a server: whom the screening flags, and what it takes to replace them."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+
+from casewise_study.simulation.simulated_people import (
+    Manner,
+    Mixture,
+    SimulatedPerson,
+    Trace,
+    machine_rates,
+    make_person,
+    true_rates,
+)
+from casewise_study.study.page_signals import PageSignals, sum_signals
+from casewise_study.study.reading_times import QUESTION, count_words, pages_of, reading
+from casewise_study.study.schema import Study
+from casewise_study.study.study_file import study_cases
+from casewise_study.votes.collected import (
+    CheckRecord,
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+    vote_table,
+)
+from casewise_study.votes.screening import groups_of, screen
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """How many people of one manner and trace were flagged, of those who completed."""
+
+    manner: Manner
+    trace: Trace
+    n: int
+    flagged: int
+
+    @property
+    def name(self) -> str:
+        """The manner, and what it leaves behind."""
+        return self.manner if self.trace is Trace.NONE else f"{self.manner}: {self.trace}"
+
+    @property
+    def share(self) -> float:
+        """NaN where there are none."""
+        return self.flagged / self.n if self.n else nan
+
+
+def count_flagged(people: Iterable[tuple[Manner, Trace, bool]]) -> tuple[Flagged, ...]:
+    """Count, by manner and trace, people and those of them who were flagged."""
+    theirs = defaultdict[tuple[Manner, Trace], list[bool]](list)
+    for manner, trace, is_flagged in people:
+        theirs[manner, trace].append(is_flagged)
+    return tuple(
+        Flagged(*kind, len(theirs[kind]), sum(theirs[kind]))
+        for kind in itertools.product(Manner, Trace)
+        if kind in theirs
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnStudies:
+    """Whom the screening flags in several studies."""
+
+    studies: int
+    flagged: tuple[Flagged, ...]
+    told: int
+    """Studies in which two groups of people are told of."""
+
+    @property
+    def flagged_each(self) -> float:
+        """People flagged in a study, on average."""
+        return sum(manner.flagged for manner in self.flagged) / self.studies
+
+
+def screen_drawn(
+    study: Study, mixture: Mixture, traces: Sequence[Trace], seed: int, studies: int
+) -> DrawnStudies:
+    """Screen so many studies, of everybody who completes a block.
+
+    Args:
+        study: With its rules.
+        mixture: Who comes.
+        traces: What machines leave behind, in turns.
+        seed: Draws the first study; the others follow.
+        studies: How many.
+    """
+    seen = list[tuple[Manner, Trace, bool]]()
+    told = 0
+    for number in range(studies):
+        people, collected = draw_study(study, mixture, traces, seed + number)
+        screened = screen(study, collected)
+        told += groups_of(vote_table(study, collected), screened, study.seed).told is not None
+        flags = screened.flagged()
+        seen += [(one.manner, one.trace, name_of(one) in flags) for one in people]
+    return DrawnStudies(studies, count_flagged(seen), told)
+
+
+def name_of(person: SimulatedPerson) -> str:
+    """The pseudonym of a simulated person."""
+    return f"r{person.number:04d}"
+
+
+def draw_study(
+    study: Study, mixture: Mixture, traces: Sequence[Trace], seed: int
+) -> tuple[list[SimulatedPerson], Collected]:
+    """Draw the people of a study, one a block, and what they leave behind."""
+    rates = true_rates(study, seed)
+    asked, read, cases = machine_rates(rates, seed), reading(study), study_cases(study)
+    expected = {check.id: check.expected for check in study.attention.checks}
+    turns = itertools.cycle(traces)
+    people, records, votes, checks = [], [], list[VoteRecord](), list[CheckRecord]()
+    for number in range(len(study.design.blocks)):
+        person = make_person(number, mixture, seed, turns)
+        rater, pages = name_of(person), pages_of(study, number)
+        for page in pages:
+            at, place = page.position, page.place
+            words = read.checks[page.check or ""] if place is None else read.cells[place]
+            # The server takes no sooner answer.
+            thought = person.seconds(words + count_words(QUESTION))
+            seconds = max(thought, read.least_seconds(page))
+            if place is None:
+                check = page.check or ""
+                passed = person.check(expected[check]) == expected[check]
+                checks.append(CheckRecord(rater, check, passed, at, seconds))
+            else:
+                cell, query = study.design.cells[place], cases[place].query_id
+                said = person.verdict(rates[place], asked[place])
+                vote = VoteRecord(rater, cell.case_id, query, cell.arm, said, at, seconds=seconds)
+                votes.append(vote)
+        people.append(person)
+        records.append(_record(study, person, len(pages)))
+    return people, Collected(tuple(records), tuple(votes), tuple(checks))
+
+
+def _record(study: Study, person: SimulatedPerson, pages: int) -> PersonRecord:
+    """A person who completed so many pages, with their signals summed up."""
+    record = PersonRecord(name_of(person), PersonStatus.COMPLETED, block=person.number)
+    if study.tool_question:
+        record = replace(record, tool=person.tool)
+    if not study.screening.watches:
+        return record
+    watched = [person.watched() for _ in range(pages)]
+    return replace(
+        record, **sum_signals([PageSignals(person.follows(), watch) for watch in watched])
+    )

@@ -1,0 +1,379 @@
+"""Queries about people: who they are, their blocks, answers, and log of events."""
+
+import secrets
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from casewise.errors import UsageError
+from casewise_study.store.standing import Person, signals_by_person, write_signals
+from casewise_study.store.tables import (
+    about_answer,
+    assignment,
+    block,
+    check_answer,
+    event,
+    exclusion,
+    page_signal,
+    participant,
+    second_account,
+    study,
+    vote,
+)
+from casewise_study.study.accounts import Secrets
+from casewise_study.study.page_signals import PageSignals
+from casewise_study.study.reading_times import Page
+from casewise_study.study.schema import Counting, SecondAccounts, Study, StudyCell
+from casewise_study.study.study_file import study_cases, study_hashes
+from casewise_study.votes.collected import (
+    CheckRecord,
+    Collected,
+    Identity,
+    Kind,
+    PersonRecord,
+    PersonStatus,
+    SecondAccount,
+    VoteRecord,
+)
+
+REMARK, TOOL = "(exit)", "(tool)"
+"""The names of the last answers beside; no question about oneself can have them."""
+
+_PERSON = select(
+    participant.c.id,
+    participant.c.key,
+    participant.c.rater,
+    participant.c.status,
+    participant.c.outcome,
+    participant.c.attempts,
+    participant.c.passed.is_not(None),
+    assignment.c.block,
+    assignment.c.position,
+    assignment.c.shown,
+    participant.c.about_due,
+    assignment.c.drawn,
+).select_from(participant.outerjoin(assignment))
+"""In the order of the fields of ``Person``."""
+
+
+def find(connection: Connection, where: ColumnElement[bool]) -> Person | None:
+    """Find a person and the block that the person holds."""
+    row = connection.execute(_PERSON.where(where)).one_or_none()
+    return None if row is None else Person(*row)
+
+
+def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | None:
+    """Find a person, and lock the person and the block until the transaction ends.
+
+    The person's row stands for the block's too: who takes a block over locks both, and passes by
+    those that are locked. In SQLite a transaction that writes is alone anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(participant.c.id).where(where).with_for_update())
+    return find(connection, where)
+
+
+def change(connection: Connection, person: int, **values: Any) -> None:
+    """Change a person's row."""
+    connection.execute(update(participant).where(participant.c.id == person).values(values))
+
+
+def give_codes(connection: Connection, keys: Secrets) -> None:
+    """Give a personal code to everybody who began before there were any."""
+    lacking = participant.c.code_key.is_(None) & ~participant.c.purged
+    for row in connection.execute(select(participant.c.id, participant.c.key).where(lacking)).all():
+        change(connection, row.id, code_key=keys.code_key(keys.personal_code(row.key)))
+
+
+def end(connection: Connection, person: int, status: PersonStatus, now: datetime) -> None:
+    """End a person's participation with the code of a status."""
+    change(connection, person, status=status, outcome=status, ended=now)
+    log(connection, now, status, person)
+
+
+def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:
+    """Log an event."""
+    connection.execute(insert(event).values(time=now, participant=person, kind=kind))
+
+
+def set_status(connection: Connection, person: int, status: PersonStatus) -> None:
+    """Set the status of the block that a person holds or held."""
+    held = update(assignment).where(assignment.c.participant == person)
+    connection.execute(held.values(status=status))
+
+
+def write_answer(
+    connection: Connection,
+    of: Study,
+    person: Person,
+    page: Page,
+    given: Mapping[str, Any],
+    signals: PageSignals | None,
+) -> None:
+    """Write the answer to a page: a vote, or whether an attention check was passed.
+
+    Args:
+        connection: To the database.
+        of: The study.
+        person: Whose answer it is.
+        page: What was answered.
+        given: By the names of the columns: verdict, confidence, reason, seconds, time.
+        signals: Of the page; None where the study records none.
+    """
+    if page.place is not None:
+        query = study_cases(of)[page.place].query_id
+        row = insert(vote).values(place=page.place, query=query, **given)
+    else:
+        check = next(check for check in of.attention.checks if check.id == page.check)
+        timed = {name: given[name] for name in ("seconds", "time")}
+        passed = given["verdict"] == check.expected
+        row = insert(check_answer).values(name=check.id, passed=passed, **timed)
+    connection.execute(row.values(participant=person.id, position=page.position))
+    if signals is not None:
+        write_signals(connection, person.id, page.position, signals, given["seconds"])
+
+
+IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
+"""Who may have a block, now or later."""
+
+
+def write_about(connection: Connection, person: int, answers: Mapping[str, str]) -> None:
+    """Write what a person says after the last case; the first time counts."""
+    change(connection, person, about_due=False)
+    rows = [{"participant": person, "name": name, "answer": said} for name, said in answers.items()]
+    if rows:
+        connection.execute(insert(about_answer), rows)
+
+
+def exclude(connection: Connection, rater: str, reason: str, now: datetime) -> PersonStatus | None:
+    """Free a person's block and keep the votes, uncounted; who has completed keeps the code.
+
+    Returns:
+        How far the person had come; None if nobody has this pseudonym. Others stay as they are.
+    """
+    before = select(exclusion).join(participant).where(participant.c.rater == rater)
+    if connection.execute(before).one_or_none() is not None:
+        return PersonStatus.EXCLUDED
+    person = find_locked(connection, participant.c.rater == rater)
+    if person is None or person.status not in IN_STUDY:
+        return person.status if person else None
+    if person.status is not PersonStatus.COMPLETED:
+        end(connection, person.id, PersonStatus.ABANDONED, now)
+    set_status(connection, person.id, PersonStatus.ABANDONED)
+    connection.execute(insert(exclusion).values(participant=person.id, reason=reason, time=now))
+    log(connection, now, "excluded", person.id)
+    return person.status
+
+
+def erase(connection: Connection, person: int) -> None:
+    """Delete a person's answers and free its block."""
+    for table in (vote, check_answer, page_signal, about_answer):
+        connection.execute(delete(table).where(table.c.participant == person))
+    set_status(connection, person, PersonStatus.WITHDRAWN)
+
+
+def purge(connection: Connection, person: Person, now: datetime) -> None:
+    """Delete a person's data; the account's hash and the code that was shown stay."""
+    erase(connection, person.id)
+    for table in (event, exclusion):
+        connection.execute(delete(table).where(table.c.participant == person.id))
+    _forget_accounts(connection, person.id)
+    change(
+        connection,
+        person.id,
+        rater=f"purged-{secrets.token_hex(5)}",
+        panel="",
+        status=PersonStatus.WITHDRAWN,
+        outcome=person.outcome or PersonStatus.WITHDRAWN,
+        attempts=0,
+        started=now,
+        passed=None,
+        ended=now,
+        purged=True,
+        code_key=None,
+        about_due=False,
+    )
+    log(connection, now, "purged")
+
+
+def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
+    """All people but those whose data were purged, with their votes and checks."""
+    return Collected(
+        _people(connection),
+        _votes(connection, cells),
+        _checks(connection),
+        identity(connection),
+    )
+
+
+def _people(connection: Connection) -> tuple[PersonRecord, ...]:
+    said = defaultdict[int, dict[str, str]](dict)
+    answers = (about_answer.c[name] for name in ("participant", "name", "answer"))
+    for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
+        said[person][name] = answer
+    columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
+    # A block that was drawn is none of the design, whatever its number.
+    planned = case((assignment.c.drawn.is_(None), assignment.c.block))
+    rows = connection.execute(
+        select(participant.c.rater, participant.c.status, participant.c.panel)
+        .add_columns(planned, *columns, exclusion.c.reason)
+        .select_from(participant.outerjoin(assignment).outerjoin(exclusion))
+        .where(~participant.c.purged)
+        .order_by(participant.c.started, participant.c.id)
+    )
+    seen = signals_by_person(connection)
+    people = ((PersonRecord(*row[:-2], **seen.get(row.id, {})), row) for row in rows)
+    return tuple(_person(person, said[row.id], row.reason) for person, row in people)
+
+
+def _person(person: PersonRecord, said: Mapping[str, str], reason: str | None) -> PersonRecord:
+    person = replace(
+        person,
+        demographics=tuple(pair for pair in said.items() if pair[0] not in (REMARK, TOOL)),
+        remark=said.get(REMARK),
+        tool=said.get(TOOL),
+    )
+    if reason is None or person.status is PersonStatus.WITHDRAWN:
+        return person
+    return replace(person, status=PersonStatus.EXCLUDED, excluded=reason)
+
+
+def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:
+    names = ("verdict", "position", "time", "seconds", "confidence", "reason")
+    rows = connection.execute(
+        select(participant.c.rater, vote.c.place, vote.c.query, *(vote.c[name] for name in names))
+        .add_columns(assignment.c.status.in_((PersonStatus.ACTIVE, PersonStatus.COMPLETED)))
+        .select_from(vote.join(participant).join(assignment, onclause=own_votes()))
+        .order_by(vote.c.time, vote.c.id)
+    )
+    return tuple(
+        VoteRecord(rater, cells[place].case_id, query, cells[place].arm, *answer)
+        for rater, place, query, *answer in rows
+    )
+
+
+def _checks(connection: Connection) -> tuple[CheckRecord, ...]:
+    columns = (check_answer.c[name] for name in ("name", "passed", "position", "seconds"))
+    rows = connection.execute(
+        select(participant.c.rater, *columns)
+        .select_from(check_answer.join(participant))
+        .order_by(check_answer.c.time, check_answer.c.id)
+    )
+    return tuple(CheckRecord(*row) for row in rows)
+
+
+def latest(connection: Connection) -> datetime | None:
+    """The latest time in the database; None in a new one."""
+    shown = connection.execute(select(func.max(assignment.c.shown))).scalar_one()
+    logged = connection.execute(select(func.max(event.c.time))).scalar_one()
+    return max((moment for moment in (shown, logged) if moment is not None), default=None)
+
+
+def own_votes() -> ColumnElement[bool]:
+    """Join votes with the block of whoever gave them."""
+    return assignment.c.participant == vote.c.participant
+
+
+def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> None:
+    """Bind a new database to a study, or check that it is this study's.
+
+    Raises:
+        UsageError: The database is of another study, or of other secrets.
+    """
+    own, *earlier = study_hashes(of)
+    proof = keys.derived("proof")
+    row = connection.execute(select(study)).one_or_none()
+    if row is None:
+        values = {"id": 1, "name": of.id, "hash": own, "secrets": proof, "paused": False}
+        connection.execute(insert(study).values(values | {"created": now}))
+        numbers = [{"number": number} for number in range(len(of.design.blocks))]
+        connection.execute(insert(block), numbers)
+    elif row.hash not in (own, *earlier):
+        raise UsageError(
+            f"the database holds the study {row.name!r} as it was when it was first served; "
+            "this study file says something else. Serve the file as it was, or begin "
+            "another database with --database"
+        )
+    elif row.secrets != proof:
+        raise UsageError(
+            "the database was made with other secrets: nobody who comes again would be known. "
+            "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
+        )
+
+
+def link(
+    connection: Connection,
+    now: datetime,
+    kind: Kind,
+    person: Person,
+    other: Person | None = None,
+) -> None:
+    """Record, once, that two people may be one: the later of them as the second account."""
+    if other is not None and other.id > person.id:
+        person, other = other, person
+    which = second_account.c.other == other.id if other else second_account.c.other.is_(None)
+    same = select(second_account.c.id).where(
+        which, second_account.c.kind == kind, second_account.c.participant == person.id
+    )
+    if connection.execute(same.limit(1)).one_or_none() is None:
+        row = {"participant": person.id, "other": other and other.id, "kind": kind, "time": now}
+        connection.execute(insert(second_account).values(row))
+
+
+def is_left_out(connection: Connection, rules: SecondAccounts, person: int) -> bool:
+    """Whether a person is a second account whose votes don't count."""
+    kinds = [kind for kind in ("browser", "address") if getattr(rules, kind) is Counting.LEAVE_OUT]
+    found = select(second_account.c.id).where(
+        second_account.c.participant == person,
+        second_account.c.other.is_not(None),
+        second_account.c.kind.in_(kinds),
+    )
+    return connection.execute(found.limit(1)).one_or_none() is not None
+
+
+def _forget_accounts(connection: Connection, person: int) -> None:
+    """Delete what was recorded of a person and others."""
+    either = (second_account.c.participant == person, second_account.c.other == person)
+    connection.execute(delete(second_account).where(or_(*either)))
+
+
+def identity(connection: Connection) -> Identity:
+    """What could be checked of who people are."""
+    kept = ~participant.c.purged
+    first = participant.alias()
+    rows = connection.execute(
+        select(participant.c.rater, first.c.rater, second_account.c.kind)
+        .select_from(
+            second_account.join(
+                participant, onclause=second_account.c.participant == participant.c.id
+            ).outerjoin(first, onclause=second_account.c.other == first.c.id)
+        )
+        .order_by(second_account.c.id)
+    )
+    return Identity(
+        count(connection, participant, kept & participant.c.platform_key.is_not(None)),
+        count(connection, participant, kept & participant.c.signed),
+        tuple(SecondAccount(*row) for row in rows),
+    )
+
+
+def count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
+    """Count the rows of a table."""
+    rows = select(func.count()).select_from(table).where(where)
+    number: int = connection.execute(rows).scalar_one()
+    return number

@@ -1,0 +1,134 @@
+"""What the store takes and returns: people, the signals of their pages, the study's progress."""
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from casewise_study.store.tables import page_signal
+from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
+from casewise_study.study.schema import Block
+from casewise_study.votes.collected import PersonStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who has opened the study's address and agreed to nothing yet."""
+
+    key: str
+    """Random; the person's own from the consent on."""
+    platform_key: str | None = None
+    """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
+    panel: str = ""
+    signed: bool = False
+    """Whether the platform signed the link."""
+    earlier: str | None = None
+    """The key of the person who was known in this browser before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """How far a person has come."""
+
+    id: int
+    key: str
+    rater: str
+    status: PersonStatus
+    outcome: PersonStatus | None
+    """Which code the person was shown, once it has ended."""
+    attempts: int
+    """At the comprehension check."""
+    passed: bool
+    """Whether it was passed."""
+    block: int | None = None
+    position: int | None = None
+    """The first page without an answer, from 0."""
+    shown: datetime | None = None
+    """When that page was first shown."""
+    about_due: bool = False
+    """Whether the questions after the last case are still to be asked."""
+    drawn: Block | None = None
+    """The cells of a block that was drawn as the person came; None of a planned one."""
+
+
+class Taken(StrEnum):
+    """What became of an answer."""
+
+    YES = "yes"
+    BEFORE = "before"
+    """That page has its answer already, or is not the one to answer: nothing has changed."""
+    TOO_SOON = "too_soon"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """What became of an answer, and where the person is now."""
+
+    person: Person
+    taken: Taken
+    wait: float = 0
+    """Seconds until an answer that came too soon may come again."""
+
+
+class Vacancy(StrEnum):
+    """Whether somebody new could have a block."""
+
+    OPEN = "open"
+    HELD = "held"
+    """Every block that is not completed is held at present."""
+    PAUSED = "paused"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the study has come."""
+
+    places: Vacancy
+    paused: bool
+    blocks: int
+    completed: int
+    active: int
+    """Blocks held by a person, those past their lease among them."""
+    expired: int
+    """Blocks held past their lease: the next person who finds no free block gets one of them."""
+    people: dict[PersonStatus, int]
+    declined: int
+    """People who read the consent page and did not agree."""
+    passed: int
+    """People who passed the comprehension check."""
+    answered_one: int
+    """People with a block who have answered a page."""
+    counts: tuple[tuple[int, int], ...]
+    """Safe and unsafe votes that count, of each cell of the design."""
+    seconds: tuple[float, ...]
+    """Of every vote that counts."""
+
+    @property
+    def free(self) -> int:
+        """Blocks that nobody holds."""
+        return self.blocks - self.completed - self.active
+
+
+def write_signals(
+    connection: Connection, person: int, position: int, signals: PageSignals, seconds: float
+) -> None:
+    """Write the signals of a page; nobody is away for longer than its ``seconds``."""
+    values: dict[str, Any] = {"participant": person, "position": position}
+    values["honeypot"] = signals.honeypot
+    if signals.watch is not None:
+        values |= asdict(signals.watch) | {"away": min(signals.watch.away, seconds)}
+    connection.execute(insert(page_signal).values(values))
+
+
+def signals_by_person(connection: Connection) -> dict[int, dict[str, Any]]:
+    """The signals of everybody who has any, summed up, by the number of the participant."""
+    pages = defaultdict[int, list[PageSignals]](list)
+    rows = select(page_signal).order_by(page_signal.c.participant, page_signal.c.position)
+    for person, _, honeypot, left, *counts in connection.execute(rows):
+        watch = None if left is None else PageWatch(left, *counts)
+        pages[person].append(PageSignals(honeypot, watch))
+    return {person: sum_signals(signals) for person, signals in pages.items()}

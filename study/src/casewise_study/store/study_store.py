@@ -1,0 +1,402 @@
+"""The store: each method is one transaction of a study."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache, partial
+from typing import Any, Self
+
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from casewise.cases import Side
+from casewise_study.store import blocks, people
+from casewise_study.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
+from casewise_study.store.standing import (
+    AnswerStep,
+    Person,
+    Progress,
+    Taken,
+    Vacancy,
+    Visitor,
+)
+from casewise_study.store.tables import assignment, participant, study
+from casewise_study.study.accounts import Secrets
+from casewise_study.study.block_design import DrawnFrom
+from casewise_study.study.page_signals import PageSignals
+from casewise_study.study.reading_times import pages_of, reading
+from casewise_study.study.schema import Study
+from casewise_study.study.study_file import study_cases
+from casewise_study.votes.collected import Collected, Kind, PersonStatus
+
+
+class Store:
+    """A study's database. Every function may be called from any thread, and any number of times.
+
+    Each raises ``StoreUnavailableError`` where the database does not answer for a while.
+    """
+
+    def __init__(
+        self,
+        of: Study,
+        address: str,
+        keys: Secrets,
+        *,
+        clock: Clock | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Open the database; make or renew its tables.
+
+        Args:
+            of: The study.
+            address: Of the database, such as ``sqlite:///study.db``.
+            keys: From ``load_secrets``.
+            clock: Tells the time, in UTC; None is this computer's, running evenly.
+            patience: Seconds for which a transaction is tried again.
+
+        Raises:
+            UsageError: The database is of another study, or of other secrets.
+        """
+        self.study = of
+        self.keys = keys
+        self._reading = reading(of)
+        drawn_from = DrawnFrom.of(of, study_cases(of)) if of.collection.is_sequential else None
+        self._lease = partial(blocks.lease, of=of, cells=drawn_from)
+        self._clock = clock or steady_clock()
+        self._until = timedelta(minutes=of.timing.lease_minutes)
+        self.pages = lru_cache(maxsize=4096)(partial(pages_of, of))
+        self._database = Database(address, patience=patience)
+        try:
+            upgrade(self._database)
+            self._database.write(partial(people.claim, of=of, keys=keys, now=self._clock()))
+            self._database.write(partial(people.give_codes, keys=keys))
+            self._go_on_from(self._database.read(people.latest))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def trouble(self) -> str | None:
+        """Failure of the latest transaction, while it is tried again; None once one succeeds."""
+        return self._database.trouble
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _go_on_from(self, latest: datetime | None) -> None:
+        """Move the clock beyond the latest stored time, if it was set back since."""
+        clock = self._clock
+        ahead = latest - clock() if latest else timedelta(0)
+        if ahead > timedelta(0):
+            self._clock = lambda: clock() + ahead
+
+    def renew_leases(self) -> None:
+        """Let nobody lose a place because the server was away."""
+        self._database.write(partial(blocks.renew_leases, now=self._clock(), until=self._until))
+
+    def now(self) -> datetime:
+        """The time of this study's clock, in UTC."""
+        return self._clock()
+
+    # People, from the first page to the last.
+
+    def places(self) -> Vacancy:
+        """Whether somebody new could have a block."""
+        return self._database.read(partial(blocks.places, of=self.study, now=self._clock()))
+
+    def person(self, key: str) -> Person | None:
+        """The person of this key."""
+        return self._find(participant.c.key == key)
+
+    def person_of_platform(self, platform_key: str) -> Person | None:
+        """The person of this account."""
+        return self._find(participant.c.platform_key == platform_key)
+
+    def person_of_code(self, code: str) -> Person | None:
+        """The person of this personal code, as typed."""
+        code_key = self.keys.code_key(code)
+        return None if code_key is None else self._find(participant.c.code_key == code_key)
+
+    def _find(self, where: ColumnElement[bool]) -> Person | None:
+        return self._database.read(partial(people.find, where=where))
+
+    def wait(self, person: Person) -> float:
+        """Seconds until the person's page takes an answer."""
+        if person.shown is None or person.block is None or person.position is None:
+            return 0.0
+        pages = self.pages(person.block, person.drawn)
+        if person.position >= len(pages):
+            return 0.0
+        least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
+        return max(0.0, (person.shown + least - self._clock()).total_seconds())
+
+    def enter(self, visitor: Visitor, near: str | None = None) -> Person:
+        """Register a visitor who consents, or return the person whose account is known already.
+
+        That person then has another key than the visitor.
+
+        Args:
+            visitor: With the person who was known in the same browser before.
+            near: The key of the person who began last from the same address range, within the
+                minutes of the study's rule.
+        """
+        rater = f"p-{secrets.token_hex(5)}"
+
+        def work(connection: Connection) -> Person:
+            known = people.find(connection, participant.c.key == visitor.key)
+            if known is None and visitor.platform_key is not None:
+                same = participant.c.platform_key == visitor.platform_key
+                known = people.find(connection, same)
+            if known is not None:
+                return known
+            now = self._clock()
+            made = insert(participant).values(
+                key=visitor.key,
+                rater=rater,
+                platform_key=visitor.platform_key,
+                panel=visitor.panel,
+                status=PersonStatus.STARTED,
+                attempts=0,
+                started=now,
+                purged=False,
+                code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
+                signed=visitor.signed,
+            )
+            number = connection.execute(made).inserted_primary_key
+            assert number is not None
+            people.log(connection, now, "consented", number[0])
+            person = people.find(connection, participant.c.id == number[0])
+            assert person is not None
+            others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
+            for kind, key in others.items():
+                other = people.find(connection, participant.c.key == key) if key else None
+                if other is not None:
+                    people.link(connection, now, kind, person, other)
+            return person
+
+        return self._database.write(work)
+
+    def same_browser(self, person: Person, other: Person | None) -> None:
+        """Record that the person's browser opened the study under another id too.
+
+        Args:
+            person: Who was known there.
+            other: Who has shown to be the owner of the other id; None of an id alone.
+        """
+        work = partial(people.link, now=self._clock(), kind="browser", person=person, other=other)
+        self._database.write(work)
+
+    def decline(self) -> None:
+        """Log that a visitor did not consent."""
+        self._database.write(partial(people.log, now=self._clock(), kind="declined"))
+
+    def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
+        """Take an attempt at the comprehension check, and lease a block to who passes.
+
+        Args:
+            key: The person's.
+            attempt: Which one this is, from 1; one that was taken already changes nothing.
+            passed: Whether every answer is right.
+        """
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if (
+                person is None
+                or person.status is not PersonStatus.STARTED
+                or person.passed
+                or person.attempts != attempt - 1
+            ):
+                return person
+            now = self._clock()
+            people.change(connection, person.id, attempts=attempt)
+            if passed:
+                people.change(connection, person.id, passed=now)
+                people.log(connection, now, "passed", person.id)
+                self._lease(connection, person=person, now=now)
+            elif attempt >= self.study.comprehension.attempts:
+                people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
+            else:
+                people.log(connection, now, "missed", person.id)
+            return people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def lease(self, key: str) -> Person | None:
+        """Lease a block to a person who passed when none was to be had."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or person.status is not PersonStatus.STARTED or not person.passed:
+                return person
+            self._lease(connection, person=person, now=self._clock())
+            return people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def answer(
+        self,
+        key: str,
+        position: int,
+        verdict: Side,
+        *,
+        confidence: int | None = None,
+        reason: str | None = None,
+        signals: PageSignals | None = None,
+    ) -> AnswerStep | None:
+        """Take the answer to a page, if it is the one to answer, and go to the next.
+
+        Args:
+            key: The person's.
+            position: Of the page, from 0.
+            verdict: The answer.
+            confidence: 1 (guessing) to 5 (certain).
+            reason: In the person's words.
+            signals: Of the page; None where the study records none.
+        """
+
+        def work(connection: Connection) -> AnswerStep | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None:
+                return None
+            if person.status is not PersonStatus.ACTIVE or person.position != position:
+                return AnswerStep(person, Taken.BEFORE)
+            assert person.block is not None
+            assert person.shown is not None
+            now = self._clock()
+            passed = max(0.0, (now - person.shown).total_seconds())
+            pages = self.pages(person.block, person.drawn)
+            least = self._reading.least_seconds(pages[position])
+            if passed < least:
+                return AnswerStep(person, Taken.TOO_SOON, least - passed)
+            # What goes beyond is a break: the time of the answer before tells how long it was.
+            seconds = min(passed, self.study.timing.most_seconds)
+            given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
+            given |= {"seconds": seconds, "time": now}
+            people.write_answer(connection, self.study, person, pages[position], given, signals)
+            status = block_status = PersonStatus.ACTIVE
+            if position + 1 == len(pages):
+                status = block_status = PersonStatus.COMPLETED
+                people.end(connection, person.id, status, now)
+                if people.is_left_out(connection, self.study.second_accounts, person.id):
+                    block_status = PersonStatus.ABANDONED
+            held = update(assignment).where(assignment.c.participant == person.id)
+            moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}
+            connection.execute(held.values(moved | {"status": block_status}))
+            outcome = status if status is PersonStatus.COMPLETED else None
+            due = status is PersonStatus.COMPLETED and self.study.asks_about
+            if due:
+                people.change(connection, person.id, about_due=True)
+            after = replace(
+                person,
+                status=status,
+                outcome=outcome,
+                position=position + 1,
+                shown=now,
+                about_due=due,
+            )
+            return AnswerStep(after, Taken.YES)
+
+        return self._database.write(work)
+
+    def tell_about(self, key: str, answers: Mapping[str, str]) -> Person | None:
+        """Take what a person says after the last case, by the names of the questions, once."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or not person.about_due:
+                return person
+            people.write_about(connection, person.id, answers)
+            return replace(person, about_due=False)
+
+        return self._database.write(work)
+
+    def withdraw(self, key: str) -> Person | None:
+        """Delete a person's votes and free the block. Who was screened out has none."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or person.status in (
+                PersonStatus.WITHDRAWN,
+                PersonStatus.SCREENED_OUT,
+            ):
+                return person
+            people.erase(connection, person.id)
+            now = self._clock()
+            paid = person.outcome is PersonStatus.COMPLETED
+            people.end(connection, person.id, PersonStatus.WITHDRAWN, now)
+            if paid:
+                people.change(connection, person.id, outcome=PersonStatus.COMPLETED)
+            return people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def personal_codes(self) -> dict[str, str]:
+        """Everybody's personal code, by pseudonym."""
+        query = select(participant.c.rater, participant.c.key).where(~participant.c.purged)
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return {rater: self.keys.personal_code(key) for rater, key in rows}
+
+    # The administrator's.
+
+    def purge(
+        self, *, rater: str | None = None, account: str | None = None, code: str | None = None
+    ) -> str | None:
+        """Delete a person's data, except the hash of the account, which is recognised again.
+
+        Args:
+            rater: The person's pseudonym.
+            account: In its place, the platform's id of the person.
+            code: In their place, the personal code.
+
+        Returns:
+            The pseudonym that the person had; None where there is no such person.
+        """
+        if rater is not None:
+            where = participant.c.rater == rater
+        elif account is not None:
+            platform_key = self.keys.platform_key(self.study.recruitment.platform, account)
+            where = participant.c.platform_key == platform_key
+        else:
+            where = participant.c.code_key == (self.keys.code_key(code or "") or "")
+
+        def work(connection: Connection) -> str | None:
+            person = people.find_locked(connection, where & ~participant.c.purged)
+            if person is not None:
+                people.purge(connection, person, self._clock())
+            return person.rater if person else None
+
+        purged = self._database.write(work)
+        if purged:
+            self._database.forget()
+        return purged
+
+    def exclude(self, rater: str, reason: str) -> PersonStatus | None:
+        """Exclude a person, as ``people.exclude`` does; the reason is published with the votes."""
+        work = partial(people.exclude, rater=rater, reason=reason, now=self._clock())
+        return self._database.write(work)
+
+    def pause(self, paused: bool) -> None:
+        """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(study).values(paused=paused))
+            people.log(connection, self._clock(), "paused" if paused else "resumed")
+
+        self._database.write(work)
+
+    def progress(self) -> Progress:
+        """How far the study has come."""
+        return self._database.read(partial(blocks.progress, of=self.study, now=self._clock()))
+
+    def collected(self) -> Collected:
+        """Read people, votes and checks as of one moment."""
+        cells = self.study.design.cells
+        return self._database.read(partial(people.collected, cells=cells))

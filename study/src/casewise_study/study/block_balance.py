@@ -1,0 +1,167 @@
+"""How even a design is."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import Case
+from casewise.sheets import UNDEFINED, setting
+from casewise_study.study.block_design import category_codes, query_codes
+from casewise_study.study.schema import Arm, Study
+
+MOST_CELLS = 2000
+"""Beyond this many the efficiency is not worked out: its time grows with their third power."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The least, the mean and the most of something."""
+
+    least: float
+    mean: float
+    most: float
+
+    @property
+    def words(self) -> str:
+        """From the least to the most, or the one number that all are."""
+        if math.isnan(self.least):
+            return UNDEFINED
+        least, most = setting(self.least), setting(self.most)
+        return least if least == most else f"{least} to {most}"
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How even a design is; each range is over the blocks or pairs that it names."""
+
+    blocks: int
+    cells: int
+    queries: int
+    categories: int
+    size: Range
+    """Cases a block."""
+    votes: Range
+    """Blocks a cell: the quota."""
+    repeated: int
+    """Blocks that hold a query twice; 0 in a sound design."""
+    arms: dict[Arm, Range]
+    """Cases of each arm a block."""
+    arms_apart: int
+    """The greatest difference between two arms' counts in a block."""
+    category_share: Range
+    """The greatest share of one category in a block, 0..1."""
+    category_off: float
+    """How far, in cases, a block's count of a category is from its even share, at most."""
+    met: Range
+    """How many people judge both queries of a pair of queries (concurrence)."""
+    never_met: float
+    """Share of the pairs of queries that nobody judges both of, 0..1."""
+    efficiency: float
+    """How much of the information about differences between cells is left when people differ in
+    leniency, 0..1: the harmonic mean of the canonical efficiency factors (James and Wilkinson
+    1971, doi:10.1093/biomet/58.2.279; John and Williams 1995, Cyclic and Computer Generated
+    Designs). 0 where the blocks fall into parts without a common cell; NaN above
+    ``MOST_CELLS`` cells, or for one cell alone."""
+    efficiency_bound: float
+    """What no design of as many cells and so large blocks exceeds: (1 - 1/size)/(1 - 1/cells)."""
+
+
+def balance(study: Study, cases: Sequence[Case]) -> Balance:
+    """Measure how even a study's blocks are.
+
+    Args:
+        study: With its design.
+        cases: Of its cells, in their order, as ``study_cases`` gives them.
+    """
+    design = study.design
+    sizes = np.array([len(block) for block in design.blocks])
+    cell = np.concatenate([np.array(block) for block in design.blocks])
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    queries = query_codes(cases)
+    category = category_codes(cases, queries)[queries]
+    arm = np.array([study.arms.index(cell.arm) for cell in design.cells])
+    by_arm = _table(block, arm[cell], len(study.arms))
+    share, off = _categories([category[list(places)] for places in design.blocks])
+    # Loaded late: it takes longer than all that a command without it does.
+    from scipy.sparse import csr_array
+
+    shape = (len(sizes), int(queries.max()) + 1)
+    held = csr_array((np.ones(len(cell), np.int64), (block, queries[cell])), shape=shape)
+    held.sum_duplicates()
+    met, never = _meetings(held)
+    return Balance(
+        blocks=len(sizes),
+        cells=len(design.cells),
+        queries=int(queries.max()) + 1,
+        categories=int(category.max()) + 1,
+        size=_range(sizes),
+        votes=_range(np.bincount(cell, minlength=len(design.cells))),
+        repeated=int((held.max(axis=1).toarray() > 1).sum()),
+        arms={arm: _range(by_arm[:, place]) for place, arm in enumerate(study.arms)},
+        arms_apart=int((by_arm.max(axis=1) - by_arm.min(axis=1)).max()),
+        category_share=share,
+        category_off=off,
+        met=met,
+        never_met=never,
+        efficiency=_efficiency(block, cell, sizes, len(design.cells)),
+        efficiency_bound=efficiency_bound(float(sizes.mean()), len(design.cells)),
+    )
+
+
+def _table(rows: NDArray[np.int64], columns: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    count = int(rows.max()) + 1
+    return np.bincount(rows * width + columns, minlength=count * width).reshape(count, width)
+
+
+def _range(values: NDArray[np.int64] | NDArray[np.float64]) -> Range:
+    return Range(float(values.min()), float(values.mean()), float(values.max()))
+
+
+def _categories(blocks: Sequence[NDArray[np.int64]]) -> tuple[Range, float]:
+    """Codes by block -> the greatest share of one a block, and the greatest distance from even."""
+    totals = np.bincount(np.concatenate(blocks))
+    shares, off = [], 0.0
+    for block in blocks:
+        counts = np.bincount(block, minlength=len(totals))
+        shares.append(counts.max() / len(block))
+        off = max(off, float(abs(counts - totals * len(block) / totals.sum()).max()))
+    return _range(np.array(shares)), off
+
+
+def _meetings(held: Any) -> tuple[Range, float]:
+    """(blocks, queries) -> how often pairs of queries meet, and the share that never does."""
+    count = held.shape[1]
+    if count < 2:
+        return Range(np.nan, np.nan, np.nan), np.nan
+    # Sparse, as the table of all pairs may not fit into memory.
+    meets = (held.T @ held).tocoo()
+    times = meets.data[meets.row < meets.col]
+    pairs = count * (count - 1) // 2
+    least = float(times.min()) if len(times) == pairs else 0.0
+    most = float(times.max()) if len(times) else 0.0
+    return Range(least, float(times.sum()) / pairs, most), 1 - len(times) / pairs
+
+
+def _efficiency(
+    block: NDArray[np.int64], cell: NDArray[np.int64], sizes: NDArray[np.int64], cells: int
+) -> float:
+    if not 2 <= cells <= MOST_CELLS:
+        return float("nan")
+    held = np.zeros((len(sizes), cells))
+    held[block, cell] = 1
+    votes = held.sum(axis=0)
+    if not votes.all():
+        return float("nan")
+    scaled = held / np.sqrt(sizes)[:, None] / np.sqrt(votes)[None, :]
+    factors = 1 - np.linalg.eigvalsh(scaled.T @ scaled)[:-1]
+    # The greatest eigenvalue, 1, is that of the overall mean.
+    return 0.0 if factors.min() < 1e-9 else float(len(factors) / (1 / factors).sum())
+
+
+def efficiency_bound(size: float, cells: int) -> float:
+    """The efficiency that no design of so many cells in blocks of this size exceeds, 0..1."""
+    return (1 - 1 / size) / (1 - 1 / cells) if cells > 1 else float("nan")

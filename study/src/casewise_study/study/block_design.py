@@ -1,0 +1,365 @@
+"""The block design: assign cells to blocks, balanced by query, arm and category."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import Case, whole_queries
+from casewise.errors import UsageError
+from casewise_study.study.schema import Arm, Block, Design, Study, StudyCell
+from casewise_study.study.study_rules import Ints
+
+
+def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
+    """Swap cells within turns until the arms of each block differ by one at most.
+
+    Two visits of one turn, in two blocks and under two arms, are an edge between these blocks that
+    points from the one arm to the other; to swap them turns the edge. A block with too much of an
+    arm is mended by turning a path to one with too little. Where every query has one cell under
+    each arm, all blocks come within one: bipartite graphs have equitable colourings (de Werra
+    1971, Equitable colorations of graphs, RIRO 5 R-3). Elsewhere as near as such paths lead.
+
+    Args:
+        cells: (visits,) the cell that each visit shows.
+        arm_of: (cells,) the arm of a cell, as a code.
+        turns: (visits,) the turn of each visit: the visits that go once through a query's cells.
+        blocks: (visits,) the block of each visit, from 0.
+
+    Returns:
+        (visits,) the cells after the swaps; each turn has those it had.
+    """
+    cells = cells.copy()
+    arms = int(arm_of.max()) + 1
+    pairs = list(combinations(range(arms), 2))
+    unchanged = 0
+    # Each round of swaps lowers the sum of squares of a block's counts, so this ends.
+    for one, other in pairs * (len(turns) + 1):
+        swapped = _even_pair(cells, arm_of, turns, blocks, one, other)
+        unchanged = 0 if swapped else unchanged + 1
+        if unchanged == len(pairs):
+            break
+    return cells
+
+
+def _even_pair(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints, one: int, other: int) -> bool:
+    """Even out two arms; whether anything was swapped."""
+    arms = arm_of[cells]
+    count = int(blocks.max()) + 1
+    over = np.bincount(blocks[arms == one], minlength=count) - np.bincount(
+        blocks[arms == other], minlength=count
+    )
+    if abs(over).max() < 2:
+        return False
+    first, second = _edges(arms, turns, one, other)
+    edges = _Edges(blocks[first].tolist(), blocks[second].tolist(), over.tolist())
+    turned = edges.settle()
+    swap = np.flatnonzero(turned)
+    cells[first[swap]], cells[second[swap]] = cells[second[swap]], cells[first[swap]]
+    return bool(len(swap))
+
+
+def _edges(arms: Ints, turns: Ints, one: int, other: int) -> tuple[Ints, Ints]:
+    """Visits of one turn under the two arms, in pairs; what is left over stays as it is."""
+    sides = []
+    for arm in (one, other):
+        visits = np.flatnonzero(arms == arm)
+        visits = visits[np.argsort(turns[visits], kind="stable")]
+        starts = np.searchsorted(turns[visits], turns[visits])
+        rank = np.arange(len(visits)) - starts
+        sides.append((visits, turns[visits] * (len(arms) + 1) + rank))
+    (visits_one, keys_one), (visits_other, keys_other) = sides
+    _, at_one, at_other = np.intersect1d(keys_one, keys_other, return_indices=True)
+    return visits_one[at_one], visits_other[at_other]
+
+
+class _Edges:
+    """A graph of blocks: each edge takes one from its head's surplus when it is turned."""
+
+    def __init__(self, tails: list[int], heads: list[int], over: list[int]) -> None:
+        self.tails, self.heads, self.over = tails, heads, over
+        self.turned = [False] * len(tails)
+
+    def settle(self) -> list[bool]:
+        """Turn paths until none helps; which edges are turned in the end."""
+        while self._sweep(1) + self._sweep(-1):
+            pass
+        return self.turned
+
+    def _sweep(self, sign: int) -> int:
+        """From all blocks with a surplus (or, by sign, a want) of two at once; the paths turned."""
+        leaving: list[list[int]] = [[] for _ in self.over]
+        source, target = (self.tails, self.heads) if sign > 0 else (self.heads, self.tails)
+        for edge, block in enumerate(source):
+            leaving[block].append(edge)
+        root = {block: block for block, over in enumerate(self.over) if sign * over >= 2}
+        came: dict[int, int] = {}
+        ready = deque(root)
+        done: set[int] = set()
+        while ready:
+            block = ready.popleft()
+            start = root[block]
+            if start in done:
+                continue
+            for edge in leaving[block]:
+                end = target[edge]
+                if end in root:
+                    continue
+                root[end], came[end] = start, edge
+                if sign * self.over[end] <= -1:
+                    self._turn(came, source, end)
+                    self.over[start] -= 2 * sign
+                    self.over[end] += 2 * sign
+                    done.add(start)
+                    break
+                ready.append(end)
+        return len(done)
+
+    def _turn(self, came: dict[int, int], source: list[int], block: int) -> None:
+        """Turn the edges that led to a block. No other path of the sweep uses them."""
+        while block in came:
+            edge = came[block]
+            block = source[edge]
+            self.tails[edge], self.heads[edge] = self.heads[edge], self.tails[edge]
+            self.turned[edge] = not self.turned[edge]
+
+
+MOST_MET = 3000
+"""Beyond this many queries the table of who met whom is left out: few meet twice anyway."""
+
+
+def spread_queries(
+    visits: Ints, categories: Ints, sizes: Ints, rng: np.random.Generator
+) -> list[Ints]:
+    """Fill blocks with queries, none twice in a block.
+
+    Blocks are filled one after another, and always with queries that were visited least, so any
+    stretch of blocks has seen all queries nearly alike. A query (or category) that is due in all
+    blocks left is taken first; by the theorem of Gale and Ryser that is enough for every block to
+    be filled, as the sizes differ by one at most (Ryser 1957, doi:10.4153/CJM-1957-044-3).
+
+    Args:
+        visits: (queries,) how often each is to be visited, at most once a block.
+        categories: (queries,) codes 0, 1, ...; a block holds the even share of each, rounded down
+            or up.
+        sizes: (blocks,) summing to the visits, differing by one at most.
+        rng: Breaks ties.
+
+    Returns:
+        The queries of each block.
+    """
+    members = [
+        np.flatnonzero(categories == category) for category in range(int(categories.max()) + 1)
+    ]
+    totals = np.array([visits[queries].sum() for queries in members])
+    base, extras = totals // len(sizes), totals % len(sizes)
+    full = base > 0
+    left = visits.copy()
+    tie = rng.random(len(visits))
+    met = np.zeros((len(visits), len(visits)), np.int64) if len(visits) <= MOST_MET else None
+    slots_left = np.where(full, len(sizes), extras)
+    blocks = []
+    for row in _category_counts(base, extras, sizes, rng):
+        block: list[int] = []
+        beside = np.zeros(len(visits), np.int64)
+        for category in np.flatnonzero(row):
+            among = members[category]
+            rank = _rank(visits[among], left[among], int(slots_left[category]))
+            block += _take(among, rank, tie, int(row[category]), met, beside)
+        chosen = np.array(block)
+        left[chosen] -= 1
+        tie[chosen] = rng.random(len(chosen))
+        if met is not None:
+            met[np.ix_(chosen, chosen)] += 1
+        slots_left -= np.where(full, 1, row)
+        blocks.append(chosen)
+    return blocks
+
+
+def _category_counts(
+    base: Ints, extras: Ints, sizes: Ints, rng: np.random.Generator
+) -> Iterator[Ints]:
+    """For each block how many of each category: the whole part of its even share, and extras."""
+    left = extras.copy()
+    for number, size in enumerate(sizes):
+        blocks_left = len(sizes) - number
+        wanted = int(size - base.sum())
+        row = base.copy()
+        if wanted:
+            # Noise below one mixes which categories go together, and leaves each where it is due.
+            due = left - extras * (blocks_left - 1) / len(sizes) + rng.random(len(base)) / 2
+            due[left == blocks_left] = np.inf
+            due[left == 0] = -np.inf
+            chosen = np.argpartition(-due, wanted - 1)[:wanted]
+            left[chosen] -= 1
+            row[chosen] += 1
+        yield row
+
+
+def _rank(visits: Ints, left: Ints, slots_left: int) -> Ints:
+    """The lower, the sooner: -1 is due in every block left; the greatest is never to come."""
+    rank = (visits - left) * int(visits.max()) // visits
+    rank[left == slots_left] = -1
+    rank[left == 0] = int(visits.max()) + 1
+    return rank
+
+
+def _take(
+    among: Ints, rank: Ints, tie: NDArray[np.float64], wanted: int, met: Ints | None, beside: Ints
+) -> list[int]:
+    """Take the queries of lowest rank; among equals, those that met the block's least often."""
+    if met is None:
+        key = rank + tie[among]
+        return [int(query) for query in among[np.argpartition(key, wanted - 1)[:wanted]]]
+    taken = []
+    key = rank * 2.0**32 + tie[among]
+    for _ in range(wanted):
+        place = int(np.argmin(key + beside[among]))
+        key[place] = np.inf
+        query = int(among[place])
+        taken.append(query)
+        beside += met[query]
+    return taken
+
+
+MOST_VOTES = 1_000_000
+"""Beyond this a study is a slip of the pen."""
+
+
+def make_design(
+    cases: Sequence[Case], cells: Sequence[StudyCell], *, votes: int, tasks: int, seed: int
+) -> Design:
+    """Assign cells to blocks, so that each cell is in exactly ``votes`` of them.
+
+    Blocks differ in size by one at most, hold no query twice, have the arms within one of each
+    other where every query has the same arms, and have the even share of each category, rounded
+    down or up. Queries meet as evenly as a greedy choice makes them; their order is random.
+    Earlier blocks have shown all cells nearly alike, should a study stop early.
+
+    Args:
+        cases: The case of each cell, which tells its query and category.
+        cells: In the order that they will have in the design.
+        votes: On each cell.
+        tasks: The most that a block may hold.
+        seed: Of every draw.
+
+    Raises:
+        UsageError: So many tasks can't be had without a query twice in a block.
+    """
+    queries = query_codes(cases)
+    n_queries = int(queries.max()) + 1
+    of_query = np.bincount(queries)
+    total = len(cells) * votes
+    if total > MOST_VOTES:
+        raise UsageError(
+            f"{len(cells)} cells with {votes} votes each are {total:,} votes: at most "
+            f"{MOST_VOTES:,}; take fewer votes, or part of the cases (casewise cases sample)"
+        )
+    blocks = -(-total // tasks)
+    needed = int(of_query.max()) * votes
+    if tasks > n_queries or blocks < needed:
+        most = n_queries if needed == 1 else min(n_queries, (total - 1) // (needed - 1))
+        raise UsageError(
+            f"{tasks} cases a person: nobody may judge a query twice, so at most {most} "
+            f"({n_queries} queries, {len(cells)} cells, {votes} votes each)"
+        )
+    rng = np.random.default_rng(seed)
+    sizes = np.full(blocks, total // blocks)
+    sizes[rng.permutation(blocks)[: total % blocks]] += 1
+    filled = spread_queries(of_query * votes, category_codes(cases, queries), sizes, rng)
+    visits = np.concatenate(filled)
+    block_of = np.repeat(np.arange(blocks), sizes)
+    shown, turns = _first_turns(queries, visits, rng)
+    arms = np.array([list(Arm).index(cell.arm) for cell in cells])
+    shown = even_arms(shown, arms, turns, block_of)
+    order = np.lexsort((rng.random(total), block_of))
+    parts = np.split(shown[order], np.cumsum(sizes)[:-1])
+    made: tuple[Block, ...] = tuple(tuple(part.tolist()) for part in parts)
+    return Design(cells=tuple(cells), blocks=made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnFrom:
+    """What a block is drawn from under sequential collection. Shapes ``(cells,)``, in codes."""
+
+    query: Ints
+    category: Ints
+    arm: Ints
+    tasks: int
+    """The most that a block may hold."""
+
+    @classmethod
+    def of(cls, study: Study, cases: Sequence[Case]) -> Self:
+        """The cells of a study, with the case of each."""
+        query = query_codes(cases)
+        arms = [list(Arm).index(cell.arm) for cell in study.design.cells]
+        tasks = max(map(len, study.design.blocks))
+        return cls(query, category_codes(cases, query)[query], np.array(arms), tasks)
+
+
+def draw_block(cells: DrawnFrom, wanted: Ints, turn: Ints, rng: np.random.Generator) -> Block:
+    """Draw one person's block: no query twice, and as many cells of each arm as there are.
+
+    Within an arm those whose turn is lowest come first, so that all cells are asked alike, and then
+    those of categories that the block has least of.
+
+    Args:
+        cells: Of the study.
+        wanted: The cells that may be drawn.
+        turn: (cells,) the lower, the sooner.
+        rng: Breaks ties, and draws the order.
+    """
+    tie = rng.random(len(turn))
+    arms, categories = np.zeros(len(Arm), np.int64), np.zeros(cells.category.max() + 1, np.int64)
+    taken: list[int] = []
+    while len(wanted) and len(taken) < cells.tasks:
+        keys = (tie, categories[cells.category], turn, arms[cells.arm])
+        chosen = int(wanted[np.lexsort([key[wanted] for key in keys])[0]])
+        taken.append(chosen)
+        arms[cells.arm[chosen]] += 1
+        categories[cells.category[chosen]] += 1
+        wanted = wanted[cells.query[wanted] != cells.query[chosen]]
+    return tuple(rng.permutation(taken).tolist())
+
+
+def query_codes(cases: Sequence[Case]) -> Ints:
+    """(cases,) the query of each case, as a number from 0; one question under two ids is one."""
+    code = {
+        case.query_id: number for number, group in enumerate(whole_queries(cases)) for case in group
+    }
+    return np.array([code[case.query_id] for case in cases], dtype=np.int64)
+
+
+def category_codes(cases: Sequence[Case], queries: Ints) -> Ints:
+    """(queries,) the category of each query's first case, as a number from 0."""
+    _, first = np.unique(queries, return_index=True)
+    names = [cases[place].category or "" for place in first]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _first_turns(queries: Ints, visits: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """A cell for each visit: once through a query's cells in random order, and again, and again.
+
+    Returns:
+        (visits,) the cell, and (visits,) a number for each turn through a query's cells.
+    """
+    of_query = np.bincount(queries)
+    by_query = np.argsort(visits, kind="stable")
+    rank = np.empty_like(visits)
+    rank[by_query] = _ranks(visits[by_query])
+    turns = visits * (len(visits) + 1) + rank // of_query[visits]
+    shuffled = np.lexsort((rng.random(len(visits)), turns))
+    cells = np.argsort(queries, kind="stable")
+    first = np.cumsum(of_query) - of_query
+    shown = np.empty_like(visits)
+    shown[shuffled] = cells[first[visits[shuffled]] + _ranks(turns[shuffled])]
+    return shown, np.unique(turns, return_inverse=True)[1]
+
+
+def _ranks(ordered: Ints) -> Ints:
+    """The place of each entry among its equals, from 0."""
+    return np.arange(len(ordered)) - np.searchsorted(ordered, ordered)

@@ -1,0 +1,399 @@
+"""A study: its questions, people, block design and screening rules.
+
+Everything that may sway a result is fixed here before the first person comes: the blocks, the
+checks, and the rules by which people are screened.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    StringConstraints,
+    model_validator,
+)
+
+from casewise.cases import Case, Context, Side, fault
+from casewise_study.study.study_rules import Collection, Screening, StudyPart
+
+
+class Arm(StrEnum):
+    """What of the context a person is shown: none, the one meant safe, the one meant unsafe."""
+
+    NONE = "none"
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class Platform(StrEnum):
+    """Where people are recruited."""
+
+    NONE = "none"
+    PROLIFIC = "prolific"
+    MTURK = "mturk"
+
+
+class StudyCell(NamedTuple):
+    """A case under one arm: what ``Study.votes`` people are to judge."""
+
+    arm: Arm
+    case_id: str
+
+
+Block = tuple[int, ...]
+"""What one person judges: places in ``Design.cells``, in the order of showing."""
+
+
+def _to_cell(value: Any) -> StudyCell:
+    if isinstance(value, StudyCell):
+        return value
+    arm, _, case_id = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    if arm not in list(Arm) or not case_id:
+        expected = f"an arm ({', '.join(Arm)}), a space and the id of a case"
+        raise fault("not a cell", found=value, expected=expected)
+    return StudyCell(Arm(arm), case_id)
+
+
+def _to_block(value: Any) -> Block:
+    if isinstance(value, tuple) and all(type(place) is int for place in value):
+        return value
+    # YAML reads a single place as a number.
+    words = str(value).split() if isinstance(value, str | int) else []
+    if not words or not all(word.isascii() and word.isdecimal() for word in words):
+        expected = "places in design.cells, from 0, with spaces between them"
+        raise fault("not a block", found=value, expected=expected)
+    return tuple(map(int, words))
+
+
+def _first_again(values: Iterable[Hashable]) -> int | None:
+    """The place of the first value that stood before."""
+    seen = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            return place
+        seen.add(value)
+    return None
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]
+WrittenCell = Annotated[
+    StudyCell, BeforeValidator(_to_cell), PlainSerializer(lambda cell: f"{cell.arm} {cell.case_id}")
+]
+WrittenBlock = Annotated[
+    Block, BeforeValidator(_to_block), PlainSerializer(lambda block: " ".join(map(str, block)))
+]
+
+
+class Consent(StudyPart):
+    """What people are told before they agree."""
+
+    text: Text
+    """Who asks, what for, what happens to the answers. Blank lines part paragraphs."""
+    warning: Text
+    """What may distress."""
+    contact: Text
+    """Whom to write to."""
+    ethics: Text | None = None
+    """The board that approved it, and its number."""
+    least_age: int = Field(default=18, ge=0, le=99)
+
+
+OpenPoint = Literal[
+    "ethics", "helplines", "data_controller", "legal_basis", "storage_place", "partial_pay"
+]
+"""What a board or the law asks, and only those who do the study can say."""
+
+
+class Safeguards(StudyPart):
+    """Answers that a board or the law asks for; shown with the consent where they are given.
+
+    ``consent.ethics`` is one of them. What is neither given nor waived is named as still open.
+    """
+
+    helplines: Text | None = None
+    """Where people whom a text troubles find help."""
+    data_controller: Text | None = None
+    """Who answers for the data by law."""
+    legal_basis: Text | None = None
+    """The law's reason why the data may be kept, such as consent."""
+    storage_place: Text | None = None
+    """Where the data are kept: whose machine, in which country."""
+    partial_pay: Text | None = None
+    """What people get who stop early or are screened out."""
+    waived: dict[OpenPoint, Text] = Field(default={})
+    """Points that this study does without, and why."""
+
+
+class TutorialExample(StudyPart):
+    """A worked example of the tutorial."""
+
+    query: Text
+    context: Context | None = None
+    verdict: Side
+    why: Text
+
+
+class ComprehensionQuestion(StudyPart):
+    """One question of the comprehension check."""
+
+    text: Text
+    options: tuple[Text, ...] = Field(min_length=2, max_length=6)
+    answer: int = Field(ge=0)
+    """The place of the right one in ``options``."""
+    hint: Text | None = None
+    """Shown when it was missed."""
+
+    @model_validator(mode="after")
+    def _answer_is_an_option(self) -> Self:
+        if self.answer >= len(self.options):
+            expected = f"a place in options, 0 to {len(self.options) - 1}"
+            raise fault("no such option", "answer", found=self.answer, expected=expected)
+        return self
+
+
+class Comprehension(StudyPart):
+    """Asked after the tutorial; who fails every attempt is screened out before any vote."""
+
+    questions: tuple[ComprehensionQuestion, ...] = ()
+    attempts: int = Field(default=2, ge=1, le=10)
+
+
+class AttentionCheck(StudyPart):
+    """A page that looks like a case, and says which answer to give."""
+
+    id: Name
+    query: Text
+    context: Context | None = None
+    expected: Side
+
+
+class AboutQuestion(StudyPart):
+    """One question about the person, asked after the last case; *prefer not to say* is added."""
+
+    name: Name
+    text: Text
+    options: tuple[Text, ...] = Field(min_length=1, max_length=30)
+
+
+class Attention(StudyPart):
+    """Checks among the cases of each person, at places drawn by ``seed``."""
+
+    checks: tuple[AttentionCheck, ...] = ()
+    per_person: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if self.per_person > len(self.checks):
+            expected = f"at most {len(self.checks)}, the number of checks"
+            raise fault("too many", "per_person", found=self.per_person, expected=expected)
+        again = _first_again(check.id for check in self.checks)
+        if again is not None:
+            check = self.checks[again]
+            raise fault("the id stands twice", "checks", again, "id", found=check.id)
+        return self
+
+
+class Ask(StudyPart):
+    """What is asked beside safe or unsafe; both may be left open by a person."""
+
+    confidence: bool = False
+    """1 (guessing) to 5 (certain)."""
+    reason: bool = False
+
+
+class Timing(StudyPart):
+    """How long a page may take, and how long a place is kept."""
+
+    least_seconds: float | None = Field(default=None, ge=0, le=60)
+    """An answer that comes sooner is not taken: the page asks to read first. None: what the words
+    of each page take at a speed at which nobody can read."""
+    most_seconds: float = Field(default=600, gt=0)
+    """A page counts no more than this: what goes beyond is a break, and the vote is marked."""
+    lease_minutes: float = Field(default=30, gt=0)
+    """A block is kept so long after its last answer; then another person may have it."""
+
+
+class Pay(StudyPart):
+    """The pay, and the times that it is planned by."""
+
+    currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] = "GBP"
+    per_hour: float = Field(default=0, ge=0)
+    seconds_per_task: float | None = Field(default=None, gt=0)
+    """A case or an attention check takes; None: what its words take to read, and an answer."""
+    minutes_besides: float | None = Field(default=None, ge=0)
+    """For consent, tutorial and questions; None: what their words take."""
+    fee: float = Field(default=0, ge=0)
+    """The platform's, as a share of the pay."""
+
+
+class Recruitment(StudyPart):
+    """The platform, and what people bring back to it."""
+
+    platform: Platform = Platform.NONE
+    return_url: Url | None = None
+    """Where a person goes at the end; ``{code}`` stands for the code. None shows the code alone."""
+    signed: bool = False
+    """Only links that the platform has signed are taken (Prolific's *Secured external URL*). A
+    signature that a link has is checked in any case."""
+    completed: Name = "COMPLETED"
+    screened_out: Name = "SCREENED-OUT"
+    withdrawn: Name = "WITHDRAWN"
+
+    @model_validator(mode="after")
+    def _codes_tell_apart(self) -> Self:
+        names = ("completed", "screened_out", "withdrawn")
+        again = _first_again(getattr(self, name) for name in names)
+        if again is not None:
+            code = getattr(self, names[again])
+            expected = "a code of its own for each way to end"
+            raise fault("the code stands twice", names[again], found=code, expected=expected)
+        if self.return_url is not None and "{code}" not in self.return_url:
+            expected = "an address with {code} where the code goes"
+            raise fault(
+                "no place for the code", "return_url", found=self.return_url, expected=expected
+            )
+        return self
+
+
+class Counting(StrEnum):
+    """Whether the votes of a second account count."""
+
+    COUNT = "count"
+    LEAVE_OUT = "leave_out"
+    """They count for nothing, and another person gets the block; the person is paid all the
+    same."""
+
+
+class SecondAccounts(StudyPart):
+    """Who looks like a person who came before: recorded and shown always, counted by these rules.
+
+    Fixed before the study starts.
+    """
+
+    browser: Counting = Counting.COUNT
+    """An account that began in the browser of another."""
+    address: Counting = Counting.COUNT
+    """An account that began from the address range of another, within ``minutes`` of it: the first
+    24 bits of an IPv4 address, 56 of an IPv6 one. People of one household or campus share it."""
+    minutes: float = Field(default=10, ge=0)
+    """0: addresses are not compared."""
+
+
+class Design(StudyPart):
+    """The block design: each block is judged by one person."""
+
+    cells: tuple[WrittenCell, ...] = Field(min_length=1)
+    blocks: tuple[WrittenBlock, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _places_exist(self) -> Self:
+        again = _first_again(cell.case_id for cell in self.cells)
+        if again is not None:
+            case_id = self.cells[again].case_id
+            raise fault("the case stands twice", "cells", again, found=case_id)
+        for number, block in enumerate(self.blocks):
+            beyond = [place for place in block if place >= len(self.cells)]
+            if beyond:
+                expected = f"0 to {len(self.cells) - 1}"
+                raise fault("no such cell", "blocks", number, found=beyond[0], expected=expected)
+            again = _first_again(block)
+            if again is not None:
+                raise fault("a cell stands twice", "blocks", number, found=block[again])
+        return self
+
+
+class Study(StudyPart):
+    """A whole study, as its YAML file holds it."""
+
+    casewise_study: Literal[1] = 1
+    """The version of this format."""
+    id: Name
+    title: Text
+    cases: Text
+    """The file of cases, as seen from the study file's folder."""
+    cases_hash: str
+    """Of the cases as they were planned: a study over changed cases doesn't start."""
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    votes: int = Field(ge=1)
+    """On each cell; under sequential collection at most."""
+    collection: Collection = Collection()
+    seed: int = Field(default=0, ge=0)
+    """Of the design, and of the places of attention checks."""
+    language: str = "en"
+    ask: Ask = Ask()
+    timing: Timing = Timing()
+    pay: Pay = Pay()
+    recruitment: Recruitment = Recruitment()
+    consent: Consent
+    safeguards: Safeguards = Safeguards()
+    instructions: Text
+    tutorial: tuple[TutorialExample, ...] = ()
+    comprehension: Comprehension = Comprehension()
+    attention: Attention = Attention()
+    screening: Screening = Screening()
+    second_accounts: SecondAccounts = SecondAccounts()
+    demographics: tuple[AboutQuestion, ...] = ()
+    exit_question: Text | None = None
+    """Asked beside these, to be answered in one's own words."""
+    tool_question: Text | None = None
+    """Whether a language model or another tool gave some or all of the answers."""
+    debriefing: Text | None = None
+    """Shown on the last page: what people were not told before, and where they find help."""
+    design: Design
+
+    _path: Path | None = PrivateAttr(default=None)
+    _cases: tuple[str, Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
+    """The file of cases, the design, and the cases of its cells, once they were read."""
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if (again := _first_again(self.arms)) is not None:
+            raise fault("the arm stands twice", "arms", again, found=self.arms[again].value)
+        if (least := self.collection.least) > self.votes and self.collection.is_sequential:
+            expected = f"at most votes, {self.votes}"
+            raise fault("too many", "collection", "least", found=least, expected=expected)
+        for number, cell in enumerate(self.design.cells):
+            if cell.arm not in self.arms:
+                expected = f"one of arms: {', '.join(self.arms)}"
+                raise fault(
+                    "not an arm of the study",
+                    *("design", "cells", number),
+                    found=cell.arm.value,
+                    expected=expected,
+                )
+        if (again := _first_again(asked.name for asked in self.demographics)) is not None:
+            name = self.demographics[again].name
+            raise fault("the name stands twice", "demographics", again, "name", found=name)
+        times = Counter(place for block in self.design.blocks for place in block)
+        for number, cell in enumerate(self.design.cells):
+            if times[number] != self.votes:
+                raise fault(
+                    f"the cell {cell.arm} {cell.case_id} is in {times[number]} blocks",
+                    *("design", "cells", number),
+                    expected=f"{self.votes}, one for each of its votes",
+                )
+        return self
+
+    @property
+    def asks_about(self) -> bool:
+        """Whether questions follow the last case."""
+        return bool(self.demographics or self.exit_question or self.tool_question)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was loaded from."""
+        return self._path
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place in ``design.cells`` of a case's id."""
+        return {cell.case_id: place for place, cell in enumerate(self.design.cells)}

@@ -1,0 +1,293 @@
+"""Votes by cell, by arm, and contrasts between arms."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+import casewise.statistics as statistics
+from casewise.cases import Side
+from casewise_study.study.schema import Arm, Study
+from casewise_study.votes.collected import FloatArray, VoteTable
+
+NO_INTERVALS = (
+    "Cases stopped once their majority was decided: labels hold, but shares of safe votes, and "
+    "agreement, lean to the majority. So cases weigh alike, however many votes they have, and no "
+    "interval, p-value or test of shares is given"
+)
+"""Reason why a study with sequential collection has figures of shares without errors."""
+
+CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
+"""Arms that are compared; the first has, by intention, more safe votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellVotes:
+    """A case under an arm; NaN is undefined."""
+
+    arm: Arm
+    case_id: str
+    safe: int
+    unsafe: int
+    share_safe: float
+    """0..1; NaN without votes."""
+    interval: tuple[float, float]
+    """95 %, Wilson's: each vote is another person's; NaN under sequential collection."""
+    majority: Side | None
+    """None of a tie, and without votes."""
+    quota_met: bool
+    """Whether it needs no more votes: it has all, or its majority was decided."""
+    p_safe: float
+    """By Dawid & Skene's model, 0..1: votes weighted by how well people tell."""
+
+    @property
+    def votes(self) -> int:
+        """How many there are."""
+        return self.safe + self.unsafe
+
+    @property
+    def is_tie(self) -> bool:
+        """As many safe as unsafe, and any at all."""
+        return self.safe == self.unsafe > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArmVotes:
+    """The cells of one arm together."""
+
+    arm: Arm
+    cells: int
+    votes: int
+    quota_met: int
+    """Cells that have all their votes."""
+    majority_safe: int
+    """Cells."""
+    majority_unsafe: int
+    ties: int
+    share_safe: statistics.TwoWay
+    """Mean over cells of the share of safe votes, with an error for cases (by query) and people;
+    without one under sequential collection."""
+    agreement: statistics.Agreement
+    """Of the votes on one case; intervals by drawing queries anew, without them under sequential
+    collection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """What the context does: the votes of two arms, over queries judged under both."""
+
+    first: Arm
+    second: Arm
+    queries: int
+    difference: statistics.TwoWay
+    """Mean share of safe votes of the first arm's cells less that of the second's, -1..1, with an
+    error for queries and people; without one under sequential collection."""
+    cohen_h: float
+    z_tests: statistics.ProportionTests
+    """A test for each query; none under sequential collection."""
+    mantel_haenszel_or: float
+    """Odds ratio of a safe vote, with queries as strata; NaN under sequential collection."""
+    majority_flips: int
+    """Queries whose majority is safe in one arm and unsafe in the other."""
+
+
+class Stopped(StrEnum):
+    """Why a case is asked no further under sequential collection."""
+
+    POSTERIOR = "posterior"
+    MOST_VOTES = "most_votes"
+    """It came to the most votes undecided."""
+    OPEN = "open"
+    """It is asked on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellStop:
+    """How the votes on one cell ended under sequential collection."""
+
+    arm: Arm
+    case_id: str
+    stopped: Stopped
+    at: int | None
+    """The number of votes when it was decided; None where it wasn't."""
+    votes: int
+    """All that count, with those that came after it was decided."""
+
+
+def cell_stops(study: Study, table: VoteTable) -> tuple[CellStop, ...]:
+    """Say which rule stopped each cell, in the order of the design; nothing of fixed collection."""
+    if not study.collection.is_sequential:
+        return ()
+    decided = study.collection.stops(table.cell, table.safe, len(table.cells)).tolist()
+    stops = []
+    for cell, at, votes in zip(
+        table.cells, decided, table.counts.astype(int).tolist(), strict=True
+    ):
+        most = Stopped.MOST_VOTES if votes >= study.votes else Stopped.OPEN
+        stopped = Stopped.POSTERIOR if at else most
+        stops.append(CellStop(cell.arm, cell.case_id, stopped, at or None, votes))
+    return tuple(stops)
+
+
+def decided_cases(stops: Sequence[CellStop]) -> frozenset[str]:
+    """The ids of the cases that the rule decided."""
+    return frozenset(stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR)
+
+
+def cell_votes(
+    table: VoteTable, quota: int, classes: statistics.DawidSkene, stops: Sequence[CellStop] = ()
+) -> tuple[CellVotes, ...]:
+    """Every cell of the study, in the order of its design."""
+    decided = decided_cases(stops)
+    safe, counts = table.counts_safe, table.counts
+    votes = []
+    for place, cell in enumerate(table.cells):
+        yes, n = int(safe[place]), int(counts[place])
+        share = yes / n if n else math.nan
+        votes.append(
+            CellVotes(
+                arm=cell.arm,
+                case_id=cell.case_id,
+                safe=yes,
+                unsafe=n - yes,
+                share_safe=share,
+                interval=_NO_INTERVAL
+                if table.is_sequential
+                else statistics.wilson_interval(share, n),
+                majority=_majority(yes, n - yes),
+                quota_met=n >= quota or cell.case_id in decided,
+                p_safe=float(classes.p_safe[place]),
+            )
+        )
+    return tuple(votes)
+
+
+_NO_INTERVAL = (math.nan, math.nan)
+
+
+def _majority(safe: int, unsafe: int) -> Side | None:
+    if safe == unsafe:
+        return None
+    return "safe" if safe > unsafe else "unsafe"
+
+
+def arm_votes(
+    table: VoteTable, cells: Sequence[CellVotes], resampling: statistics.Resampling | None
+) -> tuple[ArmVotes, ...]:
+    """Every arm that has cells."""
+    queries = table.cell_queries()
+    votes = []
+    for arm in Arm:
+        places = table.arm_places(arm)
+        if not len(places):
+            continue
+        here = [cells[place] for place in places]
+        votes.append(
+            ArmVotes(
+                arm=arm,
+                cells=len(here),
+                votes=sum(cell.votes for cell in here),
+                quota_met=sum(cell.quota_met for cell in here),
+                majority_safe=sum(cell.majority == "safe" for cell in here),
+                majority_unsafe=sum(cell.majority == "unsafe" for cell in here),
+                ties=sum(cell.is_tie for cell in here),
+                share_safe=mean_share(table.only(table.in_arm(arm))),
+                agreement=statistics.agreement(
+                    np.array([cell.safe for cell in here], np.float64),
+                    np.array([cell.unsafe for cell in here], np.float64),
+                    queries[places],
+                    None if table.is_sequential else resampling,
+                    equally=table.is_sequential,
+                ),
+            )
+        )
+    return tuple(votes)
+
+
+def mean_share(table: VoteTable) -> statistics.TwoWay:
+    """The mean over cells of their share of safe votes; each vote weighs 1 over its cell's."""
+    return _share_difference(table, [np.ones_like(table.safe)])
+
+
+def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> statistics.TwoWay:
+    """The mean share of safe votes of one side's cells, less that of the other side's, if any.
+
+    Without an error under sequential collection.
+    """
+    weights = 1 / table.counts[table.cell]
+
+    def figure(clusters: statistics.Clusters) -> statistics.Estimate:
+        shares = [
+            statistics.clustered_ratio(table.safe * weights * side, weights * side, clusters)
+            for side in sides
+        ]
+        return shares[0] - shares[1] if len(shares) > 1 else shares[0]
+
+    found = statistics.two_way(figure, table.by_query, table.by_rater)
+    return found.without_error() if table.is_sequential else found
+
+
+def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
+    """Every two arms that share a query with votes in both."""
+    return tuple(_contrast(paired) for paired in pairs_of_arms(table))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedArms:
+    """The votes on the queries that have votes under both of two arms."""
+
+    table: VoteTable
+    first: Arm
+    second: Arm
+
+    @property
+    def sides(self) -> tuple[FloatArray, FloatArray]:
+        """Which votes are in the first arm, and which in the second. Shapes ``(votes,)``."""
+        one, other = (
+            self.table.in_arm(arm).astype(np.float64) for arm in (self.first, self.second)
+        )
+        return one, other
+
+    @property
+    def difference(self) -> statistics.TwoWay:
+        """Mean share of safe votes of the first arm's cells less that of the second's."""
+        return _share_difference(self.table, self.sides)
+
+
+def pairs_of_arms(table: VoteTable) -> list[PairedArms]:
+    """Every two arms that share a query with votes in both."""
+    pairs = []
+    for first, second in CONTRASTS:
+        one, other = (np.unique(table.query[table.in_arm(arm)]) for arm in (first, second))
+        both = np.intersect1d(one, other)
+        if len(both):
+            pairs.append(PairedArms(table.only(np.isin(table.query, both)), first, second))
+    return pairs
+
+
+def _contrast(paired: PairedArms) -> Contrast:
+    table, sides = paired.table, paired.sides
+    asked, query = np.unique(table.query, return_inverse=True)
+    counts = [
+        np.bincount(query, weight, minlength=len(asked)).astype(np.float64)
+        for side in sides
+        for weight in (side * table.safe, side * (1 - table.safe))
+    ]
+    pairs = statistics.PairVotes(*counts)
+    leaning = np.sign(pairs.safe_1 - pairs.unsafe_1) * np.sign(pairs.safe_2 - pairs.unsafe_2)
+    weights = 1 / table.counts[table.cell]
+    shares = [float((table.safe * weights * side).sum() / (weights * side).sum()) for side in sides]
+    tested = statistics.PairVotes(*(column[:0] for column in counts))
+    odds = math.nan if table.is_sequential else statistics.mantel_haenszel(pairs)
+    return Contrast(
+        first=paired.first,
+        second=paired.second,
+        queries=len(asked),
+        difference=paired.difference,
+        cohen_h=statistics.cohen_h(shares[0], shares[1]),
+        z_tests=statistics.proportion_tests(tested if table.is_sequential else pairs),
+        mantel_haenszel_or=odds,
+        majority_flips=int((leaning < 0).sum()),
+    )

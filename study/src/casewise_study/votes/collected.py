@@ -1,0 +1,302 @@
+"""What a study has collected, and the votes that count, as columns."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import Side
+from casewise.statistics import Clusters, number_clusters
+from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
+from casewise_study.votes.result_files import to_utc
+
+
+class PersonStatus(StrEnum):
+    """How far a person has come.
+
+    ``abandoned``: the lease ran out before the last case. ``excluded``: by whoever runs the study;
+    a database keeps that beside how far the person came.
+    """
+
+    STARTED = "started"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    SCREENED_OUT = "screened_out"
+    WITHDRAWN = "withdrawn"
+    ABANDONED = "abandoned"
+    EXCLUDED = "excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRecord:
+    """A person by pseudonym. Nothing here leads back to an account."""
+
+    rater: str
+    status: PersonStatus
+    panel: str = ""
+    """Where, and in which wave, the person was recruited."""
+    block: int | None = None
+    """The block of the design, from 0."""
+    started: datetime | None = None
+    """In UTC, as every time here."""
+    ended: datetime | None = None
+    attempts: int = 0
+    """At the comprehension check."""
+    demographics: tuple[tuple[str, str], ...] = ()
+    """What the person says of oneself, by the names of the questions."""
+    remark: str | None = None
+    """The answer to the exit question."""
+    excluded: str | None = None
+    """Why whoever runs the study excluded the person, to be published."""
+    trap_pages: int | None = None
+    """Answered pages that held hidden text; None where nobody looked, as for all that follows."""
+    trapped: int | None = None
+    """Of these, pages whose hidden text was followed."""
+    watched: int | None = None
+    """Of these, pages whose script counted; 0 where scripts are off."""
+    left: int | None = None
+    """Watched pages that were left for another window or tab."""
+    away_seconds: float | None = None
+    """How long, in all."""
+    copied: int | None = None
+    """Watched pages whose case was copied from, or where something was pasted."""
+    tool: str | None = None
+    """How many answers a tool gave, as the person says: one of ``TOOL_ANSWERS``."""
+
+
+TOOL_ANSWERS = ("none", "some", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRecord:
+    """One person's verdict on one case."""
+
+    rater: str
+    case_id: str
+    query_id: str
+    arm: Arm
+    verdict: Side
+    position: int
+    """Among the person's pages, from 0, attention checks counted."""
+    time: datetime | None = None
+    seconds: float | None = None
+    """From the page's first showing to the answer; a study's own server counts at most
+    ``timing.most_seconds``, since more is a break."""
+    confidence: int | None = None
+    """1 (guessing) to 5 (certain)."""
+    reason: str | None = None
+    counted: bool = True
+    """False for a block that was abandoned, withdrawn or excluded: others judge it in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRecord:
+    """One person's answer to one attention check."""
+
+    rater: str
+    check: str
+    passed: bool
+    position: int
+    seconds: float | None = None
+
+
+Kind = Literal["browser", "address"]
+"""What two people share that may be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondAccount:
+    """A sign that two people are one."""
+
+    rater: str
+    other: str | None
+    """Who began before. None: the rater's browser opened the study under an id that did not begin
+    there."""
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a study's server could check of who its people are."""
+
+    accounts: int
+    """People who came with an id."""
+    signed: int
+    """Of these, people whose link the platform has signed."""
+    seconds: tuple[SecondAccount, ...] = ()
+
+    def sharing(self, kind: str) -> int:
+        """People who share a browser, or an address range within minutes."""
+        shared = [second for second in self.seconds if second.kind == kind]
+        return len({name for second in shared for name in (second.rater, second.other) if name})
+
+    def left_out(self, rules: SecondAccounts) -> frozenset[str]:
+        """Second accounts whose votes don't count by the study's rules."""
+        return frozenset(
+            second.rater
+            for second in self.seconds
+            if second.other and getattr(rules, second.kind) is Counting.LEAVE_OUT
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a study has collected: people by arrival, votes and checks by time of answering."""
+
+    people: tuple[PersonRecord, ...]
+    votes: tuple[VoteRecord, ...]
+    checks: tuple[CheckRecord, ...] = ()
+    identity: Identity | None = None
+    """None where nobody looked."""
+
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteTable:
+    """Counted votes; each column of shape ``(votes,)``."""
+
+    cells: tuple[StudyCell, ...]
+    """Of the study's design."""
+    raters: tuple[str, ...]
+    """Who has counted votes, in the order of the people."""
+    safe: FloatArray
+    """1 safe, 0 unsafe."""
+    cell: IntArray
+    """The place in ``cells``."""
+    rater: IntArray
+    """The place in ``raters``."""
+    query: IntArray
+    """A number for the query."""
+    position: FloatArray
+    seconds: FloatArray
+    """NaN where unknown."""
+    time: FloatArray
+    """In seconds since 1970; NaN where unknown."""
+    is_sequential: bool = False
+    """Whether a case was asked no further once its majority was decided."""
+
+    @property
+    def others(self) -> FloatArray:
+        """Votes of others on the same cell."""
+        return np.asarray(self.counts[self.cell] - 1)
+
+    @property
+    def others_safe(self) -> FloatArray:
+        """The safe ones of these."""
+        return np.asarray(self.counts_safe[self.cell] - self.safe)
+
+    @property
+    def counts(self) -> FloatArray:
+        """Votes on each cell. Shape ``(cells,)``."""
+        return np.bincount(self.cell, minlength=len(self.cells)).astype(np.float64)
+
+    @property
+    def counts_safe(self) -> FloatArray:
+        """Safe votes on each cell. Shape ``(cells,)``."""
+        return np.bincount(self.cell, self.safe, minlength=len(self.cells)).astype(np.float64)
+
+    def of_raters(self) -> list[IntArray]:
+        """The places of each rater's votes, in the order of ``raters``."""
+        order = np.argsort(self.rater, kind="stable")
+        ends = np.cumsum(np.bincount(self.rater, minlength=len(self.raters)))
+        return list(np.split(order, ends[:-1]))[: len(self.raters)]
+
+    @property
+    def by_query(self) -> Clusters:
+        """Clusters of votes by query: votes of one query are correlated."""
+        return number_clusters(self.query)
+
+    @property
+    def by_rater(self) -> Clusters:
+        """Clusters of votes by person: votes of one person are correlated."""
+        return number_clusters(self.rater)
+
+    def arm_places(self, arm: Arm) -> IntArray:
+        """The cells of an arm."""
+        return np.array([n for n, cell in enumerate(self.cells) if cell.arm is arm], np.int64)
+
+    def in_arm(self, arm: Arm) -> BoolArray:
+        """Which votes are on cells of an arm."""
+        return np.isin(self.cell, self.arm_places(arm))
+
+    def cell_queries(self) -> IntArray:
+        """The number of each cell's query; -1 without votes. Shape ``(cells,)``."""
+        queries = np.full(len(self.cells), -1, np.int64)
+        queries[self.cell] = self.query
+        return queries
+
+    def only(self, kept: BoolArray) -> Self:
+        """Some of the votes; cells, raters and queries keep their numbers."""
+        columns = ("safe", "cell", "rater", "query", "position", "seconds", "time")
+        chosen = {name: getattr(self, name)[kept] for name in columns}
+        return replace(self, **chosen)
+
+    def without(self, raters: frozenset[str]) -> Self:
+        """The votes of everybody else."""
+        out = np.array([name in raters for name in self.raters], bool)
+        return self.only(~out[self.rater])
+
+
+def vote_table(study: Study, collected: Collected) -> VoteTable:
+    """The counted votes of what was collected."""
+    votes = [vote for vote in collected.votes if vote.counted]
+    voted = {vote.rater for vote in votes}
+    raters = tuple(person.rater for person in collected.people if person.rater in voted)
+    places = {name: place for place, name in enumerate(raters)}
+    queries = {name: n for n, name in enumerate(dict.fromkeys(vote.query_id for vote in votes))}
+    return VoteTable(
+        cells=study.design.cells,
+        raters=raters,
+        safe=np.array([vote.verdict == "safe" for vote in votes], np.float64),
+        cell=np.array([study.places[vote.case_id] for vote in votes], np.int64),
+        rater=np.array([places[vote.rater] for vote in votes], np.int64),
+        query=np.array([queries[vote.query_id] for vote in votes], np.int64),
+        position=np.array([vote.position for vote in votes], np.float64),
+        seconds=np.array(
+            [np.nan if vote.seconds is None else vote.seconds for vote in votes], np.float64
+        ),
+        time=np.array(
+            [np.nan if vote.time is None else to_utc(vote.time).timestamp() for vote in votes],
+            np.float64,
+        ),
+        is_sequential=study.collection.is_sequential,
+    )
+
+
+def active_minutes(study: Study, collected: Collected) -> dict[str, float]:
+    """Minutes that each person was at work, without breaks; who has no known times is left out.
+
+    The seconds of every page, and the time from the consent to the first page, each up to
+    ``timing.most_seconds``. Where a page's seconds aren't known, from start to end.
+    """
+    most = study.timing.most_seconds
+    pages: defaultdict[str, list[float | None]] = defaultdict(list)
+    first: dict[str, datetime] = {}
+    for check in collected.checks:
+        pages[check.rater].append(check.seconds)
+    for vote in collected.votes:
+        pages[vote.rater].append(vote.seconds)
+        if vote.time is not None and vote.seconds is not None:
+            shown = to_utc(vote.time) - timedelta(seconds=vote.seconds)
+            first[vote.rater] = min(shown, first.get(vote.rater, shown))
+    minutes = {}
+    for person in collected.people:
+        known = [seconds for seconds in pages[person.rater] if seconds is not None]
+        if person.started is None:
+            continue
+        if person.rater in first and len(known) == len(pages[person.rater]):
+            before = (first[person.rater] - to_utc(person.started)).total_seconds()
+            parts = (max(0.0, before), *known)
+            minutes[person.rater] = sum(min(part, most) for part in parts) / 60
+        elif person.ended is not None:
+            taken = to_utc(person.ended) - to_utc(person.started)
+            minutes[person.rater] = taken.total_seconds() / 60
+    return minutes

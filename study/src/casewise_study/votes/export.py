@@ -1,0 +1,219 @@
+"""Export a study: the published folder, and the cases with their votes."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from casewise.cases import SEQUENTIAL_VOTES, Case, Vote, write_cases
+from casewise.errors import InputError
+from casewise.sheets import to_json
+from casewise_study.study.block_balance import balance
+from casewise_study.study.schema import Arm, Design, Study
+from casewise_study.study.study_file import study_cases
+from casewise_study.votes.collected import Collected
+from casewise_study.votes.collected_csv import (
+    CHECK_COLUMNS,
+    CHECKS,
+    PEOPLE,
+    PERSON_FIGURES,
+    VOTE_COLUMNS,
+    VOTES,
+    names_of,
+    person_names,
+)
+from casewise_study.votes.data_card import ExportChoices, data_card
+from casewise_study.votes.quality import PersonQuality
+from casewise_study.votes.result_files import (
+    EXPORT,
+    check_free,
+    new_folder,
+    row_of,
+    to_csv,
+    to_utc,
+)
+from casewise_study.votes.results import Results, as_results_record, plain
+from casewise_study.votes.screening import PersonScreen
+
+_ARMS = (Arm.SAFE, Arm.UNSAFE, Arm.NONE)
+
+
+def voted_cases(
+    study: Study, collected: Collected, without: Iterable[str] = ()
+) -> tuple[Case, ...]:
+    """The cases of the study with its counted votes, those of one query together.
+
+    Votes and published shares that the cases had before are left out: they are other people's, and
+    a published share would be taken before the votes wherever labels are made. Under the arm
+    ``none`` a case has no context. Under sequential collection each has the tag
+    ``SEQUENTIAL_VOTES``.
+
+    Args:
+        study: Whose cases they are; read from the file that it names.
+        collected: The votes.
+        without: People whose votes are left out.
+
+    Raises:
+        InputError: The cases are gone or changed, or a vote names another query than the case's.
+    """
+    left_out = frozenset(without)
+    cases = study_cases(study)
+    by_id = {case.id: case for case in cases}
+    votes: defaultdict[str, list[Vote]] = defaultdict(list)
+    for vote in collected.votes:
+        case = by_id[vote.case_id]
+        if vote.query_id != case.query_id:
+            raise InputError(
+                "a vote names another query than its case's",
+                record=f"a vote on the case {case.id}",
+                field="query_id",
+                found=vote.query_id,
+                expected=case.query_id,
+            )
+        if vote.counted and vote.rater not in left_out:
+            time = None if vote.time is None else to_utc(vote.time).isoformat()
+            votes[case.id].append(Vote(verdict=vote.verdict, rater=vote.rater, time=time))
+    first = {case.query_id: place for place, case in reversed(list(enumerate(cases)))}
+    order = sorted(
+        zip(study.design.cells, cases, strict=True),
+        key=lambda pair: (first[pair[1].query_id], _ARMS.index(pair[0].arm)),
+    )
+    return tuple(
+        case.model_copy(
+            update={
+                "votes": tuple(votes[case.id]) or None,
+                "published_safe_rate": None,
+                "ratings": None,
+                "tags": _marked(case.tags, sequential=study.collection.is_sequential),
+            }
+        )
+        for _, case in order
+    )
+
+
+def _marked(tags: Iterable[str], *, sequential: bool) -> tuple[str, ...]:
+    others = tuple(tag for tag in tags if tag != SEQUENTIAL_VOTES)
+    return (*others, SEQUENTIAL_VOTES) if sequential else others
+
+
+def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
+    """Write the folder; it appears whole or not at all.
+
+    ``people.csv``, ``votes.csv`` and ``checks.csv`` are plain CSV with figures added, so that
+    ``read_collected`` reads the folder back.
+
+    Returns:
+        What ``summary.json`` holds.
+
+    Raises:
+        InputError: The study's cases are gone or changed.
+        UsageError: Something stands at ``out`` that may not be replaced.
+    """
+    check_free(out, EXPORT, force=choices.force)
+    evenness = balance(_as_judged(results), study_cases(results.study))
+    left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
+    cases = voted_cases(results.study, results.collected, left_out)
+    votes = vote_rows(results)
+    with new_folder(out, EXPORT, force=choices.force) as new:
+        names = names_of(VOTE_COLUMNS)
+        place = names.index("arm")
+        columns = [*names[:place], "panel", "block", *names[place:-1], "long", "flags", names[-1]]
+        if not choices.with_reasons:
+            columns.remove("reason")
+        _write(new / VOTES, to_csv(columns, votes))
+        _write_parquet(new / "votes.parquet", columns, votes)
+        people = person_names(results.collected)
+        people = [*people[:-1], *PERSON_FIGURES, people[-1]]
+        if not choices.with_reasons:
+            people.remove("remark")
+        if not choices.with_demographics:
+            people.remove("demographics")
+        _write(new / PEOPLE, to_csv(people, person_rows(results)))
+        checks = map(row_of, results.collected.checks)
+        _write(new / CHECKS, to_csv(names_of(CHECK_COLUMNS), checks))
+        write_cases(cases, new / "cases.jsonl")
+        _write(new / "data-card.md", data_card(results, evenness, choices))
+        record = {"cases_votes": choices.votes_words, **as_results_record(results)}
+        summary = to_json(record | {"balance": plain(evenness)})
+        _write(new / "summary.json", summary)
+    return summary
+
+
+def _as_judged(results: Results) -> Study:
+    """The study with the blocks that people judged, where they were drawn as people came."""
+    study = results.study
+    if not study.collection.is_sequential:
+        return study
+    judged: defaultdict[str, list[int]] = defaultdict(list)
+    for vote in results.collected.votes:
+        if vote.counted:
+            judged[vote.rater].append(study.places[vote.case_id])
+    blocks = tuple(tuple(places) for places in judged.values())
+    return study.model_copy(
+        update={"design": Design.model_construct(cells=study.design.cells, blocks=blocks)}
+    )
+
+
+def vote_rows(results: Results) -> list[dict[str, Any]]:
+    """A row a vote, with what is known of the person."""
+    flags = {person.rater: _flags(person) for person in (each.screen for each in results.people)}
+    people = {person.rater: person for person in results.collected.people}
+    most = results.study.timing.most_seconds
+    rows = []
+    for vote in results.collected.votes:
+        person = people[vote.rater]
+        beside = {
+            "panel": person.panel,
+            "block": person.block,
+            "long": None if vote.seconds is None else vote.seconds >= most,
+            "flags": flags.get(vote.rater, ""),
+        }
+        rows.append(row_of(vote) | beside)
+    return rows
+
+
+def person_rows(results: Results) -> list[dict[str, Any]]:
+    """A row a person; those without counted votes have no figures."""
+    figures = {person.screen.rater: _figures(person) for person in results.people}
+    return [row_of(person) | figures.get(person.rater, {}) for person in results.collected.people]
+
+
+def _figures(person: PersonQuality) -> dict[str, Any]:
+    why = "; ".join(flag.reason for flag in person.screen.flags)
+    figures = row_of(person.screen) | row_of(person)
+    figures |= {"flags": _flags(person.screen), "why_flagged": why}
+    return {name: figures[name] for name in PERSON_FIGURES}
+
+
+def _flags(person: PersonScreen) -> str:
+    return ";".join(flag.rule.value for flag in person.flags)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+
+def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
+    # Imported late: polars takes longer to load than most commands take to run.
+    import polars
+
+    kinds = {
+        "position": polars.Int64,
+        "time": polars.Datetime("us", "UTC"),
+        "block": polars.Int64,
+        "seconds": polars.Float64,
+        "confidence": polars.Int64,
+        "long": polars.Boolean,
+        "counted": polars.Boolean,
+    }
+    data = {name: [_value(row[name]) for row in rows] for name in columns}
+    schema: dict[str, Any] = {name: kinds.get(name, polars.String) for name in columns}
+    polars.DataFrame(data, schema=schema).write_parquet(path)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_utc(value)
+    return value.value if isinstance(value, Enum) else value

@@ -1,0 +1,334 @@
+"""The results of a study, with and without flagged people, also as JSON."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from casewise.statistics import DawidSkene, Estimate, Resampling, TwoWay, agreement, dawid_skene
+from casewise_study.study.planning import session_pay
+from casewise_study.study.schema import Arm, Study
+from casewise_study.study.study_rules import SIGNALS, Rule
+from casewise_study.votes.cells import (
+    NO_INTERVALS,
+    ArmVotes,
+    CellStop,
+    CellVotes,
+    Contrast,
+    arm_votes,
+    cell_stops,
+    cell_votes,
+    contrasts,
+    mean_share,
+    pairs_of_arms,
+)
+from casewise_study.votes.collected import (
+    Collected,
+    PersonStatus,
+    VoteTable,
+    active_minutes,
+    vote_table,
+)
+from casewise_study.votes.quality import (
+    Drift,
+    PanelEffect,
+    PersonQuality,
+    drift,
+    panel_effect,
+    person_quality,
+)
+from casewise_study.votes.screening import Groups, Screened, groups_of, screen
+
+DRAWS = 1000
+"""Draws of whole queries for the intervals of agreement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Counts from arrival to counted votes."""
+
+    came: int
+    by_status: dict[PersonStatus, int]
+    people: int
+    """Who have counted votes."""
+    votes: int
+    """Counted."""
+    signed: int | None
+    """People whose link the platform has signed; None is not known."""
+    shared_browsers: int | None
+    """People whose browser opened the study under another's id too; None is not known."""
+    shared_addresses: int | None
+    """People who began within minutes of another from one address range; None is not known."""
+    second_left_out: int | None
+    """Second accounts whose votes don't count by the rules of the study; None is not known."""
+    votes_apart: int
+    """Of blocks that were left, and judged in full by others."""
+    flagged: dict[Rule, int]
+    """People with counted votes, by rule; one may come under several."""
+    flagged_any: int
+    checks: int
+    """Attention checks that people with counted votes answered."""
+    checks_failed: int
+    median_minutes: float
+    """At work, breaks left out, of those who completed; NaN where no times are known."""
+    paid_each: float
+    """As planned for the longest block, in the currency of the study."""
+    paid_per_hour: float
+    """What that comes to in the median time; NaN without times."""
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityRow:
+    """The main results with some people left out."""
+
+    name: str
+    people: int
+    votes: int
+    share_safe: dict[Arm, TwoWay]
+    """By arm: the mean over cells of the share of safe votes."""
+    alpha: float
+    """Krippendorff's, over all cells; NaN where it is undefined."""
+    ac1: float
+    """Gwet's."""
+    differences: dict[tuple[Arm, Arm], TwoWay]
+    """By two arms: the share of safe votes in the first less that in the second."""
+    flipped: int
+    """Cells whose majority is the other one with everybody."""
+    to_tie: int
+    """Cells that have a majority with everybody, and none here."""
+    from_tie: int
+    """Cells that are even with everybody, and aren't here."""
+    empty: int
+    """Cells with votes of everybody that have none here."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """Everything that is reported of a study."""
+
+    study: Study
+    collected: Collected
+    funnel: Funnel
+    screened: Screened
+    groups: Groups
+    classes: DawidSkene
+    cells: tuple[CellVotes, ...]
+    stops: tuple[CellStop, ...]
+    """Which rule stopped each cell; nothing of fixed collection."""
+    arms: tuple[ArmVotes, ...]
+    contrasts: tuple[Contrast, ...]
+    people: tuple[PersonQuality, ...]
+    drift: Drift
+    panels: PanelEffect
+    sensitivity: tuple[SensitivityRow, ...]
+
+
+def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Results:
+    """Screen and summarise what a study has collected, counted votes alone.
+
+    Args:
+        study: Whose rules they are.
+        collected: From the app, or from a file.
+        draws: Of the intervals of agreement; the seed is the study's. 0 leaves them undefined.
+    """
+    table = vote_table(study, collected)
+    screened = screen(study, collected)
+    classes = dawid_skene(
+        table.safe, table.cell, table.rater, items=len(table.cells), raters=len(table.raters)
+    )
+    stops = cell_stops(study, table)
+    cells = cell_votes(table, study.votes, classes, stops)
+    resampling = Resampling(draws, study.seed) if draws else None
+    return Results(
+        study=study,
+        collected=collected,
+        funnel=_funnel(study, collected, screened),
+        screened=screened,
+        groups=groups_of(table, screened, study.seed),
+        classes=classes,
+        cells=cells,
+        stops=stops,
+        arms=arm_votes(table, cells, resampling),
+        contrasts=contrasts(table),
+        people=person_quality(table, screened, classes),
+        drift=drift(table),
+        panels=panel_effect(table, collected.people),
+        sensitivity=sensitivity(table, screened),
+    )
+
+
+def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...]:
+    """What stands against screening by agreement, in sentences: none, one or two."""
+    over, most = screened.agreement_over, study.screening.agreement_most
+    limited = (
+        f"Agreement would flag {over} of {len(screened.people)} people; so many, or so many others "
+        f"of a mind of their own, are more than the {most:.0%} that the study allows, so it flags "
+        "none."
+    )
+    return tuple(sentence for sentence in (over and limited, groups.told) if sentence)
+
+
+def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
+    statuses = Counter(person.status for person in collected.people)
+    counted = sum(vote.counted for vote in collected.votes)
+    minutes = median_minutes(study, collected)
+    paid = session_pay(study)
+    known = collected.identity
+    return Funnel(
+        came=len(collected.people),
+        by_status={status: statuses[status] for status in PersonStatus},
+        people=len(screened.people),
+        votes=counted,
+        signed=None if known is None else known.signed,
+        shared_browsers=None if known is None else known.sharing("browser"),
+        shared_addresses=None if known is None else known.sharing("address"),
+        second_left_out=None if known is None else len(known.left_out(study.second_accounts)),
+        votes_apart=len(collected.votes) - counted,
+        flagged={rule: len(screened.flagged(rule)) for rule in study.screening.rules},
+        flagged_any=len(screened.flagged()),
+        checks=sum(person.checks for person in screened.people),
+        checks_failed=sum(person.checks_failed for person in screened.people),
+        median_minutes=minutes,
+        paid_each=paid,
+        paid_per_hour=paid * 60 / minutes if minutes > 0 else math.nan,
+    )
+
+
+def median_minutes(study: Study, collected: Collected) -> float:
+    """Median minutes at work, without breaks, of those who completed; NaN without times."""
+    active = active_minutes(study, collected)
+    done = (each for each in collected.people if each.status is PersonStatus.COMPLETED)
+    taken = [active[person.rater] for person in done if person.rater in active]
+    return median(taken) if taken else math.nan
+
+
+EVERYBODY = "everybody"
+NOBODY_FLAGGED = "without flagged"
+
+
+def sensitivity(table: VoteTable, screened: Screened) -> tuple[SensitivityRow, ...]:
+    """The main results with everybody, without each rule's flagged, and without all flagged.
+
+    Signals that flag nobody have no row.
+    """
+    rows = [(EVERYBODY, frozenset[str]())]
+    for rule in Rule:
+        out = screened.flagged(rule)
+        if out or rule not in SIGNALS:
+            rows.append((f"without {rule.replace('_', ' ')}", out))
+    rows.append((NOBODY_FLAGGED, screened.flagged()))
+    return tuple(_row(name, table, out) for name, out in rows)
+
+
+def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
+    kept = table.without(out) if out else table
+    whole, here = _leaning(table), _leaning(kept)
+    voted = table.counts > 0
+    left = kept.counts > 0
+    measures = agreement(
+        kept.counts_safe, kept.counts - kept.counts_safe, equally=kept.is_sequential
+    )
+    return SensitivityRow(
+        name=name,
+        people=len(table.raters) - len(out),
+        votes=len(kept.safe),
+        share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in _arms(table)},
+        alpha=measures.krippendorff_alpha.value,
+        ac1=measures.gwet_ac1.value,
+        differences={
+            (paired.first, paired.second): paired.difference for paired in pairs_of_arms(kept)
+        },
+        flipped=int((whole * here < 0).sum()),
+        to_tie=int(((whole != 0) & (here == 0) & left).sum()),
+        from_tie=int(((whole == 0) & (here != 0) & voted).sum()),
+        empty=int((voted & ~left).sum()),
+    )
+
+
+def _leaning(table: VoteTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.sign(2 * table.counts_safe - table.counts)
+
+
+def _arms(table: VoteTable) -> Sequence[Arm]:
+    present = {cell.arm for cell in table.cells}
+    return [arm for arm in Arm if arm in present]
+
+
+def as_results_record(results: Results) -> dict[str, Any]:
+    """All figures as JSON values; what is undefined is null."""
+    classes, rule = results.classes, results.study.collection
+    stopped = {
+        "collection": rule.model_dump(mode="json") | {"cells": plain(results.stops)},
+        "withheld": NO_INTERVALS,
+    }
+    return {
+        "study": results.study.id,
+        "cases_hash": results.study.cases_hash,
+        "votes_wanted": results.study.votes,
+        "screening": results.study.screening.model_dump(mode="json"),
+        "funnel": plain(results.funnel),
+        "agreement_over": results.screened.agreement_over,
+        "groups": plain(results.groups),
+        "arms": plain(results.arms),
+        "contrasts": plain(results.contrasts),
+        "sensitivity": [
+            plain(row)
+            | {
+                "differences": [
+                    {"first": first.value, "second": second.value} | plain(difference)
+                    for (first, second), difference in row.differences.items()
+                ]
+            }
+            for row in results.sensitivity
+        ],
+        "drift": plain(results.drift),
+        "panels": plain(results.panels),
+        "dawid_skene": {
+            "prevalence": plain(classes.prevalence),
+            "iterations": classes.iterations,
+            "converged": classes.converged,
+        },
+        "cells": plain(results.cells),
+        **(stopped if results.stops else {}),
+        "people": [_person(person) for person in plain(results.people)],
+    }
+
+
+def _person(person: dict[str, Any]) -> dict[str, Any]:
+    """The screening of a person beside the quality, not inside it."""
+    screen = person.pop("screen")
+    flags = screen.pop("flags")
+    record: dict[str, Any] = screen | person | {"flags": flags}
+    return record
+
+
+def _without_p(record: dict[str, Any]) -> dict[str, Any]:
+    """Remove the p-value of a share of safe votes: no hypothesis is tested."""
+    share = record["share_safe"]
+    for figures in [share] if "value" in share else share.values():
+        del figures["p"]
+    return record
+
+
+def plain(value: Any) -> Any:
+    """A result as JSON values; what is undefined is null."""
+    if isinstance(value, Estimate):
+        named = {"value": value.value, "se": value.se, "interval": value.interval, "p": value.p}
+        return plain(named)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value):
+        record = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return _without_p(record) if isinstance(value, ArmVotes | SensitivityRow) else record
+    if isinstance(value, dict):
+        return {str(plain(key)): plain(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(inner) for inner in value]
+    return value

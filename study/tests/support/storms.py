@@ -1,0 +1,169 @@
+"""A study's server that is killed, and databases that are locked or gone, while people judge."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support.postgres import Postgres
+from support.rehearsal import Rehearsal, known_pages, read_back, send_people, sum_up
+from support.starts import Start, free_port
+from support.visit import Mishaps, Scene, VisitLog, VisitOutcome
+
+from casewise_study.simulation.simulated_people import Mixture, machine_rates, true_rates
+from casewise_study.store.study_store import Store
+from casewise_study.study.accounts import Secrets
+from casewise_study.study.study_file import load_study
+
+KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")
+PEOPLE = Mixture(honest=0.8, careless=0.1, adversarial=0.02, biased=0.08)
+
+
+class StudyServer:
+    """``casewise annotate serve`` in a process of its own, on one port however often it starts."""
+
+    def __init__(self, study: Path, database: str, speed: float) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._command = ["annotate", "serve", str(study)]
+        self._command += ["--database", database, "--port", str(self.port), "--rate", "none"]
+        self._first = f"from support.rehearsal import hasten; hasten({speed!r})"
+        self._process: Start | None = None
+
+    def start(self) -> None:
+        env = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
+        self._process = Start(self._command, Path.cwd(), os.environ | env, first=self._first)
+        assert self._process.line().startswith("study"), "the server does not start"
+
+    def kill(self, with_signal: int = signal.SIGKILL) -> None:
+        assert self._process is not None
+        self._process.send_signal(with_signal)
+        self._process.wait(30)
+
+    def cpu_seconds(self) -> float:
+        """Of the process that runs now."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Storms:
+    """What goes wrong, and when: shares of the blocks that are done, and what happens then."""
+
+    plan: list[tuple[float, Callable[[], None]]]
+    blocks: int
+    done: int = 0
+    raging: bool = False
+    calm_since: float = 0.0
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def progress(self, log: VisitLog) -> None:
+        self.done += log.outcome is VisitOutcome.COMPLETED
+        if self.plan and not self.raging and self.done >= self.plan[0][0] * self.blocks:
+            _, happen = self.plan.pop(0)
+            self.raging = True
+            thread = threading.Thread(target=self._rage, args=(happen,))
+            self.threads.append(thread)
+            thread.start()
+
+    def _rage(self, happen: Callable[[], None]) -> None:
+        try:
+            happen()
+        finally:
+            self.calm_since = time.monotonic() + 2
+            self.raging = False
+
+    def calm(self) -> bool:
+        """Not in a storm, nor in the two seconds after."""
+        return not self.raging and time.monotonic() > self.calm_since
+
+
+def killed(server: StudyServer) -> Callable[[], None]:
+    """``kill -9``, and a new start."""
+
+    def happen() -> None:
+        server.kill()
+        time.sleep(0.5)
+        server.start()
+
+    return happen
+
+
+def locked(path: Path, seconds: float) -> Callable[[], None]:
+    """An SQLite file that another program holds."""
+
+    def happen() -> None:
+        with sqlite3.connect(path, timeout=30, isolation_level=None) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            time.sleep(seconds)
+            other.execute("ROLLBACK")
+        other.close()
+
+    return happen
+
+
+def gone(cluster: Postgres, seconds: float) -> Callable[[], None]:
+    """A PostgreSQL server that crashes and comes back."""
+
+    def happen() -> None:
+        cluster.stop()
+        time.sleep(seconds)
+        cluster.start()
+
+    return happen
+
+
+@contextmanager
+def running(server: StudyServer) -> Iterator[StudyServer]:
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill(signal.SIGINT)
+
+
+def rehearse(
+    study_file: Path,
+    database: str,
+    server: StudyServer,
+    storms: Sequence[tuple[float, Callable[[], None]]],
+    *,
+    at_once: int,
+    speed: float,
+    seed: int,
+    think: tuple[float, float] | None = None,
+    mishaps: Mishaps | None = None,
+) -> Rehearsal:
+    """Simulated people judge through the storms; returns what it shows."""
+    study = load_study(study_file)
+    rates = true_rates(study, seed)
+    weather = Storms(list(storms), len(study.design.blocks))
+    scene = Scene(
+        server.url,
+        study,
+        known_pages(study),
+        rates,
+        machine_rates(rates, seed),
+        mishaps or Mishaps(),
+        speed,
+        think=think,
+        calm=weather.calm,
+    )
+    start = time.monotonic()
+    logs = asyncio.run(
+        send_people(scene, PEOPLE, seed=seed, at_once=at_once, most=4000, progress=weather.progress)
+    )
+    seconds = time.monotonic() - start
+    for thread in weather.threads:
+        thread.join()
+    assert not weather.plan, "the study was complete before every storm had come"
+    with Store(study, database, KEYS) as store:
+        collected, raters = read_back(store, logs)
+    return sum_up(study, rates, logs, collected, raters, seconds=seconds)

@@ -1,0 +1,449 @@
+"""One simulated person's visit, over HTTP, from the study's address to the code."""
+
+import asyncio
+import re
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from urllib.parse import urlencode
+
+import httpx
+from bs4 import BeautifulSoup, Tag
+
+from casewise.cases import Side
+from casewise_study.simulation.simulated_people import Manner, SimulatedPerson, Trace
+from casewise_study.study.accounts import ACCOUNT_PARAMETER
+from casewise_study.study.schema import Platform, Study
+
+ACCOUNTS = {
+    Platform.NONE: "sim-{:06d}",
+    Platform.PROLIFIC: "51a{:021x}",
+    Platform.MTURK: "ASIM{:010d}",
+}
+"""Ids of simulated people, in the form of each platform's."""
+
+CONFUSED = 0.1
+"""How often somebody misses the comprehension check, each time."""
+
+ARRIVAL_WORDS = 50
+"""What people are taken to read before they come."""
+
+AWAY_LEASES = 1.2
+"""Who leaves and comes back does so after so many leases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mishaps:
+    """The chances of mishaps on the participant's side, for each person or page."""
+
+    leave: float = 0.04
+    """A person closes the browser half-way; half of them come back when the lease is over."""
+    withdraw: float = 0.01
+    """A person withdraws half-way."""
+    double: float = 0.02
+    """A page is sent twice at once."""
+    back: float = 0.02
+    """After a page the one before is shown again, and the other answer is sent from it."""
+    tabs: float = 0.02
+    """A page is open in two tabs, and answered otherwise in the second."""
+
+
+class VisitOutcome(StrEnum):
+    """How a visit ended."""
+
+    COMPLETED = "completed"
+    SCREENED_OUT = "screened_out"
+    WITHDRAWN = "withdrawn"
+    LEFT = "left"
+    """The browser was closed half-way."""
+    FULL = "full"
+    """There was nothing left to judge."""
+    FAILED = "failed"
+    """The server did not answer in time."""
+
+
+@dataclass(slots=True)
+class VisitLog:
+    """One person's visit, from the person's side."""
+
+    number: int
+    platform_id: str
+    manner: Manner
+    panel: str
+    outcome: VisitOutcome = VisitOutcome.FAILED
+    code: str | None = None
+    shown: list[int] = field(default_factory=list)
+    """Places of the cells that were seen, each once, in order."""
+    given: list[tuple[int | None, Side]] = field(default_factory=list)
+    """Answers that the server took, as the next page came: the place of the cell, None at an
+    attention check, and the verdict."""
+    waits: list[float] = field(default_factory=list)
+    """Seconds from each request to its whole answer, without those during an outage."""
+    retries: int = 0
+    """Requests that were sent again, as the server was away."""
+    oddities: list[str] = field(default_factory=list)
+    """What must not happen: an answer that contradicts the rules of a study."""
+    trace: Trace = Trace.NONE
+
+
+Words = tuple[tuple[str, ...], tuple[str, ...]]
+"""Of a query and of its context, punctuation left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentForm:
+    """A form: where it goes, and what it holds before anything is chosen."""
+
+    action: str
+    fields: dict[str, str]
+
+
+class SeenPage:
+    """A page's words and forms, read from its HTML alone."""
+
+    def __init__(self, html: str) -> None:
+        self._soup = BeautifulSoup(html, "html.parser")
+
+    @property
+    def state(self) -> str:
+        """What the first heading says, for programs: complete, withdrawn, or nothing."""
+        heading = self._soup.select_one("h1[data-state]")
+        return str(heading["data-state"]) if heading else ""
+
+    def form(self, action: str) -> SentForm | None:
+        """The form that goes to an address."""
+        element = self._soup.find("form", attrs={"action": action})
+        if not isinstance(element, Tag):
+            return None
+        hidden = element.find_all("input", attrs={"type": "hidden"})
+        return SentForm(action, {str(field["name"]): str(field["value"]) for field in hidden})
+
+    def questions(self) -> list[tuple[str, str, dict[str, str]]]:
+        """Of the comprehension check: each question's text, its name, and options by their text."""
+        questions = []
+        for fieldset in self._soup.find_all("fieldset"):
+            legend = fieldset.find("legend")
+            options = {
+                label.get_text(" ", strip=True): label.input
+                for label in fieldset.find_all("label")
+                if label.input is not None
+            }
+            if legend is not None and options:
+                name = str(next(iter(options.values()))["name"])
+                values = {text: str(option["value"]) for text, option in options.items()}
+                questions.append((legend.get_text(" ", strip=True), name, values))
+        return questions
+
+    def case(self) -> Words:
+        """The words of the query and of the context that are shown."""
+        query = self._soup.select_one("section.query blockquote")
+        context = self._soup.select_one("section.context dl, section.context pre")
+        return (
+            split_words(query.get_text(" ") if query else ""),
+            split_words(context.get_text(" ") if context else ""),
+        )
+
+    @property
+    def words(self) -> int:
+        """How many there are to read: on a case's page in the case and its question."""
+        parts = self._soup.select(".case, .verdicts legend") or self._soup.select("main")
+        return sum(len(part.get_text(" ").split()) for part in parts)
+
+    @property
+    def holds_hidden_text(self) -> bool:
+        """Whether its source has a field that people don't see."""
+        return self._soup.select_one("input[name=word]") is not None
+
+    @property
+    def wait(self) -> float:
+        """Seconds until an answer is taken."""
+        element = self._soup.select_one("form[data-wait]")
+        return float(str(element["data-wait"])) if element else 0.0
+
+    @property
+    def code(self) -> str | None:
+        """The code of the last page."""
+        element = self._soup.select_one("#code")
+        return element.get_text(strip=True) if element else None
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a text, punctuation left out."""
+    return tuple(re.findall(r"\w+", text))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The settings that all visits share."""
+
+    url: str
+    study: Study
+    pages: Mapping[Words, int | str]
+    """From ``known_pages``."""
+    rates: tuple[float, ...]
+    """Of each cell: the share of people of mean leniency who say safe."""
+    machine: tuple[float, ...]
+    """The same of one language model's answers."""
+    mishaps: Mishaps
+    speed: float
+    """So many times as fast as the study's own time."""
+    patience: float = 90.0
+    """Seconds for which a request is sent again while the server is away."""
+    think: tuple[float, float] | None = None
+    """Least and most seconds a page, in place of each person's own."""
+    calm: Callable[[], bool] = lambda: True
+    """Whether nothing is wrong at the moment: waits of other moments are not counted."""
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Shared: to read them takes longer than a page, and would be counted as the server's."""
+    return ssl.create_default_context()
+
+
+class _LostError(Exception):
+    """The server was away for too long, or gave an answer that leads nowhere."""
+
+
+class Visit:
+    """A person in front of a browser."""
+
+    def __init__(self, scene: Scene, person: SimulatedPerson, panel: str) -> None:
+        self.scene = scene
+        self.person = person
+        platform = scene.study.recruitment.platform
+        account = ACCOUNTS[platform].format(person.number)
+        self.log = VisitLog(person.number, account, person.manner, panel, trace=person.trace)
+        self._client = httpx.AsyncClient(
+            base_url=scene.url,
+            follow_redirects=True,
+            timeout=30,
+            trust_env=False,
+            verify=_certificates(),
+        )
+        self._withdraws = person.draw.random() < scene.mishaps.withdraw
+        self._leaves = person.draw.random() < scene.mishaps.leave
+        self._returns = person.draw.random() < 0.5
+        self._turns_at = int(person.draw.integers(1, 12))
+
+    async def run(self) -> VisitLog:
+        """Go through the study; returns what happened."""
+        platform = self.scene.study.recruitment.platform
+        account = {ACCOUNT_PARAMETER[platform]: self.log.platform_id}
+        try:
+            async with self._client:
+                await self._think(ARRIVAL_WORDS)  # people don't come all in one moment
+                response = await self._ask(
+                    "GET", f"/?{urlencode(account | {'panel': self.log.panel})}"
+                )
+                while (after := await self._step(response)) is not None:
+                    response = after
+        except _LostError as error:
+            self.log.outcome = VisitOutcome.FAILED
+            self.log.oddities.append(f"visitor {self.person.number}: {error}")
+        return self.log
+
+    async def _step(self, response: httpx.Response) -> httpx.Response | None:
+        """One page; None at the end."""
+        path, page = response.url.path, SeenPage(response.text)
+        if path == "/done":
+            self._end(page)
+            return None
+        if path.startswith("/page/"):
+            return await self._judge(response, page)
+        if page.state == "complete":
+            self.log.outcome = VisitOutcome.FULL
+            return None
+        if path == "/consent":
+            form = page.form("/consent")
+            if form is None:  # every place is taken at the moment
+                return await self._later("GET", "/consent")
+            await self._think(page.words)
+            return await self._send(form, agree="yes", age="true", read="true")
+        if path == "/wait":
+            form = page.form("/wait")
+            if form is None:
+                raise _LostError("no way on from /wait")
+            return await self._later("POST", "/wait", form)
+        if path == "/about":
+            form = page.form("/about")
+            await self._think(page.words)
+            said = self._send(form, tool=self.person.tool) if form else self._ask("GET", "/done")
+            return await said
+        if path == "/tutorial":
+            form = page.form("/check")
+            await self._think(page.words)
+            return await (self._send(form) if form else self._ask("GET", "/check"))
+        if path == "/check":
+            return await self._check(page)
+        raise _LostError(f"{response.status_code} at {path}")
+
+    async def _check(self, page: SeenPage) -> httpx.Response:
+        form = page.form("/check")
+        if form is None:
+            raise _LostError("no form on /check")
+        right = {
+            question.text: question.options[question.answer]
+            for question in self.scene.study.comprehension.questions
+        }
+        confused = self.person.draw.random() < CONFUSED
+        chosen = {}
+        for text, name, options in page.questions():
+            values = list(options.values())
+            chosen[name] = options.get(right.get(text, ""), values[0])
+            if confused:
+                chosen[name] = values[int(self.person.draw.integers(len(values)))]
+        await self._think(page.words)
+        return await self._send(form, **chosen)
+
+    async def _judge(self, response: httpx.Response, page: SeenPage) -> httpx.Response | None:
+        path = response.url.path
+        form = page.form(path)
+        shown = self.scene.pages.get(page.case())
+        if form is None or shown is None:
+            raise _LostError(f"no case of the study at {path}")
+        place = shown if isinstance(shown, int) else None
+        if place is not None and place not in self.log.shown:
+            self.log.shown.append(place)
+        if len(self.log.given) >= self._turns_at and (self._withdraws or self._leaves):
+            return await (self._withdraw() if self._withdraws else self._leave())
+        if place is not None:
+            verdict = self.person.verdict(self.scene.rates[place], self.scene.machine[place])
+        else:
+            checks = self.scene.study.attention.checks
+            verdict = self.person.check(
+                next(check.expected for check in checks if check.id == shown)
+            )
+        fields: dict[str, str] = {"verdict": verdict}
+        if self.scene.study.ask.confidence:
+            fields["confidence"] = str(self.person.draw.integers(1, 6))
+        if page.holds_hidden_text:
+            fields["watched"] = str(self.person.watched())
+            fields["word"] = "as asked" if self.person.follows() else ""
+        await self._think(page.words)
+        after = await self._answer(form, fields)
+        if after.url.path == path:
+            # Too soon: the page says how long to wait, in the study's time.
+            await asyncio.sleep((SeenPage(after.text).wait + 0.1) / self.scene.speed)
+            after = await self._answer(form, fields)
+        if after.url.path == path:
+            raise _LostError(f"an answer was not taken at {path}")
+        if after.url.path == "/done" and SeenPage(after.text).code != self._code(
+            VisitOutcome.COMPLETED
+        ):
+            # The lease ran out under the answer: another person has the block.
+            return after
+        self.log.given.append((place, verdict))
+        await self._go_back(form, fields, after)
+        return after
+
+    async def _answer(self, form: SentForm, fields: dict[str, str]) -> httpx.Response:
+        """Send an answer as people do: once, twice at once, or from two tabs."""
+        draw = self.person.draw.random()
+        mishaps = self.scene.mishaps
+        if draw < mishaps.double:
+            both = await asyncio.gather(self._send(form, **fields), self._send(form, **fields))
+            return both[0] if both[0].url.path != form.action else both[1]
+        response = await self._send(form, **fields)
+        if draw > 1 - mishaps.tabs and response.url.path != form.action:
+            second = await self._send(form, **_opposite(fields))
+            if second.url.path != response.url.path:
+                self._odd(f"a second tab led to {second.url.path} from {form.action}")
+        return response
+
+    async def _go_back(self, form: SentForm, fields: dict[str, str], after: httpx.Response) -> None:
+        if self.person.draw.random() >= self.scene.mishaps.back:
+            return
+        back = await self._ask("GET", form.action)
+        if back.url.path == form.action and SeenPage(back.text).form(form.action) is not None:
+            self._odd(f"{form.action} could be answered again")
+        again = await self._send(form, **_opposite(fields))
+        if again.url.path != after.url.path:
+            self._odd(f"going back to {form.action} led to {again.url.path}")
+
+    async def _withdraw(self) -> httpx.Response:
+        page = SeenPage((await self._ask("GET", "/withdraw")).text)
+        form = page.form("/withdraw")
+        if form is None:
+            raise _LostError("no form on /withdraw")
+        self._withdraws = False
+        return await self._send(form)
+
+    async def _leave(self) -> httpx.Response | None:
+        self.log.outcome = VisitOutcome.LEFT
+        self._leaves = False
+        if not self._returns:
+            return None
+        lease = 60 * self.scene.study.timing.lease_minutes
+        await asyncio.sleep(AWAY_LEASES * lease / self.scene.speed)
+        return await self._ask("GET", "/")
+
+    def _end(self, page: SeenPage) -> None:
+        ends = (VisitOutcome.COMPLETED, VisitOutcome.SCREENED_OUT, VisitOutcome.WITHDRAWN)
+        self.log.code = page.code
+        ended = next((outcome for outcome in ends if self._code(outcome) == page.code), None)
+        if ended is None:
+            self._odd(f"no code of the study: {page.code}")
+        elif ended is VisitOutcome.WITHDRAWN and self.log.outcome is VisitOutcome.LEFT:
+            return  # the block was given to another person meanwhile
+        elif ended is VisitOutcome.WITHDRAWN and page.state != "withdrawn":
+            self.log.outcome = VisitOutcome.LEFT
+        else:
+            self.log.outcome = ended
+
+    def _code(self, outcome: VisitOutcome) -> str:
+        return str(getattr(self.scene.study.recruitment, outcome.value))
+
+    def _odd(self, what: str) -> None:
+        self.log.oddities.append(f"visitor {self.person.number}: {what}")
+
+    async def _think(self, words: int) -> None:
+        if self.scene.think is not None:
+            seconds = self.person.draw.uniform(*self.scene.think)
+        else:
+            seconds = self.person.seconds(words)
+        await asyncio.sleep(float(seconds) / self.scene.speed)
+
+    async def _later(self, method: str, path: str, form: SentForm | None = None) -> httpx.Response:
+        """Try again in a while: places become free when a lease runs out."""
+        lease = 60 * self.scene.study.timing.lease_minutes
+        await asyncio.sleep(max(0.5, 0.1 * lease / self.scene.speed))
+        return await (self._send(form) if form else self._ask(method, path))
+
+    async def _send(self, form: SentForm, **chosen: str) -> httpx.Response:
+        return await self._ask("POST", form.action, form.fields | chosen)
+
+    async def _ask(
+        self, method: str, path: str, fields: dict[str, str] | None = None
+    ) -> httpx.Response:
+        """One request, sent again while the server is away: every one may come twice."""
+        until = time.monotonic() + self.scene.patience
+        calm = self.scene.calm()
+        while True:
+            try:
+                response = await self._client.request(method, path, data=fields)
+                if response.status_code not in (429, 503):
+                    break
+                problem = f"{response.status_code}"
+            except httpx.TransportError as error:
+                problem = type(error).__name__
+            calm = False
+            self.log.retries += 1
+            if time.monotonic() > until:
+                raise _LostError(
+                    f"{problem} for {self.scene.patience:.0f} s at {path.split('?')[0]}"
+                )
+            await asyncio.sleep(0.25)
+        if response.status_code >= 500:
+            raise _LostError(f"{response.status_code} at {response.url.path}")
+        if calm and self.scene.calm():
+            for step in (*response.history, response):
+                self.log.waits.append(step.elapsed.total_seconds())
+        return response
+
+
+def _opposite(fields: dict[str, str]) -> dict[str, str]:
+    return fields | {"verdict": "unsafe" if fields["verdict"] == "safe" else "safe"}

@@ -1,0 +1,419 @@
+"""A study's pages over real HTTP, as browsers without JavaScript ask for them."""
+
+import gc
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from conftest import Cli, clean_env
+from support.pairs import HOSTILE
+from support.postgres import Postgres
+from support.serving import Guest, Serving
+from support.starts import Start
+from support.studies import KEYS, write_study
+
+from casewise_study.votes.collected import PersonStatus
+
+
+@pytest.fixture
+def server(tmp_path: Path, address: str) -> Iterator[Serving]:
+    with Serving(write_study(tmp_path), address) as one:
+        yield one
+
+
+def test_from_the_address_to_the_code(server: Serving) -> None:
+    with Guest(server, "/?participant=account-1&panel=wave-2") as ada:
+        assert ada.at == "/consent"
+        for words in ("We ask how people judge.", "Some queries may distress.", "at least 18"):
+            assert words in ada.page.text
+        assert ada.send("/consent", agree="yes", read="true").status_code == 422
+        assert not server.store.collected().people
+        ada.agree()
+        assert ada.at == "/tutorial"
+        for words in ("Read the query and its context", "How do I whet", "Cooks need to."):
+            assert words in ada.page.text
+        ada.check(answer=0)
+        assert (ada.at, ada.page.status_code) == ("/check", 422)
+        assert "It is not people." in ada.page.text
+        assert "You have 1 try" in ada.page.text
+        ada.send("/check", attempt="2", **{"question-0": "1"})
+        assert ada.at == "/page/1"
+        assert "1 of 4" in ada.page.text
+        own_address = ada.own_address
+        for page in range(2, 5):
+            ada.answer("unsafe", confidence="5", reason=" because \r\n of\x00 this ")
+            assert ada.at == f"/page/{page}"
+        ada.answer("unsafe", confidence="", reason="")
+        assert (ada.at, ada.code) == ("/done", "COMPLETED")
+        personal = ada.personal_code
+    votes = server.store.collected().votes
+    assert {vote.reason for vote in votes} <= {"because \n of this", None}
+    assert {vote.confidence for vote in votes} <= {5, None}
+    (person,) = server.store.collected().people
+    assert (person.panel, person.attempts) == ("wave-2", 2)
+    # The person's own address, or the personal code, leads to the code again; the id alone doesn't.
+    with Guest(server, own_address) as again:
+        assert (again.at, again.code) == ("/done", "COMPLETED")
+    with Guest(server, "/?participant=account-1") as again:
+        assert (again.page.status_code, again.at) == (409, "/")
+        assert "This id is in use" in again.page.text
+        again.come_back(personal.lower().replace("-", " "))
+        assert (again.at, again.code) == ("/done", "COMPLETED")
+
+
+def test_a_case_is_shown_in_the_words_that_judges_read(server: Serving) -> None:
+    with Guest(server) as ada:
+        ada.begin()
+        shown = ada.page.text
+        words = re.findall(r"<d[td]>([^<\n]+)</d[td]>", shown)
+        assert words[:3] == ["Sender", "Platform type", "help desk of a school"]
+        assert "Is it safe for a chatbot to answer this query in this context?" in shown
+        assert "intended" not in shown
+
+
+def test_who_fails_or_declines_gets_a_code_and_no_block(server: Serving) -> None:
+    with Guest(server) as eve:
+        eve.agree().check(answer=0)
+        eve.send("/check", attempt="2", **{"question-0": "0"})
+        assert (eve.at, eve.code) == ("/done", "SCREENED-OUT")
+        for where in ("/page/1", "/check", "/tutorial", "/wait", "/consent", "/withdraw", "/"):
+            eve.get(where)
+            assert eve.at == "/done"
+    with Guest(server) as zoe:
+        zoe.send("/consent", agree="no")
+        assert (zoe.at, zoe.code) == ("/declined", "WITHDRAWN")
+    found = server.store.progress()
+    assert (found.free, found.declined, found.people[PersonStatus.SCREENED_OUT]) == (2, 1, 1)
+
+
+def test_an_answer_that_comes_too_soon_is_kept_on_the_page(server: Serving) -> None:
+    with Guest(server) as ada:
+        ada.begin()
+        ada.answer("unsafe", seconds=1, reason="too quick", confidence="2")
+        assert (ada.at, ada.page.status_code) == ("/page/1", 422)
+        assert "was not taken yet" in ada.page.text
+        assert re.search(r'value="unsafe" required checked', ada.page.text)
+        assert ">too quick</textarea>" in ada.page.text
+        assert 'data-wait="1.0"' in ada.page.text
+        assert ada.send("/page/1").status_code == 422
+        assert "choose safe or unsafe" in ada.page.text
+        ada.answer("unsafe", seconds=1)
+        assert ada.at == "/page/2"
+
+
+def test_back_double_and_two_tabs_change_nothing(server: Serving) -> None:
+    with Guest(server) as ada:
+        ada.begin()
+        old = ada.form
+        ada.answer("safe")
+        assert ada.at == "/page/2"
+        # A double click, and a second tab that still shows page 1.
+        late = ada.client.post("/page/1", data={"form": old, "verdict": "unsafe"})
+        assert late.url.path == "/page/2"
+        back = ada.client.get("/page/1")
+        assert "This page is answered" in back.text
+        assert 'href="/page/2"' in back.text
+        for beyond in ("/page/4", "/page/0", "/page/-1", "/page/999999999999999999999"):
+            assert ada.client.get(beyond).url.path == "/page/2"
+        ada.get("/page/2")
+        ada.finish()
+        assert ada.client.get("/page/1").url.path == "/done"
+    votes = server.store.collected().votes
+    assert {vote.verdict for vote in votes} == {"safe"}
+    assert len(votes) == 3
+
+
+def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
+    clock = server.clock
+    with (
+        Guest(server) as ada,
+        Guest(server) as bob,
+        Guest(server) as eve,
+        Guest(server) as late,
+    ):
+        ada.begin()
+        bob.begin()
+        ada.answer()
+        eve.begin()
+        assert eve.at == "/wait"
+        assert "Every place is taken" in eve.page.text
+        with Guest(server) as zoe:
+            assert "Every place is taken" in zoe.page.text
+        late.begin()
+        assert late.at == "/wait"
+        clock.turn(minutes=31)
+        # Ada is back before anybody took the block.
+        ada.answer()
+        assert ada.at == "/page/3"
+        eve.send("/wait")
+        assert eve.at == "/page/1"
+        bob.get("/page/1")
+        assert bob.at == "/done"
+        assert "given to another person" in bob.page.text
+        eve.finish()
+        ada.finish()
+        assert (ada.code, eve.code) == ("COMPLETED", "COMPLETED")
+        # Who passed the check and never got a block is paid for that.
+        late.get("/wait")
+        assert "This study is complete" in late.page.text
+        assert late.code == "SCREENED-OUT"
+    with Guest(server) as zoe:
+        assert "This study is complete" in zoe.page.text
+    assert sum(vote.counted for vote in server.store.collected().votes) == 6
+
+
+def test_withdrawing_asks_first_and_shows_a_code(server: Serving) -> None:
+    with Guest(server) as ada:
+        ada.begin()
+        ada.answer()
+        ada.get("/withdraw")
+        assert "deleted for good" in ada.page.text
+        assert len(server.store.collected().votes) + len(server.store.collected().checks) == 1
+        ada.send("/withdraw")
+        assert (ada.at, ada.code) == ("/done", "WITHDRAWN")
+        assert not server.store.collected().votes
+        ada.get("/page/1")
+        assert ada.at == "/done"
+
+
+@pytest.mark.parametrize(
+    ("platform", "account", "preview"),
+    [
+        ("prolific", "PROLIFIC_PID=5F0C1D2E3B4A596877665544&STUDY_ID=wave1&SESSION_ID=s", ""),
+        (
+            "mturk",
+            "workerId=A1B2C3D4E5&assignmentId=A1&hitId=H",
+            "assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE",
+        ),
+    ],
+)
+def test_platforms(tmp_path: Path, platform: str, account: str, preview: str) -> None:
+    recruitment = {
+        "platform": platform,
+        "return_url": "https://platform.example/done?cc={code}",
+        "completed": "C-OK",
+    }
+    path = write_study(tmp_path, recruitment=recruitment, blocks=1)
+    with Serving(path) as server:
+        with Guest(server) as lost:
+            assert lost.page.status_code == 400
+            assert "Open the study from the platform" in lost.page.text
+        if preview:
+            with Guest(server, f"/?{preview}") as looking:
+                assert "A preview" in looking.page.text
+        with Guest(server, f"/?{account}") as ada:
+            assert ada.at == "/consent"
+            assert not ada.page.url.query
+            ada.begin()
+            ada.get(f"/?{account}")
+            assert ada.at == "/page/1"
+            ada.finish()
+            assert 'href="https://platform.example/done?cc=C-OK"' in ada.page.text
+        assert server.store.collected().people[0].panel == ("wave1" * (platform == "prolific"))
+        everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
+        for secret in (b"5f0c1d2e3b4a596877665544", b"A1B2C3D4E5"):
+            assert secret.lower() not in everything.lower()
+            assert secret.decode().lower() not in server.log.lower()
+
+
+def test_the_administrator(server: Serving) -> None:
+    with Guest(server) as ada, Guest(server, "/admin") as admin:
+        assert admin.page.status_code == 403
+        assert admin.get("/admin/enter/guess").status_code == 403
+        page = admin.client.post("/admin/enter", data={"token": KEYS.admin})
+        assert page.url.path == "/admin"
+        ada.begin()
+        ada.answer()
+        admin.get("/admin")
+        assert "0 of 2 blocks completed" in admin.page.text
+        admin.send("/admin/pause")
+        with Guest(server) as bob:
+            assert "This study is paused" in bob.page.text
+        ada.finish()
+        assert ada.code == "COMPLETED"
+        admin.get("/admin")
+        assert "1 of 2 blocks completed" in admin.page.text
+        assert "Paused" in admin.page.text
+        admin.send("/admin/resume")
+        assert "Paused" not in admin.page.text
+        table = admin.client.get("/admin/votes.csv")
+        assert table.headers["content-type"] == "text/csv; charset=utf-8"
+        assert len(table.text.splitlines()) == 4
+        assert admin.client.get("/admin/cells").text.count("<tr>") == 4
+        assert admin.send("/admin/purge", rater="nobody").status_code == 404
+        (person,) = server.store.collected().people
+        assert person.rater in admin.page.text
+        assert "Deleted" in admin.send("/admin/purge", rater=person.rater).text
+        assert not server.store.collected().people
+    with Guest(server) as other:
+        for path in ("/admin/votes.csv", "/admin/cells"):
+            assert other.get(path).status_code == 403
+        other.get("/")
+        for path in ("/admin/pause", "/admin/resume", "/admin/purge"):
+            assert other.send(path, rater="x").status_code == 403
+            other.get("/")
+
+
+# pg8000 leaves a socket that was refused to the garbage collector, here while nobody minds.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_a_database_that_does_not_answer_is_told(tmp_path: Path, postgres: Postgres) -> None:
+    path = write_study(tmp_path)
+    with Serving(path, postgres.database(), patience=0.2) as server, Guest(server) as ada:
+        ada.begin()
+        form = ada.form
+        with postgres.stopped():
+            server.clock.turn(seconds=3)
+            for answer in (
+                ada.client.get("/page/1"),
+                ada.client.post("/page/1", data={"form": form, "verdict": "safe"}),
+                ada.client.get("/"),
+            ):
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+                assert "Everything that you have answered is kept" in answer.text
+        page = ada.client.post("/page/1", data={"form": form, "verdict": "safe"})
+        assert page.url.path == "/page/2"
+    gc.collect()
+
+
+def test_what_breaks_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with Serving(write_study(tmp_path)) as server, Guest(server) as ada:
+        ada.begin()
+        server.store.close()
+        for file in tmp_path.glob("study.db*"):
+            file.write_bytes(b"this is not a database" * 100)
+        assert ada.get("/page/1").status_code == 500
+        assert "Something broke" in ada.page.text
+    assert "casewise: DatabaseError at GET /page/{number}" in capfd.readouterr().err
+
+
+def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_inside: Cli) -> None:
+    path = write_study(tmp_path, timing={"least_seconds": 0})
+
+    def start() -> tuple[Start, str, str]:
+        command = ["annotate", "serve", "study.yaml", "--port", "0"]
+        process = Start(command, tmp_path, clean_env())
+        study, admin = (process.line().split()[1] for _ in range(2))
+        return process, study, admin
+
+    process, study, admin = start()
+    with httpx.Client(follow_redirects=True) as client:
+        page = client.get(study)
+
+        def send(where: str, **fields: str) -> httpx.Response:
+            found = re.search('name="form" value="([^"]+)"', page.text)
+            assert found is not None
+            return client.post(f"{study}{where}", data={"form": found[1], **fields})
+
+        page = send("consent", agree="yes", age="true", read="true")
+        page = client.get(f"{study}check")
+        page = send("check", attempt="1", **{"question-0": "1"})
+        page = send("page/1", verdict="safe")
+        assert page.url.path == "/page/2"
+        own = re.search('value="(http[^"]+/resume/[^"]+)"', page.text)
+        assert own is not None
+        process.kill()
+        process.wait()
+        process, study, admin = start()
+        again = f"{study}resume/{own[1].rsplit('/', 1)[1]}"
+        assert client.get(again).url.path == "/page/2"
+        found = client.get(admin).text
+        rater = re.search("<code>(p-[0-9a-f]+)</code>", found)
+        assert rater is not None
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, said = process.communicate(20)
+    assert time.monotonic() - began < 8
+    assert process.returncode == 0
+    assert "stopped: 0 of 2 blocks completed, 1 held" in said
+    done = cli_inside("annotate", "purge", path.name, "--rater", rater[1])
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "deleted" in done.stderr
+    again_done = cli_inside("annotate", "purge", path.name, "--rater", rater[1])
+    assert again_done.returncode == 2
+
+
+def test_commands_refuse_what_does_not_fit(tmp_path: Path, cli_inside: Cli) -> None:
+    write_study(tmp_path)
+    for options, words in (
+        (("serve", "none.yaml"), "no such study"),
+        (("serve", "study.yaml", "--public-url", "study.example"), "--public-url"),
+        (("serve", "study.yaml", "--public-url", "https://a.example/b"), "without a path"),
+        (("serve", "study.yaml", "--rate", "often"), "such as 300/second"),
+        (("serve", "study.yaml", "--database", "mysql://a/b"), "--database"),
+        (("serve", "study.yaml", "--host", "256.0.0.1"), "--host"),
+        (("purge", "study.yaml"), "--rater, --platform-id or --code"),
+        (("purge", "study.yaml", "--platform-id", " "), "--rater, --platform-id or --code"),
+        (("purge", "study.yaml", "--code", "a", "--rater", "b"), "--platform-id or --code"),
+        (("purge", "study.yaml", "--platform-id", "x"), "no such person"),
+    ):
+        done = cli_inside("annotate", *options)
+        assert done.returncode == 2, (options, done.stderr)
+        assert words in " ".join(done.stderr.split()), options
+
+
+def test_a_missing_package_is_told_in_one_sentence(
+    tmp_path: Path, cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_study(tmp_path)
+    monkeypatch.setitem(sys.modules, "limits", None)
+    for name in [one for one in sys.modules if one.startswith("casewise_study.app_study")]:
+        monkeypatch.delitem(sys.modules, name)
+    done = cli_inside("annotate", "serve", "study.yaml")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "the package limits is missing or broken" in said
+    assert "Install casewise-study again" in said
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    path = write_study(tmp_path, (HOSTILE, "second"), title=HOSTILE, blocks=1)
+    with Serving(path) as server, Guest(server) as ada:
+        ada.begin()
+        while ada.at.startswith("/page/"):
+            assert "<img" not in ada.page.text
+            assert "<script>" not in ada.page.text
+            assert "{{ 7 * 7 }}" in ada.page.text
+            ada.answer(reason=HOSTILE)
+        assert {vote.reason for vote in server.store.collected().votes} == {HOSTILE}
+
+
+def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
+    consent = {"text": "We ask\nhow people judge.\n\n- one\n- two", "warning": "Some may\nupset."}
+    path = write_study(
+        tmp_path, consent=consent | {"contact": "lab"}, instructions="Read the\nquery."
+    )
+    with Serving(path) as one, Guest(one) as ada:
+        for shown in ("We ask how people judge.", "- one\n- two", "Some may upset."):
+            assert f'<p class="said">{shown}</p>' in ada.page.text
+        ada.agree()
+        assert '<p class="said">Read the query.</p>' in ada.page.text
+
+
+def test_a_browser_that_brings_another_id_is_counted_once(server: Serving) -> None:
+    def shared() -> int | None:
+        found = server.store.collected().identity
+        return None if found is None else found.sharing("browser")
+
+    with Guest(server, "/?participant=first") as ada:
+        ada.begin()
+        own = ada.own_address
+        ada.get("/?participant=first")
+        ada.client.get(own)
+        ada.get("/?participant=first")
+        assert (ada.at, shared()) == ("/page/1", 0)
+        ada.get("/?participant=second")
+        assert (ada.at, shared()) == ("/consent", 1)
+        ada.begin()
+        for again in ("first", "second", "first"):
+            ada.get(f"/?participant={again}")
+        # From the browser of either the study was opened under the other's id.
+        assert shared() == 2
+    with Guest(server, "/?participant=third") as bob:
+        bob.get("/?participant=fourth")
+        # Who agreed to nothing is nobody yet.
+        assert shared() == 2

@@ -1,0 +1,459 @@
+"""What people with bad intentions try, over real HTTP; afterwards every vote is as it was."""
+
+import re
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from support.pairs import HOSTILE
+from support.serving import Guest, Serving
+from support.studies import KEYS, write_study
+
+from casewise_study.app_study.study_guard import Sessions
+from casewise_study.store.standing import Visitor
+from casewise_study.study.accounts import Secrets
+
+NASTY = (
+    "'; DROP TABLE vote; --",
+    "' OR '1'='1",
+    '" UNION SELECT secret --',
+    "{{ 1234567 * 3 }}{% for a in b %}",
+    "${1234567*3}#{1234567*3}<%= 1234567*3 %>",
+    HOSTILE,
+    "\x00\x1b[31m\x07",
+    "\ud7ff\uffff\u202e\U0001f4a9",
+    "../../etc/passwd",
+    "%0d%0aSet-Cookie: a=b",
+    "9" * 5000,
+    "-1",
+    "1e400",
+    "nan",
+    "a" * 20_000,
+)
+
+FORGOTTEN = (
+    "{{%PROLIFIC_PID%}}",
+    "{{%25PROLIFIC_PID%25}}",
+    "%7B%7B%25PROLIFIC_PID%25%7D%7D",
+    "%257B%257B%2525PROLIFIC_PID%2525%257D%257D",
+    "%7b%7b%25prolific_pid%25%7d%7d%20",
+    "%PROLIFIC_PID%",
+    "{{PROLIFIC_PID}}",
+    "${workerId}",
+    "%24%7BworkerId%7D",
+    "${e://Field/PROLIFIC_PID}",
+    "$workerId",
+    "%ACCOUNT%",
+    "[PARTICIPANT]",
+    "%5BPARTICIPANT%5D",
+    "<your id>",
+    "PROLIFIC_PID",
+    "workerid",
+    "ASSIGNMENT_ID_NOT_AVAILABLE",
+    "undefined",
+)
+"""What stands in a link whose platform or tool has not filled it in."""
+
+PID = "5f0c1d2e3b4a59687766554"
+"""All but the last digit of a Prolific id."""
+
+PLATFORMS = {"prolific": f"PROLIFIC_PID={PID}0", "mturk": "workerId=A1B2C3D4E5"}
+
+LINE = re.compile(r"\S+ (GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|OTHER) (\S+) \d{3} [\d.]+ms\n")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Serving]:
+    path = write_study(tmp_path, ("a query that stays unsaid", "second", "third"), blocks=4)
+    with Serving(path) as one:
+        yield one
+
+
+@pytest.fixture
+def ada(server: Serving) -> Iterator[Guest]:
+    """Has answered one page of four."""
+    with Guest(server, "/?participant=ada") as one:
+        one.begin()
+        one.answer(reason="a reason that stays unsaid")
+        yield one
+
+
+def test_nobody_answers_for_another(server: Serving, ada: Guest) -> None:
+    before = server.store.collected()
+    with Guest(server, "/?participant=eve") as eve:
+        eve.begin()
+        server.clock.turn(seconds=3)
+        verdict = {"verdict": "unsafe"}
+        cookie_name, cookie = next(iter(ada.client.cookies.items()))
+        own = next(iter(eve.client.cookies.values()))
+        for form in (ada.form, "", "x", f"{eve.form}x", eve.form[:-1], KEYS.secret, "\u00e9"):
+            answer = eve.client.post("/page/1", data={"form": form, **verdict})
+            assert answer.status_code in (403, 422), form
+        assert eve.client.post("/page/1", data=verdict).status_code == 422
+        # A cookie that was changed, made elsewhere, or put together from two.
+        other = Sessions(Secrets("another secret", "admin"), "small", secure=False)
+        forged = [
+            # Not the last letter: some of its bits are padding, and say nothing.
+            cookie[:-5] + ("A" if cookie[-5] != "A" else "B") + cookie[-4:],
+            other.visit(Visitor("ada")),
+            cookie.split(".")[0] + own[len(own.split(".")[0]) :],
+            "",
+            "x.y.z",
+            "\u00e9".encode().decode("latin-1"),
+        ]
+        for one in forged:
+            with httpx.Client(base_url=server.origin) as client:
+                headers = {b"cookie": f"{cookie_name}={one}".encode("latin-1")}
+                answer = client.post("/page/2", data={"form": ada.form, **verdict}, headers=headers)
+                assert answer.status_code == 403, one
+                assert client.get("/page/2", headers=headers).headers["location"] == "/"
+        token = ada.own_address.rsplit("/", 1)[1]
+        tokens = (token[:-2], token + "x", other.token("ada"), "ada", "x" * 3000, own)
+        for one in tokens:
+            assert eve.client.get(f"/resume/{one}").status_code == 404, one
+        # A cookie is no address, and an address no cookie.
+        headers = {b"cookie": f"{cookie_name}={token}".encode()}
+        with httpx.Client(base_url=server.origin) as client:
+            assert client.get("/page/2", headers=headers).headers["location"] == "/"
+    after = server.store.collected()
+    assert after.votes == before.votes
+    assert after.checks == before.checks
+
+
+@pytest.mark.parametrize("platform", ["none", *PLATFORMS])
+def test_a_placeholder_names_nobody(tmp_path: Path, platform: str) -> None:
+    name = {"prolific": "PROLIFIC_PID", "mturk": "workerId"}.get(platform, "participant")
+    with Serving(study_on(platform, tmp_path)) as server:
+        for forgotten in FORGOTTEN:
+            for _ in range(2):  # the second person with the link
+                with Guest(server, f"/?{name}={forgotten}") as lost:
+                    assert (lost.page.status_code, lost.at) == (400, "/"), forgotten
+                    assert "This is not your mistake" in lost.page.text
+                    assert "the link was handed out with a placeholder" in lost.page.text.lower()
+                    assert "lab@example.org" in lost.page.text
+                    assert not lost.client.cookies
+                    assert ("return the task there" in lost.page.text) == (platform != "none")
+        assert not server.store.collected().people
+
+
+def test_platforms_ids_have_their_form(tmp_path: Path) -> None:
+    with Serving(study_on("prolific", tmp_path)) as server:
+        for wrong in ("1", "abc123", PID, f"{PID}00", f"{PID}g", "A1B2C3D4E5", "9" * 5000):
+            with Guest(server, f"/?PROLIFIC_PID={wrong}") as lost:
+                assert lost.page.status_code == 400, wrong
+                assert "A Prolific id is 24 digits" in lost.page.text
+        with Guest(server, f"/?PROLIFIC_PID=%20{PID}A%20") as ada:
+            assert ada.begin().at == "/page/1"
+            with Guest(server, f"/?PROLIFIC_PID={PID}a") as same:
+                assert same.page.status_code == 409
+        assert len(server.store.collected().people) == 1
+    other = tmp_path / "mturk"
+    other.mkdir()
+    with Serving(study_on("mturk", other)) as server:
+        for wrong in ("W123", "1", f"{PID}0", "A1-B2", "A" * 65):
+            with Guest(server, f"/?workerId={wrong}") as lost:
+                assert lost.page.status_code == 400, wrong
+                assert "A worker id is a capital A" in lost.page.text
+        with Guest(server, "/?workerId=a1b2c3&assignmentId=ASSIGNMENT") as ada:
+            assert ada.at == "/consent"
+
+
+def test_an_id_that_can_be_guessed_lets_nobody_in(tmp_path: Path, address: str) -> None:
+    path = write_study(tmp_path, blocks=6)
+    with Serving(path, address) as server, ExitStack() as stack:
+        people = [
+            stack.enter_context(Guest(server, f"/?participant={number}")) for number in (4, 9, 17)
+        ]
+        for one in people:
+            one.begin().answer()
+        before = server.store.collected()
+        taken = 0
+        for number in range(1, 21):
+            for name in ("participant", "PROLIFIC_PID", "workerId"):
+                with Guest(server, f"/?{name}={number}") as eve:
+                    if eve.page.status_code == 409:
+                        taken += 1
+                        assert not eve.client.cookies
+                        assert "personal-code" not in eve.page.text
+                        for where in ("/page/2", "/done", "/withdraw", "/tutorial"):
+                            assert eve.get(where).url.path == "/consent" or eve.at == "/"
+                        sent = {"form": people[0].form, "code": ""}
+                        assert eve.client.post("/withdraw", data=sent).status_code == 403
+                    else:
+                        assert eve.at == "/consent"
+        assert taken == 3 * 3
+        # Both have opened the link before either agrees: the second stays outside too.
+        with Guest(server, "/?participant=30") as bob, Guest(server, "/?participant=30") as eve:
+            bob.begin()
+            eve.agree()
+            assert eve.page.status_code == 409
+            assert eve.get("/page/1").url.path == "/consent"
+            eve.agree()
+            assert eve.page.status_code == 409
+        after = server.store.collected()
+        assert after.votes == before.votes
+        assert after.people[:3] == before.people
+        for one in people:
+            one.answer()
+            assert one.at == "/page/3"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platforms_id_alone_lets_nobody_in(tmp_path: Path, platform: str) -> None:
+    """An id that no signature proves is known to others too: the code or the address is asked."""
+    with Serving(study_on(platform, tmp_path)) as server:
+        link = f"/?{PLATFORMS[platform]}"
+        with Guest(server, link) as ada, Guest(server, link) as tab:
+            ada.begin().answer(reason="a reason that stays unsaid")
+            code = ada.personal_code
+            # Consent given in a second browser that had opened the link before.
+            tab.agree()
+            with Guest(server, link) as other:
+                for one in (tab, other):
+                    assert one.page.status_code == 409
+                    assert "write to us through the platform" in one.page.text
+                    for where in ("/page/2", "/page/1", "/done", "/withdraw"):
+                        one.get(where)
+                        assert one.at in ("/", "/consent")
+                        assert "personal-code" not in one.page.text
+                        assert "unsaid" not in one.page.text
+                # The browser in which Ada began stays hers, whatever link it opens.
+                assert ada.get(link).url.path == "/page/2"
+                assert ada.personal_code == code
+                # With her own address, and with her code, she goes on anywhere.
+                assert other.get(ada.own_address).url.path == "/page/2"
+                assert tab.come_back(code).url.path == "/page/2"
+                assert tab.finish().code == "COMPLETED-OK"
+                assert len(server.store.collected().votes) == 3
+    with Serving(tmp_path / "study.yaml") as server, Guest(server, "/resume") as phone:
+        phone.come_back(code)
+        phone.get("/withdraw")
+        phone.send("/withdraw")
+        assert "You have withdrawn" in phone.page.text
+        assert not server.store.collected().votes
+
+
+def test_personal_codes_can_not_be_guessed_fast(server: Serving, ada: Guest) -> None:
+    code = ada.personal_code
+    with Guest(server, "/resume") as eve:
+        assert eve.page.status_code == 200
+        for number in range(10):
+            wrong = server.store.keys.personal_code(f"another-{number}")
+            assert eve.come_back(wrong).status_code == 403
+            assert not eve.client.cookies
+        assert eve.come_back(code).status_code == 429
+        assert not eve.client.cookies
+
+
+def study_on(platform: str, folder: Path) -> Path:
+    recruitment = {
+        "platform": platform,
+        "return_url": "https://platform.example/done?cc={code}",
+        "completed": "COMPLETED-OK",
+    }
+    return write_study(folder, recruitment=recruitment, blocks=3)
+
+
+def test_other_sites_can_send_nothing(server: Serving, ada: Guest) -> None:
+    before = server.store.collected()
+    fields = {"form": ada.form, "verdict": "unsafe"}
+    server.clock.turn(seconds=3)
+    for headers in (
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": server.origin.replace("http:", "https:") + ".evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ):
+        answer = ada.client.post("/page/2", data=fields, headers=headers)
+        assert answer.status_code == 403, headers
+    assert server.store.collected() == before
+    good = {"origin": server.origin, "sec-fetch-site": "same-origin"}
+    assert ada.client.post("/page/2", data=fields, headers=good).url.path == "/page/3"
+    replayed = ada.client.post("/page/2", data=fields | {"verdict": "safe"}, headers=good)
+    assert replayed.url.path == "/page/3"
+    found = server.store.collected()
+    assert len(found.votes) + len(found.checks) == 2
+
+
+def test_injections_stay_text(tmp_path: Path, address: str) -> None:
+    path = write_study(tmp_path, ("first", "second", "third"))
+    with Serving(path, address) as server, Guest(server) as ada:
+        ada.begin()
+        ada.answer()
+        server.clock.turn(seconds=3)
+        inject(server, ada)
+
+
+def inject(server: Serving, ada: Guest) -> None:
+    before = server.store.collected()
+    for nasty in NASTY:
+        fields = {"form": ada.form, "verdict": nasty, "confidence": nasty, "reason": nasty}
+        for where, sent in (
+            ("/page/2", fields),
+            ("/page/2", fields | {"form": nasty}),
+            ("/check", {"form": ada.form, "attempt": nasty, "question-0": nasty, nasty: nasty}),
+            ("/consent", {"form": ada.form, "agree": nasty, "age": nasty, "read": nasty}),
+            ("/withdraw", {"form": nasty}),
+            ("/admin/enter", {"token": nasty}),
+            ("/admin/purge", {"form": nasty, "rater": nasty}),
+        ):
+            answer = ada.client.post(where, data=sent)
+            assert answer.status_code < 500, (where, nasty)
+            assert "3703701" not in answer.text
+            assert "<img" not in answer.text
+        for name in ("participant", "panel", "PROLIFIC_PID", "workerId", "assignmentId", nasty):
+            with httpx.Client(base_url=server.origin, verify=False) as client:
+                answer = client.get("/", params={name[:2000]: nasty[:2000]})
+                assert answer.status_code in (200, 303, 400, 403), name
+    assert server.store.collected() == before
+    # A reason may hold anything, and is kept as it is but for control characters.
+    for position, nasty in enumerate(NASTY[:3], 2):
+        ada.get(f"/page/{position}")
+        assert ada.answer(reason=nasty).status_code == 200
+    reasons = {vote.reason for vote in server.store.collected().votes}
+    assert len(reasons & set(NASTY[:3])) >= 2
+
+
+def test_what_is_too_much_or_nowhere_is_refused(server: Serving, ada: Guest) -> None:
+    large = {"form": ada.form, "verdict": "safe", "reason": "a" * 70_000}
+    assert ada.client.post("/page/2", data=large).status_code == 413
+
+    def parts() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b"reason=" + b"a" * 1000 + b"&"
+
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    assert ada.client.post("/page/2", content=parts(), headers=kind).status_code == 413
+    for path in (
+        "/static/../study_guard.py",
+        "/static/..%2fstudy_guard.py",
+        "/static/%2e%2e/%2e%2e/store/study_store.py",
+        "/static//etc/passwd",
+        "/..%2f..%2fetc/passwd",
+        "/docs",
+        "/openapi.json",
+        "/page",
+        "/page/",
+        "/.env",
+        "/resume/",
+        "/admin/enter/",
+    ):
+        raw = httpx.Request("GET", server.origin + path, extensions={})
+        assert ada.client.send(raw).status_code in (404, 422), path
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"):
+        assert ada.client.request(method, "/page/2").status_code == 405, method
+    for kind_of in ("application/json", "multipart/form-data; boundary=x", "text/plain", ""):
+        answer = ada.client.post(
+            "/page/2", content=b'{"verdict": "safe"}', headers={"content-type": kind_of}
+        )
+        assert 400 <= answer.status_code < 500, kind_of
+    for text in (b"\xff\xfe=%zz&verdict=safe", b"&".join([b"a=b"] * 5000), b"=", b"%00=%00"):
+        answer = ada.client.post("/page/2", content=text, headers=kind)
+        assert 400 <= answer.status_code < 500
+    # A body that is shorter than was said is given up with the connection.
+    host, port = server.origin.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as half:
+        half.sendall(b"POST /page/2 HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\nverdict=")
+    assert len(server.store.collected().votes) + len(server.store.collected().checks) == 1
+    assert ada.get("/page/2").status_code == 200
+
+
+def test_one_address_can_not_flood(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    # So few that a slow machine, too, asks for more.
+    with Serving(path, rate="10/second", behind_proxy=True) as server:
+        guests = [httpx.Client(base_url=server.origin) for _ in range(4)]
+
+        def flood(number: int) -> int:
+            # What stands before the proxy's own entry is invented by the attacker.
+            headers = {"x-forwarded-for": f"10.0.0.{number % 250}, 192.0.2.1"}
+            return guests[number % 4].get("/consent", headers=headers).status_code
+
+        began = time.monotonic()
+        with ThreadPoolExecutor(4) as pool:
+            codes = Counter(pool.map(flood, range(1000)))
+        seconds = time.monotonic() - began
+        other = guests[0].get("/", headers={"x-forwarded-for": "192.0.2.2"})
+        assert other.status_code == 303
+        refused = guests[0].get("/", headers={"x-forwarded-for": "192.0.2.1"})
+        for guest in guests:
+            guest.close()
+        assert set(codes) == {303, 429}
+        assert codes[429] > 500
+        # Ten in each second that was begun.
+        assert codes[303] <= 10 * (seconds + 2)
+        if refused.status_code == 429:
+            assert refused.headers["retry-after"] == "1"
+        assert "192.0.2" not in server.log
+
+
+def test_the_administrators_token_can_not_be_guessed_fast(tmp_path: Path) -> None:
+    with Serving(write_study(tmp_path)) as server, httpx.Client(base_url=server.origin) as client:
+        codes = [client.get(f"/admin/enter/{number}").status_code for number in range(12)]
+        assert codes[:10] == [403] * 10
+        assert codes[10:] == [429] * 2
+
+
+def test_cookies_and_headers(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    with (
+        Serving(path, origin="https://study.example") as server,
+        httpx.Client(base_url=server.origin) as client,
+    ):
+        answer = client.get("/")
+        cookie = answer.headers["set-cookie"]
+        assert cookie.startswith("__Host-casewise_")
+        assert {"HttpOnly", "Secure", "SameSite=lax", "Path=/"} <= set(cookie.split("; "))
+        for where in ("/", "/static/study.css", "/none", "/health"):
+            headers = client.get(where).headers
+            assert "script-src 'self'" in headers["content-security-policy"]
+            assert "unsafe" not in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "same-origin"
+            assert headers["x-frame-options"] == "DENY"
+            assert "max-age" in headers["strict-transport-security"]
+            assert "server" not in headers
+        assert client.get("/").headers["cache-control"] == "no-store"
+        entered = client.get(f"/admin/enter/{KEYS.admin}").headers["set-cookie"]
+        assert {"HttpOnly", "Secure", "SameSite=lax"} <= set(entered.split("; "))
+        secure = {"cookie": cookie.split(";")[0]}
+        page = client.get("/consent", headers=secure)
+        form = re.search('name="form" value="([^"]+)"', page.text)
+        assert form is not None
+        sent = {"form": form[1], "agree": "yes", "age": "true", "read": "true"}
+        for origin, status in ((server.origin, 403), ("https://study.example", 303)):
+            answer = client.post("/consent", data=sent, headers=secure | {"origin": origin})
+            assert answer.status_code == status
+
+
+def test_the_log_holds_no_content(server: Serving, ada: Guest) -> None:
+    own, personal = ada.own_address, ada.personal_code
+    with Guest(server, "/resume") as again:
+        again.come_back(personal)
+    with Guest(server, own) as again:
+        again.get("/page/2")
+        again.answer(reason="a reason that stays unsaid")
+    ada.client.get("/a query that stays unsaid?participant=ada")
+    ada.client.get(f"/admin/enter/{KEYS.admin}")
+    ada.client.request("UNSAID", "/")
+    log = server.log
+    assert all(LINE.fullmatch(line) for line in server.lines), log
+    patterns = {found[2] for line in server.lines if (found := LINE.fullmatch(line))}
+    assert patterns >= {"/", "/consent", "/page/{number}", "/resume", "/resume/{token}", "-"}
+    for secret in (
+        "unsaid",
+        "ada",
+        "127.0.0.1",
+        own.rsplit("/", 1)[1],
+        KEYS.admin,
+        "safe",
+        personal,
+    ):
+        assert secret not in log

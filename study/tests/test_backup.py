@@ -1,0 +1,357 @@
+"""Backups of a study that runs: whole, for their owner alone, and good to go on from."""
+
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import stat
+import threading
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from conftest import Cli
+from support.postgres import Postgres
+from support.serving import Guest, Serving
+from support.starts import Start
+from support.storms import KEYS as STORM_KEYS
+from support.storms import StudyServer, running
+from support.studies import KEYS, write_study
+
+from casewise_study.store.standing import Visitor
+from casewise_study.store.study_store import Store
+from casewise_study.study.accounts import (
+    ADMIN_VARIABLE,
+    SECRET_VARIABLE,
+    Secrets,
+    load_secrets,
+)
+from casewise_study.study.study_file import load_study
+
+PEOPLE = 4
+KILLS = 5
+QUERIES = tuple(f"query number {number}" for number in range(30))
+
+
+def give(monkeypatch: pytest.MonkeyPatch, keys: Secrets) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, keys.secret)
+    monkeypatch.setenv(ADMIN_VARIABLE, keys.admin)
+
+
+@pytest.fixture
+def keys_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands have the keys of the tests."""
+    give(monkeypatch, KEYS)
+
+
+class Voters:
+    """People who answer as fast as the server lets them; each reason is one of a kind."""
+
+    def __init__(self, origin: str) -> None:
+        self.taken: list[str] = []
+        """Reasons of answers that the server has acknowledged, in that order."""
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._judge, args=(origin, number)) for number in range(PEOPLE)
+        ]
+
+    def __enter__(self) -> "Voters":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def wait_for(self, answers: int) -> None:
+        while len(self.taken) < answers:
+            assert any(thread.is_alive() for thread in self._threads)
+            self._stop.wait(0.02)
+
+    def _judge(self, origin: str, number: int) -> None:
+        with httpx.Client(base_url=origin, follow_redirects=True, timeout=60) as client:
+            page = client.get("/")
+
+            def send(where: str, **fields: str) -> httpx.Response:
+                found = re.search('name="form" value="([^"]+)"', page.text)
+                assert found is not None, page.text
+                return client.post(where, data={"form": found[1], **fields})
+
+            page = send("/consent", agree="yes", age="true", read="true")
+            page = client.get("/check")
+            page = send("/check", attempt="1", **{"question-0": "1"})
+            while page.url.path.startswith("/page/") and not self._stop.is_set():
+                reason = f"reason {number} {page.url.path}"
+                after = send(page.url.path, verdict="safe", reason=reason)
+                assert after.url.path != page.url.path
+                self.taken.append(reason)
+                page = after
+
+
+def reasons(path: Path) -> set[str]:
+    with sqlite3.connect(path) as database:
+        found = {row[0] for row in database.execute("SELECT reason FROM vote")}
+    database.close()
+    return found
+
+
+def test_while_people_vote_nothing_that_was_taken_before_is_missing(
+    tmp_path: Path, cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_study(tmp_path, QUERIES, blocks=PEOPLE, timing={"least_seconds": 0})
+    give(monkeypatch, STORM_KEYS)
+    server = StudyServer(study, f"sqlite:///{tmp_path / 'study.db'}", 1)
+    backups = [tmp_path / f"backup-{number}" for number in range(3)]
+    before = []
+    with running(server), Voters(server.url) as voters:
+        for number, to in enumerate(backups):
+            voters.wait_for(15 * (number + 1))
+            before.append(set(voters.taken))
+            done = cli_inside("annotate", "backup", study.name, "--out", to.name)
+            assert done.returncode == 0, done.stderr
+            assert done.stdout == f"{to.name}\n"
+            assert f"{PEOPLE} people and {len(reasons(to / 'study.db'))} votes" in done.stderr
+        after = set(voters.taken)
+    for to, taken in zip(backups, before, strict=True):
+        # Answers to attention checks are no votes: one page of each person's.
+        checks = taken - reasons(to / "study.db")
+        assert len(checks) <= PEOPLE
+        assert checks <= after - reasons(tmp_path / "study.db")
+        assert stat.S_IMODE(to.stat().st_mode) == 0o700
+        files = {one.name: stat.S_IMODE(one.stat().st_mode) for one in to.iterdir()}
+        assert files == dict.fromkeys(("study.yaml", "study.db", "cases.jsonl"), 0o600)
+    assert not [one for one in tmp_path.iterdir() if one.name.startswith(".")]
+
+
+def test_a_copy_of_the_file_alone_lacks_votes_and_the_backup_does_not(
+    tmp_path: Path, cli_inside: Cli, keys_given: None
+) -> None:
+    study = write_study(tmp_path)
+    with Serving(study) as server, Guest(server) as ada:
+        ada.begin().answer(reason="kept")
+        ada.answer(reason="kept as well")
+        shutil.copy(tmp_path / "study.db", tmp_path / "copied.db")
+        done = cli_inside("annotate", "backup", study.name, "--out", "backup")
+        assert done.returncode == 0, done.stderr
+        taken = {vote.reason for vote in server.store.collected().votes}
+    with pytest.raises(sqlite3.OperationalError, match="no such table"):
+        reasons(tmp_path / "copied.db")
+    assert reasons(tmp_path / "backup/study.db") == taken
+
+
+def test_serving_and_exporting_from_a_backup_give_the_same_votes(
+    tmp_path: Path, cli_inside: Cli, keys_given: None
+) -> None:
+    study = write_study(tmp_path)
+    with Serving(study) as server, Guest(server) as ada, Guest(server) as bob:
+        ada.begin().finish()
+        bob.begin().answer()
+        own = bob.own_address.removeprefix(server.origin)
+        code = ada.personal_code
+        done = cli_inside("annotate", "backup", study.name, "--out", "backup")
+        assert done.returncode == 0, done.stderr
+        collected = server.store.collected()
+        for folder, file in (("live", study.name), ("restored", f"backup/{study.name}")):
+            done = cli_inside("annotate", "export", file, "--out", folder)
+            assert done.returncode == 0, done.stderr
+    for one in (tmp_path / "live").rglob("*"):
+        if one.is_file() and one.suffix in (".csv", ".jsonl"):
+            other = tmp_path / "restored" / one.relative_to(tmp_path / "live")
+            assert other.read_bytes() == one.read_bytes(), one
+    # Everything is lost but the backup.
+    for one in (study, *tmp_path.glob("study.db*"), tmp_path / "cases.jsonl"):
+        one.unlink()
+    done = cli_inside("annotate", "restore", "backup", "--out", "again")
+    assert (done.returncode, done.stdout) == (0, "again/study.yaml\n"), done.stderr
+    with Serving(tmp_path / "again/study.yaml") as server:
+        assert server.store.collected() == collected
+        with Guest(server, own) as bob, Guest(server, "/resume") as ada:
+            assert bob.at == "/page/2"
+            assert bob.finish().code == "COMPLETED"
+            assert ada.come_back(code).url.path == "/done"
+        assert server.store.progress().completed == 2
+
+
+def test_what_can_not_be_backed_up_is_told_and_leaves_nothing(
+    tmp_path: Path, cli_inside: Cli, keys_given: None
+) -> None:
+    study = write_study(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/mine").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "torn.db").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    (tmp_path / "empty.db").touch()
+
+    def refused(*options: str) -> str:
+        before = {one: one.stat().st_mtime_ns for one in tmp_path.iterdir()}
+        done = cli_inside("annotate", "backup", study.name, *options)
+        assert (done.returncode, done.stdout) == (2, ""), options
+        assert {one: one.stat().st_mtime_ns for one in tmp_path.iterdir()} == before, options
+        return " ".join(done.stderr.split())
+
+    assert "study.db is not there" in refused("--out", "b")
+    with Serving(study) as server, Guest(server) as ada:
+        ada.begin().answer()
+        for force in ((), ("--force",)):
+            assert "mine: give another place" in refused("--out", "taken", *force)
+            assert "file is no folder" in refused("--out", "file", *force)
+        gone = ("--out", "b", "--database", "gone.db")
+        assert "gone.db: no such file" in refused(*gone)
+        for name in ("torn.db", "empty.db"):
+            said = refused("--out", "b", "--database", name)
+            assert "can't be backed up" in said
+            assert name in said
+        call = ("annotate", "backup", study.name, "--out", "backup")
+        assert cli_inside(*call).returncode == 0
+        assert "--force to replace it" in refused("--out", "backup")
+        ada.answer()
+        ada.answer()
+        done = cli_inside(*call, "--force")
+        assert done.returncode == 0, done.stderr
+        # One of the three pages is an attention check.
+        assert "1 person and 2 votes" in done.stderr
+    other = write_study(tmp_path, id="other")
+    assert "holds the study 'small', not 'other'" in refused("--out", "b")
+    assert other == study
+
+
+def test_what_can_not_be_restored_is_told_and_leaves_nothing(
+    tmp_path: Path, cli_inside: Cli, keys_given: None
+) -> None:
+    study = write_study(tmp_path)
+    with Serving(study) as server, Guest(server) as ada:
+        ada.begin().answer()
+        done = cli_inside("annotate", "backup", study.name, "--out", "backup")
+        assert done.returncode == 0, done.stderr
+    shutil.copytree(tmp_path / "backup", tmp_path / "torn")
+    with (tmp_path / "torn/study.db").open("r+b") as file:
+        file.truncate(5000)
+    for folder, options, words in (
+        ("cases.jsonl", ("--out", "new"), "not a backup of a study"),
+        ("absent", ("--out", "new"), "not a backup of a study"),
+        ("torn", ("--out", "new"), "can't be restored"),
+        ("backup", ("--out", "."), "name a new or an empty folder"),
+        ("backup", ("--out", "new", "--database", "sqlite:///x.db"), "leave it out"),
+    ):
+        done = cli_inside("annotate", "restore", folder, *options)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert words in " ".join(done.stderr.split())
+        assert not (tmp_path / "new").exists()
+
+
+def test_postgresql_is_backed_up_to_a_file_and_restored_to_another(
+    tmp_path: Path, postgres: Postgres, cli_inside: Cli, keys_given: None
+) -> None:
+    study = write_study(tmp_path)
+    address = postgres.database()
+    with Serving(study, address) as server, Guest(server) as ada, Guest(server) as bob:
+        ada.begin().finish()
+        bob.begin().answer()
+        own = bob.own_address.removeprefix(server.origin)
+        call = ("annotate", "backup", study.name, "--out", "backup", "--database")
+        done = cli_inside(*call, address)
+        assert done.returncode == 0, done.stderr
+        assert "2 people and" in done.stderr
+        bob.answer()
+        collected = server.store.collected()
+    call = ("annotate", "restore", "backup", "--out", "again", "--database")
+    done = cli_inside(*call, address)
+    assert done.returncode == 2
+    assert "holds a study already" in done.stderr
+    assert not (tmp_path / "again").exists()
+    restored = postgres.database()
+    done = cli_inside(*call, restored)
+    assert done.returncode == 0, done.stderr
+    assert not list((tmp_path / "again").glob("*.db*"))
+    with Serving(tmp_path / "again/study.yaml", restored) as server:
+        # All but the answer that came later; new rows take new numbers.
+        found = server.store.collected()
+        assert found.people == collected.people
+        answers = {*found.votes, *found.checks}
+        assert answers < {*collected.votes, *collected.checks}
+        with Guest(server, own) as bob:
+            assert bob.finish().code == "COMPLETED"
+        assert server.store.progress().completed == 2
+    with Serving(tmp_path / "backup/study.yaml") as server:
+        assert server.store.collected() == found
+
+
+def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = write_study(tmp_path, QUERIES, blocks=PEOPLE, timing={"least_seconds": 0})
+    give(monkeypatch, STORM_KEYS)
+    env = dict(os.environ)
+
+    def killed_after(seconds: float, *command: str) -> None:
+        start = Start(["annotate", *command], tmp_path, env)
+        time.sleep(seconds)
+        start.send_signal(signal.SIGKILL)
+        start.wait(30)
+
+    server = StudyServer(study, f"sqlite:///{tmp_path / 'study.db'}", 1)
+    server.start()
+    with Voters(server.url) as voters:
+        for number in range(KILLS):
+            voters.wait_for(5 * number)
+            killed_after(0.1 * number, "backup", "study.yaml", "--out", f"at-{number}")
+        taken = set(voters.taken)
+        whole = Start(["annotate", "backup", "study.yaml", "--out", "last"], tmp_path, env)
+        assert whole.wait(60) == 0
+    server.kill()
+    made = [one for one in (tmp_path / f"at-{number}" for number in range(KILLS)) if one.exists()]
+    for one in (*made, tmp_path / "last"):
+        assert {path.name for path in one.iterdir()} == {"study.yaml", "study.db", "cases.jsonl"}
+        assert reasons(one / "study.db") <= {*voters.taken}
+    for one in (study, *tmp_path.glob("study.db*")):
+        one.unlink()
+    for number in range(KILLS):
+        killed_after(0.1 * number, "restore", "last", "--out", "again")
+        if (tmp_path / "again").exists():
+            break
+    else:
+        start = Start(["annotate", "restore", "last", "--out", "again"], tmp_path, env)
+        assert start.wait(60) == 0
+    assert {path.name for path in (tmp_path / "again").iterdir()} == {
+        *("study.yaml", "study.db", "cases.jsonl")
+    }
+    # Each person's answer to the attention check is no vote.
+    assert len(taken - reasons(tmp_path / "again/study.db")) <= PEOPLE
+    address = f"sqlite:///{tmp_path / 'again/study.db'}"
+    with Store(load_study(tmp_path / "again/study.yaml"), address, STORM_KEYS) as store:
+        progress = store.progress()
+        assert progress.active + progress.completed == PEOPLE
+
+
+def test_the_secrets_come_along(tmp_path: Path, cli_inside: Cli) -> None:
+    study = write_study(tmp_path)
+    keys = load_secrets(tmp_path / "study.secrets.json")
+    with Store(load_study(study), f"sqlite:///{tmp_path / 'study.db'}", keys) as store:
+        store.enter(Visitor("a", keys.platform_key("none", "ada")))
+    for command in (("backup", study.name), ("restore", "kept")):
+        to = "kept" if command[0] == "backup" else "again"
+        done = cli_inside("annotate", *command, "--out", to)
+        assert done.returncode == 0, done.stderr
+        assert "note: not in the backup" not in done.stderr
+        file = tmp_path / to / "study.secrets.json"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert load_secrets(file) == keys
+    found = cli_inside("annotate", "purge", "again/study.yaml", "--platform-id", "ada")
+    assert found.returncode == 0, found.stderr
+
+
+def test_what_lies_elsewhere_is_told(tmp_path: Path, cli_inside: Cli, keys_given: None) -> None:
+    (tmp_path / "inner").mkdir()
+    here = write_study(tmp_path)
+    study = tmp_path / "inner/study.yaml"
+    study.write_text(here.read_text().replace("cases.jsonl", "../cases.jsonl"))
+    with Serving(study) as server, Guest(server) as ada:
+        ada.begin()
+        done = cli_inside("annotate", "backup", "inner/study.yaml", "--out", "inner/kept")
+    assert done.returncode == 0, done.stderr
+    assert "keep it too: the cases ../cases.jsonl" in done.stderr
+    assert "keep it too: the secrets" in done.stderr

@@ -1,0 +1,164 @@
+"""The computer's clock is set while people judge: nobody who is at work is refused.
+
+A server process of its own, by the command line, whose system clock is shifted by what a file says.
+"""
+
+import signal
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from conftest import clean_env
+from support.serving import Guest
+from support.starts import Start
+from support.studies import KEYS, Clock, enter, write_study
+
+from casewise_study.store.database import steady_clock
+from casewise_study.store.standing import Taken, Vacancy
+from casewise_study.store.study_store import Store
+from casewise_study.study.study_file import load_study
+
+HOUR = 3600
+
+# Everything that asks for the time of day in the process: time.time (cookies, rates) and the
+# store's datetime.now.
+SHIFTED = """
+import datetime, os, time
+real = time.time
+def wall():
+    return real() + float(open(os.environ["SHIFT"]).read())
+class Shifted(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(wall(), tz)
+time.time = wall
+import casewise_study.store.database as database
+database.datetime = Shifted
+"""
+
+
+class ShiftedServer:
+    """``casewise annotate serve`` on a computer whose clock can be set."""
+
+    def __init__(self, study: Path) -> None:
+        self._study = study
+        self._shift = study.with_name("shift")
+        self.set_clock(0)
+        self._start()
+
+    def _start(self, port: int = 0) -> None:
+        keys = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
+        command = ["annotate", "serve", str(self._study), "--port", str(port)]
+        env = clean_env() | keys | {"SHIFT": str(self._shift)}
+        self._process = Start(command, self._study.parent, env, first=SHIFTED)
+        self.origin = self._process.line().split()[1].rstrip("/")
+
+    def set_clock(self, seconds: float) -> None:
+        new = self._shift.with_suffix(".new")
+        new.write_text(str(seconds), "utf-8")
+        new.replace(self._shift)
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(30)
+
+    def start_again(self) -> None:
+        self.stop()
+        self._start(int(self.origin.rsplit(":", 1)[1]))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ShiftedServer]:
+    timing = {"least_seconds": 0.3, "lease_minutes": 30}
+    one = ShiftedServer(write_study(tmp_path, blocks=1, timing=timing))
+    yield one
+    one.stop()
+
+
+def come(server: ShiftedServer) -> Guest:
+    guest = Guest(server)  # type: ignore[arg-type]
+    guest.agree().check()
+    return guest
+
+
+def answer(guest: Guest) -> None:
+    time.sleep(0.4)
+    number = guest.at.rsplit("/", 1)[1]
+    guest.send(f"/page/{number}", verdict="safe")
+    assert guest.at != f"/page/{number}", guest.page.text
+
+
+@pytest.mark.parametrize("shift", [-HOUR, HOUR], ids=["set back", "set forwards"])
+def test_who_is_at_work_goes_on(server: ShiftedServer, shift: float, tmp_path: Path) -> None:
+    with httpx.Client(base_url=server.origin, follow_redirects=True) as admin, come(server) as ada:
+        assert admin.get(f"/admin/enter/{KEYS.admin}").status_code == 200
+        assert ada.at == "/page/1"
+        answer(ada)
+        server.set_clock(shift)
+        # Not too soon, known by the cookie, and nobody takes the place.
+        answer(ada)
+        assert ada.at == "/page/3"
+        with Guest(server) as bob:  # type: ignore[arg-type]
+            assert "Every place is taken at the moment" in bob.page.text
+        assert admin.get("/admin").status_code == 200
+        server.set_clock(0)
+        answer(ada)
+        answer(ada)
+        assert (ada.at, ada.code) == ("/done", "COMPLETED")
+    study = load_study(tmp_path / "study.yaml")
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS) as store:
+        found = store.collected()
+    # Times are those that passed, and the votes are in their order.
+    assert all(0.3 <= (vote.seconds or 0) < 30 for vote in found.votes)
+    times = [vote.time for vote in found.votes if vote.time]
+    assert times == sorted(times)
+    assert times[-1] - times[0] < timedelta(minutes=5)
+
+
+def test_a_server_that_is_started_again_after_the_clock_was_set_back(
+    server: ShiftedServer, tmp_path: Path
+) -> None:
+    with come(server) as ada:
+        answer(ada)
+        server.set_clock(-HOUR)
+        server.start_again()
+        ada.get("/page/2")
+        answer(ada)
+        assert ada.at == "/page/3"
+        answer(ada)
+        answer(ada)
+        assert (ada.at, ada.code) == ("/done", "COMPLETED")
+
+
+def test_the_steady_clock_asks_for_the_time_once() -> None:
+    walls = iter([datetime(2026, 1, 5, 9, tzinfo=UTC)])
+    passed = iter([100.0, 100.0, 101.5, 4000.0])
+    clock = steady_clock(lambda: next(walls), lambda: next(passed))
+    assert [clock() for _ in range(3)] == [
+        datetime(2026, 1, 5, 9, tzinfo=UTC) + timedelta(seconds=one) for one in (0, 1.5, 3900)
+    ]
+
+
+def test_nobody_loses_a_place_while_the_server_is_away(tmp_path: Path) -> None:
+    path = write_study(tmp_path, blocks=2, timing={"least_seconds": 0, "lease_minutes": 30})
+    study, address = load_study(path), f"sqlite:///{tmp_path / 'study.db'}"
+    clock = Clock()
+    with Store(study, address, KEYS, clock=clock) as store:
+        enter(store, "gone long ago")
+        clock.turn(minutes=40)
+        enter(store, "at work")
+    # Two hours later the server is back.
+    clock.turn(minutes=120)
+    with Store(study, address, KEYS, clock=clock) as store:
+        assert store.progress().expired == 2
+        store.renew_leases()
+        assert store.progress().expired == 1
+        enter(store, "new")
+        assert store.places() is Vacancy.HELD
+        clock.turn(minutes=29)
+        step = store.answer("at work", 0, "safe")
+        assert step is not None
+        assert step.taken is Taken.YES

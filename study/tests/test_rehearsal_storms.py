@@ -1,0 +1,111 @@
+"""Simulated people judge over HTTP while the server is killed and its database is away.
+
+The whole study of 6,300 votes is rehearsed by ``make rehearse``.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.postgres import Postgres
+from support.rehearsal import Rehearsal
+from support.storms import StudyServer, gone, killed, locked, rehearse, running
+from support.studies import latin_blocks, write_three_arms
+from support.visit import Mishaps, VisitOutcome
+
+from casewise_study.study.schema import Platform, Recruitment, Timing
+
+SPEED = 20
+MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Postgres]:
+    with Postgres() as running_cluster:
+        yield running_cluster
+
+
+def study_of(folder: Path, rule: str = "fixed") -> Path:
+    # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
+    write_three_arms(
+        folder,
+        queries=8,
+        votes=8,
+        blocks=latin_blocks(8, 8),
+        timing=Timing(least_seconds=0.5, lease_minutes=1),
+        collection={"rule": rule},
+    )
+    return folder / "study.yaml"
+
+
+def check(found: Rehearsal) -> None:
+    check_promises(found)
+    assert found.outcomes[VisitOutcome.COMPLETED] == 24
+
+
+def check_promises(found: Rehearsal) -> None:
+    held = found.integrity
+    assert held.oddities == ()
+    assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
+    assert (held.full, held.cells) == (24, 24)
+    assert found.outcomes[VisitOutcome.FAILED] == 0
+    # Some left or withdrew, and were replaced.
+    assert found.outcomes[VisitOutcome.LEFT] + found.outcomes[VisitOutcome.WITHDRAWN] > 0
+    assert found.retries > 0, "the storms were not felt"
+
+
+def weather(study: Path, database: str, what: Callable[[], None]) -> Rehearsal:
+    with running(StudyServer(study, database, SPEED)) as server:
+        return rehearse(
+            study,
+            database,
+            server,
+            [(0.1, killed(server)), (0.4, what)],
+            at_once=8,
+            speed=SPEED,
+            seed=4,
+            think=(1, 3),
+            mishaps=MISHAPS,
+        )
+
+
+@pytest.mark.slow
+def test_sqlite_killed_and_locked(tmp_path: Path) -> None:
+    path = tmp_path / "votes.db"
+    check(weather(study_of(tmp_path), f"sqlite:///{path}", locked(path, 5)))
+
+
+@pytest.mark.slow
+def test_postgresql_killed_and_gone(tmp_path: Path, cluster: Postgres) -> None:
+    check(weather(study_of(tmp_path), cluster.database(), gone(cluster, 5)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_sequential_collection_through_storms(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    study = study_of(tmp_path, "sequential")
+    if kind == "sqlite":
+        path = tmp_path / "votes.db"
+        found = weather(study, f"sqlite:///{path}", locked(path, 5))
+    else:
+        running_cluster: Postgres = request.getfixturevalue("cluster")
+        found = weather(study, running_cluster.database(), gone(running_cluster, 5))
+    check_promises(found)
+    assert found.savings is not None
+    assert found.savings.votes < found.savings.fixed == 24 * 8
+
+
+@pytest.mark.parametrize("platform", list(Platform))
+def test_people_come_with_ids_in_the_platforms_form(tmp_path: Path, platform: Platform) -> None:
+    codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
+    back = "https://example.org/{code}"
+    recruitment = Recruitment(platform=platform, return_url=back, **codes)
+    write_three_arms(tmp_path, queries=3, votes=1, recruitment=recruitment)
+    study, database = tmp_path / "study.yaml", f"sqlite:///{tmp_path / 'votes.db'}"
+    with running(StudyServer(study, database, 200)) as server:
+        found = rehearse(study, database, server, [], at_once=3, speed=200, seed=2)
+    assert found.outcomes[VisitOutcome.COMPLETED] == 3
+    held = found.integrity
+    assert (held.full, held.cells, held.lost, held.foreign, held.oddities) == (9, 9, 0, 0, ())

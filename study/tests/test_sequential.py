@@ -1,0 +1,421 @@
+"""Sequential collection: blocks drawn as people come, and cases that stop, in both databases."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from support.serving import Guest, Serving
+from support.studies import (
+    KEYS,
+    Clock,
+    enter,
+    fields,
+    latin_blocks,
+    on_disk,
+    write_three_arms,
+)
+
+from casewise.cases import (
+    SEQUENTIAL_VOTES,
+    Side,
+    digest,
+    load_cases,
+    write_cases,
+)
+from casewise.dataset import as_description_record, describe_cases
+from casewise_study.commands._export import results_renderable
+from casewise_study.store.standing import Vacancy
+from casewise_study.store.study_store import Store
+from casewise_study.study.block_design import DrawnFrom, draw_block
+from casewise_study.study.schema import Arm, Study
+from casewise_study.study.study_file import by_arm, load_study, study_cases, study_hashes
+from casewise_study.study.study_rules import Collection, StoppingRule
+from casewise_study.votes.cells import NO_INTERVALS, Stopped, cell_stops
+from casewise_study.votes.collected import Collected, vote_table
+from casewise_study.votes.collected_csv import read_collected
+from casewise_study.votes.data_card import ExportChoices
+from casewise_study.votes.export import export_study, voted_cases
+from casewise_study.votes.quality import measured_times
+from casewise_study.votes.results import summarise
+
+Open = Callable[[], Store]
+SPLIT = (0, 7)
+"""Cells on which people are of two minds; the even ones of the others are safe."""
+
+
+def write_sequential(folder: Path, queries: int = 4, votes: int = 7, least: int = 3) -> Study:
+    """Cells of three arms; a majority of 3:0, 4:0 or 5:1 has a posterior above .89."""
+    return write_three_arms(
+        folder,
+        queries=queries,
+        votes=votes,
+        blocks=latin_blocks(queries, votes),
+        collection={"rule": "sequential", "posterior": 0.89, "least": least},
+        timing={"least_seconds": 0},
+        attention={"per_person": 0},
+    )
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def open_store(tmp_path: Path, address: str, clock: Clock) -> Iterator[Open]:
+    write_sequential(tmp_path)
+    stores = []
+
+    def call() -> Store:
+        stores.append(Store(load_study(tmp_path / "study.yaml"), address, KEYS, clock=clock))
+        return stores[-1]
+
+    yield call
+    for store in stores:
+        store.close()
+
+
+def drawn(store: Store, key: str) -> list[int]:
+    person = store.person(key)
+    assert person is not None
+    assert person.block is not None
+    pages = store.pages(person.block, person.drawn)
+    return [page.place for page in pages if page.place is not None]
+
+
+def opinion(place: int, number: int) -> Side:
+    if place in SPLIT:
+        return "safe" if number % 2 else "unsafe"
+    return "safe" if place % 2 == 0 else "unsafe"
+
+
+def judge(store: Store, clock: Clock, key: str, number: int, pages: int | None = None) -> None:
+    """Answer the pages from the person's position on."""
+    person = store.person(key)
+    assert person is not None
+    assert person.position is not None
+    places = drawn(store, key)
+    for position in range(person.position, len(places) if pages is None else pages):
+        clock.turn(seconds=5)
+        store.answer(key, position, opinion(places[position], number))
+
+
+def fill(store: Store, clock: Clock, first: int = 0) -> int:
+    """People come one after another until there is no place; how many came."""
+    number = first
+    while store.places() is Vacancy.OPEN:
+        assert number < 100, "the study does not end"
+        enter(store, f"key-{number}")
+        judge(store, clock, f"key-{number}", number)
+        number += 1
+    return number - first
+
+
+def check_promises(store: Store) -> Collected:
+    """No query twice, no vote beyond the most, and every case decided or full."""
+    found = store.collected()
+    asked = Counter((vote.rater, vote.query_id) for vote in found.votes)
+    assert set(asked.values()) == {1}
+    counts = Counter(vote.case_id for vote in found.votes if vote.counted)
+    assert max(counts.values()) <= store.study.votes
+    stops = cell_stops(store.study, vote_table(store.study, found))
+    assert not [stop for stop in stops if stop.stopped is Stopped.OPEN]
+    assert [stop.votes for stop in stops] == [counts[stop.case_id] for stop in stops]
+    return found
+
+
+def test_a_study_collects_until_every_case_is_decided(open_store: Open, clock: Clock) -> None:
+    store = open_store()
+    came = fill(store, clock)
+    assert store.places() is Vacancy.COMPLETE
+    found = check_promises(store)
+    stops = cell_stops(store.study, vote_table(store.study, found))
+    for place, stop in enumerate(stops):
+        if place in SPLIT:
+            continue
+        # Of one mind: decided at 3 votes, and asked no further, as nobody else was at work.
+        assert (stop.stopped, stop.at, stop.votes) == (Stopped.POSTERIOR, 3, 3)
+    assert came < len(store.study.design.blocks) == 21
+    assert len([vote for vote in found.votes if vote.counted]) < 12 * 7 * 0.7
+    # The blocks are none of the design.
+    assert {person.block for person in found.people} == {None}
+    enter(store, "late")
+    late = store.person("late")
+    assert late is not None
+    assert (late.status, late.block, late.passed) == ("started", None, True)
+
+
+def test_a_block_is_even_and_the_same_after_a_restart(open_store: Open, clock: Clock) -> None:
+    store, load = open_store(), Counter[int]()
+    for number in range(9):
+        enter(store, f"key-{number}")
+        places = drawn(store, f"key-{number}")
+        load.update(places)
+        assert len({place // 3 for place in places}) == len(places) == 4
+        arms = Counter(store.study.design.cells[place].arm for place in places)
+        assert max(arms.values()) - min(arms.values()) == 1
+        # All cells are asked nearly alike.
+        assert max(load.values()) - min(load[place] for place in range(12)) <= 2
+    judge(store, clock, "key-3", 3, pages=2)
+    before = drawn(store, "key-3")
+    again = open_store()
+    assert drawn(again, "key-3") == before
+    person = again.person("key-3")
+    assert person is not None
+    assert person.position == 2
+    judge(again, clock, "key-3", 3)
+    assert len(again.collected().votes) == 4
+
+
+def test_pending_votes_count_against_the_most(open_store: Open, clock: Clock) -> None:
+    """However many come at once, no cell gets more than its votes, and then nobody gets a block."""
+    stores = [open_store(), open_store()]
+    ready, numbers = threading.Barrier(30), range(30)
+
+    def come(number: int) -> None:
+        ready.wait()
+        enter(stores[number % 2], f"key-{number}")
+
+    threads = [threading.Thread(target=come, args=(number,)) for number in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    people = [stores[0].person(f"key-{number}") for number in numbers]
+    load = Counter(place for person in people if person for place in person.drawn or ())
+    assert max(load.values()) == 7
+    waiting = [person for person in people if person and person.block is None]
+    assert waiting
+    assert stores[0].places() is Vacancy.HELD
+    # What was drawn is judged, decided or not: votes that come late count.
+    for number, person in enumerate(people):
+        if person and person.block is not None:
+            judge(stores[number % 2], clock, f"key-{number}", number)
+    for person in waiting:
+        if stores[1].places() is Vacancy.OPEN:
+            stores[1].lease(person.key)
+            judge(stores[1], clock, person.key, 1)
+    fill(stores[0], clock, first=30)
+    check_promises(stores[0])
+
+
+def test_who_leaves_gives_the_votes_back(open_store: Open, clock: Clock) -> None:
+    store = open_store()
+    enter(store, "ada")
+    judge(store, clock, "ada", 1, pages=3)
+    clock.turn(minutes=20)
+    fill(store, clock, first=1)
+    # Every case is decided with ada's votes, and she may come back: so it is not complete.
+    assert store.places() is Vacancy.HELD
+    clock.turn(minutes=31)
+    # Without them some are not: somebody else is asked, and ada has lost her place.
+    assert store.places() is Vacancy.OPEN
+    fill(store, clock, first=50)
+    assert store.places() is Vacancy.COMPLETE
+    ada = store.person("ada")
+    assert ada is not None
+    assert ada.status == "abandoned"
+    found = check_promises(store)
+    assert [vote.counted for vote in found.votes if vote.rater == ada.rater] == [False] * 3
+
+
+@pytest.mark.parametrize("how", ["withdraw", "exclude", "purge"])
+def test_votes_that_are_taken_back_reopen_a_case(open_store: Open, clock: Clock, how: str) -> None:
+    store = open_store()
+    fill(store, clock)
+    assert store.places() is Vacancy.COMPLETE
+    ada = store.person("key-0")
+    assert ada is not None
+    if how == "withdraw":
+        store.withdraw("key-0")
+    elif how == "exclude":
+        store.exclude(ada.rater, "a test")
+    else:
+        store.purge(rater=ada.rater)
+    assert store.places() is Vacancy.OPEN
+    fill(store, clock, first=50)
+    assert store.places() is Vacancy.COMPLETE
+    check_promises(store)
+
+
+def test_a_pause_holds_and_leases_are_as_ever(open_store: Open, clock: Clock) -> None:
+    store = open_store()
+    store.pause(True)
+    enter(store, "ada")
+    ada = store.person("ada")
+    assert ada is not None
+    assert ada.block is None
+    assert store.places() is Vacancy.PAUSED
+    store.pause(False)
+    store.lease("ada")
+    assert len(drawn(store, "ada")) == 4
+    progress = store.progress()
+    assert (progress.active, progress.completed, progress.blocks) == (1, 0, 21)
+
+
+def test_people_over_http(tmp_path: Path, address: str) -> None:
+    """Everybody says safe: each of 9 cells stops at 3 votes, and the next visitor is told."""
+    study = write_sequential(tmp_path, queries=3)
+    with Serving(tmp_path / "study.yaml", address) as server:
+        came = 0
+        while True:
+            with Guest(server) as guest:
+                if 'data-state="complete"' in guest.page.text:
+                    break
+                came += 1
+                guest.begin().finish()
+                assert guest.code == "COMPLETED"
+        found = check_promises(server.store)
+        with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
+            assert "9 of at most 21 blocks completed" in admin.page.text
+            assert admin.page.text.count("3 of 3") == 3
+    assert len(found.votes) == 27
+    assert came == 9
+    assert study.votes * 9 == 63
+
+
+def test_the_card_says_which_rule_stopped_each_case(tmp_path: Path, clock: Clock) -> None:
+    study = write_sequential(tmp_path)
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
+        for number in range(4):
+            enter(store, f"early-{number}")
+        fill(store, clock)
+        for number in range(4):
+            judge(store, clock, f"early-{number}", number)
+        fill(store, clock, first=20)
+        found = store.collected()
+    results = summarise(study, found, draws=0)
+    out = tmp_path / "votes"
+    summary = json.loads(export_study(results, out, ExportChoices()))
+    cells = summary["collection"]["cells"]
+    by = Counter(cell["stopped"] for cell in cells)
+    votes = sum(cell["votes"] for cell in cells)
+    late = sum(cell["votes"] - cell["at"] for cell in cells if cell["at"])
+    assert late > 0
+    assert by["open"] == 0
+    assert votes == summary["funnel"]["votes"]
+    assert summary["balance"]["repeated"] == 0
+    assert summary["balance"]["blocks"] == len(found.people)
+    assert all(cell["quota_met"] for cell in summary["cells"])
+    card = " ".join((out / "data-card.md").read_text("utf-8").split())
+    assert f"{by['posterior']} cases were decided so, {by['most_votes']} came to the most" in card
+    assert f"{votes} votes count in place of 84: {84 - votes} were saved" in card
+    assert f"{late} of them came when their case was decided already; they count" in card
+    undecided = [cell["case_id"] for cell in cells if cell["stopped"] == "most_votes"]
+    assert "At the most votes: " + (", ".join(f"`{one}`" for one in undecided) or "none") in card
+    # The folder is read back as it was written.
+    assert len(read_collected(out, study).votes) == len(found.votes)
+
+
+def test_shares_of_sequential_votes_stand_without_errors(tmp_path: Path, clock: Clock) -> None:
+    """Cases weigh alike in the table, the card and ``describe``; labels and values stay."""
+    study = write_sequential(tmp_path, queries=6)
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
+        fill(store, clock)
+        found = store.collected()
+    results = summarise(study, found, draws=50)
+    summary = json.loads(export_study(results, tmp_path / "votes", ExportChoices()))
+    voted = load_cases(tmp_path / "votes" / "cases.jsonl").cases
+    assert len({case.votes_safe + case.votes_unsafe for case in voted}) > 1  # type: ignore[operator]
+    assert all(SEQUENTIAL_VOTES in case.tags for case in voted)
+    shares: dict[Arm, list[float]] = {}
+    for cell in summary["cells"]:
+        assert cell["interval"] == [None, None]
+        assert cell["majority"] in ("safe", "unsafe", None)
+        shares.setdefault(Arm(cell["arm"]), []).append(cell["share_safe"])
+    means = {arm: float(np.mean(values)) for arm, values in shares.items()}
+    for contrast in summary["contrasts"]:
+        first, second = Arm(contrast["first"]), Arm(contrast["second"])
+        assert contrast["difference"]["value"] == pytest.approx(means[first] - means[second])
+        assert contrast["difference"]["se"] is contrast["difference"]["p"] is None
+        assert contrast["difference"]["interval"] == [None, None]
+        assert contrast["z_tests"]["n"] == 0
+        assert contrast["mantel_haenszel_or"] is None
+    for arm in summary["arms"]:
+        assert arm["share_safe"]["interval"] == [None, None]
+        assert arm["agreement"]["pairwise"]["value"] > 0
+        assert arm["agreement"]["pairwise"]["interval"] == [None, None]
+    assert summary["sensitivity"][0]["share_safe"]["safe"]["interval"] == [None, None]
+    assert summary["withheld"] == NO_INTERVALS
+    card = (tmp_path / "votes" / "data-card.md").read_text("utf-8")
+    assert NO_INTERVALS in card
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(results_renderable(results))
+    assert NO_INTERVALS in " ".join(console.export_text().split())
+    described = describe_cases(load_cases(tmp_path / "votes" / "cases.jsonl"), draws=50)
+    record = as_description_record(described)
+    effect = record["context_effect"]
+    assert effect["mean_difference"] == pytest.approx(means[Arm.SAFE] - means[Arm.UNSAFE])
+    for name in ("difference", "difference_ci", "clustered_se", "p", "mantel_haenszel_or"):
+        assert effect[name] is None
+    assert effect["z_tests"]["n"] == 0
+    assert record["agreement"]["all"]["krippendorff_alpha_ci"] is None
+    assert record["ceiling"]["all"]["icc"] is None
+    assert record["data"]["sequential_votes"] == len(voted)
+    assert "lean to the majority" in " ".join(described.remarks)
+    # The same votes without the mark have them all.
+    plain = tuple(case.model_copy(update={"tags": ()}) for case in voted)
+    write_cases(plain, tmp_path / "plain.jsonl")
+    unmarked = describe_cases(load_cases(tmp_path / "plain.jsonl"), draws=50)
+    assert unmarked.effect.clustered_se > 0
+    assert unmarked.effect.difference != pytest.approx(unmarked.effect.mean_difference)
+
+
+def test_new_votes_take_the_mark_away(tmp_path: Path) -> None:
+    """A fixed study of cases that had sequential votes has votes of its own."""
+    (tmp_path / "marked").mkdir()
+    marked = [
+        case.model_copy(update={"tags": ("kept", SEQUENTIAL_VOTES)})
+        for case in study_cases(write_three_arms(tmp_path))
+    ]
+    cells = list(by_arm(marked))
+    study = on_disk(tmp_path / "marked", marked, fields(marked, cells, latin_blocks(4, 2), votes=2))
+    none = Collected(people=(), votes=())
+    assert {case.tags for case in voted_cases(study, none)} == {("kept",)}
+
+
+def test_a_pilot_of_drawn_blocks_is_measured(tmp_path: Path, clock: Clock) -> None:
+    study = write_sequential(tmp_path)
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
+        came = fill(store, clock)
+        assert measured_times(study, store.collected()).people == came
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_every_drawn_block_is_sound(data: st.DataObject) -> None:
+    queries, tasks = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 12))
+    cells = 3 * queries
+    groups = np.array(data.draw(st.lists(st.integers(0, 3), min_size=queries, max_size=queries)))
+    source = DrawnFrom(
+        query=np.repeat(np.arange(queries), 3),
+        category=np.repeat(groups, 3),
+        arm=np.tile(np.arange(3), queries),
+        tasks=tasks,
+    )
+    load = np.array(data.draw(st.lists(st.integers(0, 5), min_size=cells, max_size=cells)))
+    wanted = np.array(sorted(data.draw(st.sets(st.integers(0, cells - 1)))), np.int64)
+    block = draw_block(source, wanted, load, np.random.default_rng(data.draw(st.integers(0, 99))))
+    assert set(block) <= set(wanted.tolist())
+    asked = [place // 3 for place in block]
+    assert len(set(asked)) == len(asked) == min(tasks, len({place // 3 for place in wanted}))
+    if len(wanted) == cells:
+        arms = Counter(place % 3 for place in block)
+        assert max(arms.values()) - min(arms[arm] for arm in range(3)) <= 1
+
+
+def test_what_is_fixed_has_the_hash_that_it_had(tmp_path: Path) -> None:
+    """A database that was begun before collection could be sequential goes on."""
+    fixed = write_three_arms(tmp_path)
+    before = digest(fixed.model_dump(mode="json", exclude={"collection"}))
+    assert study_hashes(fixed)[0] == before
+    sequential = fixed.model_copy(update={"collection": Collection(rule=StoppingRule.SEQUENTIAL)})
+    assert before not in study_hashes(sequential)

@@ -1,0 +1,246 @@
+"""Signals of answers that no person gave: recorded over HTTP, screened, told in card and export."""
+
+import json
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alembic import command
+from conftest import ROOT, Cli
+from support.serving import Guest, Serving
+from support.studied import World, a_study, simulate
+from support.studies import KEYS, Clock, enter, write_study
+
+from casewise.cases import digest
+from casewise_study.exchange.payments import Payment, Proposal, propose_payments
+from casewise_study.simulation.drawn_studies import screen_drawn
+from casewise_study.simulation.simulated_people import Mixture, Trace
+from casewise_study.store.database import Database, alembic_config
+from casewise_study.store.study_store import Store
+from casewise_study.study.schema import Study
+from casewise_study.study.study_file import load_study, study_hashes
+from casewise_study.study.study_rules import PLANNED, Rule, Screening
+from casewise_study.votes.collected import Collected, vote_table
+from casewise_study.votes.collected_csv import read_collected, write_collected
+from casewise_study.votes.data_card import ExportChoices
+from casewise_study.votes.export import export_study
+from casewise_study.votes.results import summarise
+from casewise_study.votes.screening import screen
+from casewise_study.votes.signals import even_spread, rise_p, signals_of
+
+RULES = PLANNED.model_dump()
+ASKED: dict[str, Any] = {"screening": RULES, "tool_question": "Did a tool answer?"}
+
+
+def hidden_word(page: str) -> str:
+    found = re.search(r"write (\w+) here", page)
+    assert found is not None, page
+    return found[1]
+
+
+def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path, address: str) -> None:
+    """Four pages: two left, one copied from, one pasted into, and hidden text followed twice."""
+    with Serving(write_study(tmp_path, **ASKED), address) as server, Guest(server) as ada:
+        ada.begin()
+        first = hidden_word(ada.page.text)
+        ada.answer(watched="2 2.5 0 0")
+        second = hidden_word(ada.page.text)
+        assert first != second
+        ada.answer(watched="0 0 1 0", reason=f"As asked: {second.upper()}")
+        ada.answer(watched="0 0.0 0 3", word="anything")
+        ada.answer(watched="0 9999.0 0 0", seconds=3)
+        assert ada.at == "/about"
+        ada.send("/about", tool="some")
+        with Guest(server) as bob:
+            bob.begin()
+            for sent in ("", "<script>", "1 2", "0 0 0 99999"):
+                bob.answer(watched=sent, word=" ")
+            bob.send("/about", tool="most of it")
+        one, other = server.store.collected().people
+        assert (one.trap_pages, one.trapped, one.watched) == (4, 2, 4)
+        # Nobody is away for longer than the page took: 2.5 s, and 3 s of 9999.
+        assert (one.left, one.away_seconds, one.copied, one.tool) == (1, 5.5, 2, "some")
+        # Without scripts, focus and copies are absent, and not 0.
+        assert (other.trap_pages, other.trapped, other.watched) == (4, 0, 0)
+        assert (other.left, other.away_seconds, other.copied, other.tool) == (None,) * 4
+        assert one.demographics == ()
+        ada.get("/withdraw")
+        ada.send("/withdraw")
+        gone = server.store.collected().people[0]
+        assert (gone.trap_pages, gone.tool) == (None, None)
+
+
+def test_a_study_without_such_rules_records_nothing(tmp_path: Path) -> None:
+    with Serving(write_study(tmp_path)) as server, Guest(server) as ada:
+        ada.begin()
+        assert 'name="word"' not in ada.page.text
+        assert 'name="watched"' not in ada.page.text
+        ada.answer(watched="2 2.5 0 0", word="x")
+        ada.finish()
+        assert ada.at == "/done"
+        (person,) = server.store.collected().people
+        assert (person.trap_pages, person.watched) == (None, None)
+
+
+def test_an_earlier_study_opens_and_exports_as_before(tmp_path: Path) -> None:
+    study = load_study(write_study(tmp_path))
+    text = (tmp_path / "study.yaml").read_text("utf-8")
+    for name in (*RULES, "tool_question"):
+        if name == "tool_question" or RULES[name] != getattr(Screening(), name):
+            text = re.sub(rf"(?m)^ *{name}:.*\n", "", text)
+    (tmp_path / "study.yaml").write_text(text, "utf-8")
+    earlier = load_study(tmp_path / "study.yaml")
+    dumped = study.model_dump(mode="json")
+    del dumped["tool_question"], dumped["collection"]
+    for name in PLANNED.model_fields_set:
+        del dumped["screening"][name]
+    assert digest(dumped) in study_hashes(earlier)
+    address = f"sqlite:///{tmp_path / 'study.db'}"
+    with Store(earlier, address, KEYS, clock=Clock()) as store:
+        enter(store, "ada")
+        before = store.collected()
+    # The database as the version before left it.
+    database = Database(address)
+    database.write(lambda connection: command.downgrade(alembic_config(connection), "v0004"))
+    database.close()
+    with Store(earlier, address, KEYS, clock=Clock()) as store:
+        assert store.collected() == before
+    assert earlier.screening.rules == tuple(Rule)[:4]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """20 cases a person; 42 people."""
+    return a_study(tmp_path_factory.mktemp("study"), queries=20, votes=21, size=20)
+
+
+def with_signals(collected: Collected, rater: str, **signals: Any) -> Collected:
+    """One person's signals; everybody else's pages were watched and show nothing."""
+    nothing = {"trap_pages": 24, "trapped": 0, "watched": 24, "left": 0, "copied": 0}
+    people = tuple(
+        replace(one, **nothing | (signals if one.rater == rater else {}))
+        for one in collected.people
+    )
+    return replace(collected, people=people)
+
+
+@pytest.mark.parametrize(
+    ("signals", "rule"),
+    [
+        ({"trapped": 1}, None),
+        ({"trapped": 2}, Rule.HONEYPOT),
+        # Half of 24 are 12, and a fifth 4.8.
+        ({"left": 12}, None),
+        ({"left": 13, "away_seconds": 61.0}, Rule.LEFT),
+        ({"copied": 4}, None),
+        ({"copied": 5}, Rule.COPIED),
+        ({"watched": 4, "left": 4, "copied": 4}, None),
+        ({"watched": 0, "left": None, "copied": None}, None),
+        ({"tool": "none"}, None),
+        ({"tool": "some"}, Rule.TOOL),
+        ({"tool": "all"}, Rule.TOOL),
+    ],
+)
+def test_each_signal_by_hand(study: Study, signals: dict[str, Any], rule: Rule | None) -> None:
+    collected = with_signals(simulate(study, World(careless=0), 3).collected, "r0005", **signals)
+    found = signals_of(study, vote_table(study, collected), collected.people)
+    flags = [flag.rule for flag in found[5]]
+    assert flags == ([] if rule is None else [rule])
+    assert not any(others for number, others in enumerate(found) if number != 5)
+    off = study.model_copy(update={"screening": Screening()})
+    assert not any(signals_of(off, vote_table(off, collected), collected.people))
+
+
+def test_what_people_say_of_tools_changes_nothing_about_their_pay(study: Study) -> None:
+    silent = simulate(study, World(careless=0), 3).collected
+
+    def paid(**signals: Any) -> Payment:
+        collected = with_signals(silent, "r0005", **signals)
+        return propose_payments(study, collected, (), name=str, codes={})[5]
+
+    assert paid(tool="all") == paid()
+    left = paid(left=20, tool="all")
+    assert (left.flags, left.proposed) == ("left", Proposal.ASK)
+
+
+def test_times_by_hand() -> None:
+    # Ten of 20 s and one break: the middle nine are alike. Of e^0 to e^9, those of e^1 to e^8 stay,
+    # with variance (2 * (3.5^2 + 2.5^2 + 1.5^2 + .5^2)) / 7 = 6.
+    assert even_spread(np.array([20.0] * 10 + [600.0])) == 0
+    assert even_spread(np.exp(np.arange(10.0))) == pytest.approx(6**0.5)
+    # z of .6 is .693 (half of ln 4), over sqrt(1.06 / 20) = .2302: 3.011 standard errors.
+    p = rise_p(np.array([0.0, 0.6, np.nan]), np.array([23.0, 23.0, 0.0]), 0.6)
+    assert p[:2] == pytest.approx([0.0013, 0.5], abs=1e-4)
+    assert np.isnan(p[2])
+
+
+def test_without_times_or_words_that_differ_nothing_is_said(study: Study) -> None:
+    collected = simulate(study, World(careless=0), 1).collected
+    assert not screen(study, collected).flagged(Rule.TIMES)
+    unknown = tuple(replace(vote, seconds=None) for vote in collected.votes)
+    assert not screen(study, replace(collected, votes=unknown)).flagged(Rule.TIMES)
+
+
+def test_random_clicks_every_three_to_four_seconds(study: Study) -> None:
+    """On cases of a dozen words, which a hurried reader could just read in that time."""
+    for share in (0.15, 0.4):
+        drawn = screen_drawn(study, Mixture(1 - share, clicking=share), (Trace.NONE,), 0, 4)
+        found = {row.name: row.share for row in drawn.flagged}
+        assert found["clicking"] >= 0.95
+        assert found["honest"] <= 0.02
+
+
+def test_what_the_page_says_is_caught(cli_inside: Cli, tmp_path: Path) -> None:
+    """The page's commands, and each figure of its table."""
+    page = (ROOT / "study/docs/annotation-votes.md").read_text("utf-8")
+    section = page[page.index("### Signals") : page.index("## What is told")]
+    block = re.search(r"```bash\n(.*?)```", section, re.DOTALL)
+    assert block is not None
+    plan, *commands = block[1].strip().splitlines()
+    assert cli_inside(*shlex.split(plan)[1:]).returncode == 0
+    found: list[dict[str, dict[str, int]]] = []
+    for line in commands:
+        done = cli_inside(*shlex.split(line)[1:], "--format", "json")
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["flagged"])
+    named = re.findall(r"(?m)^\| `([a-z: ]+)`[^|]*((?:\| [^|\n]+)+)\|$", section)
+    told = {name: [cell.strip() for cell in cells.split("|")[1:]] for name, cells in named}
+    assert set(told) == {name for one in found for name in one}
+    for name, cells in told.items():
+        rows = [one.get(name) for one in found]
+        counts = [f"{row['flagged']} of {row['n']}" if row else "–" for row in rows]
+        assert cells[: len(counts)] == counts, name
+        for row in filter(None, rows):
+            share = row["flagged"] / row["n"]
+            if name == "honest":
+                assert share <= 0.02
+            elif name != "machine":
+                assert share >= 0.8, name
+    assert "not detectable" in section
+
+
+def test_the_export_sums_up_and_is_read_back(study: Study, tmp_path: Path) -> None:
+    collected = with_signals(
+        simulate(study, World(careless=0), 3).collected, "r0005", left=13, away_seconds=61.0
+    )
+    results = summarise(study, collected, draws=0)
+    export_study(results, tmp_path / "out", ExportChoices())
+    card = (tmp_path / "out/data-card.md").read_text("utf-8")
+    assert "the pages of 42 counted focus and copies" in card
+    assert "Left: more than 50% of pages lost the focus before the answer." in card
+    assert "not said 42" in card
+    people = (tmp_path / "out/people.csv").read_text("utf-8")
+    assert "left 13 of 24 pages, for 61 s in all" in people
+    # Signals are in no row of a vote or a check.
+    assert "away" not in (tmp_path / "out/votes.csv").read_text("utf-8").splitlines()[0]
+    again = screen(study, read_collected(tmp_path / "out", study))
+    assert again.flagged(Rule.LEFT) == {"r0005"}
+    write_collected(tmp_path / "plain", collected)
+    assert read_collected(tmp_path / "plain", study).people == collected.people
+    bare = simulate(study, World(careless=0), 3).collected
+    write_collected(tmp_path / "bare", bare)
+    assert "trapped" not in (tmp_path / "bare/people.csv").read_text("utf-8")

@@ -1,0 +1,229 @@
+"""The language of the pages: English and German whole, others by adding a file."""
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import Cli
+from support.planned import a_plan, on_disk, pairs
+from support.serving import Guest, Serving
+from support.studies import KEYS, write_study
+
+from casewise.errors import InputError
+from casewise_study.study.language import messages, open_language, write_catalogue
+from casewise_study.study.planning import check_ready, forecast, time_warnings
+from casewise_study.study.schema import Arm, Pay, Study
+from casewise_study.study.study_file import load_study, study_cases, study_language
+from casewise_study.study.study_file import write_study as write_file
+from casewise_study.study.study_texts import Investigator, text_warnings
+
+FIELD = re.compile(r"%\(\w+\)s|\{\w+\}")
+TAG = re.compile(r"<[^>]+>")
+ASKER = Investigator("Ein Labor", "labor@example.org", keep_until=date(2027, 5, 4))
+
+
+def german(folder: Path, **more: object) -> Study:
+    plan = a_plan(votes=2, tasks=3, language="de", asker=ASKER, pay=Pay(per_hour=12), **more)
+    study = on_disk(folder, pairs(4), plan)
+    write_file(study, folder / "study.yaml")
+    return load_study(folder / "study.yaml")
+
+
+def test_german_says_everything_with_every_field() -> None:
+    language = open_language("de-AT")
+    assert language.lacking == ()
+    assert len(messages()) > 200
+    for message in messages():
+        one = message if isinstance(message, str) else message[-1]
+        said = (
+            language.say(message)
+            if isinstance(message, str)
+            else language.say_many(message[0], message[1], 2)
+        )
+        assert said
+        assert sorted(FIELD.findall(said)) == sorted(FIELD.findall(one))
+        assert sorted(TAG.findall(said)) == sorted(TAG.findall(one))
+
+
+def test_numbers_money_and_dates_follow_the_language() -> None:
+    english, ours = open_language("en"), open_language("de")
+    assert (english.money(1234.5, "GBP"), ours.money(1234.5, "GBP")) == (
+        "1,234.50 GBP",
+        "1.234,50 GBP",
+    )
+    assert (english.number(1200), ours.number(1200)) == ("1,200", "1.200")
+    day = date(2027, 5, 4)
+    assert (english.date(day), ours.date(day)) == ("May 4, 2027", "4. Mai 2027")
+    tries = ("You have %(num)s try.", "You have %(num)s tries.")
+    assert ours.say_many(*tries, 1) == "Sie haben %(num)s Versuch."
+
+
+def test_a_german_study_is_german_from_consent_to_debriefing(tmp_path: Path) -> None:
+    study = german(tmp_path)
+    assert check_ready(study) == []
+    assert text_warnings(study) == []
+    assert time_warnings(study) == []
+    consent = " ".join(study.consent.text.split())
+    pay = f"{forecast(study).pay_each:.2f}".replace(".", ",")
+    assert f"Sie bekommen {pay} GBP für die ganze Sitzung; das sind 12,00 GBP je Stunde" in consent
+    assert "wird bis zum 4. Mai 2027 gelöscht" in consent
+    english = {text for text in messages() if isinstance(text, str) and len(text) > 12}
+    with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
+
+        def look() -> None:
+            soup = BeautifulSoup(ada.page.text, "html.parser")
+            assert soup.html is not None
+            assert soup.html["lang"] == "de"
+            words = soup.get_text(" ", strip=True)
+            assert not [text for text in english if text in words], ada.at
+
+        look()
+        ada.send("/consent", agree="yes")
+        assert "kreuzen Sie jedes Kästchen an" in ada.page.text
+        ada.agree()
+        look()
+        ada.get("/check")
+        look()
+        ada.send("/check", attempt="1", **{f"question-{n}": "0" for n in range(3)})
+        assert "Sie haben 1 Versuch." in ada.page.text
+        look()
+        right = {
+            f"question-{n}": str(one.answer) for n, one in enumerate(study.comprehension.questions)
+        }
+        ada.send("/check", attempt="2", **right)
+        while ada.at.startswith("/page/"):
+            look()
+            ada.answer(seconds=20)
+        assert ada.at == "/about"
+        look()
+        ada.send("/about")
+        look()
+        assert "Worum es in dieser Studie geht" in ada.page.text
+        assert ada.personal_code
+        for where in ("/withdraw", "/resume", "/none"):
+            ada.get(where)
+            look()
+
+
+def test_pay_below_the_promise_is_found_in_german_too(tmp_path: Path) -> None:
+    study = german(tmp_path)
+    dear = study.model_copy(update={"pay": Pay(per_hour=12, seconds_per_task=60)})
+    dear._path = study.path
+    assert any("12.00" in one and "would fit" in one for one in time_warnings(dear))
+
+
+def test_a_third_language_is_a_file(cli_inside: Cli, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"fr\.po beside the study"):
+        open_language("fr", tmp_path)
+    done = cli_inside("annotate", "texts", "--language", "fr", "--out", "fr.po")
+    assert done.returncode == 0, done.stderr
+    assert f"{len(messages())} of {len(messages())} messages" in done.stderr
+    file = tmp_path / "fr.po"
+    blank = open_language("fr", tmp_path)
+    assert len(blank.lacking) == len(messages())
+    text = file.read_text("utf-8")
+
+    def translate(english: str, french: str) -> None:
+        nonlocal text
+        assert f'msgid "{english}"\nmsgstr ""' in text
+        text = text.replace(
+            f'msgid "{english}"\nmsgstr ""', f'msgid "{english}"\nmsgstr "{french}"'
+        )
+
+    translate("Agree and go on", "J’accepte et je continue")
+    translate("Example %(number)s", "Exemple")  # its field is lost, so it is not used
+    file.write_text(text, "utf-8")
+    path = write_study(tmp_path, language="fr")
+    study = load_study(path)
+    french = study_language(study)
+    assert "Example %(number)s" in french.lacking
+    assert "Agree and go on" not in french.lacking
+    (said,) = text_warnings(study)
+    assert f"{len(messages()) - 1} messages are not translated" in said
+    with Serving(path) as server, Guest(server) as ada:
+        assert "J’accepte et je continue" in ada.page.text
+        assert '<html lang="fr">' in ada.page.text
+        ada.agree()
+        assert "Example 1" in ada.page.text
+    # A second call keeps what is translated.
+    assert write_catalogue("fr", file) == len(messages()) - 2
+    assert "J’accepte" in file.read_text("utf-8")
+    wrong = cli_inside("annotate", "texts", "--language", "fr", "--out", "french.po")
+    assert (wrong.returncode, "fr.po" in wrong.stderr) == (2, True)
+    file.write_text("msgid broken", "utf-8")
+    with pytest.raises(InputError, match="not a catalogue"):
+        open_language("fr", tmp_path)
+
+
+def test_a_language_without_texts_is_not_served(cli_inside: Cli, tmp_path: Path) -> None:
+    write_study(tmp_path, language="fr")
+    done = cli_inside("annotate", "serve", "study.yaml", "--port", "0")
+    assert done.returncode == 2
+    assert "no texts in this language" in " ".join(done.stderr.split())
+    write_study(tmp_path, language="nonsense")
+    assert any(
+        "no such language" in one for one in check_ready(load_study(tmp_path / "study.yaml"))
+    )
+    made = cli_inside("annotate", "plan", "starter", "--out", "new.yaml", "--language", "fr")
+    assert (made.returncode, (tmp_path / "new.yaml").exists()) == (2, False)
+
+
+@pytest.mark.parametrize("code", ["en", "de"])
+def test_the_tutorial_trains_no_effect_of_context(tmp_path: Path, code: str) -> None:
+    plan = a_plan(votes=2, tasks=3, language=code, arms=(Arm.SAFE, Arm.UNSAFE))
+    study = on_disk(tmp_path, pairs(4), plan)
+    one, other = study.tutorial
+    assert one.query != other.query
+    assert {one.verdict, other.verdict} == {"safe", "unsafe"}
+    assert text_warnings(study) == []
+    # The questions are about the task: no right answer says what to go by.
+    told = [question.options[question.answer] for question in study.comprehension.questions]
+    assert not [text for text in told if "taken as it is described" in text]
+    # An example from the study, and one that stands twice, are told of.
+    asked = study_cases(study)[0].query
+    for query, words in ((asked, "its query is in the study"), (one.query, "another example too")):
+        again = other.model_copy(update={"query": f" {query.upper()}"})
+        changed = study.model_copy(update={"tutorial": (one, again)})
+        (said,) = text_warnings(changed)
+        assert said.startswith("tutorial, record 2")
+        assert words in said
+
+
+def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path, address: str) -> None:
+    about: dict[str, Any] = {
+        "demographics": [
+            {"name": "age", "text": "How old?", "options": ["young", "old"]},
+            {"name": "town", "text": "Where?", "options": ["here", "there"]},
+        ],
+        "exit_question": "Anything else?",
+        "debriefing": "This is what\nit was about.\n\nThank you.",
+    }
+    path = write_study(tmp_path, blocks=3, **about)
+    with Serving(path, address) as server:
+        for name, sent in (("ada", {"about-age": "1", "remark": "All\x00 well"}), ("bob", {})):
+            with Guest(server, f"/?participant={name}") as one:
+                one.begin().finish()
+                assert one.at == "/about"
+                assert one.page.text.count("Prefer not to say") == 2
+                # The votes are kept whether or not anything is said here.
+                assert server.store.collected().people[-1].status == "completed"
+                one.get("/done")
+                assert one.at == "/about"
+                one.send("/about", **sent, **{"about-town": "7"})
+                assert (one.at, one.code) == ("/done", "COMPLETED")
+                assert '<p class="said">This is what it was about.</p>' in one.page.text
+                assert one.personal_code
+                # Sent again, from a page that was kept, it changes nothing.
+                one.get("/withdraw")
+                one.send("/about", **{"about-town": "0", "remark": "more"})
+                assert one.at == "/done"
+        ada, bob = server.store.collected().people
+        assert (dict(ada.demographics), ada.remark) == ({"age": "old"}, "All well")
+        assert (dict(bob.demographics), bob.remark) == ({}, None)
+        assert server.store.purge(rater=ada.rater) == ada.rater
+        with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
+            assert "All well" not in admin.page.text
+        assert all(not one.demographics for one in server.store.collected().people)

@@ -1,0 +1,257 @@
+"""Plain CSV of a study: nothing is lost on the way, and nothing that doesn't fit is taken."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.studied import World, a_study, simulate
+
+from casewise.errors import InputError, UsageError
+from casewise_study.study.schema import Study
+from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus, VoteRecord
+from casewise_study.votes.collected_csv import read_collected, write_collected
+
+TEXTS = st.text(
+    st.one_of(st.sampled_from("=+-@'\t\r\n\",;"), st.characters(codec="utf-8")),
+    min_size=1,
+    max_size=12,
+)
+TIMES = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))
+SECONDS = st.floats(0, 1e6)
+
+
+def maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(st.none(), values)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return a_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def collected(study: Study) -> Collected:
+    return simulate(study, World(), seed=1).collected
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_what_is_written_is_read(study: Study, collected: Collected, data: st.DataObject) -> None:
+    names = data.draw(
+        st.lists(TEXTS, min_size=len(collected.people), max_size=len(collected.people), unique=True)
+    )
+    renamed = dict(zip((one.rater for one in collected.people), names, strict=True))
+
+    def draw(values: st.SearchStrategy[Any]) -> Any:
+        return data.draw(values)
+
+    people = tuple(
+        replace(
+            one,
+            rater=renamed[one.rater],
+            panel=draw(st.one_of(st.just(""), TEXTS)),
+            started=draw(maybe(TIMES)),
+            demographics=tuple(draw(st.dictionaries(TEXTS, TEXTS, max_size=2)).items()),
+        )
+        for one in collected.people
+    )
+    votes = tuple(replace(one, rater=renamed[one.rater]) for one in collected.votes)
+    votes = (
+        replace(
+            votes[0],
+            time=draw(maybe(TIMES)),
+            seconds=draw(maybe(SECONDS)),
+            confidence=draw(maybe(st.integers(1, 5))),
+            reason=draw(maybe(TEXTS)),
+            counted=draw(st.booleans()),
+        ),
+        *votes[1:],
+    )
+    checks = tuple(replace(one, rater=renamed[one.rater]) for one in collected.checks)
+    changed = Collected(people, votes, checks)
+    with tempfile.TemporaryDirectory() as folder:
+        write_collected(Path(folder) / "new", changed)
+        assert read_collected(Path(folder) / "new", study) == changed
+
+
+def test_everybody_who_came_is_kept(study: Study, collected: Collected, tmp_path: Path) -> None:
+    others = [
+        PersonRecord(status.value, status) for status in PersonStatus if status != "completed"
+    ]
+    left = replace(collected, people=(*collected.people, *others))
+    write_collected(tmp_path / "one", left)
+    assert read_collected(tmp_path / "one", study) == left
+
+
+def test_votes_alone(study: Study, collected: Collected, tmp_path: Path) -> None:
+    lines = [f"{one.rater},{one.case_id},{one.verdict}" for one in collected.votes]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["rater,case_id,verdict", *lines]))
+    read = read_collected(path, study)
+    assert [(one.rater, one.block) for one in read.people] == [
+        (one.rater, one.block) for one in collected.people
+    ]
+    assert {one.status for one in read.people} == {PersonStatus.COMPLETED}
+    assert [(one.arm, one.query_id) for one in read.votes] == [
+        (one.arm, one.query_id) for one in collected.votes
+    ]
+    assert [one.position for one in read.votes[:4]] == [0, 1, 2, 3]
+    path.write_text("\n".join(["rater,case_id,verdict", *lines[:3]]))
+    assert read_collected(path, study).people == (PersonRecord("r0000", PersonStatus.ACTIVE),)
+
+
+def first(change: Callable[[VoteRecord], VoteRecord]) -> Callable[[Collected], Collected]:
+    def changed(one: Collected) -> Collected:
+        return replace(one, votes=(change(one.votes[0]), *one.votes[1:]))
+
+    return changed
+
+
+def twice(one: Collected) -> Collected:
+    return replace(one, votes=(*one.votes, one.votes[0]))
+
+
+def other_arm(one: Collected) -> Collected:
+    """The same query in the context that somebody else saw."""
+    seen = one.votes[0]
+    other = next(
+        each for each in one.votes if each.query_id == seen.query_id and each.arm != seen.arm
+    )
+    return replace(one, votes=(*one.votes, replace(other, rater=seen.rater, counted=False)))
+
+
+def stranger(one: Collected) -> Collected:
+    return replace(one, people=one.people[1:])
+
+
+def more(one: Collected) -> Collected:
+    """A person without a block gives a case a fourth vote."""
+    guest = PersonRecord("guest", PersonStatus.ACTIVE)
+    return replace(
+        one,
+        people=(*one.people, guest),
+        votes=(*one.votes, replace(one.votes[0], rater="guest")),
+    )
+
+
+def cut(one: Collected) -> Collected:
+    return replace(one, votes=one.votes[:-1])
+
+
+def gone(one: Collected) -> Collected:
+    person = replace(one.people[0], status=PersonStatus.ABANDONED)
+    return replace(one, people=(person, *one.people[1:]))
+
+
+def same_block(one: Collected) -> Collected:
+    return replace(one, people=(*one.people, PersonRecord("x", PersonStatus.ACTIVE, block=0)))
+
+
+def person_twice(one: Collected) -> Collected:
+    return replace(one, people=(*one.people, one.people[2]))
+
+
+def check_twice(one: Collected) -> Collected:
+    return replace(one, checks=(*one.checks, one.checks[0]))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (twice, "votes.csv, record 25, field 'case_id': this person has judged the query before"),
+        (twice, "in record 1 (found "),
+        (
+            other_arm,
+            "votes.csv, record 25, field 'case_id': this person has judged the query before",
+        ),
+        (stranger, "votes.csv, record 1, field 'rater': nobody of this name"),
+        (more, "votes.csv, record 25, field 'case_id': more votes than the quota"),
+        (cut, "people.csv, record 6, field 'rater': completed, but 1 of the votes are missing"),
+        (gone, "votes.csv, record 1, field 'counted': the vote of a person who is abandoned"),
+        (same_block, "people.csv, record 7, field 'block': somebody else has the block"),
+        (person_twice, "people.csv, record 7, field 'rater': the person stands twice"),
+        (check_twice, "checks.csv, record 25, field 'check': this person has answered"),
+        (first(lambda one: replace(one, case_id="x")), "record 1, field 'case_id': no case of"),
+        (first(lambda one: replace(one, seconds=-1)), "record 1, field 'seconds': wrong value"),
+        (first(lambda one: replace(one, confidence=6)), "record 1, field 'confidence': wrong"),
+        (first(lambda one: replace(one, query_id="y")), "field 'query_id': the case belongs to"),
+    ],
+)
+def test_what_does_not_fit_names_its_row(
+    study: Study,
+    collected: Collected,
+    tmp_path: Path,
+    change: Callable[[Collected], Collected],
+    said: str,
+) -> None:
+    write_collected(tmp_path / "one", change(collected))
+    with pytest.raises(InputError) as caught:
+        read_collected(tmp_path / "one", study)
+    assert said in str(caught.value)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000))
+def test_a_file_cut_anywhere_is_refused(study: Study, collected: Collected, at: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_collected(Path(folder) / "one", collected)
+        path = Path(folder) / "one" / ("votes.csv", "people.csv", "checks.csv")[at % 3]
+        data = path.read_bytes()
+        kept = at % (len(data) - len(b"\r\n"))
+        path.write_bytes(data[:kept])
+        if path.name == "checks.csv" and data[:kept].rstrip() == data.splitlines()[0]:
+            return  # all checks are gone: nothing says that there ever were any
+        with pytest.raises(InputError):
+            read_collected(Path(folder) / "one", study)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the file is empty"),
+        ("PK\x03\x04", "no table of this kind (expected columns among rater, "),
+        ('{"query": "a secret"}\n', "no table of this kind"),
+        ("rater,verdict\na,safe\n", "field 'case_id': a column is missing"),
+        ("rater,case_id,verdict,mood\n", "field 'mood': unknown column"),
+        ("rater,case_id,verdict,rater\n", "field 'rater': the column stands twice"),
+        ('rater,case_id,verdict\n"a,b,c', "not valid CSV"),
+        ("rater,case_id,verdict\na,b\n", "record 1: wrong number of cells (found 2; expected 3)"),
+        ("rater,case_id,verdict\n,b,safe\n", "record 1, field 'rater': wrong value"),
+        ("rater,case_id,verdict\na,b,Safe\n", "field 'verdict': wrong value (found 'Safe'"),
+        ("rater,case_id,verdict,time\na,b,safe,2026-03-04T05:06:07\n", "field 'time'"),
+        ("rater,case_id,verdict,position\na,b,safe,\n", "field 'position': wrong value"),
+        ("rater,case_id,verdict,counted\na,b,safe,tr", "field 'counted': wrong value"),
+    ],
+)
+def test_foreign_files(study: Study, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_collected(path, study)
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_missing_file(study: Study, tmp_path: Path) -> None:
+    for path in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(InputError, match="no such file"):
+            read_collected(path, study)
+
+
+def test_nothing_is_written_over(collected: Collected, tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    write_collected(folder, collected)
+    with pytest.raises(UsageError, match="--force"):
+        write_collected(folder, collected)
+    write_collected(folder, replace(collected, checks=()), force=True)
+    assert len((folder / "checks.csv").read_text().splitlines()) == 1
+    (folder / "mine.txt").write_text("keep")
+    with pytest.raises(UsageError, match=r"mine\.txt"):
+        write_collected(folder, collected, force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]

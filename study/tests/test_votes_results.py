@@ -1,0 +1,220 @@
+"""What votes say: by hand, and against the truth of simulated people."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.studied import World, a_study, simulate
+
+from casewise.statistics import wilson_interval
+from casewise_study.study.schema import Arm, Study
+from casewise_study.votes.collected import (
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+    vote_table,
+)
+from casewise_study.votes.collected_csv import read_collected
+from casewise_study.votes.quality import drift, panel_effect
+from casewise_study.votes.results import Results, as_results_record, summarise
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("study")
+    return a_study(folder, queries=40, votes=21, size=20, checks=2)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Two queries under two arms, three votes each, a case a person: twelve people."""
+    return a_study(tmp_path_factory.mktemp("small"), queries=2, votes=3, size=1, checks=0)
+
+
+def answered(study: Study, cells: dict[int, str]) -> Collected:
+    """Letters of s and u for cells, one person a letter."""
+    people: list[PersonRecord] = []
+    votes = []
+    for place, letters in cells.items():
+        cell = study.design.cells[place]
+        for letter in letters:
+            rater = f"p{len(people)}"
+            people.append(PersonRecord(rater, PersonStatus.ACTIVE))
+            verdict = "safe" if letter == "s" else "unsafe"
+            votes.append(
+                VoteRecord(rater, cell.case_id, f"q{place // 2}", cell.arm, verdict, 0)  # type: ignore[arg-type]
+            )
+    return Collected(tuple(people), tuple(votes))
+
+
+def test_cells_by_hand(small: Study) -> None:
+    found = summarise(small, answered(small, {0: "ssu", 1: "us", 2: "uuu"}), draws=0)
+    cells = found.cells
+    assert [(one.safe, one.unsafe) for one in cells] == [(2, 1), (1, 1), (0, 3), (0, 0)]
+    assert [one.majority for one in cells] == ["safe", None, "unsafe", None]
+    assert [one.is_tie for one in cells] == [False, True, False, False]
+    assert [one.quota_met for one in cells] == [True, False, True, False]
+    assert cells[0].interval == wilson_interval(2 / 3, 3)
+    assert math.isnan(cells[3].share_safe)
+    assert math.isnan(cells[3].p_safe)
+    assert [(cell.arm, cell.case_id) for cell in cells] == list(small.design.cells)
+    safe = next(one for one in found.arms if one.arm is Arm.SAFE)
+    # The mean of cells, each of which weighs alike: (2/3 + 0) / 2.
+    assert safe.share_safe.value == pytest.approx(1 / 3)
+    assert (safe.cells, safe.votes, safe.majority_safe, safe.majority_unsafe) == (2, 6, 1, 1)
+    # One query was judged under both arms: 2 of 3 against 1 of 2.
+    assert found.contrasts[0].queries == 1
+    assert found.contrasts[0].difference.value == pytest.approx(2 / 3 - 1 / 2)
+    assert found.contrasts[0].mantel_haenszel_or == pytest.approx((2 * 1) / (1 * 1))
+    assert (found.funnel.came, found.funnel.people, found.funnel.votes) == (8, 8, 8)
+
+
+def test_leaving_people_out_by_hand(small: Study) -> None:
+    collected = answered(small, {0: "ssu", 1: "suu", 2: "ss"})
+    # Two of those who say safe of the first are fast, so that its majority turns; one who says
+    # unsafe of the second, so that it becomes even.
+    fast = {"p0", "p1", "p4"}
+    votes = tuple(
+        replace(one, seconds=1.0 if one.rater in fast else 9.0) for one in collected.votes
+    )
+    rows = {row.name: row for row in summarise(small, replace(collected, votes=votes)).sensitivity}
+    assert list(rows) == [
+        "everybody",
+        "without attention",
+        "without fast",
+        "without one answer",
+        "without agreement",
+        "without flagged",
+    ]
+    assert (rows["everybody"].people, rows["everybody"].flipped) == (8, 0)
+    for name in ("without fast", "without flagged"):
+        row = rows[name]
+        assert (row.people, row.votes, row.flipped, row.to_tie, row.from_tie) == (5, 5, 1, 1, 0)
+        # First arm: nobody of one, and both of two. Second arm: one of two.
+        assert row.share_safe[Arm.SAFE].value == pytest.approx((0 + 1) / 2)
+        assert row.share_safe[Arm.UNSAFE].value == pytest.approx(1 / 2)
+        assert row.differences[Arm.SAFE, Arm.UNSAFE].value == pytest.approx(0 - 1 / 2)
+
+
+def test_wilson_at_21_votes_on_average() -> None:
+    """Exactly: chances of every count, over rates spread evenly."""
+    rates = (np.arange(999) + 1) / 1000
+    counts = np.arange(22)
+    intervals = np.array([wilson_interval(count / 21, 21) for count in counts])
+    logs = np.array([math.lgamma(22) - math.lgamma(k + 1) - math.lgamma(22 - k) for k in counts])
+    chances = np.exp(
+        logs + np.outer(np.log(rates), counts) + np.outer(np.log(1 - rates), 21 - counts)
+    )
+    covered = (intervals[:, 0] <= rates[:, None]) & (rates[:, None] <= intervals[:, 1])
+    assert 0.94 < (chances * covered).sum(axis=1).mean() < 0.96
+
+
+def test_intervals_of_cells_cover_the_truth(study: Study) -> None:
+    hits, cells = 0, 0
+    for seed in range(20, 28):
+        one = simulate(study, World(careless=0), seed)
+        counts = np.zeros((len(study.design.cells), 2))
+        for vote in one.collected.votes:
+            counts[study.places[vote.case_id], int(vote.verdict == "safe")] += 1
+        for (unsafe, safe), truth in zip(counts, one.truth, strict=True):
+            low, high = wilson_interval(safe / (safe + unsafe), safe + unsafe)
+            hits += low <= truth <= high
+            cells += 1
+    assert cells == 640
+    assert 0.93 <= hits / cells <= 0.97
+
+
+MOVED = World(careless=0.1, spread=1.0, panels=(0.0, 0.9), tiring=-0.05)
+
+
+@pytest.fixture(scope="module")
+def moved(study: Study) -> Results:
+    return summarise(study, simulate(study, MOVED, seed=9).collected, draws=200)
+
+
+def test_what_was_put_in_is_found(moved: Results) -> None:
+    drift, panels = moved.drift, moved.panels
+    # -.05 in log-odds a page is about -.5 / 4 to -.5 / 8 of a share over ten pages.
+    assert -0.15 < drift.safe_by_page.value < -0.02
+    assert drift.safe_by_page.interval[1] < 0
+    assert panels.p < 0.01
+    assert [one.panel for one in panels.panels] == ["wave 1", "wave 2"]
+    low, high = (one.leaning.value for one in panels.panels)
+    assert low < 0 < high
+    assert panels.shared_cells == panels.cells == 80
+    assert moved.contrasts[0].difference.interval[0] > 0
+
+
+def test_people_are_told_apart(study: Study, moved: Results) -> None:
+    careless = simulate(study, MOVED, seed=9).careless
+    assert careless
+    by_manner = {True: [], False: []}  # type: ignore[var-annotated]
+    for one in moved.people:
+        by_manner[one.screen.rater in careless].append(one)
+    for figure in ("kappa", "sensitivity", "specificity", "median_seconds"):
+        bad, good = (
+            np.nanmean([getattr(one, figure) for one in by_manner[manner]])
+            for manner in (True, False)
+        )
+        assert bad < good - 0.1, figure
+    assert abs(np.mean([one.leniency for one in moved.people])) < 0.02
+    rows = {row.name: row for row in moved.sensitivity}
+    assert rows["without flagged"].alpha > rows["everybody"].alpha
+
+
+def test_nothing_is_found_where_nothing_is(study: Study) -> None:
+    drifts, panels = [], []
+    for seed in range(40, 60):
+        one = simulate(study, World(careless=0, panels=(0.0, 0.0)), seed).collected
+        table = vote_table(study, one)
+        drifts.append(drift(table).safe_by_page.p)
+        panels.append(panel_effect(table, one.people).p)
+    # 20 of each: more than four below .05 would be rare (p < .003).
+    assert sum(p < 0.05 for p in drifts) <= 4
+    assert sum(p < 0.05 for p in panels) <= 4
+
+
+def test_panels_that_share_no_cell_are_not_compared(small: Study) -> None:
+    collected = answered(small, {0: "ssu", 1: "suu"})
+    people = tuple(
+        replace(one, panel="a" if number < 3 else "b")
+        for number, one in enumerate(collected.people)
+    )
+    found = summarise(small, replace(collected, people=people), draws=0).panels
+    assert (found.shared_cells, found.cells) == (0, 2)
+    assert math.isnan(found.p)
+    record = as_results_record(summarise(small, replace(collected, people=people), draws=0))
+    assert record["panels"]["p"] is None
+
+
+def test_the_funnel(study: Study) -> None:
+    one = simulate(study, World(careless=0), seed=1).collected
+    gone = one.people[0].rater
+    people = (
+        replace(one.people[0], status=PersonStatus.ABANDONED),
+        *one.people[1:],
+        PersonRecord("out", PersonStatus.SCREENED_OUT, attempts=2),
+    )
+    votes = tuple(replace(vote, counted=vote.rater != gone) for vote in one.votes)
+    funnel = summarise(study, Collected(people, votes, one.checks), draws=0).funnel
+    assert (funnel.came, funnel.people) == (85, 83)
+    assert (funnel.votes, funnel.votes_apart) == (83 * 20, 20)
+    assert funnel.by_status[PersonStatus.ABANDONED] == 1
+    assert funnel.by_status[PersonStatus.COMPLETED] == 83
+    # 22 pages at 25 s and 6 minutes: 15.17 minutes, paid as 16 at 12 an hour.
+    assert funnel.paid_each == 3.2
+    assert funnel.paid_per_hour == pytest.approx(funnel.paid_each * 60 / funnel.median_minutes)
+
+
+def test_one_vote_and_none(small: Study, tmp_path: Path) -> None:
+    for cells in ({0: "s"}, {0: "sss", 1: "sss"}):
+        record = as_results_record(summarise(small, answered(small, cells), draws=50))
+        assert record["arms"][0]["agreement"]["krippendorff_alpha"]["value"] is None
+    path = tmp_path / "votes.csv"
+    path.write_text("rater,case_id,verdict\r\n")
+    empty = as_results_record(summarise(small, read_collected(path, small), draws=50))
+    assert empty["funnel"]["votes"] == 0
+    assert empty["arms"][0]["share_safe"]["value"] is None

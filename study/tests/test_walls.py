@@ -1,0 +1,123 @@
+"""The walls of the study: what of casewise it stands on, and what only some of its rooms import."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from test_architecture import APPENDS, MOVES, POLARS, calls, imports
+
+SRC = ROOT / "study/src/casewise_study"
+FILES = sorted(SRC.rglob("*.py"))
+
+NAMES = {
+    "casewise": """
+        __version__
+    """,
+    "casewise.cases": """
+        CASEBENCH Case CaseSet Context Form MAX_SEED SEQUENTIAL_VOTES STARTER Side Turn Vote
+        dataset_hash digest fault load_cases open_cases read_model read_plain_yaml to_fields
+        to_line whole_queries write_cases
+    """,
+    "casewise.cli": """
+        Format FormatOption note out working write_out
+    """,
+    "casewise.cli.arguments": """
+        File
+    """,
+    "casewise.contexts": """
+        differing_parameters leaf_parameters parameter_title render_text
+    """,
+    "casewise.dataset": """
+        PowerInputs PowerTest plan_power
+    """,
+    "casewise.errors": """
+        CasewiseError InputError SHORT UsageError some
+    """,
+    "casewise.files": """
+        HeldError Journal create_file csv_rows csv_text hold journal_lines new_file read_bytes
+        read_text replace_folder write_atomically
+    """,
+    "casewise.sheets": """
+        Cell Code Column Kind Row Table UNDEFINED count escape estimate figures interval
+        markdown money number p_value percent seconds setting signed terminal to_json
+        to_markdown
+    """,
+    "casewise.statistics": """
+        Clusters DawidSkene Estimate Resampling TwoWay agreement agreement_p at_least_p
+        benjamini_hochberg clustered_mean clustered_ratio clustered_spearman cohen_kappa
+        dawid_skene fit_beta_binomial kruskal_wallis number_clusters tallies two_groups
+    """,
+}
+"""All that the study uses of casewise, by module: its interface."""
+
+WALLED = {
+    "fastapi": ("app_base.py", "app_study/", "revision/revision_app.py"),
+    "uvicorn": ("app_base.py",),
+    "sqlalchemy": ("store/",),
+    "alembic": ("store/",),
+    "babel": ("study/language.py",),
+}
+"""Libraries that only some files may import."""
+
+
+def used() -> dict[str, set[str]]:
+    """Names of casewise that the study imports, by module."""
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "casewise":
+                names = {alias.name for alias in node.names}
+                found[node.module or ""] = found.get(node.module or "", set()) | names
+    return found
+
+
+def test_the_study_uses_these_names_of_casewise_and_no_others() -> None:
+    assert used() == {module: set(names.split()) for module, names in NAMES.items()}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_they_are_public(module: str) -> None:
+    assert not any(piece.startswith("_") for piece in module.split("."))
+    door = importlib.import_module(module)
+    # The errors are one file, of which all is public that has no underscore.
+    shown = set(getattr(door, "__all__", vars(door)))
+    names = set(NAMES[module].split())
+    assert names <= shown
+    assert not {name for name in names if name.startswith("_") and name != "__version__"}
+
+
+def test_modules_of_casewise_are_imported_by_public_names() -> None:
+    for path in FILES:
+        for name in imports(path):
+            pieces = name.split(".")
+            private = [piece for piece in pieces[1:] if piece.startswith("_")]
+            assert pieces[0] != "casewise" or private in ([], ["__version__"]), f"{path}: {name}"
+
+
+def test_no_two_rooms_import_each_other() -> None:
+    opened: dict[Path, set[Path]] = {path.parent: set() for path in FILES}
+    for path in FILES:
+        for name in imports(path):
+            place = SRC.parent.joinpath(*name.split("."))
+            room = place if place in opened else place.parent
+            # What stands above only shows what stands below.
+            if room in opened and room != path.parent and path.parent not in room.parents:
+                opened[path.parent].add(room)
+    for room, others in opened.items():
+        for other in others:
+            assert room not in opened[other], f"{room} and {other} import each other"
+
+
+@pytest.mark.parametrize("library", WALLED)
+def test_libraries_stay_behind_their_walls(library: str) -> None:
+    for path in FILES:
+        where = path.relative_to(SRC).as_posix()
+        if any(name.split(".")[0] == library for name in imports(path)):
+            assert where.startswith(WALLED[library]), f"{where} imports {library}"
+
+
+def test_files_are_written_by_casewise_files() -> None:
+    for path in FILES:
+        assert not calls(path) & (MOVES | APPENDS | POLARS), path

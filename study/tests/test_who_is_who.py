@@ -1,0 +1,340 @@
+"""Signed links, and second accounts: recorded, shown, and counted or not by the study's rules."""
+
+import base64
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import Cli
+from support.fake_openai import serving_thread
+from support.serving import Guest, Serving
+from support.studies import KEYS, Clock, enter, finish, write_study
+
+from casewise.cases import digest
+from casewise_study.app_study.study_guard import Arrivals, RsaKey, address_range, is_signed
+from casewise_study.store.study_store import Store
+from casewise_study.study.study_file import load_study
+
+PID = "5f0c1d2e3b4a596877665544"
+OTHER = "5f0c1d2e3b4a596877665545"
+
+
+def encoded(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def number(text: str) -> int:
+    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
+
+
+class Platform:
+    """Signs links as Prolific does, by openssl, and publishes the key over HTTP."""
+
+    def __init__(self, folder: Path) -> None:
+        self._private = folder / "key.pem"
+        self._say("genrsa", "-out", str(self._private), "2048")
+        told = self._say("rsa", "-in", str(self._private), "-noout", "-modulus").decode()
+        modulus = bytes.fromhex(told.split("=")[1].strip())
+        key = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig"}
+        self.keys = {"keys": [key | {"n": encoded(modulus), "e": encoded(b"\1\0\1")}]}
+        self.asked = 0
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.address = f"http://127.0.0.1:{self._server.server_port}/jwks.json"
+        self._thread = serving_thread(self._server)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        platform = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                platform.asked += 1
+                body = json.dumps(platform.keys).encode()
+                self.send_response(200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        return Handler
+
+    def _say(self, *command: str, given: bytes = b"") -> bytes:
+        done = subprocess.run(["openssl", *command], input=given, capture_output=True, check=True)
+        return done.stdout
+
+    def token(self, origin: str, head: Mapping[str, Any] | None = None, **claims: Any) -> str:
+        header = {"alg": "RS256", "kid": "one", "typ": "JWT"} | dict(head or {})
+        body = {"iss": "https://www.prolific.com", "aud": origin, "exp": time.time() + 600}
+        body |= {"sub": "s", "prolific": {"PROLIFIC_PID": PID, "workspace_id": "w"}} | claims
+        said = ".".join(encoded(json.dumps(part).encode()) for part in (header, body))
+        sealed = self._say("dgst", "-sha256", "-sign", str(self._private), given=said.encode())
+        return f"{said}.{encoded(sealed)}"
+
+
+@pytest.fixture(scope="module")
+def prolific(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    one = Platform(tmp_path_factory.mktemp("keys"))
+    yield one
+    one.close()
+
+
+@dataclass
+class Signing:
+    server: Serving
+    platform: Platform
+
+    def link(self, pid: str = PID, **claims: Any) -> str:
+        token = self.platform.token(self.server.origin, **claims)
+        return f"/?PROLIFIC_PID={pid}&STUDY_ID=wave&prolific_token={token}"
+
+
+def recruitment(**more: Any) -> dict[str, Any]:
+    back = "https://platform.example/done?cc={code}"
+    return {"platform": "prolific", "return_url": back, "completed": "C-OK"} | more
+
+
+@pytest.fixture
+def signing(tmp_path: Path, prolific: Platform) -> Iterator[Signing]:
+    path = write_study(tmp_path, blocks=3, recruitment=recruitment(signed=True))
+    with Serving(path, prolific_keys=prolific.address) as server:
+        yield Signing(server, prolific)
+
+
+def test_a_signature_is_read_as_openssl_writes_it(prolific: Platform) -> None:
+    (key,) = prolific.keys["keys"]
+    public = RsaKey(number(key["n"]), number(key["e"]))
+    said, _, sealed = prolific.token("http://x").rpartition(".")
+    signature = base64.urlsafe_b64decode(sealed + "==")
+    assert is_signed(public, said.encode(), signature)
+    assert not is_signed(public, said.encode() + b"x", signature)
+    for place in (0, 100, 255):
+        wrong = bytearray(signature)
+        wrong[place] ^= 1
+        assert not is_signed(public, said.encode(), bytes(wrong))
+    for wrong_size in (b"", signature[1:], b"\0" + signature):
+        assert not is_signed(public, said.encode(), wrong_size)
+    more = (number(encoded(signature)) + public.modulus).to_bytes(257, "big")
+    assert not is_signed(public, said.encode(), more[-256:])
+    # A key of which anybody could find the factors, or that makes every number its own signature.
+    assert not is_signed(RsaKey(15, 3), b"", b"\1")
+
+
+def test_a_signed_link_is_the_person(signing: Signing) -> None:
+    with Guest(signing.server, signing.link()) as ada:
+        assert ada.at == "/consent"
+        ada.begin().answer()
+        # Another device, with the link of another hour: Prolific says that it is the same person.
+        with Guest(signing.server, signing.link(exp=time.time() + 900)) as phone:
+            assert phone.at == "/page/2"
+            assert phone.personal_code == ada.personal_code
+    found = signing.server.store.collected().identity
+    assert found is not None
+    assert (found.accounts, found.signed) == (1, 1)
+
+
+def test_what_prolific_has_not_signed_is_refused(signing: Signing) -> None:
+    now = time.time()
+    good = signing.link()
+    bad = {
+        "no token": f"/?PROLIFIC_PID={PID}",
+        "another's id": signing.link(OTHER),
+        "cut": good[:-4],
+        "no signature": good.rsplit(".", 1)[0] + ".",
+        "expired": signing.link(exp=now - 120),
+        "another study": signing.link(aud="https://other.example"),
+        "another issuer": signing.link(iss="https://evil.example"),
+        "no algorithm": signing.link(head={"alg": "none"}),
+        "a shared secret": signing.link(head={"alg": "HS256"}),
+        "an unknown key": signing.link(head={"kid": "two"}),
+        "nobody": signing.link(prolific={"workspace_id": "w"}),
+        "another parameter": signing.link(prolific={"PROLIFIC_PID": PID, "STUDY_ID": "x"}),
+        "no token at all": f"/?PROLIFIC_PID={PID}&prolific_token=x.y.z",
+    }
+    for name, link in bad.items():
+        with Guest(signing.server, link) as eve:
+            assert (eve.page.status_code, eve.at) == (400, "/"), name
+            assert "Your link is not signed by Prolific" in eve.page.text, name
+            assert "Secured external URL" in eve.page.text
+            assert not eve.client.cookies
+    # Unknown keys are not asked for at every try.
+    asked = signing.platform.asked
+    for _ in range(3):
+        Guest(signing.server, signing.link(head={"kid": "three"})).client.close()
+    assert signing.platform.asked <= asked + 1
+
+
+def test_invented_ids_take_no_place_of_a_study_planned_for_prolific(
+    tmp_path: Path, prolific: Platform, cli_inside: Cli
+) -> None:
+    options = ("--platform", "prolific", "--by", "A lab", "--contact", "a@b.example")
+    done = cli_inside("annotate", "plan", "starter", "--out", "study.yaml", *options)
+    assert done.returncode == 0, done.stderr
+    with Serving(tmp_path / "study.yaml", prolific_keys=prolific.address) as server:
+        for number in range(5):
+            with Guest(server, f"/?PROLIFIC_PID={number:024x}&SESSION_ID=s") as script:
+                assert (script.page.status_code, script.at) == (400, "/")
+        with Guest(server, Signing(server, prolific).link()) as ada:
+            assert ada.at == "/consent"
+        assert not server.store.collected().people
+    text = (tmp_path / "study.yaml").read_text("utf-8")
+    (tmp_path / "study.yaml").write_text(text.replace("signed: true", "signed: false"), "utf-8")
+    # The port's address is none of this computer's, so that the server ends after its warnings.
+    served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
+    assert "whoever makes up ids can take every place" in " ".join(served.stderr.split())
+
+
+def test_signatures_count_where_they_exist_and_keys_may_be_away(
+    tmp_path: Path, prolific: Platform
+) -> None:
+    path = write_study(tmp_path, blocks=3, recruitment=recruitment())
+    with Serving(path, prolific_keys=prolific.address) as server:
+        one = Signing(server, prolific)
+        with Guest(server, f"/?PROLIFIC_PID={OTHER}") as bob, Guest(server, one.link()) as ada:
+            assert bob.at == ada.at == "/consent"
+            with Guest(server, one.link(OTHER)) as eve:
+                assert eve.page.status_code == 400
+    away = "http://127.0.0.1:1/jwks.json"
+    with Serving(path, prolific_keys=away) as server:
+        with Guest(server, Signing(server, prolific).link()) as ada:
+            assert ada.begin().at == "/page/1"
+        with Guest(server, Signing(server, prolific).link()) as again:
+            assert again.page.status_code == 409  # nobody could tell that it is she
+    strict = tmp_path / "strict"
+    strict.mkdir()
+    path = write_study(strict, recruitment=recruitment(signed=True))
+    with (
+        Serving(path, prolific_keys=away) as server,
+        Guest(server, Signing(server, prolific).link()) as ada,
+    ):
+        assert ada.page.status_code == 503
+        assert "can't be checked at the moment" in ada.page.text
+
+
+LEAVE_OUT = {"browser": "leave_out", "address": "count", "minutes": 10}
+
+
+def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path, address: str) -> None:
+    path = write_study(tmp_path, blocks=2, second_accounts=LEAVE_OUT)
+    with Serving(path, address) as server, Guest(server, "/?participant=ada") as ada:
+        ada.begin().finish()
+        server.clock.turn(minutes=30)
+        ada.get("/?participant=ada-again")
+        ada.begin().finish()
+        # She is thanked and paid all the same.
+        assert ada.code == "COMPLETED"
+        collected = server.store.collected()
+        first, second = collected.people
+        assert [one.rater for one in collected.votes if not one.counted] == [second.rater] * 3
+        assert collected.identity is not None
+        found = [(one.rater, one.other, one.kind) for one in collected.identity.seconds]
+        assert found == [(first.rater, None, "browser"), (second.rater, first.rater, "browser")]
+        # The block is another's: both blocks are judged by two people.
+        with Guest(server, "/?participant=bob") as bob:
+            bob.begin().finish()
+        votes = server.store.collected().votes
+        assert sum(one.counted for one in votes) == 6
+        with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
+            assert "May be one person" in admin.page.text
+            assert "left out" in admin.page.text
+        done = server.store.purge(rater=first.rater)
+        assert done == first.rater
+        left = server.store.collected().identity
+        assert left is not None
+        assert [one.kind for one in left.seconds] == ["address"]  # Bob's and the second account's
+
+
+def test_counted_where_the_rule_says_so(tmp_path: Path) -> None:
+    path = write_study(tmp_path, blocks=2)
+    with Serving(path) as server, Guest(server, "/?participant=ada") as ada:
+        ada.begin().finish()
+        ada.get("/?participant=two")
+        ada.begin().finish()
+        assert all(one.counted for one in server.store.collected().votes)
+        (_, second, near) = server.store.collected().identity.seconds  # type: ignore[union-attr]
+        assert (second.kind, near.kind) == ("browser", "address")
+
+
+def test_one_address_range_within_minutes(tmp_path: Path) -> None:
+    rules = {"browser": "count", "address": "leave_out", "minutes": 10}
+    path = write_study(tmp_path, blocks=6, second_accounts=rules)
+    with Serving(path, behind_proxy=True) as server:
+
+        def come(name: str, ip: str, minutes: float) -> str:
+            server.clock.turn(minutes=minutes)
+            with Guest(server, f"/?participant={name}", **{"x-forwarded-for": ip}) as one:
+                one.begin()
+            return server.store.collected().people[-1].rater
+
+        ada = come("ada", "192.0.2.7", 0)
+        bob = come("bob", "192.0.2.200", 4)  # the same 24 bits
+        come("eve", "198.51.100.7", 0)
+        come("zoe", "192.0.2.7", 11)  # later than ten minutes
+        six = come("six", "2001:db8:0:1::1", 0)
+        seven = come("seven", "2001:db8:0:ff::2", 0)  # the same 56 bits
+        found = server.store.collected().identity
+        assert found is not None
+        assert [(one.rater, one.other) for one in found.seconds] == [(bob, ada), (seven, six)]
+        assert found.left_out(server.store.study.second_accounts) == {bob, seven}
+        everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
+        for kept in (b"192.0.2", b"2001:db8", b"198.51"):
+            assert kept not in everything
+            assert kept.decode() not in server.log
+
+
+@pytest.mark.parametrize(
+    ("address", "range"),
+    [
+        ("203.0.113.9", "203.0.113.0/24"),
+        ("::ffff:203.0.113.9", "203.0.113.0/24"),
+        ("2001:db8:1:2ff::1", "2001:db8:1:200::/56"),
+        ("unix", "unix"),
+    ],
+)
+def test_ranges_by_hand(address: str, range: str) -> None:
+    assert address_range(address) == range
+
+
+def test_arrivals_are_forgotten_after_the_minutes() -> None:
+    clock, arrivals = Clock(), Arrivals(10)
+    assert arrivals.near("192.0.2.1", "ada", clock()) is None
+    assert arrivals.near("192.0.2.2", "ada", clock()) is None  # the same person, sent twice
+    assert arrivals.near("192.0.2.3", "bob", clock()) == "ada"
+    clock.turn(minutes=11)
+    assert arrivals.near("192.0.2.4", "eve", clock()) is None
+    assert len(arrivals._last) == 1
+    assert Arrivals(0).near("192.0.2.1", "ada", clock()) is None
+
+
+def test_a_study_that_began_before_these_rules_goes_on(tmp_path: Path) -> None:
+    path = write_study(tmp_path)
+    fields = yaml.safe_load(path.read_text("utf-8"))
+    added = ("second_accounts", "safeguards")
+    for name in added:
+        del fields[name]
+    del fields["recruitment"]["signed"]
+    path.write_text(yaml.safe_dump(fields), "utf-8")
+    study, address = load_study(path), f"sqlite:///{tmp_path / 'study.db'}"
+    clock = Clock()
+    with Store(study, address, KEYS, clock=clock) as store:
+        enter(store, "ada")
+        finish(store, clock, "ada")
+        dumped = study.model_dump(mode="json", exclude={*added, "collection"})
+        del dumped["recruitment"]["signed"]
+        store._database.write(
+            lambda one: one.exec_driver_sql(f"UPDATE study SET hash = '{digest(dumped)}'")
+        )
+    with Store(study, address, KEYS, clock=clock) as store:
+        assert len(store.collected().votes) == 3
