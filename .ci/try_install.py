@@ -2,11 +2,11 @@
 
 python .ci/try_install.py [--seconds 240] [--python 3.12]
 
-Builds the wheel, installs it (extra local) with uv into each Python that is found, with pip and
-with pipx into one each, and there: casewise --version, casewise doctor, a run and its score
-offline; then uninstalls it, and holds what remains against docs/how-to/your-machine.md. What
-is not at hand, or doesn't fit into the time, is skipped, and the reason printed. Ends with 1 if any
-part failed.
+Builds the wheels, installs casewise (extra local) with uv into each Python that is found, with pip
+and with pipx into one each, and there: casewise --version, casewise doctor, a run, its score and
+its page offline, and no study; with pip then casewise-study too, which plans one. Uninstalls all,
+and holds what remains against docs/how-to/your-machine.md. What is not at hand, or doesn't fit into
+the time, is skipped, and the reason printed. Ends with 1 if any part failed.
 """
 
 import argparse
@@ -71,8 +71,9 @@ def main() -> None:
             return
         try:
             tools = find_tools(place)
-            wheel = build(place, tools)
-            tries = list(ways(wheel, tools, options.python or VERSIONS))
+            wheel = build(place / "dist", ROOT, tools)
+            study = build(place / "study", ROOT / "study", tools)
+            tries = list(ways(wheel, study, tools, options.python or VERSIONS))
         except (FailedError, subprocess.TimeoutExpired) as error:
             sys.exit(f"FAILED before anything was installed: {error}")
         for way, attempt in tries:
@@ -114,14 +115,13 @@ def find_tools(place: Path) -> Tools:
     return Tools(**found)
 
 
-def build(place: Path, tools: Tools) -> Path:
-    """The wheel of this checkout."""
-    out = place / "dist"
+def build(out: Path, source: Path, tools: Tools) -> Path:
+    """The wheel of one of the distributions of this checkout."""
     if tools.uv:
-        run([tools.uv, "build", "--quiet", "--wheel", "--out-dir", out, ROOT])
+        run([tools.uv, "build", "--quiet", "--wheel", "--out-dir", out, source])
     else:
         command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps"]
-        run([*command, "--wheel-dir", out, ROOT])
+        run([*command, "--wheel-dir", out, source])
     (wheel,) = out.glob("*.whl")
     return wheel
 
@@ -148,7 +148,9 @@ def pythons(tools: Tools, wanted: Sequence[str]) -> dict[str, str]:
 Try = Callable[[Path], None]
 
 
-def ways(wheel: Path, tools: Tools, wanted: Sequence[str]) -> Iterator[tuple[str, Try | str]]:
+def ways(
+    wheel: Path, study: Path, tools: Tools, wanted: Sequence[str]
+) -> Iterator[tuple[str, Try | str]]:
     """Each way to install, as a person would name it, and how it is tried, or why it can't be."""
     found = pythons(tools, wanted)
     for version in wanted:
@@ -157,7 +159,7 @@ def ways(wheel: Path, tools: Tools, wanted: Sequence[str]) -> Iterator[tuple[str
     # Each installer at first, with a Python of its own where there are several.
     installers = {
         "uv": (with_uv, tools.uv),
-        "pip": (with_pip, "pip"),
+        "pip": (partial(with_pip, study=study), "pip"),
         "pipx": (with_pipx, tools.pipx),
     }
     latest = [*reversed(found)]
@@ -182,14 +184,16 @@ def with_uv(here: Path, wheel: Path, python: str, tool: str) -> None:
     see_what_remains(here, here / "tools", here / "bin")
 
 
-def with_pip(here: Path, wheel: Path, python: str, tool: str) -> None:
-    """``pip install`` into an environment, by its own pip."""
+def with_pip(here: Path, wheel: Path, python: str, tool: str, study: Path) -> None:
+    """``pip install`` into an environment, by its own pip; then the study beside it."""
     run([python, "-m", "venv", here / "environment"])
     scripts = here / "environment" / SCRIPTS
     pip = [scripts / "python", "-m", tool, "--disable-pip-version-check"]
     run([*pip, "install", "--quiet", f"{wheel}[local]"])
     use(here, scripts / f"casewise{EXE}")
-    run([*pip, "uninstall", "--quiet", "--yes", "casewise"])
+    run([*pip, "install", "--quiet", study])
+    plan_study(here, scripts / f"casewise{EXE}")
+    run([*pip, "uninstall", "--quiet", "--yes", "casewise", "casewise-study"])
     see_what_remains(here, here / "environment")
 
 
@@ -228,6 +232,21 @@ def use(here: Path, casewise: Path) -> None:
     scored = run([casewise, "score", "logs", "--format", "json"], cwd=work, env=env | OFFLINE)
     if not any(row["model"] == "casewise/smollm2" for row in json.loads(scored.stdout)):
         raise FailedError("the score lacks the model")
+    run([casewise, "report", "logs", "--out", "report.html"], cwd=work, env=env | OFFLINE)
+    alone = run([casewise, "annotate", "plan"], cwd=work, env=env, check=False)
+    if alone.returncode != 2 or "pip install './study'" not in alone.stderr:
+        raise FailedError(f"without casewise-study: status {alone.returncode}: {alone.stderr}")
+
+
+def plan_study(here: Path, casewise: Path) -> None:
+    """Plan a study of the starter cases, and translate it, which needs Babel."""
+    work = here / "work"
+    options = ["--out", "study.yaml", "--language", "de", "--format", "json"]
+    said = run([casewise, "annotate", "plan", "starter", *options], cwd=work, env=OFFLINE)
+    if json.loads(said.stdout)["votes"] != 21 or not (work / "study.yaml").is_file():
+        raise FailedError("no study was planned")
+    run([casewise, "annotate", "simulate", "study.yaml"], cwd=work, env=OFFLINE)
+    run([casewise, "annotate", "serve", "--help"], cwd=work, env=OFFLINE)
 
 
 def seed_weights(home: Path) -> None:
@@ -251,7 +270,7 @@ def see_what_remains(here: Path, *installed: Path) -> None:
         for folder in installed
         for path in folder.rglob("*")
         if re.search(
-            r"(^|/)(casewise|share/doc/casewise)(-[\d.]+\.dist-info)?(/|\.exe$|$)",
+            r"(^|/)(casewise|share/doc/casewise)([-_]study)?(-[\d.]+\.dist-info)?(/|\.exe$|$)",
             path.relative_to(here).as_posix(),
         )
         and (path.is_file() or path.is_symlink())

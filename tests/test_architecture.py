@@ -262,7 +262,10 @@ def test_tables_are_rendered_in_one_room() -> None:
 
 def test_the_walk_through_the_house_names_files_that_exist() -> None:
     text = (SRC.parents[1] / "docs/internals/architecture.md").read_text("utf-8")
-    named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text)) - {"tests/test_architecture.py"}
+    named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text)) - {
+        "tests/test_architecture.py",
+        "study/tests/test_walls.py",
+    }
     assert len(named) >= 20
     absent = [name for name in sorted(named) if not (SRC / name).is_file()]
     assert not absent
