@@ -10,6 +10,8 @@ from conftest import (
     cli,
     cli_inside,
     cli_process,
+    collected,
+    collected_of_module,
     no_key_is_left,
     published_table,
     pytest_collection_finish,
@@ -19,6 +21,8 @@ from conftest import (
 from support.postgres import Postgres
 
 __all__ = [
+    "collected_of_module",
+    "collected",
     "casebench",
     "chromium",
     "cli",

@@ -223,7 +223,8 @@ def test_a_second_desk_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     link = tmp_path / "link.jsonl"
     link.symlink_to(path)
     hold = (
-        "from casewise_study import Desk\none = Desk({!r}, author='A'); print(flush=True); input()"
+        "from casewise_study.revision import Desk\n"
+        "one = Desk({!r}, author='A'); print(flush=True); input()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", hold.format(str(path))],
