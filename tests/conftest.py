@@ -115,6 +115,8 @@ def cli_in(folder: Path) -> Cli:
             for name, value in (clean_env() | planted(env or {})).items():
                 patch.setenv(name, value)
             patch.chdir(folder)
+            # A function of one's own is a module of that folder.
+            patch.setattr(sys, "path", [*sys.path])
             patch.setattr(sys, "argv", ["casewise", *map(str, arguments)])
             patch.setattr(sys, "stdin", io.StringIO(stdin or ""))
             with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
@@ -122,6 +124,7 @@ def cli_in(folder: Path) -> Cli:
                 warnings.filterwarnings("ignore", "", DeprecationWarning, "(?!casewise)")
                 code = _exit_code(main)
             forget_models()
+            _forget_modules(folder)
         return _without_key(
             subprocess.CompletedProcess(
                 arguments, code, _written(out, encoding), _written(err, encoding)
@@ -157,6 +160,13 @@ def forget_models() -> None:
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
         _leave_out_what_is_imported()
+
+
+def _forget_modules(folder: Path) -> None:
+    """Drop modules of a folder: another command imports its own of the same name."""
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(f"{folder}{os.sep}"):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Cli
 
 SOCKETS = '''
 import socket
@@ -120,3 +120,11 @@ def test_make_shuffles_the_tests_where_asked(given: str, options: str) -> None:
 
 def test_continuous_integration_shuffles_the_tests() -> None:
     assert "\nmake test SHUFFLE=1\n" in (ROOT / ".ci/run").read_text("utf-8")
+
+
+def test_a_command_leaves_no_module_of_its_folder(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "left_behind.py").write_text("def answer(messages):\n    return 'No.'\n", "utf-8")
+    path = list(sys.path)
+    assert cli("target", "check", "left_behind:answer").returncode == 0
+    assert "left_behind" not in sys.modules
+    assert sys.path == path

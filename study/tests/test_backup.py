@@ -68,7 +68,8 @@ class Voters:
             thread.join()
 
     def wait_for(self, answers: int) -> None:
-        while len(self.taken) < answers:
+        """Wait for so many answers, and one of everybody."""
+        while len(self.taken) < answers or len({one.split()[1] for one in self.taken}) < PEOPLE:
             assert any(thread.is_alive() for thread in self._threads)
             self._stop.wait(0.02)
 
