@@ -119,7 +119,6 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
                 people.unsafe[kept],
                 people.query[kept],
                 None if people.sequential else resampling,
-                equally=people.sequential > 0,
             )
             for part, kept in parts.items()
         },
@@ -173,9 +172,9 @@ def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[st
     if people.sequential:
         lines = [
             f"{people.sequential} of {voted} cases were asked no further once their majority was "
-            f"decided (the tag {SEQUENTIAL_VOTES}): labels hold, but shares of safe votes, and "
-            "agreement, lean to the majority. So cases weigh alike, however many votes they have, "
-            "and no interval, p-value, test or ceiling that rests on shares is given."
+            f"decided (the tag {SEQUENTIAL_VOTES}): labels hold, but shares of safe votes lean to "
+            "the majority, and agreement is off too. So cases weigh alike, however many votes they "
+            "have, and no interval, p-value, test or ceiling that rests on shares is given."
         ]
     else:
         lines = [*_effect_remarks(people, effect), *_spread_remarks(people, ceiling)]

@@ -45,8 +45,6 @@ def agreement(
     unsafe: FloatArray,
     clusters: IntArray | None = None,
     resampling: Resampling | None = None,
-    *,
-    equally: bool = False,
 ) -> Agreement:
     """Measure agreement; any votes may be missing.
 
@@ -57,15 +55,10 @@ def agreement(
         unsafe: Unsafe votes. Shape ``(n,)``.
         clusters: The query of each case, which is drawn whole; None draws cases. Shape ``(n,)``.
         resampling: Of the intervals; None leaves them undefined.
-        equally: Whether cases weigh alike in kappa and alpha too, however many votes they have.
     """
     s, u = np.asarray(safe, np.float64), np.asarray(unsafe, np.float64)
     voted = s + u > 0  # False of NaN
     terms = _terms(s[voted], u[voted])
-    several = (s + u)[voted] >= 2
-    if equally and several.any():
-        votes = (s + u)[voted][several]
-        terms[several, 4:] *= (votes.mean() / votes)[:, None]
     values = _coefficients(terms.sum(axis=0, keepdims=True))[0]
     replicates = np.full((1, len(COEFFICIENTS)), np.nan)
     names = np.arange(len(voted)) if clusters is None else clusters
@@ -78,7 +71,8 @@ def agreement(
         name: Coefficient(float(values[place]), percentile_interval(replicates[:, place]))
         for place, name in enumerate(COEFFICIENTS)
     }
-    return Agreement(**found, cases=int(several.sum()), votes=int((s + u)[voted][several].sum()))
+    several = s + u >= 2
+    return Agreement(**found, cases=int(several.sum()), votes=int((s + u)[several].sum()))
 
 
 def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:

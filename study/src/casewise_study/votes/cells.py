@@ -13,9 +13,9 @@ from casewise_study.study.schema import Arm, Study
 from casewise_study.votes.collected import FloatArray, VoteTable
 
 NO_INTERVALS = (
-    "Cases stopped once their majority was decided: labels hold, but shares of safe votes, and "
-    "agreement, lean to the majority. So cases weigh alike, however many votes they have, and no "
-    "interval, p-value or test of shares is given"
+    "Cases stopped once their majority was decided: labels hold, but shares of safe votes lean to "
+    "the majority, and agreement is off too. So cases weigh alike, however many votes they have, "
+    "and no interval, p-value or test of shares is given"
 )
 """Reason why a study with sequential collection has figures of shares without errors."""
 
@@ -199,7 +199,6 @@ def arm_votes(
                     np.array([cell.unsafe for cell in here], np.float64),
                     queries[places],
                     None if table.is_sequential else resampling,
-                    equally=table.is_sequential,
                 ),
             )
         )

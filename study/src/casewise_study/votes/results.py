@@ -230,9 +230,7 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     whole, here = _leaning(table), _leaning(kept)
     voted = table.counts > 0
     left = kept.counts > 0
-    measures = agreement(
-        kept.counts_safe, kept.counts - kept.counts_safe, equally=kept.is_sequential
-    )
+    measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe)
     return SensitivityRow(
         name=name,
         people=len(table.raters) - len(out),
