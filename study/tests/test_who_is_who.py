@@ -18,7 +18,7 @@ from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study
 
 from casewise.cases import digest
-from casewise_study.app_study.study_guard import Arrivals, RsaKey, address_range, is_signed
+from casewise_study.app_study.study_guard import Arrivals, ProlificLinks, address_range
 from casewise_study.store.study_store import Store
 from casewise_study.study.study_file import load_study
 
@@ -30,16 +30,12 @@ def encoded(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def number(text: str) -> int:
-    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
-
-
 class Platform:
     """Signs links as Prolific does, by openssl, and publishes the key over HTTP."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, bits: int = 2048) -> None:
         self._private = folder / "key.pem"
-        self._say("genrsa", "-out", str(self._private), "2048")
+        self._say("genrsa", "-out", str(self._private), str(bits))
         told = self._say("rsa", "-in", str(self._private), "-noout", "-modulus").decode()
         modulus = bytes.fromhex(told.split("=")[1].strip())
         key = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig"}
@@ -113,23 +109,33 @@ def signing(tmp_path: Path, prolific: Platform) -> Iterator[Signing]:
         yield Signing(server, prolific)
 
 
-def test_a_signature_is_read_as_openssl_writes_it(prolific: Platform) -> None:
-    (key,) = prolific.keys["keys"]
-    public = RsaKey(number(key["n"]), number(key["e"]))
-    said, _, sealed = prolific.token("http://x").rpartition(".")
+@pytest.mark.parametrize("place", [0, 100, 255])
+def test_a_signature_is_read_as_openssl_writes_it(prolific: Platform, place: int) -> None:
+    origin = "https://study.example"
+    said, _, sealed = prolific.token(origin).rpartition(".")
     signature = base64.urlsafe_b64decode(sealed + "==")
-    assert is_signed(public, said.encode(), signature)
-    assert not is_signed(public, said.encode() + b"x", signature)
-    for place in (0, 100, 255):
-        wrong = bytearray(signature)
-        wrong[place] ^= 1
-        assert not is_signed(public, said.encode(), bytes(wrong))
-    for wrong_size in (b"", signature[1:], b"\0" + signature):
-        assert not is_signed(public, said.encode(), wrong_size)
-    more = (number(encoded(signature)) + public.modulus).to_bytes(257, "big")
-    assert not is_signed(public, said.encode(), more[-256:])
-    # A key of which anybody could find the factors, or that makes every number its own signature.
-    assert not is_signed(RsaKey(15, 3), b"", b"\1")
+    wrong = bytearray(signature)
+    wrong[place] ^= 1
+    links = ProlificLinks(origin, prolific.address)
+
+    def holds(said: str, signature: bytes) -> bool:
+        token = f"{said}.{encoded(signature)}"
+        return links.holds({"prolific_token": token, "PROLIFIC_PID": PID})
+
+    assert holds(said, signature)
+    for other in (bytes(wrong), b"", signature[1:], b"\0" + signature):
+        assert not holds(said, other)
+    assert not holds(said.replace(".", "x.", 1), signature)
+
+
+def test_a_key_that_can_be_factored_signs_nothing(tmp_path: Path) -> None:
+    short = Platform(tmp_path, bits=1024)
+    origin = "https://study.example"
+    try:
+        given = {"prolific_token": short.token(origin), "PROLIFIC_PID": PID}
+        assert not ProlificLinks(origin, short.address).holds(given)
+    finally:
+        short.close()
 
 
 def test_a_signed_link_is_the_person(signing: Signing) -> None:
