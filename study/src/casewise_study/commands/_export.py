@@ -1,6 +1,7 @@
 """``casewise annotate export``, and the tables that it prints."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,14 @@ from rich.console import RenderableType
 
 from casewise.cli import note, out, working, write_out
 from casewise.errors import UsageError
-from casewise.sheets import Cell, Column, Kind, Row, Table, estimate, figures, p_value, terminal
+from casewise.sheets import estimate, p_value, terminal
 from casewise_study.commands._store import DatabaseOption, ResultFormat, StudyFile, open_store
-from casewise_study.study.schema import Arm, Study
+from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.cells import NO_INTERVALS
 from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import read_collected
-from casewise_study.votes.data_card import ExportChoices
+from casewise_study.votes.data_card import ExportChoices, card_tables
 from casewise_study.votes.export import export_study
 from casewise_study.votes.result_files import EXPORT, check_free
 from casewise_study.votes.results import Results, division, summarise
@@ -27,15 +28,19 @@ _SMALL = 0.01
 
 def results_renderable(results: Results) -> RenderableType:
     """The summary of a study."""
-    contrasts = _contrasts(results)
-    return terminal(
-        *_opening(results),
-        _arms(results),
-        contrasts if contrasts.rows else "No query was judged under two arms.",
-        _sensitivity(results),
-        "flips: queries whose majorities differ; cells whose majority turns",
-        *_remarks(results),
-    )
+    titles = {
+        "arms": "What people said",
+        "agreement": "How far they agree",
+        "contrasts": "What the context does to votes",
+        "sensitivity": "Without those whom screening flags",
+    }
+    error = "" if results.stops else " (95 %)"
+    tables = card_tables(results)
+    titled = [
+        replace(tables[name], title=title + (error if name != "sensitivity" else ""))
+        for name, title in titles.items()
+    ]
+    return terminal(*_opening(results), *titled, *_remarks(results))
 
 
 def _opening(results: Results) -> list[str]:
@@ -53,90 +58,6 @@ def _opening(results: Results) -> list[str]:
         *division(study, results.screened, results.groups),
         "",
     ]
-
-
-def _arms(results: Results) -> Table:
-    return Table(
-        [
-            Column(""),
-            *figures(Kind.COUNT, "cells", "safe", "unsafe", "ties"),
-            Column("mean share safe", Kind.ESTIMATE),
-            *figures(Kind.NUMBER, "alpha", "AC1"),
-        ],
-        [
-            Row(
-                [
-                    _name(arm_votes.arm),
-                    arm_votes.cells,
-                    arm_votes.majority_safe,
-                    arm_votes.majority_unsafe,
-                    arm_votes.ties,
-                    arm_votes.share_safe,
-                    arm_votes.agreement.krippendorff_alpha.value,
-                    arm_votes.agreement.gwet_ac1.value,
-                ]
-            )
-            for arm_votes in results.arms
-        ],
-        "What people said" + _errors(results),
-    )
-
-
-def _errors(results: Results) -> str:
-    return "" if results.stops else " (95 %)"
-
-
-def _contrasts(results: Results) -> Table:
-    return Table(
-        [
-            Column(""),
-            Column("queries", Kind.COUNT),
-            Column("difference", Kind.ESTIMATE),
-            Column("p", Kind.P_VALUE),
-            *figures(Kind.NUMBER, "h", "odds\nratio", digits=2),
-            Column("flips", Kind.COUNT),
-        ],
-        [
-            Row(
-                [
-                    f"{_name(contrast.first)} less {_name(contrast.second)}",
-                    contrast.queries,
-                    contrast.difference,
-                    contrast.difference.p,
-                    contrast.cohen_h,
-                    contrast.mantel_haenszel_or,
-                    contrast.majority_flips,
-                ]
-            )
-            for contrast in results.contrasts
-        ],
-        "What the context does to votes" + _errors(results),
-    )
-
-
-def _sensitivity(results: Results) -> Table:
-    arms = [arm_votes.arm for arm_votes in results.arms]
-    pairs = [(contrast.first, contrast.second) for contrast in results.contrasts[:1]]
-    differences = [f"{_name(one)} less\n{_name(other)}" for one, other in pairs]
-    rows = []
-    for row in results.sensitivity:
-        shares: list[Cell] = [row.share_safe[arm].value for arm in arms]
-        for pair in pairs:
-            difference = row.differences.get(pair)
-            shares.append(None if difference is None else difference.value)
-        rows.append(Row([row.name, row.people, *shares, row.alpha, row.flipped]))
-    return Table(
-        [
-            Column(""),
-            Column("people", Kind.COUNT),
-            *figures(Kind.SHARE, *map(_name, arms)),
-            *figures(Kind.CHANGE, *differences),
-            Column("alpha", Kind.NUMBER),
-            Column("flips", Kind.COUNT),
-        ],
-        rows,
-        "Mean share safe without those whom screening flags",
-    )
 
 
 def _remarks(results: Results) -> list[str]:
@@ -158,10 +79,6 @@ def _remarks(results: Results) -> list[str]:
     if not results.classes.converged:
         lines.append("Dawid and Skene's model did not settle: don't use its probabilities")
     return lines
-
-
-def _name(arm: Arm) -> str:
-    return "none" if arm is Arm.NONE else arm.value
 
 
 def export(

@@ -101,7 +101,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "times": _times_in_words(study),
         "arms": results.arms,
         "contrasts": results.contrasts,
-        "tables": _tables(results, balance),
+        "tables": {"design": _design(balance), **card_tables(results)},
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
         "stops": results.stops,
@@ -157,10 +157,9 @@ def _planned_in_words(study: Study) -> str:
     )
 
 
-def _tables(results: Results, balance: Balance) -> dict[str, Table]:
-    """The tables of the card, by name."""
+def card_tables(results: Results) -> dict[str, Table]:
+    """Tables of what people said, by name: the card has them, and the command prints some."""
     return {
-        "design": _design(balance),
         "people": _people(results),
         "arms": _arms(results),
         "agreement": _agreement(results),
@@ -212,7 +211,7 @@ def _arms(results: Results) -> Table:
         [
             Row(
                 [
-                    _arm(arm_votes.arm),
+                    _short(arm_votes.arm),
                     arm_votes.cells,
                     arm_votes.votes,
                     arm_votes.majority_safe,
@@ -232,7 +231,7 @@ def _agreement(results: Results) -> Table:
     return Table(
         [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
         [
-            Row([_arm(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
+            Row([_short(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
             for arm, found in agreed
         ],
     )
@@ -250,7 +249,7 @@ def _contrasts(results: Results) -> Table:
     rows = [
         Row(
             [
-                f"{_arm(contrast.first)} less {_arm(contrast.second)}",
+                f"{_short(contrast.first)} less {_short(contrast.second)}",
                 contrast.queries,
                 contrast.difference,
                 contrast.difference.p,
@@ -273,7 +272,7 @@ def _sensitivity(results: Results) -> Table:
         *figures(Kind.COUNT, "people", "votes"),
         *figures(Kind.SHARE, *(f"share safe, {_arm(arm)}" for arm in arms)),
         *figures(Kind.NUMBER, "alpha", "AC1"),
-        *figures(Kind.CHANGE, *(f"{_arm(one)} less {_arm(other)}" for one, other in pairs)),
+        *figures(Kind.CHANGE, *(f"{_short(one)} less {_short(other)}" for one, other in pairs)),
         *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
     ]
     rows = []
@@ -331,6 +330,10 @@ def _growth(slope: float) -> str:
     if math.isnan(slope) or abs(slope) >= _STEEPEST:
         return UNDEFINED
     return f"{signed(100 * math.expm1(slope), 0)} %"
+
+
+def _short(arm: Arm) -> str:
+    return "none" if arm is Arm.NONE else arm.value
 
 
 def _arm(arm: Arm) -> str:
