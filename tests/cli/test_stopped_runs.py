@@ -1,12 +1,14 @@
 """What commands say of runs that were killed, stopped or capped, and of empty folders."""
 
 import json
+import re
 import shlex
 import shutil
 import signal
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,10 +155,16 @@ def by_cap(cli: Cli, folder: Path, server: FakeServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [by_signal(signal.SIGINT), by_signal(signal.SIGKILL), by_cap], ids=["int", "kill", "cap"]
+    ("end", "why"),
+    [
+        (by_signal(signal.SIGINT), "stopped by hand, or by a cap such as --max-cost"),
+        (by_signal(signal.SIGKILL), "killed, or still running"),
+        (by_cap, "stopped by hand, or by a cap such as --max-cost"),
+    ],
+    ids=["int", "kill", "cap"],
 )
 def test_a_run_that_did_not_end_does_not_pass(
-    cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path, FakeServer], None]
+    cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path, FakeServer], None], why: str
 ) -> None:
     (tmp_path / "gate.yaml").write_text(RULES)
     (tmp_path / "allows.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
@@ -164,7 +172,8 @@ def test_a_run_that_did_not_end_does_not_pass(
         end(cli, tmp_path, server)
     there = len(read_paths([tmp_path / "logs"]).table)
     assert 0 < there < CASES
-    said = f"{there} of {CASES} planned judgements are there"
+    share = f"{100 * there / CASES:.0f} %"
+    said = f"ended early ({why}), with {there} of {CASES} planned judgements made ({share})"
     for name in ("table.parquet", "table.csv"):
         assert cli("export", "logs", "--out", name).returncode == 0
     assert cli("export", "logs", "--to", "redacted-logs", "--out", "redacted").returncode == 0
@@ -183,6 +192,19 @@ def test_a_run_that_did_not_end_does_not_pass(
     # The rules that ship want nearly all.
     assert (record["exit_status"], record["rules"][0]["value"]) == (1, there / CASES)
     assert any(said in note for note in record["notes"])
+    # Every view says it first, in the same words.
+    for run in ("logs", "table.parquet"):
+        scored = cli("score", run).stdout
+        assert said in " ".join(scored.split("In short")[0].split())
+        assert said in cli("score", run, "--format", "markdown").stdout.split("##")[0]
+        (row, *_) = json.loads(cli("score", run, "--format", "json").stdout)
+        assert (row["planned"], row["judged"], row["not_asked"]) == (CASES, there, CASES - there)
+        assert row["stopped"] == [why]
+        for page in ("page.html", "card.md"):
+            assert cli("report", run, "--out", page, "--force").returncode == 0
+            text = (tmp_path / page).read_text("utf-8").replace("\u00a0", " ")
+            assert said in text
+            assert text.index(said) < text.index("Adapts to context")
     done = cli("gate", "logs", "--config", "allows.yaml")
     assert done.returncode == 0, done.stdout
     assert said in " ".join(done.stdout.split())
@@ -200,3 +222,45 @@ def test_a_condition_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) 
     assert done.returncode == 3, done.stdout
     said = "openai-api/fake/m (binary, none): none of its 30 planned judgements is there"
     assert said in " ".join(done.stdout.split())
+
+
+def answers_some(share: int) -> Callable[[dict[str, Any]], Answer]:
+    """A server that refuses the requests of one query in ``share``, and one answer isn't read."""
+
+    def answer(request: dict[str, Any]) -> Answer:
+        prompt = request["messages"][-1]["content"]
+        number = int(re.search(r"question (\d+)", prompt)[1])  # type: ignore[index]
+        if number % share == 5:
+            return 400
+        return "As you wish." if number == 3 else right(request)
+
+    return answer
+
+
+@pytest.mark.parametrize(("share", "failed"), [(6, None), (40, 6)], ids=["left", "few"])
+def test_errors_unread_and_unasked_are_told_apart(
+    cli: Cli, tmp_path: Path, cases: Path, share: int, failed: int | None
+) -> None:
+    """A model is left once a twentieth of its cases failed; a run with fewer comes to its end."""
+    with FakeServer(answers_some(share)) as server:
+        done = cli(*arguments(), env=environment(server))
+    assert done.returncode == (1 if failed is None else 0), done.stderr
+    counts = Counter(read_paths([tmp_path / "logs"]).table["status"])
+    there, errors = sum(counts.values()), counts["error"]
+    assert counts["unparsed"] == 2
+    made = f"{there - errors} of {CASES} planned judgements made"
+    share_made = f"({100 * (there - errors) / CASES:.0f} %): "
+    apart = f"{share_made}2 could not be read, {errors} failed with an error"
+    if failed is None:
+        said = f"ended early (requests failed: request refused), with {made} {apart}, "
+        said += f"{CASES - there} never asked."
+    else:
+        assert (there, errors) == (CASES, failed)
+        said = f"(binary): {made} {apart}."
+    assert said in " ".join(cli("score", "logs").stdout.split("In short")[0].split())
+    for page in ("page.html", "card.md"):
+        assert cli("report", "logs", "--out", page).returncode == 0
+        text = (tmp_path / page).read_text("utf-8").replace("\u00a0", " ")
+        assert said in text
+        # A failed request is no answer that could not be read.
+        assert f"its answers to 2 more could not be read, {errors} more failed" in text

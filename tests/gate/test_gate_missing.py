@@ -167,7 +167,10 @@ def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: GateVerd
     """60 of 200 judgements."""
     report = held(tmp_path, f"{BOTH}, {coverage}", stopped(60, 200))
     assert report.verdict is verdict
-    said = "m: 60 of 200 planned judgements are there"
+    said = (
+        "m: ended early (it was stopped or capped), with 60 of 200 planned judgements made (30 %): "
+        "140 never asked"
+    )
     assert report.notes[0].startswith(said)
     assert said in gate_markdown(report)
     assert "60 of 200 judgements)" in gate_markdown(report)
@@ -231,7 +234,8 @@ def test_a_baseline_that_was_stopped_is_named(tmp_path: Path) -> None:
     )
     report = held(tmp_path, margins, right(100), stopped(60, 200))
     assert report.verdict is PASS
-    assert "the baseline's m: 60 of 200 planned judgements are there" in " ".join(report.notes)
+    said = "the baseline's m: ended early (it was stopped or capped), with 60 of 200 planned"
+    assert said in " ".join(report.notes)
 
 
 def test_a_condition_without_a_judgement(tmp_path: Path) -> None:

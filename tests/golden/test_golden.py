@@ -66,9 +66,9 @@ def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer)
     assert table["grader_input_tokens"].count() == len(graded)
 
 
-NEW = ("planned", "no_context", "cut")
-"""The version before did not count what was planned, nor say which cases have no context, nor which
-answers were cut."""
+NEW = ("planned", "stopped", "no_context", "cut")
+"""The version before did not count what was planned, nor say why a run did not end, which cases
+have no context, nor which answers were cut."""
 
 
 def assert_same(table: pl.DataFrame, wanted: pl.DataFrame) -> None:

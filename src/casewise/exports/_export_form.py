@@ -37,6 +37,7 @@ def hashed(text: str, kind: str, digits: int = 16) -> str:
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}")
 _NAME = re.compile(r"[\w.:@+-][\w.:@+ -]{0,63}")
 _WORDS = re.compile(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|")
+_REASON = re.compile(r"[A-Za-z0-9 ,:()'-]{1,100}")
 _OPTION = re.compile(r"[\w.=,:@+ -]{1,80}")
 _VERSION = re.compile(r"[0-9a-f]+(\.[0-9]+){0,2}")
 _PERSONAL = re.compile(r"(^|[/\\])(home|Users|root|~[^/\\]*|\.\.?)([/\\]|$)|^[A-Za-z]:\\|\\|//|^/")
@@ -73,6 +74,11 @@ def show_category(text: str) -> str:
 def show_words(text: str) -> str:
     """Words of a fixed vocabulary: a status, a verdict, the classes of replies."""
     return text if _WORDS.fullmatch(text) else hashed(text, "word")
+
+
+def show_stopped(text: str) -> str:
+    """Why a run did not end: a sentence of ours, without a line's end or a quote."""
+    return text if _REASON.fullmatch(text) else hashed(text, "reason")
 
 
 def show_options(text: str) -> str:
@@ -141,6 +147,7 @@ def shown_by_column(known: frozenset[str]) -> Rules:
         ),
         **dict.fromkeys(("response_class", "turn_classes"), show_words),
         **dict.fromkeys(("mentions", "parameters"), parameters),
+        "stopped": show_stopped,
         "prompt_version": show_prompt,
         "dataset_version": show_version,
         "category": show_category,

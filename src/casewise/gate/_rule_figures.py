@@ -21,12 +21,15 @@ from casewise.scores import (
     GraderCorrection,
     RepliedRun,
     Run,
+    RunState,
     Score,
     Scoring,
     correct_rates,
     label_fields,
     labelled_rows,
     make_answers,
+    planned_in,
+    run_state,
     score_rows,
     score_together,
     shared_rows,
@@ -68,6 +71,8 @@ class Extent:
     """Those that the run was to make; what is there, where nobody says."""
     lost: int = 0
     """Judgements of cases that the baseline has and the run doesn't."""
+    state: RunState | None = None
+    """What became of the judgements, by which its sentence is made."""
 
     @property
     def missing(self) -> int:
@@ -78,11 +83,8 @@ class Extent:
     def sentences(self) -> Sequence[str]:
         """What is missing, a sentence each without the run's name."""
         found = []
-        if self.planned > self.there:
-            found.append(
-                f"{self.there} of {self.planned} planned judgements are there: the run was "
-                "stopped or capped, or did not end"
-            )
+        if self.state is not None and self.state.sentence:
+            found.append(self.state.sentence)
         if self.lost:
             found.append(f"{self.lost} judgements are missing of cases that the baseline has")
         return found
@@ -96,13 +98,7 @@ def extent_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) -> Exten
         baseline: Of its counterpart, over the same data.
     """
     lost = 0 if baseline is None else len(lost_rows(rows, baseline))
-    return Extent(len(rows), planned_in(rows), lost)
-
-
-def planned_in(rows: pl.DataFrame) -> int:
-    """Judgements that the runs of some rows were to make; at least the rows that there are."""
-    runs = rows.group_by("run_id").agg(pl.len().alias("there"), pl.col("planned").max())
-    return int(runs.select(pl.max_horizontal("there", "planned").sum()).item())
+    return Extent(len(rows), planned_in(rows), lost, run_state(rows))
 
 
 def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ loop and reads the table of contents for each sample anew.
 
 import json
 import logging
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
@@ -358,9 +359,36 @@ class LoggedRun:
         return planned is not None and len(set().union(*map(_settled, self.logs))) >= planned
 
     @property
+    def stopped(self) -> str | None:
+        """Why it did not end, without a provider's own words; None where it did."""
+        if self.complete:
+            return None
+        ended = [one.log for one in self.logs if one.log.status != "success"]
+        if not ended:
+            return "its logs don't hold every case"
+        error = ended[-1].error
+        kind = _KIND.search(error.message) if error else None
+        return _STOPS[ended[-1].status] + (f": {kind[1] or kind[2]}" if kind else "")
+
+    @property
     def condition(self) -> dict[str, Any]:
         """The columns of the judgement table that are the same in every row."""
         return self.first.condition | {"run_id": self.run_id}
+
+
+_STOPS = {
+    "cancelled": "stopped by hand, or by a cap such as --max-cost",
+    "error": "requests failed",
+    "started": "killed, or still running",
+}
+"""Reasons why a run did not end, by its log's status."""
+
+_KIND = re.compile(
+    r"(HTTP \d{3} \([a-z ]{3,30}\))|^(rate limited|server error|timeout|connection"
+    r"|unreadable answer|answer too long|another model|content filter|authentication"
+    r"|request refused|other): "
+)
+"""The kind of a failure in the error of a run; what else stands there may quote a query."""
 
 
 def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:

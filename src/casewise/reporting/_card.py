@@ -28,6 +28,7 @@ from casewise.reporting._scores import (
     cut_notes,
     mass_warnings,
     rules_remark,
+    state_lines,
     uneven_notes,
 )
 from casewise.reporting._wording import baselines_read, wording
@@ -129,6 +130,7 @@ def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[s
     first = first_figures(overview)
     return {
         "models": list(dict.fromkeys(shown.values())),
+        "states": [rename(line, shown) for line in state_lines(overview.scores)],
         "names": list(dict.fromkeys(one.name for one in facts.data if one.name)),
         "first": [
             (one.kind, rename(one.subject, shown), headline(one), one_by_one(one)) for one in first

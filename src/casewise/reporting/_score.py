@@ -26,6 +26,7 @@ from casewise.reporting._scores import (
     of_contexts,
     remarks,
     rules_remark,
+    state_lines,
     title,
 )
 from casewise.scores import RuleAccuracy, Score, ScoreReport, ScoreRow, as_report_records
@@ -66,6 +67,7 @@ def score_renderable(
         for acts in (False, True)
     ]
     return terminal(
+        *state_lines(scores),
         *(one for one in first if one is not None),
         *_judging(report, [score for score in scores if not score.acts], others, width),
         *_acting(report, [score for score in scores if score.acts]),
@@ -252,6 +254,7 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
         judged = [score for score in scores if not score.acts]
         acted = [score for score in scores if score.acts]
         everything = [*judged, *report.baselines]
+        parts += map(escape, state_lines(scores))
         if judged:
             paired = [score for score in everything if score.pairs]
             parts.append(_table(title(judged), everything, number_columns(wide=True)))

@@ -251,6 +251,12 @@ def _named(score: Score) -> str:
     return f"{score.condition['model']} ({condition_text(score)})"
 
 
+def state_lines(scores: Sequence[Score]) -> list[str]:
+    """What every view says first: runs that ended early or had errors, a line each."""
+    states = [(one, one.state.sentence) for one in scores if one.state is not None]
+    return [f"{_named(one)}: {said}." for one, said in states if said]
+
+
 def remarks(scores: Sequence[Score]) -> list[str]:
     """What must be said beside the numbers, a line each."""
     lines = []

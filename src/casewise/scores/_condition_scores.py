@@ -14,6 +14,7 @@ from casewise.protocols import LOW_MASS, Protocol
 from casewise.scores import _measures as measures
 from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
 from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
+from casewise.scores._run_state import RunState, run_state
 from casewise.sheets import number
 from casewise.statistics import (
     Bin,
@@ -91,6 +92,9 @@ class Score:
     """Answers that a token limit ended; None where nobody knows."""
     corrected: Estimate
     """The headline against what all people would say, of whom those who voted are a sample."""
+
+    state: RunState | None = None
+    """The judgements beside what was planned; None of a group, and of a baseline."""
 
     def __getattr__(self, name: str) -> Estimate:
         """A measure by its name: ``score.accuracy`` is ``score.measures["accuracy"]``."""
@@ -332,6 +336,7 @@ def score_rows(
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
         cut=count_cut(rows),
         corrected=measures.corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
+        state=run_state(rows) if not group and "planned" in rows.columns else None,
     )
 
 

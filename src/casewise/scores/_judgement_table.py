@@ -27,6 +27,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "dataset_hash": pl.String(),
     "dataset_version": pl.String(),
     "planned": pl.Int64(),
+    "stopped": pl.String(),
     "case_id": pl.String(),
     "query_id": pl.String(),
     "category": pl.String(),
@@ -63,6 +64,7 @@ SCHEMA: dict[str, pl.DataType] = {
 """Columns and types.
 
 ``planned`` is how many rows the row's run would have at its end (null: unknown);
+``stopped`` says why that run did not end (null: it did, or nobody knows);
 ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
 ``query_flagged`` says whether the query holds a word of the context-blind keyword list;
 ``expected`` is what a deployment wants of the reply (answer, refuse, partial or either);

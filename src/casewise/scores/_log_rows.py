@@ -168,20 +168,20 @@ def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str
     """The runs that logs are of, in their order, with a note on each that did not end."""
     runs = sorted(runs_of(headers), key=lambda run: run.first.order)
     return runs, [
-        f"{where}: the run did not end ({why}); what it has counts"
+        f"{_place(run)}: the run ended early ({run.stopped}); what it has counts"
         for run in runs
-        if not run.complete
-        for where, why in [_unfinished(run)]
+        if run.stopped
     ]
 
 
-def _unfinished(run: LoggedRun) -> tuple[str, str]:
-    """Where the logs of a run stand that did not end, and how it is known."""
+def _place(run: LoggedRun) -> str:
+    """Where the logs of a run stand."""
     path = run.first.path
     if run.alone:
-        return address_of(path), run.first.log.status
-    folder = path.parent.parent.parent if path.parent.parent.name == SHARDS else path.parent
-    return address_of(folder), "its logs don't hold every case"
+        return address_of(path)
+    return address_of(
+        path.parent.parent.parent if path.parent.parent.name == SHARDS else path.parent
+    )
 
 
 def read_judgements(
@@ -209,7 +209,9 @@ def read_judgements(
     if run.planned is not None:
         # A sample may have several rows, a turn each; one that is not there counts as one.
         planned = len(table) + max(0, run.planned - table.select(_PLACE, "epoch").n_unique())
-    whole = complete_table(table, dict(run.condition) | {"planned": planned})
+    whole = complete_table(
+        table, dict(run.condition) | {"planned": planned, "stopped": run.stopped}
+    )
     return _without_strangers(whole, table[ANSWERED_BY])
 
 

@@ -261,6 +261,19 @@ def _bootstrap_interval(change: Estimate) -> list[float] | None:
     return json_interval(ends) if ends is not None and change.se > 0 else None
 
 
+def _state(score: Score) -> dict[str, Any]:
+    """How much of its plan a run came to; nothing of a group and of a baseline."""
+    if (state := score.state) is None:
+        return {}
+    return {
+        "planned": state.planned,
+        "judged": state.judged,
+        "not_asked": state.not_asked,
+        "statuses": dict(state.statuses),
+        "stopped": list(state.stopped),
+    }
+
+
 def as_record(score: Score) -> dict[str, Any]:
     """A score: each metric ``m`` with ``m_se`` and ``m_ci``, and what it rests on."""
     record: dict[str, Any] = {
@@ -271,6 +284,7 @@ def as_record(score: Score) -> dict[str, Any]:
         "labels": str(score.labels),
         "unparsed": str(score.unparsed),
         "n": score.n,
+        **_state(score),
         "cases": score.cases,
         "queries": score.queries,
         "coverage": json_number(score.coverage),

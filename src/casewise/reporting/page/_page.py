@@ -17,7 +17,12 @@ from markupsafe import Markup
 from casewise import __version__
 from casewise.dataset import plural
 from casewise.reporting._first_figures import FirstFigures, ended_at, first_figures, headline
-from casewise.reporting._scores import provisional_note, rules_remark, run_warnings
+from casewise.reporting._scores import (
+    provisional_note,
+    rules_remark,
+    run_warnings,
+    state_lines,
+)
 from casewise.reporting._wording import page_wording, rule_wording, whole_percent, wording
 from casewise.reporting.page import _acting_sections as acting_sections
 from casewise.reporting.page import _comparison_sections as comparison_sections
@@ -272,7 +277,7 @@ def lay_out(
         headline=headline,
         whole_percent=whole_percent,
         verdicts=verdicts,
-        warnings=run_warnings(overview.scores),
+        warnings=[*state_lines(overview.scores), *run_warnings(overview.scores)],
         sections=drawn,
         absent=[one for one in sections if one.missing],
         lines={one.id: lay_lines(one) for one in drawn},

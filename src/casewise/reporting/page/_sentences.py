@@ -94,7 +94,7 @@ def _first(score: Score, leader: Leader | None) -> str:
     if score.n > score.cases:
         sentence += f" to {plural(score.cases, 'case')}"
     if read < score.n:
-        sentence += f" (its answers to {score.n - read} more could not be read)"
+        sentence += f" ({_without_verdict(score)})"
     if leader is None:
         return sentence + "."
     if leader.set_aside:
@@ -111,6 +111,19 @@ def _first(score: Score, leader: Leader | None) -> str:
     if low > 0:
         return f"{sentence}; {other}, the next, is {points(low)} to {points(high)} points behind."
     return f"{sentence}; that it is ahead of {other}, the next, may be chance."
+
+
+_LEFT = {
+    "unparsed": "its answers to {} more could not be read",
+    "refused": "{} more were refused",
+    "error": "{} more failed with an error",
+}
+"""Labelled judgements without a verdict, by status."""
+
+
+def _without_verdict(score: Score) -> str:
+    known = ((said, score.statuses.get(status, 0)) for status, said in _LEFT.items())
+    return ", ".join(said.format(n) for said, n in known if n)
 
 
 def _second(score: Score) -> str:
