@@ -231,7 +231,7 @@ def test_the_card(study: Study, folder: Path) -> None:
         "| without flagged |",
         "- Attention: more than 1 attention check failed.",
         "Licence of the votes:",
-        "| cells in a block | 6 |",
+        "| cases a person | 6 |",
         "Panels: wave 1, wave 2.",
     ):
         assert part in card, part

@@ -24,7 +24,7 @@ from casewise.sheets import (
     to_json,
 )
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
-from casewise_study.study.block_balance import Balance, Range, efficiency_bound
+from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
 from casewise_study.study.planning import (
     Forecast,
     PilotTimes,
@@ -94,7 +94,7 @@ def print_plan(planned: PlanSheet, format: Format) -> None:
         return
     tables = [
         Table(_COLUMNS, list(map(Row, _effort(planned))), "What it takes"),
-        Table(_COLUMNS, list(map(Row, _evenness(planned.measured))), "How even it is"),
+        Table(_COLUMNS, list(map(Row, balance_lines(planned.measured))), "How even it is"),
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
     ]
     if format is Format.MARKDOWN:
@@ -227,37 +227,6 @@ def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
     ]
 
 
-def _evenness(measured: Balance) -> list[_Line]:
-    arms = [
-        (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
-        for arm, cases in measured.arms.items()
-    ]
-    share = measured.category_share
-    return [
-        ("votes a case", measured.votes.words, "--votes"),
-        ("cases a person", measured.size.words, "--tasks"),
-        ("people who see a query twice", str(measured.repeated), ""),
-        *arms,
-        (
-            "greatest share of a category",
-            Range(round(share.least, 2), share.mean, round(share.most, 2)).words,
-            f"{measured.categories} categories, --tasks",
-        ),
-        ("a category off its share by", f"{number(measured.category_off, 2)} cases at most", ""),
-        (
-            "people on both of two queries",
-            f"{measured.met.words}, mean {number(measured.met.mean, 1)}",
-            "--votes, --tasks",
-        ),
-        ("pairs of queries never met", percent(measured.never_met), "--votes, --tasks"),
-        (
-            "efficiency of the blocks",
-            f"{number(measured.efficiency)} of {number(measured.efficiency_bound)}",
-            "--tasks",
-        ),
-    ]
-
-
 def _tasks(planned: PlanSheet) -> list[Row]:
     study, measured = planned.study, planned.measured
     rows = []
@@ -334,13 +303,19 @@ def simulated_savings(study: Study, seed: int) -> tuple[Savings, ...]:
 
 def savings_range(study: Study, savings: Sequence[Savings]) -> str:
     """Say what the rule saves and costs, from the least to the most of simulated studies."""
-    said = _ranges(savings)
+
+    def spread(name: str, write: Callable[[float], str] = str) -> str:
+        values = sorted(getattr(one, name) for one in savings)
+        least, most = write(values[0]), write(values[-1])
+        return least if least == most else f"{least} to {most}"
+
     return (
-        f"Sequential collection saves {said['saved']} of the votes in {len(savings)} simulated "
-        f"studies. Beside all {study.votes} votes it changes {said['changed']} of "
-        f"{said['labels']} labels, and a case's share of safe votes is less exact: off by "
-        f"{said['share_error']} in the mean, and by more where a case stops early. When many "
-        "judge at once, some votes come after a case was decided, and less is saved."
+        f"Sequential collection saves {spread('saved', lambda share: percent(share, 0))} of the "
+        f"votes in {len(savings)} simulated studies. Beside all {study.votes} votes it changes "
+        f"{spread('changed')} of {spread('labels')} labels, and a case's share of safe votes is "
+        f"less exact: off by {spread('share_error', number)} in the mean, and by more where a case "
+        "stops early. When many judge at once, some votes come after a case was decided, and less "
+        "is saved."
     )
 
 
@@ -349,28 +324,5 @@ def savings_record(study: Study, savings: Sequence[Savings]) -> dict[str, Any]:
     if not savings:
         return {}
     rule = study.collection.model_dump(mode="json")
-    return {"collection": rule | {"simulated": [_saving(one) for one in savings]}}
-
-
-_WRITTEN: dict[str, Callable[[float], str]] = {
-    "saved": lambda share: percent(share, 0),
-    "changed": str,
-    "labels": str,
-    "undecided": str,
-    "share_error": number,
-}
-"""How figures of ``Savings`` are written."""
-
-
-def _ranges(savings: Sequence[Savings]) -> dict[str, str]:
-    """Each figure, from the least to the most."""
-    ranges = {}
-    for name, write in _WRITTEN.items():
-        values = sorted(getattr(one, name) for one in savings)
-        least, most = write(values[0]), write(values[-1])
-        ranges[name] = least if least == most else f"{least} to {most}"
-    return ranges
-
-
-def _saving(savings: Savings) -> dict[str, Any]:
-    return asdict(savings) | {"saved": savings.saved}
+    simulated = [asdict(one) | {"saved": one.saved} for one in savings]
+    return {"collection": rule | {"simulated": simulated}}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Case
-from casewise.sheets import UNDEFINED, setting
+from casewise.sheets import UNDEFINED, number, percent, setting
 from casewise_study.study.block_design import category_codes, query_codes
 from casewise_study.study.schema import Arm, Study
 
@@ -165,3 +165,35 @@ def _efficiency(
 def efficiency_bound(size: float, cells: int) -> float:
     """The efficiency that no design of so many cells in blocks of this size exceeds, 0..1."""
     return (1 - 1 / size) / (1 - 1 / cells) if cells > 1 else float("nan")
+
+
+def balance_lines(measured: Balance) -> list[tuple[str, str, str]]:
+    """What is even, how much so, and the options of a plan that decide it."""
+    arms = [
+        (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
+        for arm, cases in measured.arms.items()
+    ]
+    share = measured.category_share
+    return [
+        ("votes a case", measured.votes.words, "--votes"),
+        ("cases a person", measured.size.words, "--tasks"),
+        ("people who see a query twice", str(measured.repeated), ""),
+        *arms,
+        (
+            "greatest share of a category",
+            Range(round(share.least, 2), share.mean, round(share.most, 2)).words,
+            f"{measured.categories} categories, --tasks",
+        ),
+        ("a category off its share by", f"{number(measured.category_off, 2)} cases at most", ""),
+        (
+            "people on both of two queries",
+            f"{measured.met.words}, mean {number(measured.met.mean, 1)}",
+            "--votes, --tasks",
+        ),
+        ("pairs of queries never met", percent(measured.never_met), "--votes, --tasks"),
+        (
+            "efficiency of the blocks",
+            f"{number(measured.efficiency)} of {number(measured.efficiency_bound)}",
+            "--tasks",
+        ),
+    ]

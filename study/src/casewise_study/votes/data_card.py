@@ -11,7 +11,6 @@ from typing import Any
 import casewise
 from casewise.sheets import (
     UNDEFINED,
-    Cell,
     Column,
     Kind,
     Row,
@@ -19,7 +18,6 @@ from casewise.sheets import (
     escape,
     estimate,
     figures,
-    interval,
     money,
     number,
     p_value,
@@ -27,7 +25,7 @@ from casewise.sheets import (
     to_markdown,
 )
 from casewise.statistics import Estimate
-from casewise_study.study.block_balance import Balance
+from casewise_study.study.block_balance import Balance, balance_lines
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
 from casewise_study.study.schema import Arm, Platform, Study
@@ -171,21 +169,12 @@ def card_tables(results: Results) -> dict[str, Table]:
 
 
 def _design(balance: Balance) -> Table:
-    share = balance.category_share
-    lines: list[tuple[str, Cell]] = [
-        ("cells in a block", balance.size.words),
-        ("blocks that hold a cell", balance.votes.words),
-        *((f"cells of a block with {_arm(arm)}", met.words) for arm, met in balance.arms.items()),
-        ("queries", balance.queries),
-        ("categories", balance.categories),
-        ("greatest share of a category in a block", interval((share.least, share.most), 2)),
-        ("people on both of two queries", balance.met.words),
-        (
-            "efficiency of the blocks, and what none exceeds",
-            f"{number(balance.efficiency)} of {number(balance.efficiency_bound)}",
-        ),
+    lines = [
+        ("queries", str(balance.queries)),
+        ("categories", str(balance.categories)),
+        *(line[:2] for line in balance_lines(balance)),
     ]
-    return Table([Column(""), Column("", Kind.COUNT)], list(map(Row, lines)))
+    return Table([Column(""), Column("", Kind.NUMBER)], list(map(Row, lines)))
 
 
 def _people(results: Results) -> Table:
