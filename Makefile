@@ -10,7 +10,7 @@
 #   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
 #   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (four minutes)
-#   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics.md
+#   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics-appendix.md
 #   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/

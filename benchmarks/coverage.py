@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py                # all, some ten minutes on one core
     python benchmarks/coverage.py --draws 50     # a first look
-    python benchmarks/coverage.py --write        # and put the table into docs/method/statistics.md
+    python benchmarks/coverage.py --write        # and into docs/method/statistics-appendix.md
 
 Studies of 28, 56, 150 and 450 queries, in two contexts and in five, are drawn from populations in
 which the truth is known, and scored by the functions that score runs. A figure that the first
@@ -58,7 +58,7 @@ Ends = tuple[float, float, float]
 Figures = dict[str, Estimate | Ends]
 Intervals = dict[str, Ends]
 
-DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics-appendix.md"
 BEGIN, END = "<!-- coverage -->", "<!-- end -->"
 
 SIZES = (28, 56, 150, 450)
@@ -423,7 +423,7 @@ def tables(draws: int, seed: int, jobs: int) -> dict[str, list[Cell]]:
 
 
 def table_text(rows: dict[str, list[Cell]], draws: int) -> str:
-    """The table of docs/method/statistics.md."""
+    """The table of docs/method/statistics-appendix.md."""
     lines = [
         f"Least coverage of 95 % intervals over {len(POPULATIONS)} populations, {draws} studies "
         "each, or as many as stand in brackets (`make coverage`):",

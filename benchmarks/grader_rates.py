@@ -1,4 +1,4 @@
-"""How often corrected rates hold the truth, and how wide they are: the tables of statistics.md.
+"""Coverage and width of corrected rates: the tables of docs/method/statistics-appendix.md.
 
     python benchmarks/grader_rates.py XSTEST               # all, a quarter of an hour on one core
     python benchmarks/grader_rates.py XSTEST --draws 50    # a first look
@@ -44,7 +44,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics-appendix.md"
 BEGIN, END = "<!-- grader rates -->", "<!-- end of grader rates -->"
 
 CLASSES = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
@@ -350,7 +350,7 @@ def _of_model(
 
 
 def tables(elsewhere: Sequence[Elsewhere], parts: Sequence[RandomPart], draws: int) -> str:
-    """Both tables of docs/method/statistics.md."""
+    """Both tables of docs/method/statistics-appendix.md."""
     lines = [
         f"Labels from elsewhere, {RUN} replies a run, {TIMES_ELSEWHERE * draws} runs a row:",
         "",

@@ -248,7 +248,7 @@ tables and a gate's file give it: made of the program's list and of the tables o
 [Statistics](../method/statistics.md) and [Acting in context](../how-to/acting.md). `r` is the share
 of people who call a case safe, `p` the model's probability of safe. Beside each stand `_se`,
 clustered by query, and `_ci`, 95 %:
-[how often they hold](../method/statistics.md#how-often-they-hold)."""
+[how often they hold](../method/statistics-appendix.md#how-often-they-hold)."""
 
 
 def _measure_row(name: str, row: Explained) -> str:
@@ -259,9 +259,10 @@ def _measure_row(name: str, row: Explained) -> str:
     source = row.cells.get("source", "")
     source = source if source not in ("", "see above") else ""
     link = f"[{row.section}](../{row.page}#{row.anchor})"
-    what = _relinked(row.cells["is"], row.page)
+    what = ": ".join(filter(None, (row.cells["is"], row.cells.get("formula"))))
     shown = f"{_relinked(source, row.page)}; {link}" if source else link
-    return f"| `{name}` | {what} | {to} | {better} | {row.cells.get('null if', '')} | {shown} |"
+    what, empty = _relinked(what, row.page), row.cells.get("null if", "")
+    return f"| `{name}` | {what} | {to} | {better} | {empty} | {shown} |"
 
 
 def _relinked(text: str, page: str) -> str:
@@ -298,7 +299,8 @@ def statistics_page() -> str:
     parts = [
         "# Statistics in Python",
         "`casewise.statistics`, made of the docstrings: arrays in, frozen results out. "
-        "[Statistics](../method/statistics.md) says what the figures mean, and has the sources.",
+        "[Statistics](../method/statistics.md) says what the figures mean, "
+        "[its appendix](../method/statistics-appendix.md) has the sources.",
         "## Functions",
         *(_directive(one, name) for name, one in found.items() if inspect.isfunction(one)),
         "## Results",

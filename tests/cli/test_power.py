@@ -152,7 +152,7 @@ def test_queries_for_several_numbers_of_contexts(power: Power) -> None:
 
 
 def test_the_document_has_what_the_commands_say(power: Power) -> None:
-    text = " ".join((ROOT / "docs/method/statistics.md").read_text("utf-8").split())
+    text = " ".join((ROOT / "docs/method/statistics-appendix.md").read_text("utf-8").split())
     two, _, five, _ = answers(power, "--test rank-agreement --effect .6 --power .8")
     assert f"{two['needed']} queries in 2 contexts or {five['needed']} in 5 (`casewise" in text
     share = answers(power, "--test context-share --effect .4 --interval .1")[2]

@@ -104,6 +104,19 @@ def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
         assert re.search(r"\]\(\.\./(method|how-to)/\w+\.md#", source), name
 
 
+def test_the_page_of_statistics_has_every_measure_in_words_and_as_a_formula(
+    reference: ModuleType,
+) -> None:
+    known = reference.explained()
+    for name in (
+        *(*choices.METRICS, *choices.ACT_METRICS, *_measures.OF_CONTEXTS),
+        *(*_measures.QUADRANTS, *_measures.ACT_QUADRANTS, choices.TOOL_RATE),
+    ):
+        assert known[name].page == "method/statistics.md", name
+        assert len(known[name].cells["is"]) > 15, name
+        assert len(known[name].cells["formula"]) > 5, name
+
+
 def test_every_public_name_of_python_is_in_the_reference(pages: dict[str, str]) -> None:
     door = pages["reference/python-interface.md"]
     for name in casewise.__all__:

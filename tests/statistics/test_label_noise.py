@@ -118,5 +118,5 @@ def test_the_page_says_why_it_is_experimental() -> None:
             held = sum(one.interval[0] <= share <= one.interval[1] for one in ten)
             cells = f"{value:.3f} | {low:.3f} to {high:.3f} | {held} of 10".replace("0.", ".")
             rows.append(f"| {'every case' if share == 1 else '.90'} | Beta({a}, {b}) | {cells} |")
-    page = (DOCS / "method" / "statistics.md").read_text("utf-8")
+    page = (DOCS / "method" / "statistics-appendix.md").read_text("utf-8")
     assert "\n".join(rows) in page, "\n".join(rows)

@@ -233,7 +233,7 @@ _OF_CONTEXTS = {
     PowerTest.PCC_WITHIN_QUERY: "Chance in votes makes the correlation smaller: give the one that "
     "is expected with so many votes a case.",
     PowerTest.CONTEXT_SHARE: "Counted is with normal figures. Verdicts are 0 or 1: see "
-    "docs/method/statistics.md for how much wider their intervals are.",
+    "docs/method/statistics-appendix.md for how much wider their intervals are.",
     PowerTest.SEEN_CHANGE: "Each case in context stands beside the case of its query without one.",
 }
 """What must be said of each plan of contexts."""

@@ -271,7 +271,7 @@ def context_share_error(share: float, queries: float, contexts: int) -> float:
     """Standard error of ``context_share``, which is 1 less the intraclass correlation.
 
     Bonett (2002), doi:10.1002/sim.1108, for normal figures; that of verdicts, which are 0 or 1, is
-    up to twice as large where few are safe (docs/method/statistics.md).
+    up to twice as large where few are safe (docs/method/statistics-appendix.md).
 
     Args:
         share: Of the variance that is between contexts of one query, in 0..1.
