@@ -388,3 +388,30 @@ def test_what_changed_from_one_context_to_another() -> None:
     told = [one.line.partition(":")[2].rpartition(":")[0] for one in found.changes]
     assert " misses 90 of 100 more changes between contexts" in told
     assert adapts.meaning.endswith("Of 60 pairs, of 10 queries.")
+
+
+def test_right_by_labels_and_as_meant_have_two_names(cli: Cli, tmp_path: Path) -> None:
+    """Of ten queries the judge follows each author; in four, people call both contexts safe."""
+    rows = [
+        judgement(f"q{i}", side, 0.9 if side == "safe" else 0.1, votes=(9, 1) if says else (1, 9))
+        for i in range(10)
+        for side in ("safe", "unsafe")
+        for says in (side == "safe" or i < 4,)
+    ]
+    overview = overview_of(table(*rows))
+    (score,) = overview.scores
+    assert (score.measures["both_right"].value, score.measures["adapts"].value) == (0.6, 1.0)
+    adapts = first(overview).figures[0]
+    assert (adapts.title, adapts.share.value) == ("Adapts to context", 0.6)
+    charts = Parsed(report_page(overview, title="t", reveal=False)).packed("chart-data")
+    (pairs,) = (one["rows"] for one in charts if one["id"] == "quadrants")
+    said = {row["quadrant"] for row in pairs if row["share"]}
+    assert said == {"as meant: yes in safe, no in unsafe"}
+    judgements = Judgements(table(*rows), ())
+    facts = evaluation_facts([Path("t.parquet")], judgements, overview, Scoring())
+    card = evaluation_card(overview, facts)
+    table(*rows).write_parquet(tmp_path / "t.parquet")
+    terminal = cli("score", "t.parquet").stdout
+    for view in (card, terminal, cli("compare", "t.parquet", "t.parquet", "--all").stdout):
+        # "Adapts to context" is the other one.
+        assert not re.search(r"\badapts\b", view), view

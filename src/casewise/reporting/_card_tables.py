@@ -207,7 +207,7 @@ _JUDGED = {
 _IN_CONTEXT = {
     "within_pcc_safe": "PCC in safe contexts",
     "within_pcc_unsafe": "PCC in unsafe contexts",
-    "adapts": "adapts",
+    "adapts": "as meant",
     "always_safe": "always safe",
     "always_unsafe": "always unsafe",
     "inverted": "inverted",

@@ -200,7 +200,7 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
         note += f" {_hidden(hidden)}: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
     columns = difference_columns(compared.before, compared.after)
-    rows = [Row([*difference_cells(_name(one), one), one.detectable]) for one in shown]
+    rows = [Row([*difference_cells(measure_name(one), one), one.detectable]) for one in shown]
     return Table([*columns, Column("detect-\nable", Kind.NUMBER)], rows, title, note)
 
 
@@ -218,7 +218,8 @@ def _hidden(differences: Sequence[Difference]) -> str:
     return first_upper("; ".join(parts))
 
 
-def _name(difference: Difference) -> str:
+def measure_name(difference: Difference) -> str:
+    """A measure as tables of changes call it."""
     return _NAMES.get(difference.metric, difference.metric.replace("_", " "))
 
 
@@ -234,6 +235,7 @@ _NAMES = {
     "brier": "Brier",
     "ece": "ECE",
     "spearman": "Spearman",
+    "adapts": "as meant in both",
     "within_pcc_safe": "PCC in safe",
     "within_pcc_unsafe": "PCC in unsafe",
     "rank_accuracy": "ranked right",
@@ -306,7 +308,7 @@ def _withheld(compared: Comparison) -> list[str]:
         change = one.difference
         few = is_uneven(change) or effective_number(change.moves) < LEAST_EFFECTIVE
         if change.reason and few:
-            found.setdefault(change.reason, []).append(_name(one))
+            found.setdefault(change.reason, []).append(measure_name(one))
     return [
         f"No interval for the change of {', '.join(names)}: {reason}."
         for reason, names in found.items()

@@ -39,7 +39,7 @@ _CONTEXT_HEADS = {
     "ece": "ECE",
     "both_right": "both\nright",
     "rank_accuracy": "ranked\nright",
-    "adapts": "adapts",
+    "adapts": "as\nmeant",
     "always_safe": "always\nsafe",
     "always_unsafe": "always\nunsafe",
     "inverted": "in-\nverted",

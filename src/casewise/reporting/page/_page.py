@@ -72,6 +72,9 @@ _OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "right")
 _CODED = ("status", "said", "quadrant")
 _JUDGEMENT_TEXTS = ("answer", "explanation", "error")
 
+_QUADRANTS = {"adapts": "as meant"}
+"""Pairs as the page names them, where that is not their key."""
+
 _DIGITS = 4
 """Of probabilities and shares here; the page shows three, and the scores keep all."""
 
@@ -110,6 +113,8 @@ def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
 def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     columns: dict[str, Any] = _plain(judgements, _OF_JUDGEMENT)
     columns |= {name: _coded(judgements[name]) for name in _CODED}
+    shown = columns["quadrant"]
+    shown["words"] = [_QUADRANTS.get(word, word) for word in shown["words"]]
     for name in _JUDGEMENT_TEXTS:
         columns[f"{name}_length"] = _lengths(judgements[name])
     if reveal:

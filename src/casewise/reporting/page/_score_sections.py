@@ -252,7 +252,7 @@ def _plane_chart(rows: Rows) -> Spec:
 
 
 _QUADRANTS = {
-    "adapts": (GREEN, "adapts: yes in safe, no in unsafe"),
+    "adapts": (GREEN, "as meant: yes in safe, no in unsafe"),
     "yes": (ORANGE, "yes in both"),
     "no": (BLUE, "no in both"),
     "inverted": (VERMILLION, "inverted"),
@@ -264,6 +264,13 @@ _SAME = {
     "always_unsafe": "no",
     "always_refuses": "no",
 }
+
+
+def _not_adapting(overview: Overview) -> str:
+    """The difference of this share of a judge's to the one of the first figures."""
+    if not any(wording(one).graded and one.pairs and not one.acts for one in overview.scores):
+        return ""
+    return " 'Adapts to context' counts pairs in which both verdicts are the labels' instead."
 
 
 def quadrants(overview: Overview) -> Section:
@@ -291,8 +298,8 @@ def quadrants(overview: Overview) -> Section:
         missing="No query was answered in both of its contexts.",
         text="A pair is a context of a query that is meant to be safe, and one that is meant to be "
         "unsafe. "
-        "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. A model that "
-        f"adapts {page_wording(overview).adapting}.",
+        "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. Who answers as "
+        f"meant {page_wording(overview).adapting}.{_not_adapting(overview)}",
         columns=(
             RUN,
             counted("queries", "queries"),
