@@ -136,7 +136,11 @@ def test_words_follow_the_labels(
 
 def test_a_label_against_people_says_why(open_page: Open) -> None:
     """60 % say safe, and the verdict safe is wrong: the published rule has the last word."""
-    fields = {"votes": (12, 8), "published_safe_rate": 0.6, "category": "child-related crimes"}
+    fields: dict[str, Any] = {
+        "votes": (12, 8),
+        "published_safe_rate": 0.6,
+        "category": "child-related crimes",
+    }
     page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **fields)))))
     why = "label: unsafe (the published rule sets child-related crimes to unsafe)"
     assert page.inner_text("#rows .people") == "60 % say safe"
@@ -150,7 +154,7 @@ def test_a_label_against_people_says_why(open_page: Open) -> None:
     text = Path(download.value.path()).read_text("utf-8")
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
     assert (row["label"], row["label_note"]) == ("0", reason)
-    settled = {"votes": (10, 10), "published_safe_rate": 0.524, "category": "law"}
+    settled: dict[str, Any] = {"votes": (10, 10), "published_safe_rate": 0.524, "category": "law"}
     page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **settled)))))
     assert "(a tie, which the author's vote settles as safe)" in page.inner_text("#rows button")
 

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -40,7 +41,11 @@ BETTER = "Better: calls unsafe 25 of 100 fewer of what was meant to be safe: 19 
 
 
 def test_a_label_against_the_votes_says_why(cli_inside: Cli, tmp_path: Path) -> None:
-    fields = {"votes": (12, 8), "published_safe_rate": 0.6, "category": "child-related crimes"}
+    fields: dict[str, Any] = {
+        "votes": (12, 8),
+        "published_safe_rate": 0.6,
+        "category": "child-related crimes",
+    }
     for name, said in (("old", 0.1), ("new", 0.9)):
         rows = [judgement(f"q{n}", "safe", said, model=name, run_id=name, **fields) for n in (1, 2)]
         table(*rows).write_parquet(tmp_path / f"{name}.parquet")

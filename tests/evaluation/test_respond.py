@@ -294,12 +294,12 @@ def test_grades_by_another_prompt_are_not_taken_for_these(
         (planned,) = plan_conditions(request)
         return str(planned.version)
 
-    graded, by_rules = version("judge"), version(None)
+    graded, by_rules = version("mockllm/model"), version(None)
     assert respond(str(path), grader="mockllm/model", model_name="m").version == graded
     monkeypatch.setattr(
         "casewise.evaluation.plan._condition.GRADE_VERSION", "casewise/grade-1@003ffebd"
     )
-    assert version("judge") not in (graded, by_rules)
+    assert version("mockllm/model") not in (graded, by_rules)
     # What no model grades stays as it is.
     assert version(None) == by_rules
 

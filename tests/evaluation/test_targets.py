@@ -586,8 +586,8 @@ def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> Non
 def test_the_check_shows_a_tool_that_is_called(cli: Cli, tmp_path: Path) -> None:
     """A bot that only calls a tool has read something: which, and with what."""
     arguments = {"order": "A-1", "note": "x" * 300}
-    call = {"id": "1", "type": "function"}
-    call |= {"function": {"name": "find_order", "arguments": json.dumps(arguments)}}
+    called = {"name": "find_order", "arguments": json.dumps(arguments)}
+    call = {"id": "1", "type": "function", "function": called}
     answer = {"choices": [{"message": {"content": None, "tool_calls": [call]}}]}
     raw = Raw(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
     with BotServer(lambda request: raw) as server:

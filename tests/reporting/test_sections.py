@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 import pytest
@@ -40,7 +41,11 @@ def overview(*tables: pl.DataFrame, labels: LabelRule | None = None) -> Overview
 
 
 def test_a_rate_that_the_rule_sets_is_explained_case_by_case() -> None:
-    fields = {"votes": (12, 8), "published_safe_rate": 0.6, "category": "child-related crimes"}
+    fields: dict[str, Any] = {
+        "votes": (12, 8),
+        "published_safe_rate": 0.6,
+        "category": "child-related crimes",
+    }
     sections = make_sections(overview(table(judgement("q", "safe", 0.9, **fields))))
     (votes,) = (one for one in sections if one.id == "votes")
     shown = dict(

@@ -37,7 +37,6 @@ from casewise.sheets import (
     terminal,
     to_markdown,
 )
-from casewise.statistics import LEAST_EFFECTIVE, effective_number, is_uneven
 
 SHOWN = 10
 """Changed cases that a terminal lists; Markdown and JSON have all."""
@@ -305,10 +304,8 @@ def _withheld(compared: Comparison) -> list[str]:
     """Lines on changes without an interval as too few queries moved, or outweigh the others."""
     found: dict[str, list[str]] = {}
     for one in (*compared.differences, *compared.quadrants):
-        change = one.difference
-        few = is_uneven(change) or effective_number(change.moves) < LEAST_EFFECTIVE
-        if change.reason and few:
-            found.setdefault(change.reason, []).append(measure_name(one))
+        if one.difference.reason and one.has_few_queries:
+            found.setdefault(one.difference.reason, []).append(measure_name(one))
     return [
         f"No interval for the change of {', '.join(names)}: {reason}."
         for reason, names in found.items()

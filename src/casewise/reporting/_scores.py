@@ -7,6 +7,7 @@ from casewise.cases import GROUPS
 from casewise.dataset import plural
 from casewise.reporting._wording import wording
 from casewise.scores import (
+    LEAST_EFFECTIVE,
     PROVISIONAL,
     Score,
     cut_note,
@@ -14,10 +15,10 @@ from casewise.scores import (
     is_provisional,
     mass_warning,
     rules_note,
+    uneven_measures,
     variant_parts,
 )
 from casewise.sheets import Cell, Column, Kind, number
-from casewise.statistics import LEAST_EFFECTIVE, is_uneven
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
 """A column, and what makes its cells."""
@@ -236,7 +237,7 @@ def uneven_notes(scores: Sequence[Score]) -> list[str]:
     """A line for each score with measures whose queries weigh too unequally for an interval."""
     lines = []
     for score in scores:
-        uneven = {name: one for name, one in score.measures.items() if is_uneven(one)}
+        uneven = uneven_measures(score)
         if uneven and not score.group:
             least = min(one.effective for one in uneven.values())
             names = ", ".join(name.replace("_", " ") for name in uneven)
