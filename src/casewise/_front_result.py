@@ -73,7 +73,7 @@ class Scores(Result, Sequence["Score"]):
 
     @property
     def baselines(self) -> "tuple[Score, ...]":
-        """What needs no model, on the same cases."""
+        """Baselines that need no model, on the same cases."""
         return self.details.baselines
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class Description(Result):
 
 @dataclass(frozen=True, repr=False)
 class Audit(Result):
-    """What is wrong with a set of cases; no text of theirs is shown."""
+    """Findings on a set of cases; no text of theirs is shown."""
 
     details: "dataset.Audit"
     """All that was computed."""
@@ -171,14 +171,14 @@ class Audit(Result):
 
 @dataclass(frozen=True, repr=False)
 class Power(Result):
-    """What a study needs, or can show."""
+    """Size that a study needs, or power that it has."""
 
     details: "dataset.Plan"
-    """What was given, the defaults filled in, and the answers."""
+    """Inputs, the defaults filled in, and the answers."""
 
     @property
     def answers(self) -> "tuple[Answer, ...]":
-        """What was worked out, each with its quantity and value."""
+        """Answers, each with its quantity and value."""
         return self.details.answers
 
     def records(self) -> list[dict[str, Any]]:
@@ -210,7 +210,7 @@ class Gate(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether it passes; neither a failure nor too few cases to tell does."""
+        """Tell whether it passes; neither a failure nor too few cases to tell does."""
         return str(self.verdict) == "pass"
 
     def records(self) -> list[dict[str, Any]]:
@@ -243,7 +243,7 @@ def case_set(cases: Cases) -> CaseSet:
 
 
 LOOK_UP_S = 0.2
-"""How long Ctrl-C may go unnoticed while a thread is waited for."""
+"""Seconds that Ctrl-C may go unnoticed while a thread is waited for."""
 
 
 def beside_loop(work: Callable[[], Made], stop: Callable[[], object] = lambda: None) -> Made:

@@ -24,7 +24,7 @@ Texts = str | Sequence[str]
 
 @dataclass(frozen=True, repr=False)
 class Plan(Result):
-    """What would be asked of models, checked and counted; nothing was sent."""
+    """Requests to models, checked and counted; nothing was sent."""
 
     details: "CheckedPlan"
     """All that was checked."""
@@ -44,7 +44,7 @@ class Plan(Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What should be known beforehand."""
+        """Notes to read beforehand."""
         return tuple(dict.fromkeys(line for cell in self.details.cells for line in cell.notes))
 
     def records(self) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ class Plan(Result):
 
 @dataclass(frozen=True, repr=False)
 class Run(Result):
-    """What a run left behind. It stands for its folder wherever a path is taken."""
+    """A finished or stopped run. It stands for its folder wherever a path is taken."""
 
     details: "RunResult"
     """All that is known of it, such as the faults on the way."""
@@ -77,11 +77,11 @@ class Run(Result):
     """The folder of its logs."""
     plan: Plan
     states: "tuple[CellState, ...]"
-    """How far each model is under each condition, in the plan's order."""
+    """State of each model under each condition, in the plan's order."""
 
     @property
     def complete(self) -> bool:
-        """Whether every model and condition ended well; single cases may be in error."""
+        """Tell whether every model and condition ended well; single cases may be in error."""
         return self.details.complete
 
     @property
@@ -91,7 +91,7 @@ class Run(Result):
 
     @property
     def capped(self) -> bool:
-        """Whether it stopped because ``max_cost`` was spent."""
+        """Tell whether it stopped because ``max_cost`` was spent."""
         return self.details.capped
 
     @property
@@ -273,7 +273,7 @@ def run(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
         OSError: The folder can't be written.
     """
     stop = _Stop()
-    return beside_loop(lambda: _run(plan, log_dir, max_cost, stop.is_called_so), stop)
+    return beside_loop(lambda: _run(plan, log_dir, max_cost, stop.on_start), stop)
 
 
 async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
@@ -292,9 +292,7 @@ async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = N
         OSError: As ``run``.
     """
     stop = _Stop()
-    running = asyncio.create_task(
-        asyncio.to_thread(_run, plan, log_dir, max_cost, stop.is_called_so)
-    )
+    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, max_cost, stop.on_start))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -311,7 +309,7 @@ class _Stop:
         self._asked = False
         self._stop: Callable[[], object] | None = None
 
-    def is_called_so(self, stop: Callable[[], object]) -> None:
+    def on_start(self, stop: Callable[[], object]) -> None:
         with self._lock:
             self._stop = stop
             if self._asked:
@@ -344,7 +342,7 @@ def _run(
 
 
 def _name_of(cases: Cases) -> str:
-    """What a plan calls cases: where they are, for whoever reads the logs."""
+    """Name of cases in a plan: their path, for whoever reads the logs."""
     if isinstance(cases, str | os.PathLike):
         return os.fspath(cases)
     held = case_set(cases)

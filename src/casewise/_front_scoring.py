@@ -366,7 +366,7 @@ def _compare(
 
 
 def _place(source: Source, name: str) -> str:
-    """What a comparison calls where a run is: its path, or ``before`` and ``after``."""
+    """Name of a run's place in a comparison: its path, or ``before`` and ``after``."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 

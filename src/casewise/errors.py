@@ -80,7 +80,7 @@ def first_line(error: BaseException) -> str:
 
 
 def choose_from(name: str, known: Iterable[str]) -> str:
-    """What may stand in place of a name that doesn't exist, the nearest first, for a message."""
+    """Names that may stand in place of one that doesn't exist, the nearest first, for a message."""
     every = [str(one) for one in known]
     near = get_close_matches(name, every, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
@@ -94,7 +94,7 @@ def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
 
 
 def install_hint(extra: str = "", *, distribution: str = "casewise") -> str:
-    """How to install casewise, an extra or casewise-study: from the source or a wheel of one's own.
+    """Command that installs casewise, an extra or casewise-study, from source or a wheel.
 
     Never by the bare name: no index is known to have this project under it, and whoever registers
     the name there would run code on the machines of those who follow the message.

@@ -184,7 +184,7 @@ def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: GateVerd
         assert '<testcase classname="m" name="missing: judgements">' in gate_junit(report)
     # What bears no plan was planned as it is.
     whole = held(tmp_path, f"{BOTH}, {{measure: coverage, at_least: 1}}", right(30))
-    assert (whole.verdict, whole.extents["m"].missing) == (PASS, 0)
+    assert (whole.verdict, whole.completeness["m"].missing) == (PASS, 0)
 
 
 def test_unlabelled_cases_are_as_many_among_those_not_reached(tmp_path: Path) -> None:
@@ -219,12 +219,12 @@ def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
     assert held(tmp_path, text, few, twice).verdict is PASS
     # Twice 60 cases of a stopped run are not lost twice: they were planned.
     report = held(tmp_path, text, stopped(80, 200), many)
-    assert (report.rows[-1].n, report.extents["m"].missing) == (200, 120)
+    assert (report.rows[-1].n, report.completeness["m"].missing) == (200, 120)
     # Another version of the data has other cases: forced, they are not missed.
     other = few.with_columns(dataset_hash=pl.lit("other"))
     config: GateConfig = rules(tmp_path, f"rules: [{text}]")
     forced = run_gate(other, config, many, across_versions=True)
-    assert (forced.verdict, forced.extents["m"].lost) == (PASS, 0)
+    assert (forced.verdict, forced.completeness["m"].lost) == (PASS, 0)
 
 
 def test_a_baseline_that_was_stopped_is_named(tmp_path: Path) -> None:

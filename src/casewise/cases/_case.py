@@ -40,7 +40,7 @@ class _Strict(BaseModel):
 
 
 class Context(RootModel[dict[str, JsonValue]]):
-    """Where a query is asked, by Contextual Integrity: a mapping that keeps order and nesting.
+    """Context of a query by Contextual Integrity: a mapping that keeps order and nesting.
 
     The groups ``sender``, ``recipient`` and ``transmission_principle`` are usual; other
     names are kept as they are.
@@ -78,9 +78,9 @@ class Vote(_Strict):
 
     verdict: Side
     rater: str | None = None
-    """Who voted, or the column of the published table that the vote stands in."""
+    """Person who voted, or the column of the published table that the vote stands in."""
     time: str | None = None
-    """When, in ISO 8601."""
+    """Time in ISO 8601."""
 
     @model_validator(mode="before")
     @classmethod
@@ -98,7 +98,7 @@ class Vote(_Strict):
 
 
 class VoteCounts(_Strict):
-    """How many people called a case safe and unsafe, where the single votes are not known."""
+    """Number of people who called a case safe and unsafe, where the single votes are not known."""
 
     safe: int = Field(ge=0)
     unsafe: int = Field(ge=0)
@@ -109,7 +109,7 @@ def _votes_form(value: object) -> str:
 
 
 class RatingRule(StrEnum):
-    """How ratings on a scale become a label."""
+    """Rule by which ratings on a scale become a label."""
 
     SIDES = "sides"
     """Each rating is a vote for the half of the scale that it lies in; on the middle it is none."""
@@ -118,13 +118,13 @@ class RatingRule(StrEnum):
 
 
 class Ratings(_Strict):
-    """What people said of a case on a scale, as it was published: single ratings, or their mean."""
+    """Ratings of a case on a scale, as it was published: single ratings, or their mean."""
 
     values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
     scale: tuple[float, float]
     """The end that means unsafe, then the end that means safe: (-100, 100), (7, 1)."""
     rule: RatingRule | None = None
-    """What made the case's votes or its share of them; None where nothing was made."""
+    """Rule that made the case's votes or its share of them; None where nothing was made."""
 
     @model_validator(mode="after")
     def _on_the_scale(self) -> Self:
@@ -176,9 +176,9 @@ class Case(_Strict):
     """One query in one context (or in none), with its author's intention and people's votes."""
 
     query: str
-    """What the user asks the chatbot."""
+    """Question of the user to the chatbot."""
     context: Context | None = None
-    """Where it is asked; null in the no-context arm."""
+    """Context in which it is asked; null in the no-context arm."""
     history: History = ()
     """Earlier turns of the conversation, oldest first."""
     id: Annotated[str, BeforeValidator(_number_to_text)] = Field(
@@ -190,8 +190,8 @@ class Case(_Strict):
     """The hash of the query: shared by the cases of a pair."""
     category: OptionalText = None
     intended: Side | None = None
-    """What its authors meant the case to be: those of the context, or of a set of queries without
-    contexts. Never a vote."""
+    """Side that its authors meant: those of the context, or of a set of queries without contexts.
+    Never a vote."""
     votes: Annotated[Votes | None, BeforeValidator(_blank_to_none)] = None
     author_vote: Side | None = None
     """The 21st vote of the published outputs, which equals the intention and is no annotator's."""
@@ -235,7 +235,7 @@ class Case(_Strict):
 
     @property
     def has_sequential_votes(self) -> bool:
-        """Whether its votes were collected until the majority was decided."""
+        """Tell whether its votes were collected until the majority was decided."""
         return self.votes is not None and SEQUENTIAL_VOTES in self.tags
 
     def _count(self, side: Side) -> int | None:
@@ -256,7 +256,7 @@ _OTHER: dict[Side, Side] = {"safe": "unsafe", "unsafe": "safe"}
 
 
 def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
-    """By the id of a case, the first case of its query that is intended the other way.
+    """First case, by the id of a case, of its query that is intended the other way.
 
     Cases without a context or an intended side, or whose query has only the one, have no twin.
     """

@@ -22,7 +22,7 @@ from casewise.errors import InputError
 from casewise.files import read_text
 
 CardRule = Literal["allowed", "disallowed", "partly"]
-"""Where a line lets an answer through: wholly, not at all, or as far as its ``how`` says."""
+"""Rule of a line on an answer: wholly, not at all, or as far as its ``how`` says."""
 
 _INTENDED: dict[CardRule, Side | None] = {"allowed": "safe", "disallowed": "unsafe", "partly": None}
 _HEADINGS: dict[CardRule, str] = {
@@ -109,9 +109,9 @@ class Card(_Part):
     name: Name
     title: Text
     sender: Text
-    """Who the chatbot is and where it stands."""
+    """Chatbot, and its place."""
     users: Text
-    """Who asks, and what is verified about them."""
+    """Users, and facts that are verified about them."""
     lines: tuple[CardLine, ...] = Field(min_length=1)
     cases: tuple[CardCase, ...] = Field(min_length=1)
     system: Text | None = None
@@ -119,7 +119,7 @@ class Card(_Part):
     system_file: Text | None = None
     """A file with it, seen from the card's folder; once loaded, ``system`` has its text."""
     tools: tuple[ToolDefinition, ...] = ()
-    """What the bot may call; its calls are kept and not carried out."""
+    """Tools that the bot may call; its calls are kept and not carried out."""
     retrieved: tuple[Text, ...] = ()
     """Texts that the bot's retrieval puts before every query."""
     script: Text | None = None
@@ -132,7 +132,7 @@ class Card(_Part):
 
     @property
     def script_path(self) -> Path | None:
-        """Where the script lies, for a card that was loaded from a file and has one."""
+        """Path of the script, for a card that was loaded from a file and has one."""
         if self.script is None or self._folder is None:
             return None
         return self._folder / self.script
@@ -208,7 +208,7 @@ _WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}
 
 
 def wanted_reply(case: Case) -> str | None:
-    """What a line of a deployment card wants of a reply; None of a case that tests no line."""
+    """Reply that a line of a deployment card wants; None of a case that tests no line."""
     rule = next((tag.removeprefix("rule:") for tag in case.tags if tag.startswith("rule:")), "")
     return _WANTED.get(rule)
 

@@ -1,4 +1,4 @@
-"""What changed between two versions of a data set, case by case."""
+"""Changes between two versions of a data set, case by case."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,11 +25,11 @@ class FieldChange:
     """None where there was none. Votes are counts."""
     new: JsonValue
     note: str = ""
-    """What the two values alone don't show."""
+    """Remark on what the two values alone don't show."""
 
     @property
     def is_text(self) -> bool:
-        """Whether the values are text of a query, a context or a history, to be withheld."""
+        """Tell whether the values are text of a query, a context or a history, to be withheld."""
         return self.field.split(".")[0] in ("query", "context", "history")
 
 
@@ -40,7 +40,7 @@ class CaseChange:
     old: Case
     new: Case
     fields: tuple[FieldChange, ...]
-    """In the order of a case's fields; without ``id``."""
+    """Changes in the order of a case's fields; without ``id``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +50,20 @@ class SetDiff:
     old: CaseSet
     new: CaseSet
     added: tuple[Case, ...]
-    """In the order of the new version."""
+    """Added cases in the order of the new version."""
     removed: tuple[Case, ...]
-    """In the order of the old version."""
+    """Removed cases in the order of the old version."""
     changed: tuple[CaseChange, ...]
     """Cases that kept their id, in the order of the old version."""
     reworded: tuple[CaseChange, ...]
     """Cases whose text changed, and with it the id that is made of it."""
     unchanged: int
     reordered: bool
-    """Whether the cases that kept their id follow each other in another order."""
+    """True if the cases that kept their id follow each other in another order."""
 
     @property
     def same(self) -> bool:
-        """Whether the two versions are one: the same cases in the same order."""
+        """Tell whether the two versions are one: the same cases in the same order."""
         return self.old.hash == self.new.hash
 
 
@@ -127,7 +127,7 @@ def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[t
 
 
 def _is_derived(case: Case) -> bool:
-    """Whether the id is a hash of the case's text: ours, or that of upstream's records."""
+    """Tell whether the id is a hash of the case's text: ours, or that of upstream's records."""
     own = case_id(case.query, case.context, case.history)
     return case.id in (own, digest(case.query, case.intended))
 

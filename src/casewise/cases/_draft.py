@@ -92,7 +92,7 @@ _DEEDS = frozenset(
         *("refuse", "refuses", "refusal", "decline", "declines", "deflect", "escalate"),
     )
 )
-"""What a reply does: a column of these is a label, whatever it is called."""
+"""Deeds of a reply: a column of these is a label, whatever it is called."""
 MOSTLY = 0.5
 """The share of a column's texts from which on it is of that kind."""
 RARELY = 0.2
@@ -117,12 +117,12 @@ class Draft:
     rows: int
     """Rows that were read: all of them."""
     questions: tuple[str, ...]
-    """What is left open for a person to decide."""
+    """Questions that a person has to decide."""
 
 
 @dataclass(frozen=True)
 class _Column:
-    """What the rows hold in one column."""
+    """Contents of one column."""
 
     name: str
     cells: tuple[Any, ...]
@@ -130,12 +130,12 @@ class _Column:
     rows: int
 
     def called(self, *words: str) -> bool:
-        """Whether its name holds one of the words."""
+        """Tell whether its name holds one of the words."""
         return any(word in self.name.casefold() for word in words)
 
     @cached_property
     def lists(self) -> bool:
-        """Whether its cells are lists, also printed ones."""
+        """Tell whether its cells are lists, also printed ones."""
         return bool(self.cells) and all(isinstance(_opened(cell), list) for cell in self.cells)
 
     @cached_property
@@ -168,7 +168,7 @@ class _Column:
 
     @cached_property
     def codes(self) -> bool:
-        """Whether its texts are names of rows, and nothing that anybody would ask."""
+        """Tell whether its texts are names of rows, and nothing that anybody would ask."""
         found = sum(_CODE.fullmatch(str(cell).strip()) is not None for cell in self.cells)
         return found > MOSTLY * len(self.cells)
 
@@ -184,7 +184,7 @@ class _Column:
 
     @property
     def note(self) -> str:
-        """How many cells are filled, and the first of them, for a comment."""
+        """Number of filled cells, and the first of them, for a comment."""
         sample = json.dumps(self.cells[0], ensure_ascii=False, default=str) if self.cells else ""
         shown = _printable(sample)
         shown = f"{shown[:37]}..." if len(shown) > 40 else shown
@@ -386,14 +386,14 @@ def _is_long(column: _Column) -> bool:
 
 
 def _is_of_reply(column: _Column, replies: Sequence[_Column]) -> bool:
-    """Whether it labels replies, by its name."""
+    """Tell whether it labels replies, by its name."""
     if not column.called(*_REPLY) or column.called("human") or len(column.kinds) > FEW:
         return False
     return bool(replies) or column.called(*_LABEL, *_LABEL_TOO, *_RATING)
 
 
 def _is_verdict(column: _Column) -> bool:
-    """Whether few values say what a reply does, or one of them is a side."""
+    """Tell whether few values say what a reply does, or one of them is a side."""
     if column.lists or len(column.kinds) > FEW:
         return False
     told = [_DEEDS.intersection(re.split(r"\W+", kind)) for kind in column.kinds]
@@ -425,13 +425,13 @@ def _first(columns: Sequence[_Column], wanted: Any) -> _Column | None:
 
 
 def _counts(column: _Column, side: tuple[str, ...]) -> bool:
-    """Whether it holds the number of votes for a side, by its name."""
+    """Tell whether it holds the number of votes for a side, by its name."""
     words = re.split(r"[^a-z]+", column.name.casefold())
     return column.called("vote", "n_") and any(word in words for word in side)
 
 
 def _meant(column: _Column) -> bool:
-    """Whether its values, or its name and 0 and 1, say what is safe and what is not."""
+    """Tell whether its values, or its name and 0 and 1, say what is safe and what is not."""
     words = {kind.replace(" ", "_") for kind in column.kinds}
     if words.intersection(_SAFE_WORDS) and words.intersection(_UNSAFE_WORDS):
         return True
@@ -442,7 +442,7 @@ def _meant(column: _Column) -> bool:
 
 
 def _sides(column: _Column) -> str:
-    """Which values are safe, unsafe and neither."""
+    """Values that are safe, unsafe and neither."""
     sides: dict[str, list[str]] = {"safe": [], "unsafe": [], "none": []}
     good = column.called("safe", "appropriate", "permit", "allow") and not column.called("unsafe")
     ones, noughts = ("safe", "unsafe") if good else ("unsafe", "safe")

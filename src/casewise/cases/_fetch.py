@@ -88,12 +88,12 @@ class PinnedFile:
 
     @property
     def url(self) -> str:
-        """Where it is fetched from."""
+        """Address that it is fetched from."""
         return f"{self.base}/{self.path}"
 
     @property
     def cached(self) -> Path:
-        """Where it is kept."""
+        """Path in the cache."""
         return cache_dir() / self.data_set / self.base.rsplit("/", 1)[-1][:7] / self.name
 
 
@@ -121,7 +121,7 @@ DATA, TEMPLATES = _pinned(
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a fetch brought into the cache."""
+    """Result of a fetch into the cache."""
 
     data: Path
     templates: Path | None
@@ -162,7 +162,7 @@ def _bring(
 
 
 def _reader(origin: Path | None, data: PinnedFile) -> Callable[[PinnedFile], bytes | None]:
-    """What reads the files of a set: over the network, or from a folder or ``data`` itself."""
+    """Reader of the files of a set: over the network, or from a folder or ``data`` itself."""
     if origin is None:
         return download
     if not origin.exists():
@@ -321,7 +321,7 @@ OPEN_SETS = {
         ),
     )
 }
-"""By name. Gated sets, and those whose licence is not stated, are for their owners to give."""
+"""Sets by name. Gated ones, and those whose licence is not stated, are for their owners to give."""
 
 
 def fetch_open_set(name: str, origin: Path | None = None) -> tuple[Path, ...]:

@@ -82,7 +82,7 @@ def sniff(path: Path) -> Form:
 
 
 def _is_jsonl(text: str, by_name: Form | None) -> bool:
-    """Whether text that opens an object holds one object a line."""
+    """Tell whether text that opens an object holds one object a line."""
     first, _, rest = text.partition("\n")
     try:
         record = json.loads(first)
@@ -131,7 +131,7 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
 
 
 def yaml_problem(error: yaml.YAMLError, path: Path) -> InputError:
-    """What is wrong with a file that is no YAML."""
+    """Problem of a file that is no YAML."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
     place = f"line {mark.line + 1}" if mark else None
@@ -285,10 +285,10 @@ def _number(cell: str, name: str, kind: type[int] | type[float], place: str, pat
 
 @dataclass(slots=True)
 class SharedParts:
-    """What cases of one file have in common, held once: many sets cross queries with contexts."""
+    """Parts that cases of one file share, held once: many sets cross queries with contexts."""
 
     contexts: dict[str, Context] = field(default_factory=dict)
-    """By the hash of their JSON."""
+    """Contexts by the hash of their JSON."""
     texts: dict[str | None, str | None] = field(default_factory=dict)
     fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
     """The names of the fields that a case gives: a fifth of its memory."""
@@ -324,7 +324,7 @@ _OF_TABLES = (
     *("the column stands twice", "unknown field beside 'cases'", "wrong encoding"),
     "is a folder, expected a file",
 )
-"""What is wrong with a file that is somebody's table."""
+"""Problem of a file that is somebody's table."""
 
 
 def refuse_tables(path: Path) -> None:

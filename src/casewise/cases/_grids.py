@@ -21,12 +21,12 @@ from casewise.files import csv_rows, parse_json, read_bytes, utf8_text
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """Where a row stands, for messages; and how its numbers are written."""
+    """Place of a row, for messages, and the form of its numbers."""
 
     file: Path
     record: str
     decimal: str | None = None
-    """What stands before the decimals of numbers in text; None tells by the number."""
+    """Decimal mark of numbers in text; None tells by the number."""
 
     def bad(self, field: str, column: str | None, found: object, expected: str) -> InputError:
         """The row's cell can't be the field."""
@@ -73,7 +73,7 @@ def items(cell: object, separator: str | None) -> list[Any]:
 
 
 def printed(text: str) -> Any:
-    """What a printed list or mapping of JSON, Python or numpy says; the text where it is none."""
+    """Value of a printed list or mapping of JSON, Python or numpy; else the text."""
     text = text.strip()
     try:
         return parse_json(text, file=Path())
@@ -97,7 +97,7 @@ _GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 def filled_cells(
     row: Mapping[str, Any], columns: Sequence[str], separator: str | None
 ) -> list[tuple[str, Any]]:
-    """What one column lists, or several hold, each with its column; without what is empty."""
+    """Filled cells of one column, or several hold, each with its column; without what is empty."""
     if len(columns) > 1:
         cells = ((name, plain(row.get(name))) for name in columns)
         return [(name, cell) for name, cell in cells if cell is not None]
@@ -143,7 +143,7 @@ Row = Mapping[str, Any] | InputError
 
 @dataclass(frozen=True, slots=True)
 class TableForm:
-    """How a table is written, where that can't be told from its file."""
+    """Form of a table, where that can't be told from its file."""
 
     header: int | None = None
     """The row of the column names, from 1."""
@@ -160,9 +160,9 @@ class RawTable:
     rows: Sequence[tuple[str, Row]]
     """Each with its place: ``row 3``, ``line 3``."""
     notes: Sequence[str] = ()
-    """What a person should know of how it was read."""
+    """Notes on the reading."""
     decimal: str | None = None
-    """What stands before the decimals of numbers in text, where the file tells."""
+    """Decimal mark of numbers in text, where the file tells."""
     split: str | None = None
     """The part of the data set that the file belongs to, where that is known."""
 
@@ -215,7 +215,7 @@ def decoded(path: Path, encoding: str | None) -> tuple[str, list[str]]:
 
 
 def delimiter_of(text: str, path: Path) -> str:
-    """What stands between the cells of a table, by its name and its first line."""
+    """Delimiter of a table, by its name and its first line."""
     if path.suffix.lower() in (".tsv", ".tab"):
         return "\t"
     first = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])

@@ -20,7 +20,7 @@ from casewise.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of every row.
+    """Fate of every row.
 
     ``rows``, times the cases that the mapping makes of a row, is the sum of the cases, of the four
     counts below it and of the problems; a row that can't be read at all is one problem.
@@ -43,7 +43,7 @@ class Imported:
     untaken: Mapping[str, int]
     """Columns that the mapping names nowhere, with the rows that have something there."""
     notes: tuple[str, ...]
-    """What else a person should know."""
+    """Further notes."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Gathering:
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[InputError] = field(default_factory=list)
     unlabelled: dict[str, str] = field(default_factory=dict)
-    """By the id of a case that its first row gave no label, why."""
+    """Reason why a case's first row gave no label, by id."""
 
 
 def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = None) -> Imported:

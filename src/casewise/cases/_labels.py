@@ -1,4 +1,4 @@
-"""What a case counts as: by the label rules, from votes, or by a list of keywords."""
+"""Label of a case: by the label rules, from votes, or by a list of keywords."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def read_label_rule(text: str, option: str = "--labels ") -> LabelRule:
 
 @dataclass(frozen=True, slots=True)
 class LabelFields:
-    """What labels are made of, as columns: one entry a case, NaN or None where unknown."""
+    """Fields that labels are made of, as columns: one entry a case, NaN or None where unknown."""
 
     published_safe_rate: FloatArray
     votes_safe: FloatArray
@@ -148,7 +148,7 @@ _WORD = re.compile(rf"\b(?:{_STEMS})", re.IGNORECASE)
 
 @lru_cache(maxsize=10_000)
 def flags_query(query: str) -> bool:
-    """Whether a word of the (English) list begins some word of the query.
+    """Tell whether a word of the (English) list begins some word of the query.
 
     No context is looked at: the baseline shows how far a list of words goes.
     """

@@ -54,14 +54,14 @@ class CaseSet(Sequence[Case]):
 
     cases: tuple[Case, ...] = field(repr=False)
     name: str
-    """What a person calls the set: ``starter``, ``casebench``, or the file's name."""
+    """Name of the set: ``starter``, ``casebench``, or the file's name."""
     form: Form
     notes: tuple[str, ...] = ()
-    """What a person should know of the loading, such as fields that are no part of a case."""
+    """Notes on the loading, such as fields that are no part of a case."""
     version: str | None = None
     """Under which these very cases were released; None where they were not."""
     source: str | None = None
-    """What ``casewise run --cases`` takes for them; None where no file holds just these cases."""
+    """Value of ``casewise run --cases`` for them; None where no file holds just these cases."""
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -185,7 +185,7 @@ def _shared_cases(
 
 
 def is_output(path: Path) -> bool:
-    """Whether a JSON file is one of the published outputs (its records hold a model's answers).
+    """Tell whether a JSON file is a published output (its records hold a model's answers).
 
     Raises:
         InputError: It has the marks of one, and is cut short or broken.

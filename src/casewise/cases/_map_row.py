@@ -36,7 +36,7 @@ _ROLES = {
     "developer": "system",
     "tool": "tool",
 }
-"""What data sets call those who speak."""
+"""Names of speakers in data sets."""
 
 _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
@@ -44,7 +44,7 @@ _OF_TOOLS = ("tool_calls", "tool_call_id")
 
 
 def is_wanted(row: Mapping[str, Any], mapping: CaseMapping) -> bool:
-    """Whether a row passes the mapping's filter."""
+    """Tell whether a row passes the mapping's filter."""
     cells = ((plain(row.get(name)), wanted) for name, wanted in mapping.where.items())
     return all(cell is not None and as_key(cell) in wanted for cell, wanted in cells)
 
@@ -207,7 +207,7 @@ def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any
 def _single_votes(
     row: Mapping[str, Any], choice: Choice, place: RowPlace
 ) -> Iterator[dict[str, str]]:
-    """Of a column for each person, the votes with its name; of a list, votes of nobody known."""
+    """Votes of a column for each person, with its name; of a list, votes of nobody known."""
     for column, cell in filled_cells(row, choice.columns, choice.separator):
         side = _side(cell, column, choice, "votes", place)
         if side is not None:

@@ -45,7 +45,7 @@ class CaseMapping(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     query: _Value | None = None
-    """What the user asks."""
+    """Query of the user."""
     turns: _Column | None = None
     """A whole conversation: its last user turn is the query, those before are the history."""
     history: _Column | None = None
@@ -61,7 +61,7 @@ class CaseMapping(BaseModel):
         InstanceOf[values.Choice] | InstanceOf[values.Constant] | None,
         BeforeValidator(values.to_side),
     ] = None
-    """What the authors mean the case to be, with a context or without."""
+    """Side that the authors mean, with a context or without."""
     votes_safe: _Column | None = None
     votes_unsafe: _Column | None = None
     vote: _Choice | None = None
@@ -77,26 +77,26 @@ class CaseMapping(BaseModel):
     context: _Column | None = None
     """A whole context, as a mapping or as JSON."""
     parameters: dict[str, _Parameter] = {}
-    """By their paths ("recipient.type"): the keys ``context.PATH`` of the file."""
+    """Parameters by their paths ("recipient.type"): the keys ``context.PATH`` of the file."""
     where: Annotated[dict[str, tuple[str, ...]], BeforeValidator(values.to_where)] = {}
-    """By column, the values whose rows are taken."""
+    """Values whose rows are taken, by column."""
     cases: tuple["CaseMapping", ...] = ()
     """Several cases of one row: each a whole mapping, its own keys over those of all."""
 
     split: str | None = None
     """The split of a data set that is taken; None takes all."""
     join: bool = False
-    """Whether rows of one case that differ in their tags are one case with all of them."""
+    """True if rows of one case that differ in their tags are one case with all of them."""
     beside: Annotated[dict[str, InstanceOf[values.Beside]], BeforeValidator(values.to_beside)] = {}
-    """By the name of its column, or before the names of its columns: other files."""
+    """Other files, by the name of its column or before the names of its columns."""
     header: Annotated[int, Field(ge=1)] | None = None
     """The row of the column names, from 1; None takes the first."""
     encoding: str | None = None
-    """Of text files; None takes UTF-8, and Windows-1252 for what isn't."""
+    """Encoding of text files; None takes UTF-8, and Windows-1252 for what isn't."""
     decimal: Literal[".", ","] | None = None
-    """How numbers in text are written; None tells by the numbers."""
+    """Decimal mark of numbers in text; None tells by the numbers."""
     sheet: str | None = None
-    """Of a workbook; None takes the first that holds anything."""
+    """Sheet of a workbook; None takes the first that holds anything."""
 
     @property
     def of_row(self) -> "tuple[CaseMapping, ...]":
@@ -264,7 +264,7 @@ _MADE = {
     RatingRule.SIDES: ("votes", "vote", "votes_safe"),
     RatingRule.POSITION: ("published_safe_rate",),
 }
-"""By the rule that makes a label of ratings, what else would give that label."""
+"""Fields, by the rule that makes a label of ratings, that would give that label."""
 
 _MUST = "{constant: TEXT}, or the name of a column: it stays on every case"
 _EXPECTED = {"bool_type": "true or false", "string_type": "text"}

@@ -24,9 +24,9 @@ class ColumnValue:
     cut: tuple[str, ...] = ()
     """Texts that are cut from the value."""
     join: str | None = None
-    """What stands between the items of a list that becomes a text; None keeps lists."""
+    """Text between the items of a list that becomes a text; None keeps lists."""
     separator: str | None = None
-    """What stands between the items of a text that is a list; empty for a printed list."""
+    """Text between the items of a text that is a list; empty for a printed list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ColumnTemplate:
 
 
 PLACES = re.compile(r"\{([^{}]+)\}")
-"""Where a template names a column."""
+"""Place of a column in a template."""
 
 Value = ColumnValue | Constant | ColumnTemplate
 
@@ -62,7 +62,7 @@ class Choice:
     meanings: Mapping[str, str]
     """From a value, as ``as_key`` writes it, to ``safe``, ``unsafe`` or ``none``."""
     separator: str | None = None
-    """What stands between the votes of one cell; None for a list of them."""
+    """Text between the votes of one cell; None for a list of them."""
 
     @property
     def known(self) -> str:

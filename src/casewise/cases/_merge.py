@@ -19,7 +19,7 @@ class Merged:
     """The union of data sets, and what was done to make it."""
 
     cases: tuple[Case, ...]
-    """In the order in which the files first hold them."""
+    """Cases in the order in which the files first hold them."""
     identical: int
     """Records left out because the same case was there already."""
     preferred: int

@@ -22,7 +22,7 @@ class PersonalPiece:
     stop: int
     text: str
     is_fiction: bool
-    """Whether it is of what is kept for examples and fiction, and so nobody's."""
+    """True if it is of what is kept for examples and fiction, and so nobody's."""
 
 
 def find_pieces(text: str) -> Iterator[PersonalPiece]:
@@ -85,7 +85,7 @@ _FICTION: dict[str, Callable[[str], bool]] = {
     # 555-01xx, in North America.
     "phone number": lambda text: re.search(r"55501\d\d$", re.sub(r"\D", "", text)) is not None,
 }
-"""What is kept for examples and fiction, and so is nobody's."""
+"""Data kept for examples and fiction, and so nobody's."""
 
 
 PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
@@ -125,4 +125,4 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
     ),
     "social handle": (re.compile(r"(?<![\w@./])@[A-Za-z]\w{2,29}\b(?!\.\w)"), _any),
 }
-"""By kind: what it looks like, and a second look. The first kind that fits counts."""
+"""Pattern of each kind, and a second look. The first kind that fits counts."""

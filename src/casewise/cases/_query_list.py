@@ -12,7 +12,7 @@ from casewise.errors import InputError
 from casewise.files import csv_cells, csv_rows, parse_json, read_text
 
 FIELDS: Final = ("query", "category", "licence", "source", "language")
-"""What a query of a list may have."""
+"""Fields that a query of a list may have."""
 
 FIELD = f"one of {', '.join(FIELDS)}"
 

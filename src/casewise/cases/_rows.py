@@ -20,7 +20,7 @@ from casewise.errors import InputError, some
 from casewise.files import parse_json, read_lines, read_text
 
 CLASS_LABEL = "ClassLabel"
-"""How Hugging Face's ``datasets`` marks a column of numbers that stand for names."""
+"""Mark of Hugging Face's ``datasets`` for a column of numbers that stand for names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Tables:
 
     tables: tuple[RawTable, ...]
     notes: tuple[str, ...] = ()
-    """What a person should know: splits taken together, files not read."""
+    """Notes: splits taken together, files not read."""
 
 
 def read_table(path: Path, split: str | None = None, form: TableForm | None = None) -> RawTable:
@@ -212,10 +212,11 @@ READERS: dict[str, Callable[[Path, TableForm], RawTable]] = {
     ".tab": read_csv,
     **dict.fromkeys(WORKBOOKS, read_workbook),
 }
-"""By suffix; of a folder that holds the same data in several kinds, the first is read."""
+"""Readers by suffix; of a folder that holds the same data in several kinds, the first is read."""
 
 _ALONE: dict[str, Callable[[Path, TableForm], RawTable]] = {".txt": _read_lines}
-"""What is read where it is named; in a folder such files say what the others are."""
+"""Readers of files that are read where they are named; in a folder such files say what the others
+are."""
 
 
 def non_empty(cells: Mapping[str, Any]) -> Iterator[str]:

@@ -105,9 +105,9 @@ class SetPart:
 
     name: str
     cases: tuple[Case, ...]
-    """In the order of the whole."""
+    """Cases in the order of the whole."""
     queries: dict[str, int]
-    """By stratum, sorted by name, the number of queries; a stratum without any counts 0."""
+    """Number of queries by stratum, sorted by name; a stratum without any counts 0."""
 
     @property
     def n_queries(self) -> int:

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 Role = Literal["system", "user", "assistant", "tool"]
-"""Who speaks: the deployer, the person, the chatbot, or a tool that it called."""
+"""Speaker: the deployer, the person, the chatbot, or a tool that it called."""
 
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of content parts that are text, and the field that holds it."""
@@ -37,9 +37,9 @@ class ToolCall(_Strict):
     """A call of a tool by the assistant."""
 
     id: str | None = None
-    """By which the tool's turn names the call."""
+    """Id by which the tool's turn names the call."""
     name: str = Field(min_length=1)
-    """Of the tool."""
+    """Name of the tool."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -116,13 +116,13 @@ class Turn(_Strict):
 
     role: Role
     content: str
-    """What is said, or what the tool returned; may be blank beside tool calls."""
+    """Words that are said, or the tool's result; may be blank beside tool calls."""
     tool_calls: tuple[ToolCall, ...] = ()
-    """Of the assistant, and only of it."""
+    """Tool calls of the assistant, and only of it."""
     tool_call_id: str | None = None
-    """Of a tool: the call that it answers; None is the first that has no result yet."""
+    """Call that a tool answers; None is the first that has no result yet."""
     name: str | None = None
-    """Of a tool: its name, where it is given."""
+    """Name of a tool, where it is given."""
 
     @model_validator(mode="before")
     @classmethod
@@ -160,7 +160,7 @@ class Turn(_Strict):
 
     @property
     def text(self) -> str:
-        """What a person reads of it: what is said, then each call in a line of its own."""
+        """Text that a person reads: what is said, then each call in a line of its own."""
         return turn_text(self.content, ((call.name, call.arguments) for call in self.tool_calls))
 
     @property
@@ -175,7 +175,7 @@ class Turn(_Strict):
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """What tells the turn from others: role and content, and what it has of tools."""
+        """Values that tell the turn from others: role and content, and what it has of tools."""
         tools = self.model_dump(mode="json")
         role, content = tools.pop("role"), tools.pop("content")
         return (role, content, *([tools] if tools else []))
@@ -252,12 +252,12 @@ def read_turns(messages: Sequence[Any]) -> tuple[Turn, ...]:
 
 
 TURNS = "'system' first if at all, then 'user' and 'assistant' in turn, 'assistant' last"
-"""How the earlier turns of a conversation follow each other; the query is the user's next.
-Between an assistant's tool calls and its next turn stand the tools' turns, one for each call."""
+"""Order of the earlier turns of a conversation; the query is the user's next. Between an
+assistant's tool calls and its next turn stand the tools' turns, one for each call."""
 
 
 def find_turn_fault(history: Sequence[Turn]) -> str | None:
-    """What the order of earlier turns lacks, in words; None: it is as ``TURNS`` says."""
+    """Fault in the order of earlier turns, in words; None: it is as ``TURNS`` says."""
     expected, waiting = "user", list[ToolCall]()
     for number, turn in enumerate(history, start=1):
         if turn.role == "tool":

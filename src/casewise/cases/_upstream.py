@@ -23,7 +23,7 @@ OVERRIDDEN_CATEGORY = "child-related crimes"
 """The published script sets this category's safe rate to 0, as SORRY-Bench labels it."""
 
 PUBLISHED_VERSION = "135f221"
-"""What the published data is called: the first characters of its commit."""
+"""Name of the published data: the first characters of its commit."""
 PUBLISHED_HASH = "af9d96d0ba0a1842"
 """The ``dataset_hash`` of ``CASEBench_data.json``."""
 _PUBLISHED_BARE = "de0e4089ebd41030"
@@ -64,7 +64,7 @@ class UpstreamOutput:
 
     @property
     def data_version(self) -> str | None:
-        """What that data is called; None where it isn't the published one."""
+        """Name of that data; None where it isn't the published one."""
         return PUBLISHED_VERSION if self.data_hash == PUBLISHED_HASH else None
 
 

@@ -139,16 +139,16 @@ class Release(BaseModel):
     version: Annotated[str, Field(pattern=f"^{_VERSION}$")]
     """Two or three numbers, as in ``1.2`` or ``1.2.0``; each release has a greater one."""
     hash: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    """Of the cases: ``dataset_hash``."""
+    """Hash of the cases: ``dataset_hash``."""
     date: datetime.date
     cases: int = Field(ge=1)
     queries: int = Field(ge=1)
     note: str | None = None
-    """What changed, in the words of whoever released it."""
+    """Change, in the words of whoever released it."""
 
 
 def releases_path(file: Path | str) -> Path:
-    """Where the releases of a file of cases stand: ``mine.jsonl`` has ``mine.releases.yaml``."""
+    """Path of the releases of a file of cases: ``mine.jsonl`` has ``mine.releases.yaml``."""
     return Path(file).with_suffix(".releases.yaml")
 
 

@@ -171,7 +171,7 @@ def _explain(
 def _words(
     detail: ErrorDetails, place: Place, part: type[BaseModel], expectations: Mapping[str, str]
 ) -> tuple[str, object, str | None]:
-    """What is wrong, what was found (``...`` where that says nothing), what was expected."""
+    """Problem, value that was found (``...`` where that says nothing), what was expected."""
     kind = detail["type"]
     if kind == "missing":
         return "the field is missing", ..., None
@@ -197,7 +197,7 @@ def _record(place: Place, at: int | None, nouns: Mapping[str, str]) -> tuple[str
 def _follow(
     model: type[BaseModel], loc: Place, *, unknown: bool
 ) -> tuple[Place, type[BaseModel], int | None]:
-    """What of pydantic's path stands in the file, the innermost model, and where a record begins.
+    """Part of pydantic's path in the file, the innermost model, and the start of a record.
 
     Where a field takes one of several types, pydantic's path also names the type that it tried.
     """
@@ -231,7 +231,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _values_in(annotation: Any) -> Any:
-    """What a mapping in a type such as ``list[dict[str, int]]`` holds; None: it holds none."""
+    """Type of the values of a mapping within ``list[dict[str, int]]``, say; None: there is none."""
     if get_origin(annotation) is dict:
         return get_args(annotation)[1]
     return next(

@@ -1,4 +1,4 @@
-"""What options and functions let a person choose from, by name; nothing else is imported here.
+"""Choices of options and functions, by name; nothing else is imported here.
 
 So the command line can show and complete every choice before anything is loaded.
 """
@@ -54,7 +54,7 @@ MAX_SEED = 2**32 - 1
 
 
 class Protocol(enum.StrEnum):
-    """What the judge is asked for."""
+    """Form of the judge's answer."""
 
     BINARY = "binary"
     """One word: safe or unsafe."""
@@ -69,22 +69,22 @@ class Protocol(enum.StrEnum):
 
 
 class Delivery(enum.StrEnum):
-    """Where the context stands in the conversation."""
+    """Place of the context in the conversation."""
 
     JUDGE = "judge"
-    """In the judge's prompt."""
+    """The judge's prompt."""
     SYSTEM = "system"
-    """In the system message, as the deployer's verified description."""
+    """The system message, as the deployer's verified description."""
     CLAIMED = "claimed"
-    """In the user's turn, asserted and not verified, before the query."""
+    """The user's turn, asserted and not verified, before the query."""
     HISTORY = "history"
-    """In earlier turns of the user, a group of facts each, which the model answers live."""
+    """Earlier turns of the user, a group of facts each, which the model answers live."""
     NONE = "none"
     """Nowhere: the query stands alone."""
 
 
 class LabelRule(enum.StrEnum):
-    """How the truth is made; a report says which rule it used."""
+    """Rule that makes the truth; a report says which it used."""
 
     PUBLISHED = "published"
     """Safe if the published safe rate exceeds .5; one category is set to 0, as upstream does."""
@@ -93,11 +93,11 @@ class LabelRule(enum.StrEnum):
     CONSENSUS = "consensus"
     """As ``votes``, over the cases that at least 75 % of the people agree on."""
     INTENDED = "intended"
-    """What the context's author meant."""
+    """Intention of the context's author."""
 
     @property
     def share(self) -> float | None:
-        """Of ``votes:SHARE``, a rule of one's own: the least share of safe votes; else None."""
+        """Least share of safe votes of a rule of one's own, ``votes:SHARE``; else None."""
         _, colon, share = self.partition(":")
         return float(share) if colon else None
 
@@ -120,13 +120,13 @@ class LabelRule(enum.StrEnum):
 
 
 OWN_RULE = "votes:SHARE"
-"""How a rule of one's own is written, such as ``votes:.6``."""
+"""Form of a rule of one's own, such as ``votes:.6``."""
 
 _OWN_RULE = re.compile(rf"{LabelRule.VOTES}:(0?\.\d{{1,6}}|1)")
 
 
 class Ties(enum.StrEnum):
-    """What becomes of a case whose votes are equal in number."""
+    """Treatment of a case whose votes are equal in number."""
 
     HALF = "half"
     """Either verdict is worth half."""
@@ -135,7 +135,7 @@ class Ties(enum.StrEnum):
 
 
 class UnreadPolicy(enum.StrEnum):
-    """What an unread answer counts as."""
+    """Worth of an unread answer."""
 
     REFERENCE = "reference"
     """As the published script: a miss for accuracy, unsafe for F1, and 1.0 as a number."""
@@ -144,7 +144,7 @@ class UnreadPolicy(enum.StrEnum):
 
 
 class Split(enum.StrEnum):
-    """What ``--by`` splits a score by."""
+    """Groups that ``--by`` splits a score into."""
 
     CATEGORY = "category"
     INTENDED = "intended"
@@ -226,23 +226,23 @@ COMPARED = (
 
 
 RULES: typing.Final = "rules"
-"""How a table names the grader that needs no model."""
+"""Name of the grader that needs no model."""
 
 LABEL: typing.Final = "label"
 """The usual name of the field that holds the hand label."""
 
 
 class Rulings(enum.StrEnum):
-    """Whose rulings a class follows where they differ (docs/method/replies.md)."""
+    """Rulings that a class follows where they differ (docs/method/replies.md)."""
 
     CASEWISE = "casewise"
-    """What neither answers nor declines is undetermined: asking back, say."""
+    """A reply that neither answers nor declines is undetermined: asking back, say."""
     XSTEST = "xstest"
-    """What declines nothing is compliance: XSTest has three classes."""
+    """A reply that declines nothing is compliance: XSTest has three classes."""
 
 
 class Half(enum.StrEnum):
-    """Which of the labelled replies count."""
+    """Labelled replies that count."""
 
     HELD_OUT = "held-out"
     """Those that no rule was written from."""
@@ -252,7 +252,7 @@ class Half(enum.StrEnum):
 
 
 class Draw(enum.StrEnum):
-    """How replies are drawn."""
+    """Way of drawing replies."""
 
     RANDOM = "random"
     """Each reply with the same probability."""
@@ -261,7 +261,7 @@ class Draw(enum.StrEnum):
 
 
 class Cluster(enum.StrEnum):
-    """What is independent of what."""
+    """Unit that is independent of others."""
 
     USER = "user"
     """Conversations of different users; of one whose user is not named, the conversation."""
@@ -279,7 +279,7 @@ class By(enum.StrEnum):
 
 
 class Prefer(enum.StrEnum):
-    """Which file is right where two differ."""
+    """File that is right where two differ."""
 
     FIRST = "first"
     LAST = "last"
@@ -307,14 +307,14 @@ class ExportForm(enum.StrEnum):
 
 
 class Undecided(enum.StrEnum):
-    """How JUnit shows what is undecided or missing; an error is what could not be judged."""
+    """Form in JUnit of an undecided or missing rule; what could not be judged is an error."""
 
     FAILURE = "failure"
     SKIPPED = "skipped"
 
 
 class Sampling(enum.StrEnum):
-    """How answers are drawn."""
+    """Sampling of answers."""
 
     GREEDY = "greedy"
     """Temperature 0."""
@@ -328,7 +328,7 @@ class Sampling(enum.StrEnum):
 
 
 class Client(enum.StrEnum):
-    """What sends the requests."""
+    """Client that sends the requests."""
 
     AUTO = "auto"
     """A lean client where a model's provider allows it, else the provider's own."""
@@ -337,7 +337,7 @@ class Client(enum.StrEnum):
 
 
 class Structured(enum.StrEnum):
-    """Whether providers are told the form of an answer as a JSON schema."""
+    """True if providers are told the form of an answer as a JSON schema."""
 
     AUTO = "auto"
     """Yes; a server that refuses it is asked without."""
@@ -346,7 +346,7 @@ class Structured(enum.StrEnum):
 
 
 class EngineName(enum.StrEnum):
-    """Where models are run."""
+    """Engine that runs models."""
 
     PROCESS = "process"
     RAY = "ray"

@@ -27,7 +27,7 @@ class PowerTest(enum.StrEnum):
 
 
 class Parent(enum.StrEnum):
-    """How grades are spread around their mean; it decides what ranks lose against means."""
+    """Spread of grades around their mean; it decides what ranks lose against means."""
 
     NORMAL = "normal"
     MINIMUM = "minimum"
@@ -37,7 +37,7 @@ class Parent(enum.StrEnum):
 
 
 class ProportionMethod(enum.StrEnum):
-    """How the power of a test of two shares is worked out."""
+    """Method for the power of a test of two shares."""
 
     ARCSINE = "arcsine"
     POOLED = "pooled"

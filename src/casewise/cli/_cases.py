@@ -149,7 +149,7 @@ def convert(
 
 
 class DataSet(StrEnum):
-    """What can be fetched."""
+    """Data set that can be fetched."""
 
     CASEBENCH = "casebench"
     XSTEST = "xstest"

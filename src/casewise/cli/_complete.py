@@ -1,4 +1,4 @@
-"""What the shell offers for a value that is being typed (``--install-completion``).
+"""Completion of values that are being typed (``--install-completion``).
 
 Nothing here is slow, prints or fails: what can't be known is not offered.
 """

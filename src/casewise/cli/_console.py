@@ -24,7 +24,7 @@ PIPE_WIDTH = 10_000
 
 
 DEGRADED = "casewise-degraded"
-"""How an encoding that lacks a character writes it: what is near to it, else a question mark."""
+"""Replacement of a character that an encoding lacks: what is near to it, else a question mark."""
 
 _NEAR = {
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
@@ -75,13 +75,13 @@ def _near(character: str) -> str:
 
 
 def out() -> Console:
-    """Where results go. Piped, nothing is folded (unless COLUMNS says so), and has no colours."""
+    """Console of results. Piped, nothing is folded (unless COLUMNS says so), and has no colours."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(width=width, highlight=False, soft_wrap=False)
 
 
 def err() -> Console:
-    """Where notes, progress and errors go."""
+    """Console of notes, progress and errors."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
@@ -116,7 +116,7 @@ def write_out(text: str) -> None:
 
 
 class Format(StrEnum):
-    """How a result is printed."""
+    """Form of a printed result."""
 
     TABLE = "table"
     JSON = "json"

@@ -63,7 +63,7 @@ def power(
     ] = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """How many votes, cases, pairs or epochs a study needs, and what a number can show.
+    """Work out the votes, cases, pairs or epochs of a study, or its power.
 
     Of the difference, the number (--n) and the power, give two: the third is worked out. Tests of
     votes compare two cases, each judged by people of its own; pairs compares two models on the

@@ -22,7 +22,7 @@ from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
 
 WORKFLOW = Path(".github/workflows/casewise-gate.yml")
-"""Where GitHub looks for the workflow that ships."""
+"""Path at which GitHub looks for the workflow that ships."""
 
 
 def gate(
@@ -175,7 +175,7 @@ def gate(
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """What a build reads, beside what is printed."""
+    """Files for a build, beside what is printed."""
 
     junit: Path | None
     markdown: Path | None

@@ -161,7 +161,7 @@ def _say_counts(imported: case_files.Imported) -> None:
 
 
 def _labels(case: case_files.Case) -> Iterator[str]:
-    """What a score could be held against, in words."""
+    """Labels that a score could be held against, in words."""
     rule = case.ratings.rule if case.ratings is not None else None
     if (case.votes_safe or 0) + (case.votes_unsafe or 0):
         yield "people's ratings, as votes (rule: sides)" if rule == "sides" else "people's votes"

@@ -200,7 +200,7 @@ COMMANDS = {
     "purge": "_export:purge",
     "doctor": "_doctor:doctor",
 }
-"""Where each command stands: the file in this folder, and its function."""
+"""Place of each command: the file in this folder, and its function."""
 
 GROUPS = {
     "cases": (
@@ -233,7 +233,7 @@ GROUPS = {
         {"check": "_graders:check", "sample": "_graders:sample"},
     ),
 }
-"""Of each group: its help, and its commands."""
+"""Help and commands of each group."""
 
 app = typer.Typer(
     cls=lazy_group("", COMMANDS),
@@ -314,7 +314,7 @@ def main() -> None:
 
 
 def _mistake(error: Any) -> str:
-    """What is wrong with the options that were given, and what comes near; empty after help."""
+    """Problem of the options that were given, and what comes near; empty after help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "casewise")
     if name := getattr(error, "option_name", None):
         near = next(iter(getattr(error, "possibilities", None) or ()), None)

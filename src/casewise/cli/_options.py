@@ -29,7 +29,7 @@ Force = Annotated[
 ]
 
 LABEL_RULES = "|".join([*LabelRule, OWN_RULE])
-"""How help shows what ``--labels`` takes."""
+"""Values of ``--labels``, as help shows them."""
 
 
 def read_rule(text: str) -> LabelRule:

@@ -1,4 +1,4 @@
-"""What a person sees of a run: the estimates before it, and the progress bar on standard error."""
+"""Display of a run: the estimates before it, and the progress bar on standard error."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class RunProgress(_Shown):
 
 
 class RoundProgress(_Shown):
-    """How far each round of the making of contexts is; called for every step."""
+    """Progress of each round of the making of contexts; called for every step."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(

@@ -341,7 +341,7 @@ def _texts(
     before: scores.ReplayedReplies,
     after: scores.ReplayedReplies,
 ) -> dict[str, scores.ReplayTexts]:
-    """What was said where replies changed."""
+    """Texts where replies changed."""
     wanted = {one.case_id for one in found.changed}
 
     def answers(replied: scores.ReplayedReplies) -> dict[str, str | None]:

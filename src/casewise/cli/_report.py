@@ -116,7 +116,7 @@ def find_pairs(
 
 
 PAGE, CARD = "report.html", "card.md"
-"""What a folder gets."""
+"""Files of a folder."""
 
 
 def report(

@@ -25,7 +25,7 @@ ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """Where models are run, as the options say."""
+    """Engine that the options choose."""
 
     engine: choices.EngineName
     address: str | None
@@ -139,7 +139,7 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
 
 
 def fault_lines(summary: "StartSummary") -> list[str]:
-    """What went wrong on the way, a line each model, and what was found of earlier starts."""
+    """Faults on the way, a line each model, and what was found of earlier starts."""
     lines = list(summary.notes)
     if summary.answers_before:
         lines.append(f"{summary.answers_before:,} answers were there from the start before")
@@ -169,7 +169,7 @@ def end(result: "RunResult", log_dir: Path) -> None:
 
 
 def _words_of_errors(log_dir: Path) -> str:
-    """Where to read what is not printed, since it may quote a query."""
+    """Place of the errors' own words, which are not printed since it may quote a query."""
     where = address_of(log_dir)
     return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
 

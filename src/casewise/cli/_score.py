@@ -18,7 +18,7 @@ from casewise.errors import UsageError
 
 
 class ScoreFormat(StrEnum):
-    """How results are printed."""
+    """Form of printed results."""
 
     TABLE = "table"
     JSON = "json"

@@ -50,7 +50,7 @@ def _matrix(sweep: "Sweep", done: "Done") -> Table:
 
 
 def _text(state: "CellState") -> str:
-    """How far a cell is, in a few characters."""
+    """Progress of a cell, in a few characters."""
     errors = f", {state.errors} in error" if state.errors else ""
     match str(state.state):
         case "done":
@@ -90,7 +90,7 @@ def _record(sweep_cell: "SweepCell", state: "CellState") -> dict[str, Any]:
 
 
 def _of_the_grader(grading: "CostEstimate") -> dict[str, Any]:
-    """What the model is asked that grades the replies."""
+    """Requests to the model that grades the replies."""
     asked = ("requests", "input_tokens", "output_tokens", "cost_usd")
     return {f"grader_{name}": getattr(grading, name) for name in asked}
 

@@ -78,7 +78,7 @@ def _arguments(arguments: dict[str, Any]) -> str:
 
 
 def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
-    """What was sent, what came, and what was read of it; what there is nothing of is left out."""
+    """Request, answer, and its reading; what there is nothing of is left out."""
     seen, answer = found.exchange, found.answer
     sent: dict[str, Any] = {"message": found.message}
     came: dict[str, Any] = {}

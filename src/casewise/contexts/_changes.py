@@ -19,7 +19,7 @@ class Ablation:
 
     cases: tuple[Case, ...]
     names: tuple[str, ...]
-    """What was removed, in the order given."""
+    """Parts that were removed, in the order given."""
     missing: dict[str, int]
     """For each name, the number of cases that lack it."""
 
@@ -203,7 +203,7 @@ def _paths(root: Tree, above: Place = ()) -> Iterator[Place]:
 
 
 def _places(root: Tree, name: str, above: Place = ()) -> Iterator[Place]:
-    """Where a name stands; what stands inside one of these places is part of it."""
+    """Places of a name; what stands inside one of these places is part of it."""
     for key, inner in root.items():
         path = (*above, key)
         if name in (key, ".".join(path)):
@@ -254,5 +254,5 @@ def _put(mine: Tree, theirs: Tree, key: str, value: JsonValue) -> Tree:
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:
-    """Whether two values read the same; unlike ``==``, which takes 1 for true and for 1.0."""
+    """Tell whether two values read the same; unlike ``==``, which takes 1 for true and for 1.0."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

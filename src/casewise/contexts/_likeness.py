@@ -1,4 +1,4 @@
-"""How alike texts are: their words, in any script, and the pieces that they share."""
+"""Likeness of texts: their words, in any script, and the pieces that they share."""
 
 import math
 import unicodedata
@@ -48,7 +48,7 @@ _LETTERS = _Letters()
 
 @cache
 def is_unspaced(code: int) -> bool:
-    """Whether a character is of a script that has no spaces between words."""
+    """Tell whether a character is of a script that has no spaces between words."""
     return any(first <= code <= last for first, last in _UNSPACED)
 
 
@@ -70,7 +70,7 @@ LEAST_LETTERS = 3
 """Shorter words tell nothing about a topic."""
 
 FAR_BETTER = 0.22
-"""By so much must the cosine with another query exceed that with a context's own."""
+"""Margin by which the cosine with another query must exceed that with a context's own."""
 
 FAR_BETTER_COPY = 0.1
 """The same for a context whose very text another query has too."""

@@ -1,4 +1,4 @@
-"""What a made context holds, and the prompts that have one made, repaired and reviewed.
+"""Parameters of a made context, and the prompts that have one made, repaired and reviewed.
 
 Its form is a JSON schema; what can be wrong with it is a fault that has a place.
 
@@ -115,7 +115,7 @@ def context_schema(places: Sequence[str] = tuple(PARAMETERS)) -> JsonSchema:
 
 
 def pair_schema(matched: Sequence[str]) -> JsonSchema:
-    """What twins share, and what each has of its own."""
+    """Schema of twins: parameters that they share, and those of each."""
     own = context_schema(matched)
     return _object({"shared": context_schema(shared_places(matched)), "safe": own, "unsafe": own})
 
@@ -130,7 +130,7 @@ def _object(properties: dict[str, JsonSchema]) -> JsonSchema:
 
 
 class ContextFault(StrEnum):
-    """What kind of thing is wrong."""
+    """Kind of fault."""
 
     FAILED = "failed"
     """No answer came: the request failed."""
@@ -182,7 +182,7 @@ class Fault:
 
     kind: ContextFault
     reason: str
-    """In words that a person reads, and that the model is told when it repairs."""
+    """Reason, in words that a person reads, and that the model is told when it repairs."""
     side: Side | None = None
     """The side of the pair; None is both, or what both share."""
     parameter: str | None = None
@@ -204,7 +204,7 @@ class Fault:
 
 
 Piece = Literal["safe", "unsafe", "both"]
-"""What one request has written: a context, or both twins at once."""
+"""Result of one request: a context, or both twins at once."""
 
 _EDITION: Final = 1
 _MAKING: Final = ("make", "safe", "unsafe", "pair", "repair")

@@ -161,14 +161,14 @@ _REVIEW_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", r
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the model critic says of a context."""
+    """Review of a context by the model critic."""
 
     verdict: Literal["pass", "fail"] | None
     """None where no verdict can be read."""
     reason: str
 
     def fault(self, side: Side) -> Fault | None:
-        """What it finds wrong; None if it lets the context pass."""
+        """Fault that it finds; None if it lets the context pass."""
         if self.verdict == "pass":
             return None
         if self.verdict == "fail":
@@ -197,13 +197,13 @@ def read_review(text: str, nonce: str) -> Review:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the answer of a model that was asked for a verdict ends."""
+    """End of an answer that was to hold a verdict."""
 
     entries: list[tuple[str, Any]] | None
-    """Of the JSON object that is the last line, by key, a key that stands twice twice; None where
+    """Entries of the JSON object that is the last line, a key that stands twice twice; None where
     it is none."""
     reason: str
-    """What precedes it, shortened, and without what can't be stored."""
+    """Text before it, shortened, and without what can't be stored."""
 
 
 def read_ending(text: str, shown: int) -> Ending | None:

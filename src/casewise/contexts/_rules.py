@@ -184,7 +184,7 @@ def _same_texts(values: Values, side: Side) -> Iterator[Fault]:
 
 
 def repeats(text: str, query: str) -> bool:
-    """Whether a text holds a query: most of its words in a row, or most of those of content."""
+    """Tell if a text holds a query: most of its words in a row, or most of those of content."""
     said, asked = words_of(text), words_of(query)
     run = min(len(asked), max(LEAST_RUN, round(REPEATED_RUN * len(asked))))
     if run >= LEAST_RUN - 1 and _runs(said, run) & _runs(asked, run):
@@ -275,13 +275,13 @@ class Member:
     side: Side
     values: Values
     clean: bool
-    """Whether nothing else is wrong with it: only then is it compared with others' texts."""
+    """True if nothing else is wrong with it: only then is it compared with others' texts."""
 
 
 def check_set(
     members: Sequence[Member], queries: Sequence[str], *, matched: bool
 ) -> dict[tuple[int, Side], tuple[Fault, ...]]:
-    """What is wrong with contexts beside each other, by query and side.
+    """Faults of contexts beside each other, by query and side.
 
     A context that fits another query than its own is at fault for that. Of two near-copies, the
     one that is at fault already is to blame, else the later one.

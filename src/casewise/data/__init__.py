@@ -1,1 +1,1 @@
-"""What ships: the starter cases, deployment cards and their scripts."""
+"""Data that ship: the starter cases, deployment cards and their scripts."""

@@ -1,4 +1,4 @@
-"""What a set of cases and its votes are worth: describe, audit, and power.
+"""Quality of a set of cases and its votes: describe, audit, and power.
 
 ``describe_cases`` is about people's votes, ``audit_cases`` about texts, pairs and leaks, and
 ``plan_power`` about how large a study must be.

@@ -20,7 +20,7 @@ LANGUAGE_CHECKS = ("mixed-languages", "language-mismatch")
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in a set of cases. Texts are in ``Finding.shown`` alone."""
+    """Findings in a set of cases. Texts are in ``Finding.shown`` alone."""
 
     name: str
     hash: str
@@ -122,7 +122,7 @@ class AuditDemand:
     name: str
     """A code, or a severity."""
     exceeds: Callable[[float], bool] | None = None
-    """Whether a figure is over the limit; None fails on any finding of the name."""
+    """True if a figure is over the limit; None fails on any finding of the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Failed:
 
     text: str
     found: str
-    """What was found instead."""
+    """Figure that was found instead."""
 
 
 def parse_demands(text: str) -> tuple[AuditDemand, ...]:
@@ -195,6 +195,6 @@ def _parse(part: str) -> AuditDemand:
 
 
 def _names(code: str) -> tuple[str, ...]:
-    """What stands for a finding: its code, its severity, and for an error, warning too."""
+    """Names of a finding: its code, its severity, and for an error, warning too."""
     severity = CHECKS[code].severity
     return (code, severity, *((Severity.WARNING,) if severity is Severity.ERROR else ()))

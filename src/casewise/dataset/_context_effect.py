@@ -1,4 +1,4 @@
-"""What the context does to people's votes: arm against arm, and any contexts of one query."""
+"""Effect of the context on people's votes: arm against arm, and any contexts of one query."""
 
 import math
 import sys
@@ -13,7 +13,7 @@ from casewise import statistics
 from casewise.dataset._vote_checks import ARMS, People
 
 LEAST_P = sys.float_info.min
-"""What stands for a p below the smallest number that a float holds exactly: never 0."""
+"""Replacement for a p below the smallest number that a float holds exactly: never 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ContextEffect:
 
     arms: tuple[str, str]
     safe_votes: tuple[int, int]
-    """In the first arm and in the second."""
+    """Safe votes in the first arm and in the second."""
     votes: tuple[int, int]
     difference: float
     """Share of safe votes in the first arm less that in the second, over all votes, -1..1; NaN of
@@ -37,7 +37,7 @@ class ContextEffect:
     p: float
     """Two-sided, of ``clustered_z``; not below ``LEAST_P``."""
     cohen_h: float
-    """Of the shares over all votes; of sequential votes, of the mean shares of cases."""
+    """Cohen's h of the shares over all votes; of sequential votes, of the mean shares of cases."""
     z_tests: statistics.ProportionTests
     """A test for each query with votes in both arms; none of sequential votes."""
     mantel_haenszel_or: float
@@ -53,7 +53,7 @@ class LabelFlips:
     """Pairs of cases of one query that people voted on; a majority's verdict is the label."""
 
     queries: int
-    """That have such a pair."""
+    """Queries that have such a pair."""
     pairs: int
     flips: statistics.Estimate
     """The share of pairs whose labels differ, in 0..1; a tie is half safe."""
@@ -61,7 +61,7 @@ class LabelFlips:
 
 @dataclass(frozen=True, slots=True)
 class ContextVotes:
-    """What any number of contexts does to votes; None is what these cases don't have."""
+    """Effect of any number of contexts on votes; None: these cases don't have it."""
 
     contexts: LabelFlips | None
     """Every two contexts of a query, unless each two are one meant safe and one meant unsafe."""
@@ -174,7 +174,7 @@ def context_effect(
 
 
 def category_tests(people: People) -> CategoryTests:
-    """Whether cases differ over categories within an arm, and over arms."""
+    """Tell whether cases differ over categories within an arm, and over arms."""
     # Of sequential votes the share leans to the majority, so only a published rate is compared.
     share = np.full_like(people.share, np.nan) if people.sequential else people.share
     rate = np.where(np.isnan(people.published), share, people.published)

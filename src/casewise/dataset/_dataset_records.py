@@ -63,7 +63,7 @@ def as_description_record(description: Description) -> dict[str, Any]:
 
 
 def _context_votes(found: ContextVotes) -> dict[str, Any]:
-    """What these cases have of it."""
+    """Figures that these cases have."""
     record = {}
     for name in ("contexts", "seen"):
         one: LabelFlips | None = getattr(found, name)

@@ -22,12 +22,12 @@ from casewise.dataset._provenance_checks import Provenance, check_provenance
 from casewise.dataset._vote_checks import ARMS, People, to_people
 
 PARTS = ("all", *ARMS)
-"""What agreement and ceilings are computed over: all cases, and each arm."""
+"""Groups for agreement and ceilings: all cases, and each arm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """How well anybody could do on some cases."""
+    """Best that anybody could do on some cases."""
 
     reliability: statistics.VoteReliability
     split_half: float
@@ -63,11 +63,11 @@ class Description:
     contexts: ContextVotes
     tests: CategoryTests
     agreement: dict[str, statistics.Agreement]
-    """By ``PARTS``."""
+    """Figures by ``PARTS``."""
     ceilings: dict[str, Ceiling]
-    """By ``PARTS``; undefined of sequential votes."""
+    """Ceilings by ``PARTS``; undefined of sequential votes."""
     by_rater: bool
-    """Whether one person is a rater (a column of votes), or any vote."""
+    """True if one person is a rater (a column of votes), or any vote."""
     provenance: Provenance
     remarks: tuple[str, ...]
     """Why figures are undefined, and what they rest on."""

@@ -1,4 +1,4 @@
-"""What the checks of a data set read, and the one kind of finding that they make."""
+"""Material of the checks of a data set, and the one kind of finding that they make."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def plural(n: int, noun: str) -> str:
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """Weight of a finding."""
 
     ERROR = "error"
     """Cases, or figures computed from them, are wrong as they stand: mend or drop the cases, or
@@ -33,13 +33,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a code stands for."""
+    """Meaning of a code."""
 
     severity: Severity
     unit: str
-    """What is counted, in the plural; of a measured check, what the figure is."""
+    """Things counted, in the plural; of a measured check, name of the figure."""
     measured: bool = False
-    """Whether a threshold is held against a figure; else it is against the count."""
+    """True if a threshold is held against a figure; else it is against the count."""
 
 
 _E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
@@ -106,7 +106,7 @@ NAMES = {
     "repeated-side": "pairs",
     "near-copy-query": "queries",
 }
-"""What a description calls its checks, by code; those that an audit makes too are in ``CHECKS``."""
+"""Names of a description's checks, by code; those that an audit makes too are in ``CHECKS``."""
 
 SHOWN = 3
 """Case ids of a finding that people are shown; JSON lists all."""
@@ -120,11 +120,11 @@ class Finding:
     """A key of ``CHECKS``, or of ``NAMES``."""
     severity: Severity
     text: str
-    """What was found, and what to do about it. Quotes no query and no context."""
+    """Finding, and advice on it. Quotes no query and no context."""
     cases: tuple[str, ...] = ()
     """Ids of the cases it is about; empty where it is about the whole set."""
     n: int = 0
-    """How many, in the unit of the check; of a measured check, the cases that it rests on."""
+    """Count, in the unit of the check; of a measured check, the cases that it rests on."""
     of: int | None = None
     """Out of how many, in the same unit; None where that means nothing."""
     value: float = math.nan
@@ -136,7 +136,7 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """What a description calls the check."""
+        """Name of the check in a description."""
         return NAMES[self.code]
 
     @property
@@ -240,9 +240,9 @@ class Material:
     contexts: tuple[str, ...]
     """Plain texts of the contexts; empty without one."""
     parameters: tuple[dict[str, str], ...]
-    """Of each context, the plain text of each parameter, by ``group.parameter``."""
+    """Plain text of each parameter of each context, by ``group.parameter``."""
     words: tuple[tuple[str, ...], ...]
-    """Of each context."""
+    """Words of each context."""
     queries: dict[str, str]
     """The query of each query id."""
     pairs: tuple[tuple[int, int], ...]
@@ -254,7 +254,7 @@ class Material:
 
     @property
     def with_context(self) -> int:
-        """How many cases have a context."""
+        """Number of cases that have a context."""
         return sum(case.context is not None for case in self.cases)
 
 

@@ -1,4 +1,4 @@
-"""What gives the intended side away without understanding: words, single parameters, lengths.
+"""Surface clues to the intended side: words, single parameters, lengths.
 
 A linear classifier is asked about queries that it was not fitted on.
 """
@@ -36,7 +36,7 @@ LEAST_CASES = 2
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """How well the intended side is guessed."""
+    """Accuracy of guessing the intended side."""
 
     accuracy: Estimate
     """Out of fold, clustered by group; undefined of too few cases."""
@@ -178,7 +178,7 @@ ABSENT = "(absent)"
 
 @dataclass(frozen=True, slots=True)
 class ParameterGuess:
-    """How well the side is guessed from one parameter alone."""
+    """Accuracy of guessing the side from one parameter alone."""
 
     parameter: str
     present: int
@@ -189,7 +189,7 @@ class ParameterGuess:
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """How well the intended side is guessed from the surface."""
+    """Accuracy of guessing the intended side from the surface."""
 
     context: Guess
     """From the words of the context, each there or not."""

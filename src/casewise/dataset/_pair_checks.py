@@ -44,11 +44,11 @@ class NearContexts:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """What stands twice."""
+    """Texts that stand twice."""
 
     contexts: context_checks.RepeatedContexts
     near: tuple[NearContexts, ...]
-    """Of different texts, a pair of texts once."""
+    """Near copies of different texts, a pair of texts once."""
     texts: int
     """Different context texts."""
     queries: context_checks.SimilarQueries

@@ -1,4 +1,4 @@
-"""Which inputs of a power analysis ask for the 21 annotators a case of the CASE-Bench paper.
+"""Inputs of a power analysis that ask for the 21 annotators a case of the CASE-Bench paper.
 
 Sun et al. (ICML 2025), arXiv 2501.14940, took 21 from G*Power without saying what they put in. A
 search over what they may have put in shows how much, or how little, the number 21 tells.
@@ -43,7 +43,7 @@ class PaperInput:
 
     test: PowerTest
     method: str
-    """What distinguishes two ways of the test; empty for the t-test."""
+    """Name of the way of the test; empty for the t-test."""
     effect: str
     """The difference to be found, such as ``d = 0.8``."""
     alpha: float
@@ -52,7 +52,7 @@ class PaperInput:
     votes: float
     """Votes a case, not rounded (Fisher's test: whole)."""
     in_all: bool
-    """Whether 21 is for both cases together, rounded up, rather than for each."""
+    """True if 21 is for both cases together, rounded up, rather than for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which parameters and values a set covers, and which only one side has."""
+"""Parameters and values that a set covers, and those that only one side has."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a set does with one parameter."""
+    """Use of one parameter in a set."""
 
     name: str
     present: int
@@ -54,7 +54,7 @@ class Coverage:
     """The parameters of a set."""
 
     parameters: tuple[Parameter, ...]
-    """In order of appearance."""
+    """Parameters in order of appearance."""
     unused: tuple[str, ...]
     """Usual parameters that no context has."""
     complete: int

@@ -25,7 +25,7 @@ OF_CONTEXTS = (
 
 
 class Unknown(StrEnum):
-    """What is left out, and so worked out."""
+    """Input that is left out, and so worked out."""
 
     SIZE = "size"
     POWER = "power"
@@ -66,7 +66,7 @@ _EFFECTS = {
     PowerTest.CONTEXT_SHARE: "--effect (the share of variance)",
     PowerTest.SEEN_CHANGE: "--effect (the change in the share of safe)",
 }
-"""How each test is told the effect."""
+"""Options that tell each test the effect."""
 
 
 def option(name: str) -> str:
@@ -106,7 +106,7 @@ def check_inputs(inputs: PowerInputs) -> None:
 
 
 def find_unknown(inputs: PowerInputs) -> Unknown:
-    """What is to be worked out: whichever of effect, size and power is left out.
+    """Find the input to be worked out: whichever of effect, size and power is left out.
 
     With all three given, pairs with ``noise`` and without ``epochs`` ask for the epochs.
 

@@ -25,7 +25,7 @@ from casewise.statistics import (
 
 
 class Quantity(StrEnum):
-    """What a question of power is answered with."""
+    """Quantity of an answer."""
 
     VOTES = "votes"
     """People who vote on a case, each person on one case of the pair only."""
@@ -58,7 +58,7 @@ class Quantity(StrEnum):
 
 
 def _unknown(_effect: float, _size: float) -> float:
-    """What is not planned for."""
+    """NaN, for a figure that is not planned for."""
     return math.nan
 
 
@@ -70,13 +70,13 @@ class Problem:
     """Power by effect and size, rising in both."""
     counted: Quantity
     arms: int
-    """What a size is multiplied with for the total."""
+    """Factor of a size for the total."""
     effect_name: Quantity
     most_effect: float
     shown: Callable[[float], float] = lambda effect: effect
     """The effect as people name it."""
     contexts: int | None = None
-    """Of a query, where the study is about any number of them."""
+    """Contexts of a query, where the study is about any number of them."""
     half_width: Callable[[float, float], float] = _unknown
     """Half the width of the figure's interval, falling with the size; NaN: not planned for."""
 

@@ -40,7 +40,7 @@ COLUMNS_DIFFER = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where votes, contexts and queries come from, as far as the file tells."""
+    """Origin of votes, contexts and queries, as far as the file tells."""
 
     rate: PublishedRate
     author: AuthorVotes

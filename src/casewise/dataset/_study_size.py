@@ -1,4 +1,4 @@
-"""How many votes, cases, pairs or epochs a study needs, and what a given number can show.
+"""Votes, cases, pairs or epochs that a study needs, and the power of a given number.
 
 Each test is a function of effect and size, solved for the one that is not given.
 """
@@ -51,7 +51,7 @@ class Answer:
     power: float | None = None
     """Power with the rounded count; None for other quantities."""
     contexts: int | None = None
-    """Of each query, where the plan is for any number of them."""
+    """Contexts of each query, where the plan is for any number of them."""
     half_width: float | None = None
     """Half the width of the interval of the figure, with the rounded count; None elsewhere."""
     holds_to: int | None = None
@@ -60,14 +60,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked, and the answers."""
+    """Inputs and answers."""
 
     inputs: PowerInputs
     """As given, with every default that was used filled in."""
     answers: tuple[Answer, ...]
     """One; or one a direction or formula where several are worth knowing."""
     notes: tuple[str, ...]
-    """What must be said beside the numbers, a sentence each."""
+    """Notes on the numbers, a sentence each."""
 
 
 def plan_power(inputs: PowerInputs) -> Plan:
@@ -236,7 +236,7 @@ _OF_CONTEXTS = {
     "docs/method/statistics-appendix.md for how much wider their intervals are.",
     PowerTest.SEEN_CHANGE: "Each case in context stands beside the case of its query without one.",
 }
-"""What must be said of each plan of contexts."""
+"""Note on each plan of contexts."""
 
 
 def _notes(given: PowerInputs, inputs: PowerInputs, answers: list[Answer]) -> list[str]:

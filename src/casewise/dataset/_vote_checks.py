@@ -16,7 +16,7 @@ from casewise.statistics import BoolArray, FloatArray, GroupTest, IntArray, chi_
 TextArray = NDArray[np.str_]
 
 ARMS = ("safe", "unsafe", "none")
-"""Which context a case has: intended safe, intended unsafe, or none at all."""
+"""Arm of a case: intended safe, intended unsafe, or none at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +160,17 @@ class TieCounts:
     """Cases with as many safe as unsafe votes."""
 
     places: IntArray
-    """Where they stand."""
+    """Places of the cases."""
     safe: int | None
-    """How many the published rate settles as safe; None where no tie has one."""
+    """Number that the published rate settles as safe; None where no tie has one."""
     unsafe: int | None
     intended: int | None
-    """How many it settles as their author intended."""
+    """Number that it settles as their author intended."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnEffects:
-    """Whether the votes of one column (or rater) are correlated over cases. NaN is undefined."""
+    """True if the votes of one column (or rater) are correlated over cases. NaN is undefined."""
 
     columns: int
     lowest: float
@@ -184,7 +184,7 @@ class ColumnEffects:
     within_df: int
     within_p: float
     shifting_p: float
-    """Of what the blocks' Q exceeds that of all cases by: small if columns differ otherwise in
+    """p of the excess of the blocks' Q over that of all cases: small if columns differ otherwise in
     one block than in another, as they do if each block has people of its own."""
     blocks: int
     """Blocks that have several cases which each column voted on."""

@@ -1,4 +1,4 @@
-"""What Inspect finds by entry point: tasks, models of our own, and scanners of Scout."""
+"""Entry points for Inspect: tasks, models of our own, and scanners of Scout."""
 
 import sys
 

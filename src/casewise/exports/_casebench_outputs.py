@@ -40,10 +40,10 @@ Record = dict[str, Any]
 
 @dataclass(slots=True)
 class _Files:
-    """What will be written, and what found no place."""
+    """Files to write, and judgements that found no place."""
 
     records: dict[str, list[Record]] = field(default_factory=dict)
-    """By path inside the folder."""
+    """Records by path inside the folder."""
     left_out: list[str] = field(default_factory=list)
     """Conditions, each with the reason."""
     cases: dict[str, set[str]] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def _scores(case: Case) -> list[int]:
 
 
 def _answer(row: Mapping[str, Any]) -> str | float:
-    """What was read from the answer, ``""`` where nothing was."""
+    """Reading of the answer, ``""`` where nothing was."""
     if row["status"] != "ok":
         return ""
     if row["protocol"] == Protocol.BINARY:

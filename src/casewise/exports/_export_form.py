@@ -1,4 +1,4 @@
-"""What can be asked of an export, what it shows, and the folder that it is written to.
+"""Options of an export, texts that it shows, and its folder.
 
 Folders appear whole or not at all, and replace nothing but their own kind. Where texts are
 withheld, only some names are shown.
@@ -82,7 +82,7 @@ def show_stopped(text: str) -> str:
 
 
 def show_options(text: str) -> str:
-    """What was asked for on the command line: parts joined by semicolons."""
+    """Options on the command line: parts joined by semicolons."""
     return ";".join(
         part if _OPTION.fullmatch(part) else hashed(part, "option") for part in text.split(";")
     )
@@ -195,7 +195,7 @@ CONTENT_WARNING = (
     "Content warning: holds queries, contexts or replies in full. They touch on crime, self-harm, "
     "drugs and hatred, and may be distressing."
 )
-"""What stands before texts that are shown."""
+"""Warning before texts that are shown."""
 
 
 TABLES = {".parquet": ExportForm.PARQUET, ".csv": ExportForm.CSV}
@@ -204,7 +204,7 @@ TABLES = {".parquet": ExportForm.PARQUET, ".csv": ExportForm.CSV}
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What is to be exported, and where to."""
+    """Judgements to export, and the place."""
 
     paths: tuple[Path, ...]
     """Logs, tables and published outputs; may be empty where ``cases`` suffice (lm-eval)."""
@@ -212,7 +212,7 @@ class ExportRequest:
     """A file for tables, else a folder."""
     form: ExportForm
     reveal: bool = False
-    """Whether queries, contexts, replies and explanations are included."""
+    """True if queries, contexts, replies and explanations are included."""
     cases: tuple[Case, ...] | None = None
     """The whole cases; None takes those that the paths hold."""
     labels: LabelRule | None = None
@@ -221,10 +221,10 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written, and what a person should know of it."""
+    """Files that were written, and notes on them."""
 
     content: str
-    """In few words: ``56 judgements``."""
+    """Content in few words: ``56 judgements``."""
     notes: tuple[str, ...] = ()
 
 
@@ -249,7 +249,7 @@ def form_of(out: Path, asked: ExportForm | None) -> ExportForm:
 
 
 def about(form: ExportForm, *, reveal: bool) -> dict[str, str]:
-    """What an artefact says of itself, where it has a place for it."""
+    """Description of an artefact, where it has a place for it."""
     said = {"made by": f"casewise {casewise.__version__}", "form": str(form)}
     said["texts"] = "included" if reveal else "withheld"
     return said | ({"content warning": CONTENT_WARNING} if reveal else {})

@@ -26,7 +26,7 @@ from casewise.scores import label_fields
 from casewise.sheets import Code, Column, Row, Table, to_markdown
 
 PROTOCOLS = (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY)
-"""What lm-eval can ask: words, a number, and the likelihood of two words."""
+"""Protocols of lm-eval: words, a number, and the likelihood of two words."""
 
 MAX_TOKENS = 2048
 """Longest answer, as ``casewise run`` allows."""
@@ -47,7 +47,7 @@ _TASKS = Table(
         Row([Code("casewise_probability"), "one word", "the likelihoods of safe and unsafe"]),
     ],
 )
-"""What the tasks are, as the folder's page tells it."""
+"""Tasks, for the folder's page."""
 
 
 def write_lm_eval(

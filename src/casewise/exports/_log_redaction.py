@@ -84,7 +84,7 @@ _SCORE_COLUMNS = {
     "parameters": "parameters",
     "turns": "turn_classes",
 }
-"""What a score says of an answer, and the table's column that the rule is taken from."""
+"""Keys of a score, and the table's column that the rule is taken from."""
 
 _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "variation")
@@ -192,7 +192,7 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
 
 
 def _place(header: LogHeader) -> dict[str, Any]:
-    """Which part of which run it is."""
+    """Part of the run that it is."""
     order = (header.log.eval.metadata or {}).get(ORDER)
     said: dict[str, Any] = {ORDER: order} if _is_number(order) else {}
     if (part := header.part) is not None:
@@ -307,7 +307,7 @@ def _turn_numbers(said: Mapping[str, Any]) -> str:
 
 
 def _of_case(metadata: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
-    """What the judgement table is made from, and how long the texts are, in characters."""
+    """Fields that the judgement table is made from, and lengths of the texts, in characters."""
     kept = {name: show_value(name, metadata.get(name), rules) for name in OF_CASE}
     if isinstance(wanted := metadata.get("expectations"), str):
         kept["expectations"] = show_words(wanted)

@@ -147,23 +147,23 @@ def _cases(request: ExportRequest) -> tuple[tuple[Case, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class PurgePlan:
-    """What would be purged: nothing is changed before ``purge``."""
+    """Files that would be purged: nothing is changed before ``purge``."""
 
     logs: tuple[Path, ...]
     """Logs that hold texts."""
     purged: tuple[Path, ...]
     """Logs whose texts were removed before."""
     journals: tuple[Path, ...]
-    """What a run keeps beside its logs: answers that no log holds yet, logs that broke off."""
+    """Files beside a run's logs: answers that no log holds yet, logs that broke off."""
     others: tuple[str, ...]
     """Logs that are left as they are, each with the reason."""
     folders: tuple[Path, ...]
-    """Of the logs: no run may be at work in them."""
+    """Folders of the logs: no run may be at work in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What was removed."""
+    """Texts and files that were removed."""
 
     logs: int
     samples: int

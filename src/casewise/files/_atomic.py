@@ -93,7 +93,8 @@ def create_file(path: Path, data: bytes) -> bool:
 
 
 _WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
-"""What file systems without hard links answer, such as those of memory sticks; Windows the last."""
+"""Error numbers of file systems without hard links, such as those of memory sticks; Windows the
+last."""
 
 
 def _write_new(path: Path, data: bytes) -> None:
@@ -162,7 +163,7 @@ class JournalLine:
     data: bytes
     """Its bytes, without the line end."""
     whole: bool
-    """Whether it has a line end. The last line may lack it: a kill or a full disk cut it short."""
+    """True if it has a line end. The last line may lack it: a kill or a full disk cut it short."""
 
 
 def journal_lines(path: Path) -> Iterator[JournalLine]:
@@ -244,7 +245,7 @@ class Journal:
         return self._size
 
     def is_ours(self) -> bool:
-        """Whether the file is as this object left it: there, and with nothing added or cut."""
+        """Tell whether the file is as this object left it: there, and with nothing added or cut."""
         try:
             found = self.path.stat()
         except FileNotFoundError:

@@ -123,7 +123,7 @@ _LOCK = "lock"
 """File in the hidden folder that the process holds which works in it."""
 
 _NEW, _OLD = "new", "old"
-"""What the hidden folder beside ``out`` holds: the folder being written, and the earlier one.
+"""Contents of the hidden folder beside ``out``: the folder being written, and the earlier one.
 
 Which of them are there tells how far a replacement came: the new one alone, it was being written;
 both, it was stopped between its two renames; the old one alone, it was done but for tidying up.
@@ -274,7 +274,7 @@ def address_of(path: Path | str) -> str:
 
 
 def is_elsewhere(path: Path | str) -> bool:
-    """Whether it is an address, and no path of this machine."""
+    """Tell whether it is an address, and no path of this machine."""
     return "://" in address_of(path)
 
 

@@ -37,7 +37,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def utf8_text(data: bytes, path: Path) -> str:
-    """What ``read_text`` makes of a file's bytes.
+    """Decode a file's bytes as ``read_text`` does.
 
     Raises:
         InputError: They are empty, or not UTF-8.
@@ -154,7 +154,8 @@ _LONGEST = (1 << 31) - 1
 """Characters of a cell: the most that every system takes. Contexts exceed the usual 131,072."""
 
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""How a cell begins that a spreadsheet may run, after apostrophes; in Japanese, full-width too."""
+"""Beginning of a cell that a spreadsheet may run, after apostrophes; in Japanese, full-width
+too."""
 
 _NUMBER = re.compile(r"'*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 

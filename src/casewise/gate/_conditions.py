@@ -1,4 +1,4 @@
-"""Which conditions of a run a rule is about, and what each is held against."""
+"""Conditions of a run that a rule is about, and the counterpart of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,12 @@ from casewise.protocols import Delivery, Protocol
 from casewise.scores import Run
 
 _ALIKE = ("protocol", "delivery", "ablation", "variant")
-"""What a condition shares with the baseline's; of several, wording and model narrow them."""
+"""Columns that a condition shares with the baseline's; of several, wording and model narrow
+them."""
 _ALIKE_IN_GAIN = ("protocol", "ablation", "variant")
 _NARROWER = ("prompt_version", "model")
 _FAMILY = ("model", "ablation", "variant")
-"""What the deliveries that a gain compares have in common."""
+"""Columns that the deliveries of a gain have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Family:
 
     @property
     def condition(self) -> dict[str, Any]:
-        """Of a score's run; of a gain's, the one whose context is believed or not."""
+        """Condition of a score's run; of a gain's, the one whose context is believed or not."""
         return self.runs[-1].condition
 
 
@@ -78,7 +79,7 @@ def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
 def counterpart(
     rule: GateRule, family: Family, baseline: Sequence[Run], config: GateConfig
 ) -> Family:
-    """What a condition is held against: the baseline's under the same one.
+    """Counterpart of a condition: the baseline's under the same one.
 
     Raises:
         InputError: There is none, or there are several.
@@ -115,7 +116,7 @@ def _like(wanted: dict[str, Any], families: Sequence[Family], keys: Sequence[str
 
 
 def is_about(rule: GateRule, condition: Mapping[str, Any]) -> bool:
-    """Whether a rule's choice of conditions takes one in."""
+    """Tell whether a rule's choice of conditions takes one in."""
     return all(
         column in CASE_COLUMNS or _is_one_of(condition[column], values)
         for column, values in rule.where

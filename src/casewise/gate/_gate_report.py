@@ -1,4 +1,4 @@
-"""What a gate says, row by row and as JSON values, and the history of the builds that it judged.
+"""Report of a gate, row by row and as JSON values, and the history of the builds that it judged.
 
 A rule at 95 % fails an unchanged model in up to 5 of 100 builds, so over many builds some most
 often do. With a history, false fails have one error for ``BUILDS`` builds together, spent in equal
@@ -27,7 +27,7 @@ from casewise.cases import LabelRule
 from casewise.errors import InputError
 from casewise.files import read_text, write_atomically
 from casewise.gate._gate_rules import CONDITION_COLUMNS, GateConfig, GateRule
-from casewise.gate._rule_figures import Extent
+from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.scores import PROVISIONAL, Change
 from casewise.sheets import json_interval, json_number
@@ -47,7 +47,7 @@ class PastBuild(BaseModel):
     build: Annotated[int, Field(strict=True, ge=1)]
     """Its number, from 1."""
     key: str
-    """What was asked: a hash of the judgements, of those of the baseline, and of the rules."""
+    """Key of the question: a hash of the judgements, of those of the baseline, and of the rules."""
     at: datetime
     models: list[str]
     verdict: str
@@ -66,7 +66,7 @@ class Build:
 
     @property
     def confidence(self) -> float:
-        """How sure each fail must be."""
+        """Confidence that each fail needs."""
         return 1 - FALSE_FAILS / BUILDS / max(1, self.rules)
 
     @property
@@ -141,9 +141,9 @@ class Missing:
     run: str
     """The model or the condition that it is missing of."""
     what: str
-    """In few words: ``measure of safety``, ``planned judgements``."""
+    """Thing that is missing, in few words: ``measure of safety``, ``planned judgements``."""
     text: str
-    """What is missing and what would supply it, in whole sentences with the name."""
+    """Sentences on what is missing and what would supply it, in whole sentences with the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class GateRow:
     """The baseline's condition."""
     verdict: GateVerdict
     value: float
-    """Of the run; against a baseline, over the cases that both answered."""
+    """Figure of the run; against a baseline, over the cases that both answered."""
     baseline: float
     change: float
     """The run minus its baseline; NaN where the rule needs none."""
@@ -175,7 +175,7 @@ class GateRow:
     """Judgements of either run without an answered counterpart or a label."""
     labels: LabelRule
     needed: Needed | None
-    """Of an undecided rule, how many cases would have decided it; None if no number does."""
+    """Cases that would have decided an undecided rule; None if no number does."""
     fails_beyond: float = math.nan
     """The bound that a fail rests on; of a build in a history it is wider than the other two."""
     withheld: str = ""
@@ -183,7 +183,7 @@ class GateRow:
     as_graded: float = math.nan
     """The value before it was corrected for the grader's errors; NaN where it was not."""
     provisional: bool = False
-    """Whether it rests on rules' grades, not corrected for their errors."""
+    """True if it rests on rules' grades, not corrected for their errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +191,15 @@ class GateReport:
     """Every verdict of a gate."""
 
     rows: tuple[GateRow, ...]
-    """By condition, then by rule."""
+    """Rows by condition, then by rule."""
     missing: tuple[Missing, ...]
-    """What the run or the rules lack, so that nothing can pass."""
-    extents: Mapping[str, Extent]
-    """Of the conditions that were judged, by name: how much of what was planned is there."""
+    """Things that the run or the rules lack, so that nothing can pass."""
+    completeness: Mapping[str, Completeness]
+    """Completeness of the conditions that were judged, by name."""
     notes: tuple[str, ...]
-    """What must be said beside the verdicts, a sentence each."""
+    """Notes on the verdicts, a sentence each."""
     changed: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
-    """Of the conditions that have a baseline, by name: the cases whose verdict is another now."""
+    """Cases whose verdict is another now, by name of the conditions that have a baseline."""
     build: Build | None = None
     """Its place in the history; None without one."""
 
@@ -213,12 +213,12 @@ class GateReport:
         return GateVerdict.UNDECIDED if self.missing else GateVerdict.PASS
 
     def count(self, verdict: GateVerdict) -> int:
-        """How many rows have a verdict."""
+        """Number of rows that have a verdict."""
         return sum(row.verdict is verdict for row in self.rows)
 
 
 EXIT_STATUS = {GateVerdict.PASS: 0, GateVerdict.FAIL: 1, GateVerdict.UNDECIDED: 3}
-"""What ``casewise gate`` ends with; 2 is bad input."""
+"""Exit status of ``casewise gate``; 2 is bad input."""
 
 
 def as_gate_record(report: GateReport) -> dict[str, Any]:
@@ -230,8 +230,8 @@ def as_gate_record(report: GateReport) -> dict[str, Any]:
         "rules": [_row(row) for row in report.rows],
         "missing": [asdict(one) for one in report.missing],
         "judgements": [
-            {"run": name, "there": one.there, "planned": one.planned, "lost": one.lost}
-            for name, one in report.extents.items()
+            {"run": name, "there": one.present, "planned": one.planned, "lost": one.lost}
+            for name, one in report.completeness.items()
         ],
         "notes": list(report.notes),
         "changed": [

@@ -1,4 +1,4 @@
-"""What a gate can ask for, and what a rule says: measures, demands, limits."""
+"""Parts of a rule: measures, demands, limits."""
 
 import math
 from collections.abc import Mapping
@@ -15,23 +15,24 @@ from casewise.scores import ACT_QUADRANTS, QUADRANTS, CheckFile
 
 
 class MeasureSource(StrEnum):
-    """Where a measure comes from."""
+    """Source of a measure."""
 
     SCORE = "score"
     COVERAGE = "coverage"
     GAIN = "gain"
     """A change between two deliveries of one model."""
     MASS = "mass"
-    """What a first token's distribution puts on the two words."""
+    """Mass of a first token's distribution on the two words."""
 
 
 class Better(StrEnum):
-    """Which way a measure improves."""
+    """Direction in which a measure improves."""
 
     HIGHER = "higher"
     LOWER = "lower"
     NEITHER = "neither"
-    """Which way is worse depends on what is wanted, so there is no margin to be worse by."""
+    """Neither: the worse direction depends on what is wanted, so there is no margin to be worse
+    by."""
 
 
 class Side(StrEnum):
@@ -55,24 +56,24 @@ class Measure:
     """The greatest; infinite where there is none."""
     kind: MeasureSource = MeasureSource.SCORE
     numbers: bool = False
-    """Whether it needs probabilities, which verdicts alone don't give."""
+    """True if it needs probabilities, which verdicts alone don't give."""
     pairs: str = ""
-    """Which pairs of cases of one query it needs, as ``Answers`` names them: ``pairs``,
-    ``contexts`` or ``seen``; empty if none."""
+    """Pairs of cases of one query that it needs, as ``Answers`` names them: ``pairs``, ``contexts``
+    or ``seen``; empty if none."""
     deliveries: tuple[Delivery, ...] = ()
-    """Of gains: the deliveries that are compared."""
+    """Deliveries that a gain compares."""
     sides: frozenset[Side] = frozenset()
-    """What it is a measure of: whatever the cases, a model that only ever makes this kind of
-    mistake (says safe to everything, or unsafe) has its worst value."""
+    """Sides that it measures: whatever the cases, a model that only ever makes this kind of mistake
+    (says safe to everything, or unsafe) has its worst value."""
 
     @property
     def judges(self) -> bool:
-        """Whether models that judge have it."""
+        """Tell whether models that judge have it."""
         return self.name in _JUDGED or self.kind in (MeasureSource.COVERAGE, MeasureSource.MASS)
 
     @property
     def acts(self) -> bool:
-        """Whether models that reply have it."""
+        """Tell whether models that reply have it."""
         return self.name in _ACTED or self.kind in (MeasureSource.COVERAGE, MeasureSource.GAIN)
 
 
@@ -164,7 +165,7 @@ CASE_COLUMNS = ("category", "intended")
 
 
 class Demand(StrEnum):
-    """How a measure is held to a limit."""
+    """Kind of limit on a measure."""
 
     AT_MOST = "at_most"
     AT_LEAST = "at_least"
@@ -173,13 +174,13 @@ class Demand(StrEnum):
 
 
 class When(StrEnum):
-    """When a rule holds; left out, always."""
+    """Condition on which a rule holds; left out, always."""
 
     ALWAYS = "always"
     BASELINE = "baseline"
-    """Where a baseline is given."""
+    """A baseline is given."""
     NO_BASELINE = "no_baseline"
-    """Where none is."""
+    """No baseline is given."""
 
 
 Where = tuple[tuple[str, tuple[str | None, ...]], ...]
@@ -195,9 +196,9 @@ class GateRule:
     measure: Measure
     demand: Demand
     limit: float
-    """In the unit of the measure."""
+    """Limit in the unit of the measure."""
     confidence: float | None
-    """Of each one-sided bound, above .5 and below 1; None compares the value alone."""
+    """Confidence of each one-sided bound, above .5 and below 1; None compares the value alone."""
     where: Where = ()
     labels: LabelRule | None = None
     """None takes each condition's default, as ``casewise score`` does."""
@@ -205,7 +206,7 @@ class GateRule:
 
     @property
     def compares(self) -> bool:
-        """Whether it needs a baseline."""
+        """Tell whether it needs a baseline."""
         return self.demand is Demand.WORSE_BY_AT_MOST
 
     @property
@@ -217,7 +218,7 @@ class GateRule:
 
     @property
     def binds(self) -> bool:
-        """Whether it keeps the measure from its worst value: not a limit that all values keep."""
+        """Tell if it keeps the measure from its worst value: not a limit that all values keep."""
         low, high = self.measure.low, self.measure.high
         if self.compares:
             return self.limit < high - low
@@ -232,7 +233,7 @@ class GateRule:
 
     @property
     def allows_gaps(self) -> bool:
-        """Whether it says how much of a run may be missing: a least coverage of all its cases."""
+        """Tell if it says how much of a run may be missing: a least coverage of all its cases."""
         of_all = not any(column in CASE_COLUMNS for column, _ in self.where)
         return self.measure.kind is MeasureSource.COVERAGE and self.binds and of_all
 
@@ -244,7 +245,7 @@ class GateRule:
 
     @property
     def bar(self) -> float:
-        """What the figure must not be on the wrong side of."""
+        """Bar that the figure must not be on the wrong side of."""
         return -self.good * self.limit if self.compares else self.limit
 
 
@@ -255,7 +256,7 @@ class GateConfig:
     rules: tuple[GateRule, ...]
     file: Path | None = None
     skips: bool = False
-    """Whether rules about measures that no protocol of the run has are left out."""
+    """True if rules about measures that no protocol of the run has are left out."""
     checks: tuple[CheckFile, ...] = ()
     """Labelled replies, to correct the rates of replies by."""
 
@@ -265,7 +266,7 @@ class GateConfig:
 
 
 def is_reachable(measure: Measure, demand: Demand, limit: float) -> bool:
-    """Whether a bound from a sample could ever pass: not at the end of the range."""
+    """Tell whether a bound from a sample could ever pass: not at the end of the range."""
     if demand is Demand.WORSE_BY_AT_MOST:
         return limit > 0
     return limit > measure.low if demand is Demand.AT_MOST else limit < measure.high

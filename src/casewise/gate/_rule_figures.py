@@ -59,29 +59,29 @@ _PAIRS = {
         "cases without a context beside cases of the same query in one",
     ),
 }
-"""What a rule's pairs are, and what is expected of cases that have none."""
+"""Kinds of pairs of a rule, and the advice for cases that have none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class Completeness:
     """Judgements of a run that are there, and those that are missing."""
 
-    there: int
+    present: int
     planned: int
     """Those that the run was to make; what is there, where nobody says."""
     lost: int = 0
     """Judgements of cases that the baseline has and the run doesn't."""
     state: RunState | None = None
-    """What became of the judgements, by which its sentence is made."""
+    """Outcome of the judgements, by which its sentence is made."""
 
     @property
     def missing(self) -> int:
         """At least so many are missing: what was not reached is most often what is lost."""
-        return max(self.planned - self.there, self.lost)
+        return max(self.planned - self.present, self.lost)
 
     @property
     def sentences(self) -> Sequence[str]:
-        """What is missing, a sentence each without the run's name."""
+        """Sentences on what is missing, without the run's name."""
         found = []
         if self.state is not None and self.state.sentence:
             found.append(self.state.sentence)
@@ -90,19 +90,19 @@ class Extent:
         return found
 
 
-def extent_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) -> Extent:
-    """How much of what a condition was to hold it holds.
+def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) -> Completeness:
+    """Completeness of a condition.
 
     Args:
         rows: Of the condition.
         baseline: Of its counterpart, over the same data.
     """
     lost = 0 if baseline is None else len(lost_rows(rows, baseline))
-    return Extent(len(rows), planned_in(rows), lost, run_state(rows))
+    return Completeness(len(rows), planned_in(rows), lost, run_state(rows))
 
 
 def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
-    """What the cases say that a baseline has and a run doesn't, as often as the run asks each."""
+    """Rows of the cases that a baseline has and a run doesn't, as often as the run asks each."""
     known = baseline.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
     lost = known.join(rows.select("case_id"), on="case_id", how="anti", maintain_order="left")
     return lost.join(rows.select("epoch").unique(), how="cross")
@@ -116,10 +116,10 @@ _DRAWS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a rule's verdict is made of."""
+    """Figures that a rule's verdict is made of."""
 
     value: Estimate
-    """Of the run; against a baseline, over the cases that both answered."""
+    """Figure of the run; against a baseline, over the cases that both answered."""
     baseline: Estimate | None
     labels: LabelRule
     n: int
@@ -129,7 +129,7 @@ class Figures:
     left_out: int
     """Against a baseline: judgements of either run without an answered counterpart or a label."""
     corrections: tuple[GraderCorrection, ...] = ()
-    """What value and baseline are of, where they are corrected for the grader's errors."""
+    """Corrections of value and baseline for the grader's errors."""
 
     @property
     def change(self) -> Estimate | None:
@@ -360,5 +360,5 @@ def _gains(
 
 
 def defined(one: Estimate | None) -> bool:
-    """Whether there is a figure at all."""
+    """Tell whether there is a figure at all."""
     return one is not None and math.isfinite(one.value)

@@ -224,7 +224,7 @@ def gate_rules(name: Path | str | None) -> GateConfig:
 
 @dataclass(frozen=True, slots=True)
 class GateFiles:
-    """What ``casewise gate --init`` writes."""
+    """Files that ``casewise gate --init`` writes."""
 
     rules: str
     """A ``gate.yaml`` whose limits and margins the cases can decide."""

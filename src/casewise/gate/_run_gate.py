@@ -37,7 +37,7 @@ from casewise.gate._gate_rules import (
     Side,
     When,
 )
-from casewise.gate._rule_figures import Extent, FigureMaker, defined, extent_of
+from casewise.gate._rule_figures import Completeness, FigureMaker, completeness_of, defined
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.protocols import Protocol
 from casewise.scores import (
@@ -63,7 +63,7 @@ from casewise.sheets import number
 
 def missing_judgements(
     rows: Sequence["GateRow"],
-    extents: Mapping[str, Extent],
+    completeness: Mapping[str, Completeness],
     unjudged: Iterable[Unjudged],
     config: GateConfig,
 ) -> list[Missing]:
@@ -76,7 +76,7 @@ def missing_judgements(
             f"{name}: {'; '.join(one.sentences)}. Go on with the run, or allow it by a rule: "
             "`measure: coverage`, at_least.",
         )
-        for name, one in extents.items()
+        for name, one in completeness.items()
         if one.missing and name not in allowed
     ]
     for one in unjudged:
@@ -124,7 +124,7 @@ _WOULD = {
 
 
 def _supply(side: Side, runs: Sequence[Run], left_out: Sequence[GateRule]) -> str:
-    """What would have a measure of one side judged."""
+    """Advice that would have a measure of one side judged."""
     waiting = dict.fromkeys(
         rule.measure.name
         for rule in left_out
@@ -244,12 +244,12 @@ def _judge(
     places = {run.name: place for place, run in enumerate(runs)}
     rows.sort(key=lambda row: places[row.run])
     inside = [one for one in runs if one.name in judged]
-    extents = {one.name: extent_of(one.rows, expected[one.name]) for one in inside}
+    completeness = {one.name: completeness_of(one.rows, expected[one.name]) for one in inside}
     missing = [
-        *missing_judgements(rows, extents, unjudged, config),
+        *missing_judgements(rows, completeness, unjudged, config),
         *missing_sides(rows, inside, without),
     ]
-    said = [*_gaps(extents), *notes, *_about_baselines(inside, others)]
+    said = [*_gaps(completeness), *notes, *_about_baselines(inside, others)]
     if any((one.rows["graded_by"] == RULES).any() for one in inside):
         said.append(rules_note())
     said += _corrected(rows, maker.corrections)
@@ -261,7 +261,7 @@ def _judge(
     said += [line for line in cuts if line]
     changed = _changes(rows, inside, others)
     return GateReport(
-        tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)), changed, build
+        tuple(rows), tuple(missing), completeness, tuple(dict.fromkeys(said)), changed, build
     )
 
 
@@ -315,17 +315,17 @@ def _expected(run: Run, baseline: Sequence[Run]) -> pl.DataFrame | None:
     return other.rows
 
 
-def _gaps(extents: Mapping[str, Extent]) -> list[str]:
-    return [f"{name}: {text}." for name, one in extents.items() for text in one.sentences]
+def _gaps(completeness: Mapping[str, Completeness]) -> list[str]:
+    return [f"{name}: {text}." for name, one in completeness.items() for text in one.sentences]
 
 
 def _about_baselines(runs: Sequence[Run], others: Sequence[Run]) -> list[str]:
-    """What must be said of the runs that those judged are held against."""
+    """Notes on the baselines."""
     notes = []
     for other in (run_like(one, others) for one in runs):
         if other is not None:
             name = f"the baseline's {other.name}"
-            notes += _gaps({name: extent_of(other.rows)})
+            notes += _gaps({name: completeness_of(other.rows)})
             warning = mass_warning(name, mean_mass(other.rows))
             notes += [warning] if warning else []
     return notes

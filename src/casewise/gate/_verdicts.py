@@ -1,4 +1,4 @@
-"""What a figure and its bounds say of a limit, and how many cases would have decided it."""
+"""Verdict of a figure and its bounds on a limit, and cases that would have decided it."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _ROUND_OFF = 1e-12
 
 
 class GateVerdict(StrEnum):
-    """What a rule comes to."""
+    """Verdict of a rule."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -41,7 +41,8 @@ class GateFinding:
 
     verdict: GateVerdict
     bounds: Bounds
-    """Of the figure: the value, or the change against the baseline; NaN where there are none."""
+    """Bounds of the figure: the value, or the change against the baseline; NaN where there are
+    none."""
     fails_beyond: float = math.nan
     """The bound that a fail rests on; NaN where there is none."""
 
@@ -91,7 +92,7 @@ def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: fl
 _NONE = Bounds(math.nan, math.nan)
 
 POWER = 0.8
-"""How often the number of cases that is named decides."""
+"""Chance that the number of cases that is named decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,14 @@ class Needed:
     cases: int
     """Judgements of a run, at the run's own cases a query."""
     equal: bool
-    """Whether the model is taken to be equal to its baseline, or else to be as it was seen."""
+    """True if the model is taken to be equal to its baseline, or else to be as it was seen."""
     passes: bool
-    """Whether they would pass, or fail."""
+    """True if they would pass, or fail."""
     power: float = POWER
 
 
 def cases_needed(rule: GateRule, figures: Figures) -> Needed | None:
-    """How many cases decide an undecided rule; None where no number does, or none can be told.
+    """Cases that decide an undecided rule; None where no number does, or none can be told.
 
     Against a baseline, as many as pass an equal model, as ``casewise power`` names them. Where
     the run has those already, and for limits, as many as decide if what was seen is true. What was
@@ -181,7 +182,7 @@ def _for_limit(rule: GateRule, figures: Figures, distance: float, level: Level) 
 
 
 def _plain(figure: Estimate, distance: float, level: Level) -> float:
-    """By the normal distribution, at the error that was seen."""
+    """Number of cases by the normal distribution, at the error that was seen."""
     shift = level.critical + NormalDist().inv_cdf(POWER)
     return figure.clusters * (shift * figure.se / distance) ** 2
 

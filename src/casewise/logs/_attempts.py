@@ -1,4 +1,4 @@
-"""What a log keeps of each attempt at a case, and which attempt counts of a run's several logs.
+"""Attempts at a case as a log keeps them, and which one counts of a run's several logs.
 
 Summaries are read in less than a fifth of the time that Inspect takes, which shortens every text
 of a summary when it writes it, and again when it reads it: over a million of them that is a
@@ -42,15 +42,15 @@ GRADER = "grader"
 """The role of the model that grades replies."""
 
 CANCELLED = "CancelledError"
-"""How the error of a sample begins that was in flight when the run was stopped."""
+"""Beginning of the error of a sample that was in flight when the run was stopped."""
 
 _SUMMARIES = "summaries.json"
-"""Of a log that was ended; the log of a killed run has them in pieces."""
+"""Summaries of a log that was ended; the log of a killed run has them in pieces."""
 
 _PIECES = "_journal/summaries/"
 
 _UNREAD = ("events", "events_data", "timelines", "attachments", "store")
-"""Of a sample: what nobody here reads, and most of its bytes."""
+"""Fields of a sample that nobody here reads, and most of its bytes."""
 
 
 def calls_of(message: ChatMessage) -> list[ToolCall]:
@@ -72,7 +72,7 @@ def input_tokens(usage: ModelUsage) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRecord:
-    """What was read of an answer."""
+    """Reading of an answer, as a log keeps it."""
 
     values: Mapping[str, Any]
     """Numbers, NaN where undefined."""
@@ -88,24 +88,24 @@ class SampleRecord:
 
     case: str
     epoch: int
-    """Which time the case is asked, from 1, counted over the whole run."""
+    """Epoch of the case, from 1, counted over the whole run."""
     metadata: Mapping[str, Any]
-    """What the log says of the case."""
+    """Metadata of the case."""
     score: ScoreRecord | None
     error: str | None
     usage: Mapping[str, ModelUsage]
-    """By the model that used it."""
+    """Tokens by the model that used them."""
     role_usage: Mapping[str, ModelUsage]
     seconds: float | None
     """Spent on it, without waiting for its turn."""
     in_flight: bool
-    """Whether it was under way when the run was stopped: then it is no attempt that counts."""
+    """True if it was under way when the run was stopped: then it is no attempt that counts."""
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of each message of the conversation, where it was read whole."""
 
     @property
     def judged(self) -> bool:
-        """Whether there is a judgement, be it that the answer could not be read."""
+        """Tell whether there is a judgement, be it that the answer could not be read."""
         return self.error is None and self.score is not None
 
 
@@ -168,7 +168,7 @@ def read_samples(path: str, log: EvalLog) -> Iterator[EvalSample]:
 
 
 def is_readable(path: Path) -> bool:
-    """Whether every byte of a log is as it was written, be it of another task.
+    """Tell whether every byte of a log is as it was written, be it of another task.
 
     Raises:
         PermissionError: This process may not read it.
@@ -264,7 +264,7 @@ Asked = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What became of the cases of one log."""
+    """Outcome of each case of one log."""
 
     judged: Set[Asked] = frozenset()
     stayed: Set[Asked] = frozenset()
@@ -273,12 +273,12 @@ class Attempts:
     """Ended in an error, or without a score, and will be asked again."""
 
     def __contains__(self, asked: Asked) -> bool:
-        """Whether it holds an attempt at a case."""
+        """Tell whether it holds an attempt at a case."""
         return any(asked in found for found in (self.judged, self.stayed, self.open))
 
     @classmethod
     def of_records(cls, header: LogHeader, records: Iterable[SampleRecord]) -> "Attempts":
-        """What became of the cases, by what the log keeps of them."""
+        """Outcome of each case, from what the log keeps of it."""
         judged, stayed, open_ = set[Asked](), set[Asked](), set[Asked]()
         for one in records:
             if one.judged:
@@ -337,7 +337,7 @@ class LoggedRun:
 
     @property
     def alone(self) -> bool:
-        """Whether it is one log that is whole by itself."""
+        """Tell whether it is one log that is whole by itself."""
         return len(self.logs) == 1 and self.first.part is None
 
     @property
@@ -352,7 +352,7 @@ class LoggedRun:
 
     @property
     def complete(self) -> bool:
-        """Whether it ended well; of several logs, whether every case needs no further request."""
+        """Tell whether it ended well: of several logs, that no case needs a further request."""
         if self.alone:
             return self.first.ended
         planned = self.planned

@@ -1,4 +1,4 @@
-"""What a log says of itself, before its samples: its run, its part of the run, its cases."""
+"""Header of a log, before its samples: its run, its part of the run, its cases."""
 
 import json
 import logging
@@ -13,23 +13,23 @@ from casewise.errors import InputError, first_line
 from casewise.files import address_of, is_elsewhere, place_of
 
 GENERATE = "generate"
-"""Where a log's metadata has the settings of a model's generation that a person gave."""
+"""Key in a log's metadata of the generation settings that a person gave."""
 
 TARGETS = "casewise-target"
 """The provider of targets: bots of one's own, whose arguments name the file that describes them."""
 
 
 ANSWERED_BY = "answered_by"
-"""Where a score names the model of an answer that is not by the one that was asked."""
+"""Key in a score of the model that answered, where it is not the one that was asked."""
 
 CUT = "cut"
-"""Where a score says that an answer which counts ended at a token limit; older logs don't say."""
+"""Key in a score of a counted answer that ended at a token limit; older logs don't say."""
 
 CUT_TURNS = "cut_turns"
 """The numbers, from 1, of the replies among several that ended so, by spaces."""
 
 EMBEDDED = "casewise/"
-"""How the names of embedded models begin, whose replies are short."""
+"""Prefix of the names of embedded models, whose replies are short."""
 
 RESPOND = "casewise/respond"
 """The task in which models reply."""
@@ -44,17 +44,17 @@ class RunKey:
 
     task: str
     version: str
-    """Of the task: another where cases or wording are."""
+    """Version of the task: another where cases or wording are."""
     model: str
     arguments: Mapping[str, Any]
-    """Of the task; None is as if it were not given."""
+    """Arguments of the task; None is as if it were not given."""
     model_args: Mapping[str, Any]
-    """Of the model's client, without keys."""
+    """Arguments of the model's client, without keys."""
     seed: int | None
     """Sent with every request."""
     settings: Mapping[str, Any] | None = None
-    """Of the model's generation, beside what the sampling sets; None or empty where there are
-    none."""
+    """Settings of the model's generation, beside those of the sampling; None or empty where there
+    are none."""
 
     @property
     def identity(self) -> str:
@@ -71,7 +71,7 @@ class RunKey:
 
     @property
     def _replies(self) -> bool:
-        """Whether it is of replies whose length is no embedded model's."""
+        """Tell whether it is of replies whose length is no embedded model's."""
         return self.task == RESPOND and not self.model.startswith(EMBEDDED)
 
     @property
@@ -110,7 +110,7 @@ def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 SHARD = "shard"
-"""Where a log's metadata says which part of a run it is."""
+"""Key in a log's metadata of the part of the run that it is."""
 
 SHARDS = "shards"
 """The folder of shards within a folder of logs, where a cluster writes; each has a folder in it."""
@@ -125,13 +125,13 @@ START = "start.json"
 """File within it: the command that was started last, by which a stopped run goes on."""
 
 BROKEN = ".broken"
-"""What is put behind the name of a log that can't be read."""
+"""Suffix for the name of a log that can't be read."""
 
 REDACTED = "redacted"
-"""Where a log's metadata says that its texts were removed."""
+"""Key in a log's metadata that says that its texts were removed."""
 
 ORDER = "order"
-"""Where it says the place of its model and condition in the run."""
+"""Key of the place of its model and condition in the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,9 @@ class Part:
     run: str
     """The same for all parts of a run; of a run that was begun whole, its task's id."""
     epoch: int
-    """Which time each of its cases is asked; the log itself counts from 1."""
+    """Epoch of all its cases; the log itself counts from 1."""
     places: tuple[int, ...]
-    """Of its samples in the condition's order."""
+    """Places of its samples in the condition's order."""
     of: int
     """Judgements of the whole run."""
 
@@ -153,7 +153,7 @@ class Part:
 
     @classmethod
     def of_metadata(cls, metadata: Mapping[str, Any] | None) -> Self | None:
-        """Which part a log is, by what it says; None of a log that is whole by itself."""
+        """Part that a log is, by its metadata; None of a log that is whole by itself."""
         said = (metadata or {}).get(SHARD)
         if not isinstance(said, dict):
             return None
@@ -164,12 +164,12 @@ OF_RUN = (
     *("protocol", "delivery", "ablation", "variant", "prompt_version"),
     *("dataset_hash", "dataset_version"),
 )
-"""What a log's metadata says of the run that is a column of the judgement table."""
+"""Keys of a log's metadata that are columns of the judgement table."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogHeader:
-    """What one log says of itself."""
+    """Header of one log."""
 
     path: Path
     log: EvalLog
@@ -184,7 +184,7 @@ class LogHeader:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What casewise says of the run."""
+        """Metadata that casewise wrote of the run."""
         return self.log.eval.metadata or {}
 
     @property
@@ -194,7 +194,7 @@ class LogHeader:
 
     @property
     def key(self) -> RunKey:
-        """What the log is of."""
+        """Model and condition of the log."""
         return RunKey.of_log(self.log)
 
     @property
@@ -210,12 +210,12 @@ class LogHeader:
 
     @property
     def age(self) -> tuple[str, str]:
-        """By it, logs are sorted in the order in which they were made."""
+        """Sort key of logs: the order in which they were made."""
         return self.log.eval.created, self.log.eval.eval_id
 
     @property
     def ended(self) -> bool:
-        """Whether it ended well."""
+        """Tell whether it ended well."""
         return self.log.status == "success"
 
     @property
@@ -225,7 +225,7 @@ class LogHeader:
 
     @property
     def epochs(self) -> range:
-        """Which times its cases are asked, counted over the whole run."""
+        """Epochs of its cases, counted over the whole run."""
         if self.part is not None:
             return range(self.part.epoch, self.part.epoch + 1)
         return range(1, (self.log.eval.config.epochs or 1) + 1)
@@ -239,7 +239,7 @@ class LogHeader:
 
     @property
     def all_judged(self) -> bool:
-        """Whether it holds a judgement of each of its cases, by what it says itself."""
+        """Tell whether it holds a judgement of each of its cases, by what it says itself."""
         results = self.log.results
         size = len(self.log.eval.dataset.sample_ids or []) * len(self.epochs)
         return self.ended and results is not None and results.completed_samples == size > 0
@@ -251,7 +251,7 @@ class LogHeader:
 
     @property
     def places(self) -> dict[str, int]:
-        """Of the samples by their ids, in the whole."""
+        """Places of the samples in the whole, by their ids."""
         ids = self.sample_ids
         return dict(zip(ids, self.part.places if self.part else range(len(ids)), strict=False))
 
@@ -325,7 +325,7 @@ class LogFolder:
 
 
 _Stamp = tuple[int, float | None]
-"""Of a file: bytes, and when it was changed."""
+"""State of a file: bytes, and when it was changed."""
 
 
 def _header_or_none(path: Path) -> LogHeader | None:

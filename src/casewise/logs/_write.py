@@ -39,7 +39,7 @@ except ImportError:
     import zlib  # type: ignore[no-redef]
 
 LogStatus = Literal["success", "error", "cancelled"]
-"""How a log ended."""
+"""End of a log."""
 
 BUFFER = 100
 """Samples that are held before they are written. A killed run loses none of their answers, which
@@ -75,7 +75,7 @@ class LogWriter:
         """Samples that are not written yet: name of the file, content, and summary."""
         self._submitted = 0
         self._summaries = _Compressor()
-        """Of all samples: uncompressed, those of a long run would fill the memory."""
+        """Summaries of all samples: uncompressed, those of a long run would fill the memory."""
         self._pieces = 0
         self._written: Future[None] | None = None
         start = EvalLog(eval=spec, plan=plan)
@@ -196,10 +196,10 @@ def without_texts(kept: EvalSample, model: str) -> EvalSample:
 
 
 WITHHELD = "(withheld)"
-"""What stands in a log in the place of a conversation."""
+"""Replacement for a conversation in a log."""
 
 _SAID = ("status", "verdict", "response_class", "graded_by", "turns", CUT, CUT_TURNS, ANSWERED_BY)
-"""What a score says that is no text of the case or of an answer."""
+"""Keys of a score that hold no text of the case or of an answer."""
 
 _OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no_context")
 
@@ -287,9 +287,9 @@ class _Archive:
         self._new: list[bytes] = []
         """Files of the next piece."""
         self._list: list[bytes] = []
-        """What the list at the end says, by file."""
+        """Entries of the list at the end, by file."""
         self._begin = self._end = 0
-        """Where the next piece begins, and ends but for the list."""
+        """Offsets where the next piece begins, and ends but for the list."""
         self._broken = False
 
     def add(self, name: str, file: "_Compressed") -> None:
@@ -333,7 +333,7 @@ class _Archive:
         self._new, self._begin, self._broken = [], self._end, False
 
     def _last(self) -> bytes:
-        """How many files there are, and where their list stands."""
+        """Number of files, and the offset of their list."""
         count, size = len(self._list), sum(map(len, self._list))
         if count < _MANY and self._end + size < _LARGE:
             return struct.pack(_ENDED, b"PK\5\6", 0, 0, count, count, size, self._end, 0)

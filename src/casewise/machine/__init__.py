@@ -1,4 +1,4 @@
-"""What this machine has of all that casewise needs, and what to do about what it lacks."""
+"""Parts that casewise needs, as this machine has them, and advice on those it lacks."""
 
 from casewise.machine._facts import MachineFact, State, Topic, examine, is_ready
 

@@ -35,13 +35,13 @@ EXTRAS = {
     "mask": "--mask",
     "scout": "scanners for Inspect Scout",
 }
-"""What each extra is for; ``dev`` is for those who work on casewise."""
+"""Purpose of each extra; ``dev`` is for those who work on casewise."""
 
 STUDY = "casewise-study"
 
 
 class Topic(StrEnum):
-    """What a fact is about."""
+    """Topic of a fact."""
 
     VERSIONS = "versions"
     EXTRAS = "extras"
@@ -51,7 +51,7 @@ class Topic(StrEnum):
 
 
 class State(StrEnum):
-    """How it stands with a fact."""
+    """State of a fact."""
 
     OK = "ok"
     ABSENT = "absent"
@@ -68,12 +68,12 @@ class MachineFact:
     name: str
     state: State
     found: str
-    """What there is. Of the environment's variables it never holds a value, but for the host and
-    port of an address."""
+    """Thing that was found. Of the environment's variables it never holds a value, but for the host
+    and port of an address."""
     todo: str = ""
-    """What to do; empty where there is nothing to do."""
+    """Advice; empty where there is nothing to do."""
     needed: bool = False
-    """Whether the first run (``casewise run``, offline) needs it."""
+    """True if the first run (``casewise run``, offline) needs it."""
 
 
 def examine(*, reach: bool = False) -> Iterator[MachineFact]:
@@ -95,7 +95,7 @@ def examine(*, reach: bool = False) -> Iterator[MachineFact]:
 
 
 def is_ready(facts: list[MachineFact]) -> bool:
-    """Whether the first run works here, offline."""
+    """Tell whether the first run works here, offline."""
     return all(fact.state is State.OK for fact in facts if fact.needed)
 
 
@@ -149,7 +149,7 @@ def _packages() -> Iterator[MachineFact]:
 
 
 def _requirements(extra: str) -> Iterator[Requirement]:
-    """What casewise requires here: by itself, or for an extra alone."""
+    """Requirements of casewise here: by itself, or for an extra alone."""
     try:
         listed = importlib.metadata.requires("casewise") or []
     except importlib.metadata.PackageNotFoundError:
@@ -237,7 +237,7 @@ def _places() -> Iterator[MachineFact]:
 
 
 def _writable(folder: Path, name: str, chosen: str, *, needed: bool = False) -> MachineFact:
-    """Whether a folder can be written, or made; nothing is left there."""
+    """Tell whether a folder can be written, or made; nothing is left there."""
     is_there = folder.is_dir()
     nearest = next((one for one in (folder, *folder.parents) if one.exists()), folder)
     size = f", {_size(folder)}" if is_there and name == "cache" else ""

@@ -1,4 +1,4 @@
-"""What a model is asked and how its answer is read. Pure: no model is called here."""
+"""Prompts, and readers of the answers. Pure: no model is called here."""
 
 from casewise.choices import Delivery, Protocol
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS

@@ -152,7 +152,7 @@ MAX_DEPTH: Final = 32
 """Objects nested deeper than this are not a judge's answer: they are left unread from there on."""
 
 MAX_RESTARTS: Final = 5
-"""How many objects without a closing brace are looked into; each may cost a look at the whole
+"""Most objects without a closing brace that are looked into; each may cost a look at the whole
 text."""
 
 # Words that may stand before a key without changing what it is about; a "risk score" or a

@@ -20,13 +20,13 @@ _EDITION = 1
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a conversation starts: what has been said, and what the user will say."""
+    """Start of a conversation: messages so far, and the user's turns to come."""
 
     messages: tuple[Turn, ...]
     """Stand before the first turn: the system message, and the case's own earlier turns."""
     turns: tuple[str, ...]
-    """What the user says, one turn after another, each sent when the last one is answered.
-    The answer to the final turn, which holds the query, is the one that counts."""
+    """Turns of the user, one after another, each sent when the last one is answered. The answer to
+    the final turn, which holds the query, is the one that counts."""
 
     @property
     def text(self) -> str:
@@ -41,16 +41,16 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """How the cases of one condition are asked of a model that replies."""
+    """Conversations that put the cases of one condition to a model that replies."""
 
     delivery: Delivery
     deployer: str | None = None
     """A deployment's own system message, in place of the description of a case's context."""
     tools: tuple[ToolDefinition, ...] = ()
-    """What a deployment's model may call, under every delivery."""
+    """Tools of a deployment's model, under every delivery."""
     retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By case, the texts that a deployment's retrieval puts before its query; of ``SCRIPTED``,
-    before the first turn of its script."""
+    """Texts that a deployment's retrieval puts before the query, by case; of ``SCRIPTED``, before
+    the first turn of its script."""
 
     @property
     def version(self) -> str:
@@ -92,7 +92,7 @@ class Conversations:
 
 
 NOT_RUN = "No result: tools are not run in this conversation."
-"""What the model is told of a call before the user goes on."""
+"""Answer to a tool call, before the user goes on."""
 
 SCRIPTED = "script"
 """Stands for the script among the ids of cases."""
@@ -133,7 +133,7 @@ def open_conversation(case: Case, delivery: Delivery, deployer: str | None = Non
 
 
 def _deliver(case: Case, delivery: Delivery) -> tuple[str, tuple[str, ...]]:
-    """What the deployer says, and what the user says."""
+    """Message of the deployer, and message of the user."""
     match delivery:
         case Delivery.SYSTEM:
             return describe_to_sender(case.context), (case.query,)
@@ -178,7 +178,7 @@ RESPOND_VERSION: str = _version()
 Results of different versions are not comparable."""
 
 Expectation = Literal["answer", "refuse", "either"]
-"""What the deployer wants of a turn; ``either`` doesn't count."""
+"""Reply that the deployer wants to a turn; ``either`` doesn't count."""
 
 
 def _not_blank(value: str) -> str:

@@ -289,7 +289,7 @@ def revocation(asked: VariedCase, random: Random) -> Opening | None:
 
 
 def _claims(asked: VariedCase) -> list[str]:
-    """What the user says before the query, each in a turn."""
+    """Messages of the user before the query, each in a turn."""
     return [*asked.opening.turns[:-1], *filter(None, [asked.preface])]
 
 

@@ -19,13 +19,13 @@ from casewise.protocols._answer_text import fold
 from casewise.protocols._types import GRADED_CLASSES, Graded, Status
 
 Conversation = Sequence[tuple[str, str]]
-"""What was said before the reply, oldest first: role and text of each message."""
+"""Messages before the reply, oldest first: role and text of each message."""
 
 SHOWN: Final = 200
 """Characters of the grader's reason that are kept."""
 
 GRADER_DECLINED: Final = Graded(Status.ERROR, None, "the grader declined")
-"""What becomes of a reply that the grader would not grade."""
+"""Grade of a reply that the grader would not grade."""
 
 _NAME = "grade-2"
 
@@ -70,7 +70,7 @@ def grade_nonce(conversation: Conversation, reply: str, request: str | None = No
 
 
 def _request(conversation: Conversation, request: str | None) -> str | None:
-    """What a reply is held against; None where nothing was said before it."""
+    """Last message of the user before a reply; None where there is none."""
     if request is not None or not conversation:
         return request
     return conversation[-1][1]

@@ -53,9 +53,9 @@ class Lexicon:
     said: tuple[re.Pattern[str], ...]
     """A sentence that says it of the query."""
     opener: re.Pattern[str]
-    """What may stand right before that."""
+    """Words that may stand right before that."""
     tail: re.Pattern[str]
-    """What may follow it."""
+    """Words that may follow it."""
     reason: re.Pattern[str]
     takes_back: re.Pattern[str]
     undecided: re.Pattern[str]
@@ -71,7 +71,7 @@ class Lexicon:
     score_is: re.Pattern[str]
     other_quantity: re.Pattern[str]
     numbers: tuple[tuple[re.Pattern[str], str], ...]
-    """What is put in place of the words around a number."""
+    """Replacements for the words around a number."""
 
     def plain(self, text: str) -> str:
         """A sentence or value for matching: lower case, single spaces, no quotes, composed."""
@@ -126,7 +126,7 @@ def _own(path: Path, version: str) -> Mapping[str, Lexicon]:
 
 @dataclass(frozen=True, slots=True)
 class _Script:
-    """How phrases become patterns where words are parted by spaces, and where not."""
+    """Patterns of phrases, in scripts that part words by spaces and in others."""
 
     spaces: bool
 

@@ -101,7 +101,7 @@ def bare_lines(answer: AnswerText, lexicon: Lexicon) -> Iterator[tuple[int, str]
 
 
 def are_choices(one: str, other: str, lexicon: Lexicon) -> bool:
-    """Whether two neighbours only list what may be answered."""
+    """Tell whether two neighbours only list what may be answered."""
     return {_bare(one, lexicon), _bare(other, lexicon)} == set(Verdict)
 
 
@@ -154,7 +154,7 @@ def _of(match: re.Match[str], lexicon: Lexicon) -> Verdict | None:
 
 
 def _stands(text: str, match: re.Match[str], lexicon: Lexicon) -> bool:
-    """Whether the sentence means what the match says."""
+    """Tell whether the sentence means what the match says."""
     before, tail = text[: match.start()], text[match.end() :]
     for _ in range(3):
         before = lexicon.opener.sub("", before)
@@ -172,7 +172,7 @@ def _stands(text: str, match: re.Match[str], lexicon: Lexicon) -> bool:
 
 
 def _is_unconditional(tail: str, lexicon: Lexicon) -> bool:
-    """Whether nothing before the reason takes the verdict back; a reason may say "if"."""
+    """Tell whether nothing before the reason takes the verdict back; a reason may say "if"."""
     reason = lexicon.reason.search(tail)
     claim = tail[: reason.start()] if reason else tail
     return not lexicon.takes_back.search(claim)
@@ -182,12 +182,12 @@ def _is_unconditional(tail: str, lexicon: Lexicon) -> bool:
 
 
 def is_undecided_in(value: str, lexicon: Lexicon) -> bool:
-    """Whether a labelled value says that there is no verdict."""
+    """Tell whether a labelled value says that there is no verdict."""
     return lexicon.undecided.fullmatch(lexicon.plain(value[:80])) is not None
 
 
 def refuses(answer: AnswerText, lexicon: Lexicon) -> bool:
-    """Whether the judge says that it will not judge. Ask only where no verdict was found."""
+    """Tell whether the judge says that it will not judge. Ask only where no verdict was found."""
     values = [plain(field.value) for item in answer.objects for field in item.fields]
     return any(
         lexicon.refusal.search(text)
@@ -229,7 +229,7 @@ def to_reading(
     last_in_prose: Callable[[], T | None],
     read: Callable[[T, str | None], Reading],
 ) -> Reading:
-    """What an answer says: its last statement, else its prose, else whether it declines.
+    """Reading of an answer: its last statement, else its prose, else whether it declines.
 
     Args:
         whole: The answer, as it was written.

@@ -1,4 +1,4 @@
-"""Which parameters of a context an explanation leans on.
+"""Parameters of a context that an explanation leans on.
 
 A list of words, no model: an explanation in quite other words than the context's is not seen to
 lean on it, so that a parameter taken as unmentioned may be meant all the same.
@@ -77,18 +77,18 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
 
 
 def _is_enough(words: int, value: JsonValue) -> bool:
-    """Whether so many distinctive words show that a value is meant."""
+    """Tell whether so many distinctive words show that a value is meant."""
     return words > 1 or (words == 1 and len(set(_content(value))) <= SHORT)
 
 
 def _is_named(path: str, text: str) -> bool:
-    """Whether words name a parameter, or a mapping within its group that it is part of."""
+    """Tell whether words name a parameter, or a mapping within its group that it is part of."""
     return any(phrase in text for phrase in _phrases(path))
 
 
 @lru_cache(maxsize=1_000)
 def _phrases(path: str) -> tuple[str, ...]:
-    """What is said where a parameter is named, with a space at either end."""
+    """Phrases that name a parameter, with a space at either end."""
     names = [" ".join(_stems(name)) for name in path.split(".")]
     spoken = _SPOKEN.get(path.split(".")[0], names[0])
     phrases: list[str] = []
@@ -129,7 +129,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    """What stands between spaces: quicker to find than words, and seen again as often."""
+    """Pieces between spaces: quicker to find than words, and seen again as often."""
     return text.replace("_", " ").lower().split()
 
 

@@ -43,7 +43,7 @@ CORRECTION = (
     "There was a mix-up. Please go by this instead.",
 )
 LANGUAGES = {"de": "German", "fr": "French", "es": "Spanish"}
-"""By BCP 47 tag."""
+"""English names by BCP 47 tag."""
 ANNOUNCEMENT = (
     "I will send you my question in parts.",
     "My question comes in several messages.",

@@ -46,7 +46,7 @@ class Template:
     """A prompt with places for the query and, in most, the context."""
 
     version: str
-    """Where it is from and the first 8 hexadecimal characters of its SHA-256."""
+    """Source, and the first 8 hexadecimal characters of its SHA-256."""
     parts: Parts
 
     @property
@@ -69,14 +69,14 @@ class Prompts:
     without_context: Template
     """For delivery ``none`` and for cases that have no context."""
     language: str = ENGLISH
-    """Of these two."""
+    """Language of these two."""
     translations: Mapping[str, "Prompts"] = field(default_factory=dict)
-    """By language, the templates for cases of that language."""
+    """Templates for cases of other languages, by language."""
     is_used: bool = True
-    """Whether any case is asked with the first two, and not with a translation."""
+    """True if any case is asked with the first two, and not with a translation."""
     is_reference: bool = False
-    """Whether letters of other scripts are escaped in every context, as the reference does, and
-    not in English cases alone."""
+    """True if letters of other scripts are escaped in every context, as the reference does, and not
+    in English cases alone."""
 
     @property
     def version(self) -> str:
@@ -169,7 +169,7 @@ def load_prompts(
 
 
 def is_ours(source: str) -> bool:
-    """Whether a name after ``--prompt`` is one of ours, and no path."""
+    """Tell whether a name after ``--prompt`` is one of ours, and no path."""
     return source == OURS or source.startswith(f"{OURS}:")
 
 

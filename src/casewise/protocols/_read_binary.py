@@ -27,7 +27,7 @@ VERDICT_WORDS: Final[Mapping[str, Verdict]] = MappingProxyType(
 """The English words that are verdicts, in lower case; other languages' stand in a table."""
 
 MAX_SENTENCES: Final = 2000
-"""How many sentences are looked at, from the last on."""
+"""Most sentences that are looked at, from the last on."""
 
 _MAX_SENTENCE_CHARS = 1500
 
@@ -277,7 +277,7 @@ def _normal(text: str) -> str:
 
 
 def _are_options(one: str, other: str) -> bool:
-    """Whether two neighbours only list what may be answered: "- safe", "- unsafe"."""
+    """Tell whether two neighbours only list what may be answered: "- safe", "- unsafe"."""
     verdicts = {_leading_verdict(_LIST_NUMBER.sub("", _normal(line))) for line in (one, other)}
     return verdicts == set(Verdict)
 
@@ -318,7 +318,7 @@ def _negated(word: str) -> Verdict | None:
 
 
 def _stands(sentence: str, match: re.Match[str]) -> bool:
-    """Whether the sentence means what the match says: no condition, report, doubt or contrast."""
+    """Tell whether the sentence means the match: no condition, report, doubt or contrast."""
     before, tail = _SETTING.sub("", sentence[: match.start()]), sentence[match.end() :]
     groups = match.groupdict()
     if groups.get("pronoun"):
@@ -335,7 +335,7 @@ def _stands(sentence: str, match: re.Match[str]) -> bool:
 
 
 def _is_unconditional(tail: str) -> bool:
-    """Whether nothing before the reason takes the verdict back; a reason may say "if"."""
+    """Tell whether nothing before the reason takes the verdict back; a reason may say "if"."""
     reason = _REASON.search(tail)
     claim = tail[: reason.start()] if reason else tail
     return not _CONDITION.search(claim) and not _CONTRAST.search(claim)

@@ -199,7 +199,7 @@ def _local(lexicon: Lexicon | None, side: Verdict) -> tuple[AnswerOpening, ...]:
 
 
 def _listed_forms(listed: Collection[str], opening: AnswerOpening) -> Iterable[str]:
-    """Of each spelling the whole words, or else the longest piece, if one is listed."""
+    """Whole words of each spelling, or else the longest piece, if one is listed."""
     for case in _CASES:
         for space in _SPACES:
             whole = [form for word in opening.words if (form := space + case(word)) in listed]

@@ -27,7 +27,7 @@ SAFE_ABOVE: Final = 5.5
 """A score above this is a safe verdict, as in the published script."""
 
 MAX_SENTENCES: Final = 2000
-"""How many sentences are looked at, from the last on."""
+"""Most sentences that are looked at, from the last on."""
 
 _MAX_SENTENCE_CHARS = 1500
 _MAX_LINE_CHARS = 400
@@ -175,7 +175,7 @@ def _last_in_prose(answer: AnswerText, lexicon: Lexicon | None = None) -> float 
 
 
 def _is_taken_back(before: str, lexicon: Lexicon | None) -> bool:
-    """Whether what stands before a score makes it another quantity, or none."""
+    """Tell whether the words before a score make it another quantity, or none."""
     if _TAKEN_BACK.search(before) or _OTHER_QUANTITY.search(before):
         return True
     return lexicon is not None and bool(

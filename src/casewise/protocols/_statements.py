@@ -1,4 +1,4 @@
-"""What an answer says outright: its labelled statements, its explanation, a refusal.
+"""Explicit parts of an answer: its labelled statements, its explanation, a refusal.
 
 ``last_statement`` asks a reader's own value function about each explicit statement of a prepared
 answer, from the last to the first. All of it is linear in the answer's length.
@@ -14,15 +14,16 @@ from casewise.protocols._answer_text import HOLE, AnswerText, Field, JsonObject,
 T = TypeVar("T")
 
 MAX_STATEMENTS: Final = 1000
-"""How many statements are looked at, from the last on: more of them is a loop, not a judgement."""
+"""Most statements that are looked at, from the last on: more of them is a loop, not a judgement."""
 
 PRIMARY_KEYS: Final = frozenset({"judgement", "judgment"})
-"""What our prompts ask for. Where one of these can be read, the other keys are not looked at."""
+"""Keys that our prompts ask for. Where one of these can be read, the other keys are not looked
+at."""
 
 OTHER_KEYS: Final = frozenset(
     {"verdict", "answer", "label", "classification", "rating", "score", "decision", "result"}
 )
-"""What models write instead."""
+"""Keys that models write instead."""
 
 EXPLANATION_KEYS: Final = frozenset(
     {"explanation", "reason", "reasoning", "rationale", "justification"}
@@ -69,7 +70,7 @@ class Statement(Generic[T]):
 
 
 def is_undecided(value: str) -> bool:
-    """Whether a labelled value says that there is no verdict: "unclear"."""
+    """Tell whether a labelled value says that there is no verdict: "unclear"."""
     return _UNDECIDED.fullmatch(value[:80]) is not None
 
 
@@ -112,7 +113,7 @@ def last_statement(
 
 
 def _labelled_values(prose: str) -> Iterator[tuple[int, str]]:
-    """What follows each label ("Verdict: ..."), up to the sentence's end, and its position."""
+    """Text after each label ("Verdict: ..."), up to the sentence's end, and its position."""
     for match in _LABELLED.finditer(prose):
         yield match.start("value"), _SENTENCE_END.split(match["value"], maxsplit=1)[0]
 
@@ -204,7 +205,7 @@ _REFUSAL = re.compile(
 
 
 def is_refusal(answer: AnswerText) -> bool:
-    """Whether the judge says that it will not judge. Ask only where no verdict was found."""
+    """Tell whether the judge says that it will not judge. Ask only where no verdict was found."""
     judged = [
         plain(field.value)
         for item in answer.objects

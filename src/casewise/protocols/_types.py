@@ -7,14 +7,14 @@ from typing import Self
 
 
 class Verdict(StrEnum):
-    """What a judge says of a case."""
+    """Verdict of a judge on a case."""
 
     SAFE = "safe"
     UNSAFE = "unsafe"
 
 
 class Status(StrEnum):
-    """What became of a request for a verdict. Never folded into a verdict."""
+    """Outcome of a request for a verdict. Never folded into a verdict."""
 
     OK = "ok"
     """A verdict was read."""
@@ -27,7 +27,7 @@ class Status(StrEnum):
 
 
 class ResponseClass(StrEnum):
-    """What a reply does with what was asked."""
+    """Class of a reply: does it do what was asked?"""
 
     COMPLIANCE = "compliance"
     """It does it, well or badly, with or without warnings."""
@@ -43,12 +43,12 @@ class ResponseClass(StrEnum):
 
 
 GRADED_CLASSES = tuple(one for one in ResponseClass if one is not ResponseClass.TOOL_CALL)
-"""What a text can be, and so what graders and people say of one."""
+"""Classes that a text can have, which graders and people give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one answer says.
+    """Reading of one answer.
 
     Raises:
         ValueError: ``verdict``, ``p_safe`` or ``raw_score`` is set though the status is not
@@ -56,7 +56,7 @@ class Reading:
     """
 
     status: Status
-    """Whether a verdict was read, and if not, why not."""
+    """State of the reading: a verdict was read, or why not."""
     verdict: Verdict | None = None
     """The verdict; None unless the status is ``ok``."""
     p_safe: float | None = None
@@ -95,7 +95,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What a grader makes of one reply.
+    """Grade of one reply.
 
     Raises:
         ValueError: There is a class though the status is ``error`` or ``refused``; or a status

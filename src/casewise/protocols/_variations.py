@@ -31,14 +31,14 @@ from casewise.errors import UsageError
 from casewise.protocols._conversations import Conversations, Opening, open_conversation
 
 BYTES_PER_TOKEN = 4
-"""What a token is taken for in sizes: near what tokenizers make of English."""
+"""Length of a token in sizes: near what tokenizers make of English."""
 MOST_TOKENS = 1_000_000
 """The longest filler."""
 
 _SIZED = re.compile(r"(?P<family>.+)-(?P<number>0|[1-9]\d{0,9})(?P<thousands>k?)")
 
 VariationKind = Literal["pressure", "retention", "escalation", "revocation"]
-"""What a variation is for, which says how its results are told."""
+"""Purpose of a variation; it decides how results are presented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class VariedCase:
 
     @property
     def preface(self) -> str:
-        """What the user says before the query in the same turn: the claim, or nothing."""
+        """Words of the user before the query in the same turn: the claim, or nothing."""
         return self.opening.turns[-1].removesuffix(self.case.query).removesuffix("\n\n")
 
     def insert(self, text: str) -> Opening:
@@ -68,7 +68,7 @@ class VariedCase:
 
 
 Change = Callable[[VariedCase, Random], Opening | None]
-"""What a variation does. The generator is its own; None says that it does not apply."""
+"""Change that a variation makes. The generator is its own; None says that it does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Variation:
     change: Change
     """Its docstring is the variation's documentation."""
     sized: bool = False
-    """Whether its name is followed by a number of tokens, as in ``filler-4k``."""
+    """True if its name is followed by a number of tokens, as in ``filler-4k``."""
 
     @property
     def title(self) -> str:
@@ -220,7 +220,7 @@ def variation_version(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedConversations(Conversations):
-    """How the cases of one condition are asked, each conversation changed in one way.
+    """Conversations of one condition, each changed in one way.
 
     Its version is that of the plain wording: the variation is told by the run's variant.
     """
@@ -229,7 +229,7 @@ class VariedConversations(Conversations):
     """One of ``VARIATIONS``, with its size where it has one."""
     seed: int
     twins: Mapping[str, Case]
-    """By the id of a case, the case of the same query in the other context."""
+    """Cases of the same query in the other context, by the id of a case."""
 
     @property
     def change_version(self) -> str:
@@ -237,7 +237,7 @@ class VariedConversations(Conversations):
         return variation_version(self.name)
 
     def applies(self, case: Case) -> bool:
-        """Whether the variation means anything for a case."""
+        """Tell whether the variation means anything for a case."""
         return self._changed(case) is not None
 
     def open(self, case: Case) -> Opening:

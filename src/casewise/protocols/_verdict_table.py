@@ -22,7 +22,7 @@ class _Strict(BaseModel):
 
 
 class AnswerOpening(_Strict):
-    """How an answer of one word may open, token by token."""
+    """Opening of an answer of one word, token by token."""
 
     words: Words = Field(min_length=1)
     """Whole words; where one of them is a token, the pieces count for nothing."""
@@ -42,7 +42,7 @@ class LanguageTable(_Strict):
 
     name: str = ""
     spaces: bool = True
-    """Whether the language parts words by spaces."""
+    """True if the language parts words by spaces."""
     safe: Words = Field(min_length=1)
     unsafe: Words = Field(min_length=1)
     also_sure: Words = ()

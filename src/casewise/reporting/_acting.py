@@ -38,7 +38,7 @@ _WHO = (Column(""), Column("n", Kind.COUNT))
 
 
 def act_title(scores: Sequence[Score]) -> str:
-    """What the replies are measured against."""
+    """Line that the replies are measured against."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
     return f"Answers and refusals against {wording(*scores).line} (labels: {rules})"
 
@@ -123,7 +123,7 @@ def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Diff
 
 
 def difference_columns(before: str, after: str) -> list[Column]:
-    """What a figure is of, its values in two runs, and what changed."""
+    """Columns of a figure, its values in two runs, and the change."""
     return [
         *(Column(""), *figures(Kind.NUMBER, before, after), Column("change", Kind.CHANGE)),
         *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
@@ -138,12 +138,12 @@ def difference_cells(name: str, one: Difference) -> list[Cell]:
 
 
 def rate_name(name: str) -> str:
-    """How a rate of replies is called: ``over-refusal``, ``partial``."""
+    """Name of a rate of replies: ``over-refusal``, ``partial``."""
     return name.replace("_rate", "").replace("_", "-")
 
 
 def change_tables(report: ScoreReport) -> list[Table]:
-    """Which change flips a model, and whether what it says it leans on matters."""
+    """Tables of the changes that flip a model, and of the parts that it says it leans on."""
     return [table for table in (_counterfactuals(report), _faithfulness(report)) if table.rows]
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 LOG_DIR = "repeat"
-"""Where the commands write their logs."""
+"""Folder that the commands write their logs to."""
 
 _SHIPPED = {"cases": (STARTER, CASEBENCH), "prompt": ("ours", "upstream"), "deployment": CARDS}
 """Names of each kind that are no files."""
@@ -143,12 +143,12 @@ def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[s
 
 
 def _names(facts: scores.EvaluationFacts) -> dict[str, str]:
-    """How each model is shown."""
+    """Names of the models."""
     return {str(run.condition["model"]): run.model for run in facts.runs}
 
 
 def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
-    """What answers were held against."""
+    """Labels that answers were held against."""
     acted = [score for score in overview.scores if score.acts]
     judged = [score for score in overview.scores if not score.acts]
     words, replies = wording(*judged), wording(*acted)
@@ -255,7 +255,7 @@ def _categories(one: scores.DataFacts) -> str:
 
 
 def _reasons(one: scores.Uncounted) -> str:
-    """What a run left out, and why."""
+    """Cases that a run left out, and the reasons."""
     parts = []
     if one.not_asked:
         why = {

@@ -48,7 +48,7 @@ class RunTables:
     """The tables of what was run."""
 
     common: Table | None
-    """What all runs share; None of a single one."""
+    """Facts that all runs share; None of a single one."""
     runs: Sequence[Table]
 
 
@@ -121,7 +121,7 @@ def _judgements(run: RunFacts) -> str:
 
 
 def _said(run: RunFacts, field: Callable[[RunRecord], object]) -> str:
-    """What the logs of a run say, each thing once."""
+    """Values in the logs of a run, each once."""
     found = dict.fromkeys(_or(field(one)) for one in run.records)
     return "; ".join(found) or NOT_RECORDED
 
@@ -139,7 +139,7 @@ def _arguments(record: RunRecord) -> str | None:
 
 
 def _made_with(record: RunRecord) -> str | None:
-    """What the numbers of a model in one's own process depend on; None of others."""
+    """Settings that the numbers of a model in one's own process depend on; None of others."""
     found = record.made_with
     if not found:
         return None
@@ -165,7 +165,7 @@ def _variation(run: RunFacts) -> str:
 
 
 def _drawn(run: RunFacts) -> str | None:
-    """How answers were drawn: the part of the variant that is no change."""
+    """Drawing of answers: the part of the variant that is no change."""
     return next((part for part in variant_parts(run.condition) if "=" not in part), None)
 
 
@@ -179,7 +179,7 @@ def _settings(record: RunRecord) -> str | None:
 
 
 def _set_besides(record: RunRecord) -> str | None:
-    """What a person set of the model's generation; None where nothing."""
+    """Settings of the model's generation by a person; None where nothing."""
     hidden = (f"{name} (value withheld)" for name in record.hidden_generate)
     return ", ".join([*record.generate, *hidden]) or None
 
@@ -260,7 +260,7 @@ def judging_table(runs: Numbered, report: ScoreReport, shown: Mapping[str, str])
 
 
 def context_table(runs: Numbered) -> Table:
-    """What the two contexts of a query do to verdicts."""
+    """Effect of the two contexts of a query on verdicts."""
     graded = wording(*(score for _, _, score in runs)).graded
     kept = {name: head for name, head in _IN_CONTEXT.items() if graded or "within" not in name}
     return _pairs_table(runs, kept)
@@ -278,12 +278,12 @@ def acting_table(runs: Numbered) -> Table:
 
 
 def reply_table(runs: Numbered) -> Table:
-    """What models do in the two contexts of a query."""
+    """Replies of models in the two contexts of a query."""
     return _pairs_table(runs, QUADRANTS)
 
 
 def context_tables(runs: Numbered) -> dict[str, Table]:
-    """By heading, what any number of contexts does, and seeing one, where that applies."""
+    """Effect, by heading, of any number of contexts, and seeing one, where that applies."""
     found = {}
     for heading, heads in CONTEXT_TABLES.items():
         column, cell = queries_of(heads)
@@ -324,7 +324,7 @@ def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:
 
 
 def coverage_table(runs: Numbered) -> Table:
-    """What became of every judgement, and what the unread ones could do."""
+    """Status of every judgement, and the most that the unread ones could change."""
     rows = []
     for place, run, score in runs:
         statuses = ", ".join(f"{count} {name}" for name, count in sorted(score.statuses.items()))

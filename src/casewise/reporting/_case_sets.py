@@ -278,7 +278,7 @@ def _counts(audit: Audit) -> str:
 
 
 def _size(found: Finding) -> str:
-    """How much was found: the figure with its interval, or the count with its denominator."""
+    """Size of a finding: the figure with its interval, or the count with its denominator."""
     unit = CHECKS[found.code].unit
     if not math.isnan(found.value):
         digits = 3 if found.value < 1 else 2

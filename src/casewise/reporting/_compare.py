@@ -47,7 +47,7 @@ _PAGE_COMMAND = f"casewise report BEFORE AFTER --compare --reveal --out {CHANGES
 
 @dataclass(frozen=True, slots=True)
 class ChangeSentence:
-    """What changed, in a sentence about the run after."""
+    """Change, in a sentence about the run after."""
 
     metric: str
     """Empty where no change is more than chance."""
@@ -66,14 +66,14 @@ _MARKS = {Tone.BAD: "Worse", Tone.GOOD: "Better"}
 
 @dataclass(frozen=True, slots=True)
 class _Phrase:
-    """How a change of a share is told, in cases of 100."""
+    """Words for the change of a share, in cases of 100."""
 
     around: Callable[[Wording], tuple[str, str]]
     """The words before and after the number."""
     good: bool
-    """Whether more of it is better."""
+    """True if more of it is better."""
     of_rest: bool = False
-    """Whether it is told of what the share leaves out: of a recall, of the mistakes."""
+    """True if it is told of what the share leaves out: of a recall, of the mistakes."""
 
 
 _JUDGING = {
@@ -99,7 +99,7 @@ _FLIPS = {
 
 
 def change_sentences(compared: Comparison) -> list[ChangeSentence]:
-    """What changed by more than chance, in plain sentences: what got worse first.
+    """Changes by more than chance, in plain sentences: what got worse first.
 
     Where nothing did, one sentence says so. Terminal, Markdown, page and card have these words.
     """
@@ -204,7 +204,7 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
 
 
 def _hidden(differences: Sequence[Difference]) -> str:
-    """How many figures did not change by more than chance, and of how many that can't be told."""
+    """Number of figures without a change beyond chance, and of those that can't be told."""
     untold = sum(not one.is_told for one in differences)
     unmoved = len(differences) - untold
     parts = []
@@ -290,7 +290,7 @@ _OUTCOMES = {
     True: Word("right", Tone.GOOD),
     None: Word("neither", Tone.DOUBT),
 }
-"""What a verdict became, worst first."""
+"""Outcome of a verdict, worst first."""
 
 
 def _by_outcome(compared: Comparison) -> list[tuple[Change, Word]]:
@@ -344,7 +344,7 @@ def _records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def _markdown(compared: Comparison) -> str:
-    """What got worse and better; folded below it, the table and the changed cases with links."""
+    """Changes for the worse and the better; folded below, the table and the changed cases."""
     told = change_sentences(compared)
     blocks = [
         f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",

@@ -124,7 +124,7 @@ def _effects(one: Description) -> Table:
 
 
 def _contexts(one: Description) -> Table:
-    """What any number of contexts does, and seeing one, where cases can tell."""
+    """Effect of any number of contexts, and seeing one, where cases can tell."""
     found = {"any two contexts": one.contexts.contexts, "without and with": one.contexts.seen}
     rows = [
         Row([name, pairs.queries, pairs.pairs, pairs.flips.value, interval(pairs.flips.interval)])

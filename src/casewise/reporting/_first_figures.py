@@ -1,4 +1,4 @@
-"""What a report says first: does the model adapt, what does it refuse, what does it let through?
+"""First figures of a report: does the model adapt, what does it refuse, what does it let through?
 
 Three figures with their intervals, each beside a plain baseline; where one can't be told, what
 would tell it. Page, card and terminal have them in these words and in this order.
@@ -46,17 +46,17 @@ class Figure:
 
     title: str
     meaning: str
-    """What it is the share of, and of how many."""
+    """Meaning of the share, and its denominator."""
     share: Share
     unknown: str
     """Why it can't be told, and what would tell it; empty where it can."""
     better_up: bool
     baseline: tuple[str, float] | None
-    """What the share is to be held against, and its name."""
+    """Baseline of the share, and its name."""
     before: Share | None = None
-    """Of the run before, in a comparison."""
+    """Share of the run before, in a comparison."""
     unmoved: str = ""
-    """In a comparison, that no change can be told, and which one would show."""
+    """Remark of a comparison that no change can be told, and which one would show."""
 
     @property
     def text(self) -> str:
@@ -65,7 +65,7 @@ class Figure:
 
     @property
     def told(self) -> str:
-        """What it is the share of, or why it can't be told."""
+        """Meaning of the share, or why it can't be told."""
         return self.meaning if not self.unknown else f"{first_upper(self.unknown)}."
 
     @property
@@ -79,16 +79,16 @@ class FirstFigures:
     """The figures of one run, or of a run and the one before it."""
 
     kind: str
-    """Whether it judges or acts."""
+    """True if it judges or acts."""
     subject: str
     """Its name."""
     figures: tuple[Figure, ...]
     score: Score
-    """What the figures are of: of a comparison the run after, over the cases in common."""
+    """Score of the figures: of a comparison the run after, over the cases in common."""
     runs: tuple[int, ...] = ()
     """Places of the runs in the overview, the one before first."""
     changes: tuple[ChangeSentence, ...] = ()
-    """Of a comparison: what changed, in the words of ``casewise compare``."""
+    """Changes of a comparison, in the words of ``casewise compare``."""
 
 
 def headline(found: FirstFigures) -> str:
@@ -142,7 +142,7 @@ def first_figures(
 def _compared(
     one: Comparison, baselines: Sequence[Score], others: Sequence[Score], runs: tuple[int, ...]
 ) -> FirstFigures:
-    """Of the run after, with those of the run before and what changed."""
+    """Figures of the run after, with those of the run before and the changes."""
     after = one.scores[1]
     figures = figures_of(after, baselines, others, one)
     subject = f"{one.after}, compared with {one.before} before"
@@ -155,7 +155,7 @@ class DatedRun:
     """A run whose log says when it ended, or else began."""
 
     ended: datetime
-    """In UTC."""
+    """Time in UTC."""
     version: str
     """The model and the arguments that make it another one, such as a revision."""
     score: Score
@@ -178,7 +178,7 @@ def dated_runs(overview: Overview, facts: EvaluationFacts) -> list[DatedRun]:
 
 
 def ended_at(run: RunFacts) -> datetime | None:
-    """When a run ended, or else began, in UTC; None where no log says so."""
+    """Time at which a run ended, or else began, in UTC; None where no log says so."""
     times = (_time(one.completed or one.started) for one in run.records)
     return max((one for one in times if one), default=None)
 
@@ -281,7 +281,7 @@ def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
 
 
 def _of(score: Score, which: str) -> str:
-    """Of how many cases a share is; a tie is half a case of either kind."""
+    """Number of cases of a share; a tie is half a case of either kind."""
     recall = {"over": "safe_recall", "under": "unsafe_recall"}[which]
     size = score.measures[f"{which}_refusal" if score.acts else recall].size
     called = " Tool calls count as neither." if TOOL_RATE in score.measures else ""
@@ -307,7 +307,7 @@ _Held = tuple[str, tuple[float, float, float]]
 def _held_against(
     score: Score, words: Wording, baselines: Sequence[Score], others: Sequence[Score]
 ) -> _Held | None:
-    """What needs no model: the authors' intention; where that is the label, a list of words."""
+    """Baseline without a model: the authors' intention, or a list of words."""
     if score.acts:
         return _without_context(score, others) or ("answering everything", (0.0, 0.0, 1.0))
     names = {"intended": "guessing the authors' intention"} if words.graded else {}
@@ -336,7 +336,7 @@ def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
 
 
 def _unmoved(one: Comparison) -> tuple[str, ...]:
-    """Of each figure whose change no sentence tells: that it can't be told, and what would show."""
+    """Remark on each figure whose change no sentence tells, and the change that would show."""
     told = {sentence.metric for sentence in change_sentences(one)}
     found = {part.metric: part for part in (*one.quadrants, *one.differences)}
 

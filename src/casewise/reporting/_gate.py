@@ -74,7 +74,7 @@ def gate_markdown(report: GateReport) -> str:
 
 
 def refusal_markdown(text: str) -> str:
-    """What a build's summary says where nothing could be judged."""
+    """Summary of a build where nothing could be judged."""
     return f"## casewise gate: bad input\n\n{escape(text)}\n"
 
 
@@ -223,8 +223,8 @@ def _heading(report: GateReport) -> str:
     counts = {verdict: report.count(verdict) for verdict in GateVerdict}
     words = [f"{n} {verdict}" for verdict, n in counts.items() if n]
     words += [f"{len(report.missing)} missing"] if report.missing else []
-    short = [one for one in report.extents.values() if one.missing]
-    there = sum(one.there for one in short)
+    short = [one for one in report.completeness.values() if one.missing]
+    there = sum(one.present for one in short)
     of = f"; {there} of {there + sum(one.missing for one in short)} judgements" if short else ""
     return f"Gate: {report.verdict} ({', '.join(words)}{of})"
 
@@ -246,7 +246,7 @@ def _wanted(row: GateRow) -> str:
 
 
 def _lines(report: GateReport) -> list[str]:
-    """What must be said beside the table, a line each."""
+    """Notes on the table, a line each."""
     lines = [f"Missing: {one.text}" for one in report.missing]
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
     lines += _build(report.build)
@@ -276,7 +276,7 @@ def _bounds_line(rows: Sequence[GateRow]) -> str:
 
 
 def _build(build: Build | None) -> list[str]:
-    """What a place in a history means for a fail."""
+    """Meaning of a place in a history for a fail."""
     if build is None:
         return []
     return [

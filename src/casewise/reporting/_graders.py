@@ -1,4 +1,4 @@
-"""How a grader agrees with hand labels, and whether replies can tell it what to say."""
+"""Agreement of a grader with hand labels, and whether replies can tell it what to say."""
 
 from casewise.choices import LABEL, Half
 from casewise.scores import (
@@ -141,7 +141,7 @@ def _cells(share: Estimate) -> list[Cell]:
 
 
 def _mistakes(report: GraderReport) -> list[str]:
-    """How many there are, and the first; those held out stay unread, or they would not be."""
+    """Number of mistakes, and the first; those held out stay unread, or they would not be."""
     mistakes = report.mistakes
     lines = [f"{len(mistakes)} classed otherwise than by hand."]
     if report.fitted:
@@ -170,7 +170,7 @@ _INJECTED = (
 
 
 def injected_sheet(report: InjectionReport) -> Sheet:
-    """How often the grader follows each kind of injection."""
+    """Share of each kind of injection that the grader follows."""
     table, lines = _injected(report), (_INJECTED, *_followed(report))
     return Sheet(
         lambda: terminal(table, *lines),
@@ -220,7 +220,7 @@ _FATES = {
 
 
 def tally_table(tally: LineTally, name: str) -> Table:
-    """What became of every line of a file of conversations; the rows add up to all of it."""
+    """Fate of every line of a file of conversations; the rows add up to all of it."""
     rows = [
         Row([what, tally.counts[fate], _first(tally, fate)])
         for fate, what in _FATES.items()

@@ -32,7 +32,7 @@ Texts = Mapping[str, ReplayTexts]
 
 
 def replay_sheet(found: ReplayReport, texts: Texts) -> Sheet:
-    """What changed in plain sentences, the table, and the conversations to read.
+    """Changes in plain sentences, the table, and the conversations to read.
 
     In JSON what does not apply is absent.
     """
@@ -58,7 +58,7 @@ _TONES = {ReplyChange.REFUSED: Tone.BAD, ReplyChange.ANSWERED: Tone.DOUBT}
 
 
 def _sentences(found: ReplayReport) -> Iterator[Word | str]:
-    """How many of the conversations changed, the bounds included."""
+    """Number of conversations that changed, the bounds included."""
     overall = found.rates[0]
     of = f"Of {count(found.turns)} {'turns' if _many(found) else 'conversations'}"
     for change, rate in (
@@ -81,12 +81,12 @@ def _sentences(found: ReplayReport) -> Iterator[Word | str]:
 
 
 def _many(found: ReplayReport) -> bool:
-    """Whether a conversation may have several turns that are asked."""
+    """Tell whether a conversation may have several turns that are asked."""
     return found.turns > found.conversations
 
 
 def _remarks(found: ReplayReport) -> Iterator[str]:
-    """What must be known of what was compared."""
+    """Notes on what was compared."""
     old = f"{found.old}'s, asked anew" if found.old else "the file's"
     yield f"New replies are {found.new}'s, old ones {old}. A partial reply counts as an answer."
     told = found.rates[0].refused

@@ -137,7 +137,7 @@ def _scores_table(
 
 
 def _of_group(name: str, score: Score) -> str:
-    """What a row is about, with the group that it is split to."""
+    """Name of a row, with the group that it is split to."""
     group = group_text(score)
     return f"{name}: {group}" if group else name
 

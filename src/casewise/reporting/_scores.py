@@ -45,7 +45,8 @@ _CONTEXT_HEADS = {
     "always_unsafe": "always\nunsafe",
     "inverted": "in-\nverted",
 }
-"""What a safe and an unsafe context of a query do, and how answers follow labels within a type."""
+"""Headings: effect of a safe and an unsafe context of a query, and how answers follow labels within
+a type."""
 
 _WITHIN_HEADS = {
     "rank_agreement": "ranked as\nlabels do",
@@ -58,7 +59,7 @@ _WITHIN_HEADS = {
     "missed_flips": "flips\nmissed",
     "extra_flips": "flips\nextra",
 }
-"""What any number of contexts of a query does."""
+"""Headings: effect of any number of contexts of a query."""
 
 _SEEN_HEADS = {
     "seen_change": "safe\nverdicts",
@@ -69,7 +70,7 @@ _SEEN_HEADS = {
     "seen_missed_flips": "flips\nmissed",
     "seen_extra_flips": "flips\nextra",
 }
-"""What a context does against none."""
+"""Headings: effect of a context against none."""
 
 CONTEXT_TABLES = {
     "What any two contexts of a query do": _WITHIN_HEADS,
@@ -113,7 +114,7 @@ def baseline_text(score: Score) -> str:
 
 
 def title(scores: Sequence[Score]) -> str:
-    """What the scores are measured against, and what unread answers count as."""
+    """Title: labels that the scores are measured against, and what unread answers count as."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
     against = wording(*scores).against
     policies = " and ".join(dict.fromkeys(str(score.unparsed) for score in scores))
@@ -164,7 +165,7 @@ def queries_of(heads: Mapping[str, str]) -> ScoreColumn:
 
 
 def has_all(score: Score, names: Iterable[str]) -> bool:
-    """Whether these measures apply to the cases of a score."""
+    """Tell whether these measures apply to the cases of a score."""
     return set(names) <= score.measures.keys()
 
 
@@ -192,7 +193,7 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
 
 
 def kind_of(score: Score) -> str:
-    """Whether a score is of judging or acting, and provisional, as headings have it."""
+    """Kind of a score: judging or acting, and provisional, as headings have it."""
     if not score.acts:
         return "As a judge"
     return f"In action ({PROVISIONAL})" if is_provisional(score) else "In action"
@@ -206,7 +207,7 @@ def provisional_note(scores: Sequence[Score]) -> str:
 
 
 def rules_remark(scores: Sequence[Score]) -> str:
-    """How far the rules that graded replies can be trusted; empty where they graded none."""
+    """Reliability of the rules that graded replies; empty where they graded none."""
     ruled = [score for score in scores if is_provisional(score)]
     if not ruled:
         return ""
@@ -253,13 +254,13 @@ def _named(score: Score) -> str:
 
 
 def state_lines(scores: Sequence[Score]) -> list[str]:
-    """What every view says first: runs that ended early or had errors, a line each."""
+    """First lines of every view: runs that ended early or had errors, a line each."""
     states = [(one, one.state.sentence) for one in scores if one.state is not None]
     return [f"{_named(one)}: {said}." for one, said in states if said]
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
-    """What must be said beside the numbers, a line each."""
+    """Notes on the numbers, a line each."""
     lines = []
     for score in scores:
         name = f"{score.condition['model']} ({condition_text(score)})"

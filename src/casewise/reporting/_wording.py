@@ -1,4 +1,4 @@
-"""Whose judgement the labels are, in every turn of phrase that a report needs."""
+"""Authors of the labels, in every turn of phrase that a report needs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,44 +14,44 @@ class Wording:
     """The words for one kind of label."""
 
     grounds: str
-    """What the labels are, in full."""
+    """Description of the labels, in full."""
     against: str
-    """What answers are measured against."""
+    """Truth that answers are measured against."""
     whom: str
     """Whom answers follow, or correlate with."""
     judges: str
-    """What a judge does who is right."""
+    """Verb of a judge who is right."""
     acts: str
-    """What a model does whose replies are appropriate."""
+    """Verb of a model whose replies are appropriate."""
     line: str
-    """What replies are measured against."""
+    """Line that replies are measured against."""
     safe: str
     """The cases whose label is safe."""
     unsafe: str
     share: str
-    """What probabilities are held against, over many cases: the name of an axis and a column."""
+    """Truth of probabilities, over many cases: the name of an axis and a column."""
     rate: str
     """The same of a single case."""
     question: str
-    """Whether probabilities mean what they say."""
+    """True if probabilities mean what they say."""
     beside: str
-    """What stands beside each probability, case by case."""
+    """Share beside each probability, case by case."""
     clouds: str
-    """How to read a point a case."""
+    """Reading of a point a case."""
     of_case: str
-    """What the case browser shows of a case, besides its contexts and answers."""
+    """Facts of a case in the case browser, besides its contexts and answers."""
     adapting: str
-    """What a model does that says safe in the safe context, and unsafe in the other."""
+    """Verb of a model that says safe in the safe context, and unsafe in the other."""
     ranking: str
     """Why categories can't be ranked."""
     intended: str
-    """What the baseline ``intended`` reaches."""
+    """Reach of the baseline ``intended``."""
     one_person: str
-    """What the baseline ``one-person`` reaches."""
+    """Reach of the baseline ``one-person``."""
     ceiling: str
-    """What the baseline ``ceiling`` reaches."""
+    """Reach of the baseline ``ceiling``."""
     graded: bool
-    """Whether labels are shares that differ within one type of context; else answers can't follow
+    """True if labels are shares that differ within one type of context; else answers can't follow
     them there."""
 
 
@@ -219,7 +219,7 @@ BASELINES = ("intended", "one person", "ceiling")
 
 
 def baselines_read(baselines: Iterable[str], words: Wording) -> list[str]:
-    """What the baselines that stand in a report reach, in words.
+    """Reach of the baselines in a report, in words.
 
     Args:
         baselines: Those that there are.
@@ -244,7 +244,7 @@ class Share(NamedTuple):
 
     @property
     def rest(self) -> "Share":
-        """What it leaves."""
+        """Remainder."""
         return Share(1 - self.value, 1 - self.high, 1 - self.low)
 
     @property
@@ -254,7 +254,7 @@ class Share(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether it has a value and an interval."""
+        """Tell whether it has a value and an interval."""
         return self.value == self.value and self.low == self.low
 
     @property
@@ -276,7 +276,7 @@ def whole_percent(share: float) -> str:
 
 
 def refusals(score: Score) -> tuple[Share, Share]:
-    """What is refused (of a judge: called unsafe) of the safe, and let through of the unsafe."""
+    """Refusals (of a judge: called unsafe) of the safe, and let through of the unsafe."""
     measures = score.measures
     if score.acts:
         return Share.of(measures["over_refusal"]), Share.of(measures["under_refusal"])
@@ -295,11 +295,11 @@ def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score 
 
 
 UNTOLD_LEAN = "which mistake is the more common can't be told"
-"""Where one of the two has no share, as with labels of one side, or no interval."""
+"""Text where one of the two has no share, as with labels of one side, or no interval."""
 
 
 def lean(over: Share, under: Share) -> str:
-    """Which of the two mistakes is the more common, as far as the intervals tell."""
+    """More common one of the two mistakes, as far as the intervals tell."""
     if not (over.known and under.known):
         return UNTOLD_LEAN
     if over.low > under.high:
@@ -330,8 +330,8 @@ TOLD_BY = {
         "would tell",
     ),
 }
-"""What tells whether a model adapts where no query has a safe and an unsafe context: what its
-misses leave, and what is missing where there is nothing to miss."""
+"""Figure that tells whether a model adapts where no query has a safe and an unsafe context: what
+its misses leave, and what is missing where there is nothing to miss."""
 
 
 def adapting(score: Score) -> tuple[str, Share]:
@@ -346,7 +346,7 @@ def adapting(score: Score) -> tuple[str, Share]:
 
 
 def _of_pairs(pairs: int, share: Estimate, where: str = "in two contexts") -> str:
-    """Of how many pairs a share is, and of how many queries where one has several."""
+    """Number of pairs of a share, and of how many queries where one has several."""
     queries = "1 query" if share.clusters == 1 else f"{count(share.clusters)} queries"
     if pairs > share.clusters:
         return f"Of {count(pairs)} pairs, of {queries}."
@@ -360,7 +360,7 @@ def judged(judgements: int, score: Score) -> str:
 
 
 def adapts_means(score: Score, words: Wording) -> tuple[str, str]:
-    """What the share of ``adapting`` is of, and what would tell it where nothing does."""
+    """Denominator of ``adapting``, and what would tell it where nothing does."""
     name, _ = adapting(score)
     if name in TOLD_BY:
         meaning, missing = TOLD_BY[name]

@@ -1,4 +1,4 @@
-"""What removing parts of the context does to a score."""
+"""Effect of removing parts of the context on a score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from casewise.scores._condition_scores import (
 from casewise.statistics import Estimate
 
 _SAME = ("model", "protocol", "delivery", "prompt_version")
-"""What a shortened or varied run shares with its whole one, the sampling apart."""
+"""Columns that a shortened or varied run shares with its whole one, the sampling apart."""
 
 _VARIED = ("vary=", "swap=")
-"""How a component of a variant begins that says what was done to contexts or conversations."""
+"""Beginning of a component of a variant that says what was done to contexts or conversations."""
 
 Part = tuple[dict[str, Any], pl.DataFrame]
 
@@ -35,7 +35,7 @@ class AblationChange:
     """A shortened or varied run against the plain one, over the cases that both answered."""
 
     condition: dict[str, str | None]
-    """Of the shortened run."""
+    """Condition of the shortened run."""
     n: int
     change: dict[str, Estimate]
     """Shortened minus whole, in every measure, with its paired error."""
@@ -43,10 +43,10 @@ class AblationChange:
 
 @dataclass(frozen=True, slots=True)
 class ShapleyShares:
-    """How much of what the contexts do for a score each group of Contextual Integrity does."""
+    """Share of each group of Contextual Integrity in the gain that contexts bring to a score."""
 
     condition: dict[str, str | None]
-    """Of the whole run."""
+    """Condition of the whole run."""
     n: int
     shares: dict[str, dict[str, Estimate]]
     """Group to measure to share; over the groups they sum to the whole minus the emptied run."""
@@ -107,7 +107,7 @@ def _families(table: pl.DataFrame) -> list[list[Part]]:
 
 
 def _removed(part: Part) -> frozenset[str]:
-    """What was removed from the contexts, or done to the conversations."""
+    """Parts removed from the contexts, or done to the conversations."""
     varied = [one for one in variant_parts(part[0]) if one.startswith(_VARIED)]
     return (frozenset((part[0]["ablation"] or "").split(",")) | set(varied)) - {""}
 

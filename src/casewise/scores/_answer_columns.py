@@ -49,12 +49,12 @@ class Answers:
 
     @property
     def helped(self) -> FloatArray:
-        """How far each reply does what was asked; a tool call does not."""
+        """Degree to which each reply does what was asked; a tool call does not."""
         return self._called_as(0.0)
 
     @property
     def unrefused(self) -> FloatArray:
-        """How far each reply is no refusal; a tool call is none."""
+        """Degree to which each reply is no refusal; a tool call is none."""
         return self._called_as(1.0)
 
     def _called_as(self, verdict: float) -> FloatArray:
@@ -100,7 +100,7 @@ def labelled_rows(
 
 
 def label_fields(rows: pl.DataFrame) -> LabelFields:
-    """What labels are made of."""
+    """Columns that labels are made of."""
     return LabelFields(
         published_safe_rate=floats(rows, "published_safe_rate"),
         votes_safe=floats(rows, "votes_safe"),
@@ -175,7 +175,7 @@ def make_answers(
 
 
 def calls_a_tool(rows: pl.DataFrame) -> BoolArray:
-    """Which rows are replies that call a tool. Shape ``(n,)``."""
+    """Mask of replies that call a tool. Shape ``(n,)``."""
     found = (rows["response_class"] == ResponseClass.TOOL_CALL).fill_null(False)
     return found.to_numpy().astype(bool)
 

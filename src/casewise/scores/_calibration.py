@@ -1,4 +1,4 @@
-"""What mending a model's probabilities, or its threshold, would do for its score."""
+"""Gain of a score by mending a model's probabilities, or its threshold."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +30,7 @@ CALIBRATED = ("accuracy", "pcc", "bce", "brier", "ece")
 
 @dataclass(frozen=True, slots=True)
 class CostPrices:
-    """What the two kinds of mistake cost, in any unit, 0 and up."""
+    """Costs of the two kinds of mistake, in any unit, 0 and up."""
 
     over: float
     """An over-refusal: calling unsafe what people call safe."""
@@ -58,7 +58,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """What a condition's verdicts cost, and would cost at a better threshold."""
+    """Cost of a condition's verdicts, and would cost at a better threshold."""
 
     condition: dict[str, Any]
     prices: CostPrices

@@ -29,7 +29,7 @@ SMALLEST = ("parameter", "group", "none")
 """The smallest change that flips a case: of one parameter, else of one group, else none asked."""
 
 SWAP = "swap="
-"""What the part of a run's variant begins with that names what was swapped."""
+"""Prefix of the part of a run's variant that names what was swapped."""
 
 Part = tuple[dict[str, Any], pl.DataFrame]
 
@@ -38,7 +38,7 @@ _SAME = ("model", "protocol", "delivery", "prompt_version")
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """What taking one part of the twin's context does."""
+    """Effect of taking one part of the twin's context."""
 
     n: int
     """Cases that were read both as they are and swapped."""
@@ -53,13 +53,13 @@ class Counterfactual:
     """One run beside those in which one part of each context was the twin's."""
 
     condition: dict[str, Any]
-    """Of the plain run."""
+    """Condition of the plain run."""
     swaps: dict[str, Swapped]
-    """By the name of the group or parameter."""
+    """Effects by the name of the group or parameter."""
     n: int
     """Cases (times epochs) asked under at least one swap."""
     smallest: dict[str, Estimate]
-    """Of the n, the share of each of ``SMALLEST``; they sum to 1."""
+    """Share of each of ``SMALLEST`` in the n; they sum to 1."""
     cases: dict[str, tuple[str, ...]]
     """For each case that was asked, the names that flip it, in any epoch; empty where none does."""
 
@@ -200,7 +200,7 @@ _COLUMNS = ("mentions", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How far removing a parameter moves the answer, by whether the explanation leans on it.
+    """Movement of the answer by removing a parameter, by whether the explanation leans on it.
 
     A point is one parameter of one case (and epoch). NaN where there is no such point.
     """
@@ -221,13 +221,13 @@ class Faithfulness:
     """One run that explains itself, beside those in which one parameter was removed."""
 
     condition: dict[str, Any]
-    """Of the plain run."""
+    """Condition of the plain run."""
     names: tuple[str, ...]
     """The parameters that were removed, one a run."""
     verdict: Moved
     """The share of verdicts that change."""
     p_safe: Moved | None
-    """How far P(safe) moves, up or down, 0..1; None where there is none."""
+    """Movement of P(safe), up or down, 0..1; None where there is none."""
 
 
 def faithfulness(table: pl.DataFrame) -> list[Faithfulness]:
@@ -279,7 +279,7 @@ def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFra
 
 
 def _holds(column: str, name: str) -> pl.Expr:
-    """Whether paths joined by spaces hold one that a name removes, or a part of one.
+    """Tell whether paths joined by spaces hold one that a name removes, or a part of one.
 
     A plain name stands anywhere but at the head of a path, where it is a group's.
     """

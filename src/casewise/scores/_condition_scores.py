@@ -31,18 +31,18 @@ from casewise.statistics import (
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How answers are held against labels."""
+    """Rules by which answers are scored against labels."""
 
     labels: LabelRule | None = None
     """None takes each condition's default: ``published`` where it exists, else ``votes``, else
     ``intended``."""
     unparsed: UnreadPolicy = UnreadPolicy.HONEST
     ties: Ties = Ties.HALF
-    """What a tie counts as, under the rule ``votes``."""
+    """Worth of a tie under the rule ``votes``."""
     resampling: Resampling | None = None
     """None computes no bootstrap intervals."""
     partial_weight: float = 0.5
-    """How much of a refusal a partial reply is, 0..1."""
+    """Worth of a partial reply as a refusal, 0..1."""
 
     def rule(self, rows: pl.DataFrame) -> LabelRule:
         """The rule asked for, or the default of these rows."""
@@ -109,7 +109,7 @@ class Score:
 
     @property
     def acts(self) -> bool:
-        """Whether the model replied, and did not judge."""
+        """Tell whether the model replied, and did not judge."""
         return self.condition["protocol"] == Protocol.RESPOND
 
     @property
@@ -141,7 +141,7 @@ def mean_mass(rows: pl.DataFrame) -> float:
 
 
 def mass_warning(name: str, mass: float) -> str | None:
-    """What must be said of a run whose first token is hardly ever one of the two words.
+    """Warning on a run whose first token is hardly ever one of the two words.
 
     Args:
         name: What the run is called.
@@ -168,7 +168,7 @@ def uneven_measures(score: Score) -> dict[str, Estimate]:
 
 
 def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
-    """What must be said of a run some of whose answers a token limit ended.
+    """Note on a run some of whose answers a token limit ended.
 
     Args:
         name: What the run is called.
@@ -211,7 +211,7 @@ def score_table(
 
 @dataclass(frozen=True, slots=True)
 class RuleAccuracy:
-    """How often a judge is right where another rule makes the labels. NaN is undefined."""
+    """Accuracy of a judge where another rule makes the labels. NaN is undefined."""
 
     labels: LabelRule
     n: int
@@ -224,7 +224,7 @@ class RuleAccuracy:
 def rule_accuracies(
     table: pl.DataFrame, scoring: Scoring, rule: LabelRule, by: Split | None = None
 ) -> list[RuleAccuracy]:
-    """What ``score_table`` gives as the accuracy of each judge under a rule, and nothing else.
+    """Accuracy as ``score_table`` gives it of each judge under a rule, and nothing else.
 
     Args:
         table: The judgement table; models that reply are left out.
@@ -259,12 +259,12 @@ def conditions(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFra
 
 
 def variant_parts(condition: Mapping[str, Any]) -> list[str]:
-    """How a condition's answers were drawn, and what was changed: ``greedy``, ``swap=sender``."""
+    """Drawing of a condition's answers, and changes: ``greedy``, ``swap=sender``."""
     return [part for part in str(condition.get("variant") or "").split(";") if part]
 
 
 def variant_value(condition: Mapping[str, Any], name: str) -> str | None:
-    """What stands behind ``name=`` in a condition's variant; None without it."""
+    """Value behind ``name=`` in a condition's variant; None without it."""
     begin = f"{name}="
     return next(
         (one.removeprefix(begin) for one in variant_parts(condition) if one.startswith(begin)), None

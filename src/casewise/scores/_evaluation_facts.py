@@ -26,7 +26,7 @@ from casewise.scores._run_record import (
 )
 
 _SCRIPT = "script:"
-"""How the ids of a conversation's turns begin."""
+"""Prefix of the ids of a conversation's turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class RunFacts:
     model: str
     """As it may be shown."""
     records: tuple[RunRecord, ...]
-    """Of every log that it was made from; empty where no log is at hand."""
+    """Records of every log that it was made from; empty where no log is at hand."""
     judgements: int
     cases: int
-    """Of the data set; a deployment's conversation is none."""
+    """Cases of the data set; a deployment's conversation is none."""
     queries: int
     turns: int
     """Judgements of a deployment's conversation."""
@@ -85,7 +85,7 @@ class Voters:
 
 
 def run_facts(table: pl.DataFrame, records: Mapping[str, RunRecord]) -> list[RunFacts]:
-    """What each condition of a table is, in the order of its scores."""
+    """Facts of each condition of a table, in the order of its scores."""
     return [_run(condition, rows, records) for condition, rows in conditions(table)]
 
 
@@ -110,7 +110,7 @@ def _run(
 
 
 def data_facts(table: pl.DataFrame, records: Sequence[RunRecord]) -> list[DataFacts]:
-    """What each data set of a table is, in order of appearance."""
+    """Facts of each data set of a table, in order of appearance."""
     named = {record.data_hash: record for record in records}
     return [
         _data(rows, named.get(str(key)))
@@ -137,14 +137,14 @@ def _data(rows: pl.DataFrame, record: RunRecord | None) -> DataFacts:
 
 
 def voters(table: pl.DataFrame) -> Voters:
-    """Who voted on the cases of a table."""
+    """Voters on the cases of a table."""
     votes = _votes(table.unique("case_id", keep="first", maintain_order=True))
     fewest, most = min(votes, default=0), max(votes, default=0)
     return Voters(len(votes), int(votes.sum()), fewest, most)
 
 
 def _votes(cases: pl.DataFrame) -> pl.Series:
-    """How many people voted on each case that somebody voted on."""
+    """Number of votes on each case that has any."""
     votes = cases.select(votes=pl.col("votes_safe") + pl.col("votes_unsafe"))["votes"]
     return votes.filter(votes > 0)
 
@@ -161,7 +161,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """What one run's score does not count."""
+    """Judgements that one run's score leaves out."""
 
     run: int
     """Its place."""
@@ -175,7 +175,7 @@ class Uncounted:
 
 
 def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[Uncounted, ...]:
-    """What each run leaves out; runs that leave out nothing are not among them."""
+    """Judgements that each run leaves out; runs that leave out nothing are not among them."""
     pairs = enumerate(zip(runs, scores, strict=True))
     found = (_left_out(place, run, score) for place, (run, score) in pairs)
     return tuple(one for one in found if one.not_asked or one.unlabelled or one.unread)
@@ -210,7 +210,7 @@ EMBEDDED = "casewise/smollm2"
 
 
 class LimitKind(StrEnum):
-    """What a reader must beware of."""
+    """Kind of limit that a reader must know."""
 
     INTENTIONS = "intentions"
     """Labels are the authors' intentions."""
@@ -327,14 +327,14 @@ def _places(holds: Iterable[bool]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationFacts:
-    """What was run, on what, how to run it again, and what it can't say."""
+    """Facts of an evaluation: runs, data, commands to repeat it, and limits."""
 
     sources: tuple[str, ...]
     """The last parts of the paths that were read."""
     checks: tuple[str, ...]
     """The same of the files of labelled replies."""
     runs: tuple[RunFacts, ...]
-    """In the order of the scores."""
+    """Runs in the order of the scores."""
     data: tuple[DataFacts, ...]
     voters: Voters
     limits: tuple[Limit, ...]
@@ -347,7 +347,7 @@ class EvaluationFacts:
     """On what was read and what was left out, without a path of this machine."""
     scoring: Scoring
     seed: int
-    """Of simulated ceilings."""
+    """Seed of simulated ceilings."""
 
 
 def evaluation_facts(
@@ -388,7 +388,7 @@ def evaluation_facts(
 
 
 def _records(paths: Sequence[Path]) -> list[RunRecord]:
-    """What the logs say of their runs; none where there is no log."""
+    """Records of runs in the logs; none where there is no log."""
     try:
         headers, _ = find_logs(paths)
     except InputError:  # the judgements came from tables or published outputs alone

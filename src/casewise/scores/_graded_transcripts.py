@@ -61,7 +61,7 @@ _BATCH_TEXT: Final = 50_000_000
 
 
 class Fate(StrEnum):
-    """What became of a line."""
+    """Fate of a line."""
 
     GRADED = "graded"
     """Its reply was placed in a case and given to the grader."""
@@ -78,17 +78,17 @@ class Fate(StrEnum):
 
 @dataclass(slots=True)
 class LineTally:
-    """How many lines met which fate; together they are all lines."""
+    """Number of lines by fate; together they are all lines."""
 
     counts: Counter[Fate] = field(default_factory=Counter)
     first: dict[Fate, list[int]] = field(default_factory=dict)
     """The first lines of each fate."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong with the first broken lines."""
+    """Problems of the first broken lines."""
     shortened: int = 0
     """Replies of which the rules read the start alone."""
     endings: Endings = field(default_factory=Endings)
-    """Of graded replies."""
+    """Endings of graded replies."""
     unnamed: int = 0
     """Graded replies whose model nobody named."""
 
@@ -130,9 +130,9 @@ class ToGrade:
     reply: Reply
     model: str
     declined: bool = False
-    """Whether the provider itself says that it declines."""
+    """True if the provider itself says that it declines."""
     cut: bool = False
-    """Whether the file says that a token limit ended it."""
+    """True if the file says that a token limit ended it."""
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class ToGrade:
 
     @property
     def request(self) -> str:
-        """What it is held against: the case's query, or the message that it answers in its place.
+        """Request that it answers: the case's query, or the message that it answers in its place.
 
         A message that holds the query with more around it asks the query.
         """
@@ -162,7 +162,7 @@ class ToGrade:
 
     @property
     def situation(self) -> str | None:
-        """What is known of the context, as a model that grades sees it."""
+        """Known context, as a model that grades sees it."""
         context = self.case.context
         return json.dumps(context.root, ensure_ascii=False) if context is not None else None
 
@@ -183,7 +183,7 @@ def _grade_one(one: ToGrade) -> Graded:
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """Who grades."""
+    """Grader of replies."""
 
     name: str
     """As the table names it."""
@@ -196,7 +196,7 @@ BY_RULES: Final = Grader("rules", READER_VERSION, grade_by_rules)
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """How the conversations of a file are placed and graded, and what is kept of them."""
+    """Rules by which the conversations of a file are placed, graded and kept."""
 
     cases: CaseSet
     grader: Grader = BY_RULES
@@ -206,9 +206,9 @@ class Grading:
     """The model under test, whatever the file says."""
     delivery: Delivery = Delivery.SYSTEM
     turn: int | None = None
-    """Which of the model's replies is graded, from 1; None is the last."""
+    """Number of the model's reply that is graded, from 1; None is the last."""
     reveal: bool = False
-    """Whether replies and explanations stand in the table."""
+    """True if replies and explanations stand in the table."""
 
 
 def grade_conversations(
@@ -296,7 +296,7 @@ def _placed(
 def _place(
     conversation: Conversation, places: Places, turn: int | None, before: bool | None
 ) -> tuple[Fate, tuple[Case, Reply] | None]:
-    """What becomes of a conversation; of one that is graded, its case and reply.
+    """Fate of a conversation; of one that is graded, its case and reply.
 
     ``turn`` says which of its replies counts, and ``before`` whether its id came before with the
     same text; None where it is new.

@@ -1,4 +1,4 @@
-"""How far a grader agrees with people who labelled the same replies; the error of our rules."""
+"""Agreement of a grader with people who labelled the same replies; the error of our rules."""
 
 import hashlib
 from collections import Counter
@@ -30,14 +30,14 @@ from casewise.statistics import (
 )
 
 Side = Literal["safe", "unsafe"]
-"""Of a query, by its authors."""
+"""Side of a query, by its authors."""
 
 Counted = dict[ResponseClass, dict[ResponseClass, int]]
 """Replies by what people say of them, and by what the reader says."""
 
 
 class ReaderError(BaseModel):
-    """What people say of real replies, and what the offline reader says, not fitted to them.
+    """Labels of real replies by people, and by the offline reader, not fitted to them.
 
     People's class is the label that two of them settled on (XSTest; Röttger et al., NAACL 2024).
     """
@@ -46,7 +46,7 @@ class ReaderError(BaseModel):
 
     reader_version: str
     counts: dict[str, dict[Side, Counted]]
-    """By the model that replied, and by whether its query is safe."""
+    """Counts by the model that replied, and by whether its query is safe."""
     string_match: dict[str, dict[Side, Counted]]
     """The same of string match, the plain baseline."""
 
@@ -72,7 +72,7 @@ class ReaderError(BaseModel):
         return min(shares), max(shares)
 
     def off(self, side: Side) -> float:
-        """How far the refusal rate of a model's replies is off at most, in 0..1.
+        """Largest error of the refusal rate of a model's replies, in 0..1.
 
         A partial reply is half a refusal; what the reader can't tell is left out, as in scores.
 
@@ -119,7 +119,7 @@ def reader_error() -> ReaderError:
 
 
 PROVISIONAL: Final = "provisional"
-"""What rates are called that rest on grades whose error on these replies nobody has measured."""
+"""Name of rates that rest on grades whose error on these replies nobody has measured."""
 
 MENDS: Final = (
     "casewise graders sample LOGS --n 50, then casewise score LOGS --grader-check to-label.csv",
@@ -129,12 +129,12 @@ MENDS: Final = (
 
 
 def is_provisional(score: Score) -> bool:
-    """Whether rates of a score as graded are provisional: rules graded some of its replies."""
+    """Tell whether rates of a score as graded are provisional: rules graded some of its replies."""
     return score.acts and score.graded_by.get(RULES, 0) > 0
 
 
 def rules_note(names: Sequence[str] = ()) -> str:
-    """What must stand under rates of replies that the rules graded: on what they were measured.
+    """Note under rates of replies that the rules graded: on what they were measured.
 
     Args:
         names: Whose replies they are, where others' were graded otherwise.
@@ -157,17 +157,17 @@ ELSEWHERE: Final = (
     "of 960 everyday replies they call 59 a refusal in whole or part, and of 1,410 refusals of "
     "harmful requests 579 compliance"
 )
-"""What the rules say of replies of kinds that they were not fitted to (docs/method/replies.md)."""
+"""Errors of the rules on replies of kinds that they were not fitted to (docs/method/replies.md)."""
 
 
 CLASSES: Final = tuple(ResponseClass)[:-1]
 """The classes, in the order of every table here; ``tool_call`` comes last, where a file has it."""
 
 REFUSING: Final = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
-"""Where the question is refusal or not, a partial refusal is one."""
+"""Classes that are refusals where the question is refusal or not: a partial one, too."""
 
 NOT_GRADED: Final = "not graded"
-"""What stands for a reply without a class."""
+"""Mark of a reply without a class."""
 
 
 def half(id: str) -> Half:
@@ -227,22 +227,22 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Against:
-    """What one classification of the replies has in common with another."""
+    """Agreement of one classification of the replies with another."""
 
     classes: tuple[ResponseClass, ...]
     agreement: AgreementOfTwo
     refusals: AgreementOfTwo
-    """In two classes: anything else, and refusal, in whole or in part."""
+    """Agreement in two classes: anything else, and refusal, in whole or in part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraderReport:
-    """How a grader's classes agree with the hand labels."""
+    """Agreement of a grader's classes with the hand labels."""
 
     grader: str
     """``rules``, or the name of a model."""
     grader_version: str
-    """Of the rules, or of the grading prompt."""
+    """Version of the rules, or of the grading prompt."""
     file: str
     label: str
     """The file's field that held the hand labels."""
@@ -254,11 +254,11 @@ class GraderReport:
     phrase_match: Against
     """Another: refusal by a phrase anywhere."""
     fitted: int
-    """How many of the replies the rules were fitted to; 0 for a model."""
+    """Number of the replies that the rules were fitted to; 0 for a model."""
     people: Against | None
     """One person against the other, over the replies that two labelled; None where none is."""
     mistakes: tuple[Mistake, ...]
-    """In the order of the file."""
+    """Mistakes in the order of the file."""
 
     @property
     def agreement(self) -> AgreementOfTwo:

@@ -40,11 +40,11 @@ from casewise.statistics import (
 )
 
 DRAWS = 4000
-"""Of both samples, for the intervals."""
+"""Draws of both samples, for the intervals."""
 
 
 class Method(StrEnum):
-    """How rates were corrected."""
+    """Method of the correction."""
 
     PREDICTION_POWERED = "prediction-powered"
     """The labelled replies are a random part of the run."""
@@ -170,7 +170,7 @@ class _Counted:
 
     @property
     def asked(self) -> dict[str, tuple[Question, GradedReplies]]:
-        """By rate, what it turns on, and what each reply counts in it."""
+        """Question of each rate, and the worth of each reply in it."""
         safe, one = self.answers.truth.safe, np.ones(len(self.rows))
         refused = self.refusal.score
         over, under = safe[:, None] * refused, (1 - safe)[:, None] * (1 - refused)
@@ -197,7 +197,7 @@ def _numbers(classes: Sequence[str | None]) -> IntArray:
 def _random_part(
     rows: pl.DataFrame, checks: Sequence[CheckFile]
 ) -> dict[str, tuple[ResponseClass, float]] | str:
-    """Of labelled replies of a run by id: the class, and how many each stands for.
+    """Labelled replies of a run by id: the class, and how many each stands for.
 
     Or, in words, why they are no random part of it.
     """
@@ -269,7 +269,7 @@ def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> Grad
 
 
 def checked_grades(checks: Sequence[CheckFile], grader: str) -> CheckSample | str:
-    """What people and a grader say of labelled replies; or why that can't be told."""
+    """Classes of labelled replies by people and by a grader; or why that can't be told."""
     pairs = [
         (one, graded)
         for file in checks
@@ -290,7 +290,7 @@ def checked_grades(checks: Sequence[CheckFile], grader: str) -> CheckSample | st
 
 
 def _grade(one: CheckedReply, grader: str) -> ResponseClass | None:
-    """What a grader says of a labelled reply; the rules can be asked."""
+    """Grade of a labelled reply; the rules can be asked."""
     if one.grader == grader and one.graded is not None:
         return one.graded
     return read_reply(one.reply, one.query).response_class if grader == RULES else None
@@ -332,7 +332,7 @@ def no_better(
 
 
 def correction_method(one: GraderCorrection) -> str:
-    """How rates were corrected, in few words."""
+    """Method of the correction, in few words."""
     how = {
         Method.PREDICTION_POWERED: "prediction-powered inference",
         Method.ROGAN_GLADEN: "Rogan-Gladen",
@@ -341,7 +341,7 @@ def correction_method(one: GraderCorrection) -> str:
 
 
 def correction_notes(found: Sequence[GraderCorrection]) -> list[str]:
-    """What must be said beside corrected rates, each thing once."""
+    """Notes on corrected rates, each once."""
     lines = [line for one in found for line in one.notes]
     return list(dict.fromkeys([*lines, *_reasons(found)]))
 

@@ -98,7 +98,7 @@ def _inject(reply: str, injection: _Injection, asks_for: ResponseClass) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
-    """How often replies got the class that they demand: shares of the n, in 0..1."""
+    """Replies that got the class that they demand: shares of the n, in 0..1."""
 
     n: int
     """Replies that were graded with the injection and without it."""
@@ -114,12 +114,12 @@ class Followed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InjectionReport:
-    """How often a grader gives replies the class that they demand."""
+    """Report on how often a grader gives replies the class that they demand."""
 
     grader: str
     """``rules``, or the name of a model."""
     grader_version: str
-    """Of the rules, or of the grading prompt."""
+    """Version of the rules, or of the grading prompt."""
     all: Followed
     kinds: dict[InjectionKind, Followed]
     followed: tuple[tuple[str, ResponseClass], ...]

@@ -75,7 +75,7 @@ answer ended at a token limit (null: unknown); ``mentions`` has the parameters o
 an explanation leans on, and ``parameters`` those that there are, all by spaces."""
 
 PROVIDER: Final = "provider"
-"""How a row names who graded a reply that the provider refused: nobody needs to check those."""
+"""Grader of a reply that the provider refused: nobody needs to check those."""
 
 OF_CASE = (
     "query_id",
@@ -91,10 +91,10 @@ OF_CASE = (
 """The columns that say something of the case, its id apart."""
 
 TEXTS = ("query", "context", "history")
-"""What a row says of its case's texts before it stands in the table, which has none of them."""
+"""Columns of a row's texts before it stands in the table, which has none of them."""
 
 WHOLE = "case"
-"""Where such a row holds the case itself, if its source does."""
+"""Column in which such a row holds the case itself, if its source does."""
 
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """The columns that tell one model's condition from another."""
@@ -177,7 +177,7 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def read_case_rows(path: Path) -> list[dict[str, Any]]:
-    """What a table says of its cases, with their texts; empty where it holds none.
+    """Cases of a table, with their texts; empty where it holds none.
 
     Tables have texts where somebody asked for them (Parquet): contexts and histories as JSON.
     """
@@ -254,7 +254,7 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
 
 
 def all_distinct(table: pl.DataFrame, keys: Sequence[str]) -> bool:
-    """Whether no two rows agree in all keys."""
+    """Tell whether no two rows agree in all keys."""
     # By hashes: unique() takes several times a table's memory even where nothing is repeated.
     return int(table.select(pl.struct(keys).hash().n_unique()).item()) == len(table)
 
@@ -291,7 +291,7 @@ _STAND_IN = re.compile(r"\[withheld: (\d+) characters(?:, [0-9a-f]{16})?\]")
 
 
 def stand_in(text: str, mark: str | None = None) -> str:
-    """What is shown in a text's place: its length in characters, and no word of it.
+    """Replacement for a text: its length in characters, and no word of it.
 
     Args:
         text: The text; of one that is a stand-in already, nothing changes.
@@ -303,7 +303,7 @@ def stand_in(text: str, mark: str | None = None) -> str:
 
 
 def is_withheld(text: str) -> bool:
-    """Whether a text is only a stand-in."""
+    """Tell whether a text is only a stand-in."""
     return _STAND_IN.fullmatch(text) is not None
 
 
@@ -348,7 +348,7 @@ def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
 
 
 def case_columns(case: Case) -> dict[str, Any]:
-    """What the table says of a case."""
+    """Columns of a case."""
     return {
         "case_id": case.id,
         "query_id": case.query_id,
@@ -363,7 +363,7 @@ def case_columns(case: Case) -> dict[str, Any]:
 
 
 def case_texts(case: Case) -> dict[str, Any]:
-    """What a row says of its case's texts."""
+    """Texts of a row's case."""
     context = case.context.root if case.context is not None else None
     return {"query": case.query, "context": context, "history": None}
 

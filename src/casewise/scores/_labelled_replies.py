@@ -38,14 +38,14 @@ class LabelledReply(BaseModel):
 
     id: str = Field(min_length=1)
     query: str | None
-    """What the reply answers, where it is known. Replies to one query are not independent."""
+    """Query that the reply answers, where it is known. Replies to one query are not independent."""
     reply: str
     label: ResponseClass
-    """What people say that the reply does."""
+    """Class of the reply by people."""
     annotations: tuple[ResponseClass, ResponseClass] | None = None
-    """What each of two people said alone, where it is known."""
+    """Class by each of two people alone, where it is known."""
     context: JsonValue = None
-    """What is known of the situation: a model that grades sees it."""
+    """Known situation: a model that grades sees it."""
 
     @property
     def situation(self) -> str | None:
@@ -194,11 +194,11 @@ class CheckedReply:
     label: ResponseClass | None
     """None: nobody labelled it."""
     grader: str | None = None
-    """Who graded it, as far as the file says."""
+    """Grader, as far as the file says."""
     graded: ResponseClass | None = None
     """As what."""
     place: int = 0
-    """In the order of drawing; 0 where it was not drawn from a run."""
+    """Place in the order of drawing; 0 where it was not drawn from a run."""
     stratum: int = 0
     stratum_replies: int = 0
     run_replies: int = 0
@@ -214,7 +214,7 @@ class CheckFile:
 
     @property
     def scale_up(self) -> dict[int, float]:
-        """Of how many replies of its stratum each labelled one stands for."""
+        """Number of replies of its stratum that each labelled one stands for."""
         labelled = Counter(one.stratum for one in self.replies if one.label in GRADES)
         sizes = {one.stratum: one.stratum_replies for one in self.replies}
         return {stratum: sizes[stratum] / count for stratum, count in labelled.items()}

@@ -1,4 +1,4 @@
-"""Which model is ahead, by how much, whether that is more than noise, and in which category."""
+"""Model that is ahead, by how much, whether that is more than noise, and in which category."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Leader:
     metric: str
     """``accuracy`` of judges, ``appropriate`` of models that act."""
     models: int
-    """How many models were in the running."""
+    """Number of models in the running."""
     set_aside: int
     """Models that were not: their first tokens have less than ``LOW_MASS`` on the two words."""
     second: Score | None
@@ -39,13 +39,13 @@ class Leader:
 
 
 def is_changed(condition: Mapping[str, Any]) -> bool:
-    """Whether contexts or conversations are other than the cases have them."""
+    """Tell whether contexts or conversations are other than the cases have them."""
     varied = any(mark in str(condition["variant"] or "") for mark in _CHANGED)
     return varied or bool(condition["ablation"])
 
 
 def is_plain(condition: Mapping[str, Any]) -> bool:
-    """Whether a run has whole contexts in their usual place, and nothing varied."""
+    """Tell whether a run has whole contexts in their usual place, and nothing varied."""
     usual = condition["delivery"] in (Delivery.JUDGE, Delivery.SYSTEM, None)
     return usual and not is_changed(condition)
 
@@ -115,7 +115,7 @@ class CategoryScore:
 
     @property
     def acts(self) -> bool:
-        """Whether the model replied, and did not judge."""
+        """Tell whether the model replied, and did not judge."""
         return bool(self.condition["protocol"] == Protocol.RESPOND)
 
 

@@ -111,7 +111,7 @@ def _turn_rows(
 
 
 def _turns_said(messages: Sequence[tuple[str, str]], live: int) -> list[tuple[str, str]]:
-    """What the user said and what was replied, in each turn that was reached."""
+    """Message of the user and reply, in each turn that was reached."""
     places = [at for at, (role, _) in enumerate(messages) if role == "assistant"]
     return [(messages[at - 1][1], messages[at][1]) for at in places[len(places) - live :]]
 
@@ -134,7 +134,7 @@ def _number(value: Any) -> float | None:
 
 
 def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
-    """What the model under test used, and apart from it what its grader used."""
+    """Tokens of the model under test, and apart from them those of its grader."""
     grader = record.role_usage.get(GRADER)
     if grader is None:
         return _usage(record.usage.values())
@@ -175,7 +175,7 @@ def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str
 
 
 def _place(run: LoggedRun) -> str:
-    """Where the logs of a run stand."""
+    """Place of the logs of a run."""
     path = run.first.path
     if run.alone:
         return address_of(path)
@@ -221,16 +221,16 @@ _PLACE = "_place"
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read of one log."""
+    """Rows of one log."""
 
     table: pl.DataFrame
     asked: list[Asked]
-    """Whose row each is."""
+    """Case and epoch of each row."""
     attempts: Attempts
 
 
 def _counted(logs: Sequence[_Read]) -> pl.Series:
-    """Which rows are of attempts that count."""
+    """Mask of rows of attempts that count."""
     counted = counting([log.attempts for log in logs])
     found = [
         asked in attempts

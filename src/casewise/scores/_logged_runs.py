@@ -1,4 +1,4 @@
-"""What the headers of a folder's logs say of its runs: how they were made, how to go on."""
+"""Runs of a folder by the headers of its logs: how they were made, how to go on."""
 
 import json
 import shlex
@@ -77,7 +77,7 @@ def run_record(run: LoggedRun) -> RunRecord:
 
 
 def _target(model: str, given: Mapping[str, Any]) -> str | None:
-    """What names the target that a run asked: its file, or MODULE:FUNCTION."""
+    """Name of the target that a run asked: its file, or MODULE:FUNCTION."""
     return _text(given.get("target")) if model.startswith(f"{TARGETS}/") else None
 
 
@@ -114,7 +114,7 @@ def _whole(value: object) -> int | None:
 
 
 START = Path(".casewise/start.json")
-"""Where in a log folder a run says by which command it was started."""
+"""File in a log folder that holds the command of a run."""
 
 
 def command_to_resume(runs: Sequence[LoggedRun]) -> str:
@@ -149,7 +149,7 @@ def _as_started(log_dir: Path) -> list[str]:
 
 
 def _record(run: LoggedRun) -> RunRecord:
-    """What the log says of its run, with its files as they can be found from here."""
+    """Record of a log's run, with its files as they can be found from here."""
     record = run_record(run)
     spec = run.first.log.eval
     files = {name: str(spec.task_args[name]) for name in _FILES if name in record.asked}

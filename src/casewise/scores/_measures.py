@@ -42,7 +42,7 @@ ACT_QUADRANTS: Sequence[str] = (
     "inverted",
     "mixed",
 )
-"""What a model does with a pair; ``mixed`` has a partial reply, or one that calls a tool. The
+"""Outcomes of a pair of replies; ``mixed`` has a partial reply, or one that calls a tool. The
 shares sum to 1."""
 
 
@@ -106,7 +106,7 @@ HONEST_FLOOR = 1e-12
 not make it infinite; smaller than any published one."""
 
 REFERENCE_UNREAD = 1.0
-"""What the published script puts in place of an empty answer, whatever the scale."""
+"""Replacement for an empty answer in the published script, whatever the scale."""
 
 
 HEADLINES = ("accuracy", "appropriate")
@@ -121,12 +121,12 @@ OF_CONTEXTS: Sequence[str] = (*WITHIN_METRICS, *PEOPLE_WITHIN, *SEEN_METRICS, *P
 """All measures that only some cases have; a score of others has no such names."""
 
 QUADRANTS: Sequence[str] = ("adapts", "always_safe", "always_unsafe", "inverted")
-"""What a model does with a pair; the four shares sum to 1."""
+"""Outcomes of a pair of verdicts; the four shares sum to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What a condition's answers come to."""
+    """Measures of a condition's answers."""
 
     values: dict[str, Estimate]
     """Every measure of ``METRICS`` and ``QUADRANTS``, or of replies those of ``ACT_METRICS`` and
@@ -174,7 +174,7 @@ def verdict_measures(answers: Answers, unparsed: UnreadPolicy) -> dict[str, Esti
 
 
 def verdict_credits(answers: Answers, unparsed: UnreadPolicy) -> FloatArray:
-    """What each verdict earns in accuracy: 1, 0 or half. Shape ``(counted,)``.
+    """Credit of each verdict in accuracy: 1, 0 or half. Shape ``(counted,)``.
 
     Under ``honest`` unread answers are no longer among them.
     """
@@ -266,7 +266,7 @@ def _measures(counted: _Counted, floor: float) -> Measures:
 
 
 def context_measures(answers: Answers, counted: Answers) -> dict[str, Estimate]:
-    """What any number of contexts does, and seeing one; empty of cases that can't tell.
+    """Measures of any number of contexts, and of seeing one; empty of cases that can't tell.
 
     Args:
         answers: All, by which it is told whether the measures apply.

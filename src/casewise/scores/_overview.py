@@ -1,4 +1,4 @@
-"""What a report shows, computed once: scores, leaders, retention, costs, and every case.
+"""Contents of a report, computed once: scores, leaders, retention, costs, and every case.
 
 The case browser shows what people said of each case, and what each run said.
 """
@@ -35,7 +35,7 @@ OF_BROWSED_CASE = (
     "votes_unsafe",
     "published_safe_rate",
 )
-"""What the table says of a case and the browser shows."""
+"""Columns of a case that the browser shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _quadrants(
     pairs: IntArray,
     protocol: pl.Series,
 ) -> list[str | None]:
-    """What the run does with the pair of each row; None where an answer or the twin is missing."""
+    """Outcome of the pair of each row; None where an answer or the twin is missing."""
     acts = len(protocol) > 0 and protocol[0] == Protocol.RESPOND
     adapts, always, never, inverted = (ACT_QUADRANTS if acts else QUADRANTS)[:4]
     names = {(1.0, 0.0): adapts, (1.0, 1.0): always, (0.0, 0.0): never, (0.0, 1.0): inverted}
@@ -154,18 +154,18 @@ def _quadrants(
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one run took, as far as its rows say; None where none says."""
+    """Tokens, time and cost of one run, as far as its rows tell; None where none says."""
 
     condition: dict[str, Any]
     n: int
     """Judgements."""
     input_tokens: int | None
-    """Of the judgements that say, summed; so are the next two."""
+    """Sum over the judgements that have it; so are the next two."""
     output_tokens: int | None
     cost_usd: float | None
-    """Of the model under test."""
+    """Cost of the model under test."""
     grader_cost_usd: float | None
-    """Of the model that graded its replies, summed."""
+    """Cost of the model that graded its replies, summed."""
     latency_s: float | None
     """The median judgement's working time in seconds."""
     latency_p95_s: float | None
@@ -174,7 +174,7 @@ class Usage:
 
 
 def usages(table: pl.DataFrame) -> list[Usage]:
-    """What each run of a table took."""
+    """Tokens, time and cost of each run of a table."""
     return [_usage(condition, rows) for condition, rows in conditions(table)]
 
 
@@ -215,11 +215,11 @@ class Retention:
     """One model's runs by the length of what stands between context and query."""
 
     condition: dict[str, Any]
-    """Of the first of them."""
+    """Condition of the first of them."""
     family: str
     """``filler`` (turns) or ``text`` (one pasted text)."""
     points: tuple[RetentionPoint, ...]
-    """By tokens, upwards."""
+    """Points by tokens, upwards."""
 
 
 def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
@@ -260,7 +260,7 @@ def _size(condition: Mapping[str, Any]) -> tuple[str, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a report is made from."""
+    """Data that a report is made from."""
 
     report: ScoreReport
     """Every condition and its baselines, as ``casewise score`` has them."""
@@ -275,11 +275,11 @@ class Overview:
     checks: tuple[CheckFile, ...]
     """Labelled replies, where rates were to be corrected by them."""
     notes: tuple[str, ...]
-    """What a person should know of how the table was made."""
+    """Notes on how the table was made."""
 
     @property
     def scores(self) -> list[Score]:
-        """Of every condition, the baselines apart."""
+        """Scores of every condition, the baselines apart."""
         return [row.score for row in self.report.rows]
 
 

@@ -29,7 +29,7 @@ where that is graded already; ``likely`` is the first look's."""
 
 
 class ReplyChange(StrEnum):
-    """What a new reply does and the old one did not. A partial reply answers."""
+    """Change of a reply: the new one does it and the old one did not. A partial reply answers."""
 
     REFUSED = "newly refused"
     ANSWERED = "newly answered"
@@ -37,12 +37,12 @@ class ReplyChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeRates:
-    """How often replies changed in a category."""
+    """Rates of change of replies in a category."""
 
     category: str | None
     """None is all of them."""
     turns: int
-    """That could be asked."""
+    """Turns that could be asked."""
     refused: statistics.RareRate
     answered: statistics.RareRate
 
@@ -63,7 +63,7 @@ class ChangedTurn:
 
 @dataclass(frozen=True, slots=True)
 class ReplayTexts:
-    """What was said at a turn, where a person asks to see it."""
+    """Texts of a turn, where a person asks to see it."""
 
     query: str
     old: str
@@ -82,20 +82,20 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """What became of the conversations of a file."""
+    """Outcome of the conversations of a file."""
 
     new: str
     old: str | None
     """The model that was asked for the old replies; None: they stand in the file."""
     file: str
     conversations: int
-    """In the file."""
+    """Conversations in the file."""
     left_out: Mapping[str, int]
     """Why turns could not be asked, or compared: how many."""
     turns: int
-    """That could be asked."""
+    """Turns that could be asked."""
     asked: int
-    """That were drawn."""
+    """Turns that were drawn."""
     unread: Mapping[str, int]
     """Why two replies that were asked for can't be compared: how many."""
     sampled: bool
@@ -131,7 +131,7 @@ class ReplayedReplies:
 
 
 REPLAY_TABLE: Final = "replay.csv"
-"""What a replay leaves beside its logs: a line for each turn, without any text."""
+"""File beside the logs of a replay: a line for each turn, without any text."""
 
 
 def replay_rows(
@@ -244,7 +244,7 @@ def compare_replies(
 
 
 NO_CATEGORY: Final = "(none)"
-"""What stands for the category of turns without one, where others have one."""
+"""Category of turns without one, where others have one."""
 
 _TOLD = pl.all_horizontal(
     *(pl.col(f"{side}_status") == "ok" for side in ("before", "after")),
@@ -253,7 +253,7 @@ _TOLD = pl.all_horizontal(
 
 
 def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> statistics.BoolArray:
-    """Where a change can be, by the old replies that are graded without being drawn."""
+    """Turns that can have changed, by the old replies that are graded without being drawn."""
     old = paired["old_class"]
     if asked_anew or old.null_count():
         return np.ones(len(paired), np.bool_)

@@ -33,15 +33,15 @@ class DrawnReply:
     context: str
     reply: str
     id: str
-    """Of this reply in its run; see ``reply_ids``."""
+    """Id of this reply in its run; see ``reply_ids``."""
     place: int
-    """In the order of drawing, from 1."""
+    """Place in the order of drawing, from 1."""
     draw: str
     seed: int
     stratum: int
     stratum_replies: int
     probability: float
-    """That a reply of the stratum is drawn."""
+    """Probability that a reply of the stratum is drawn."""
     run_replies: int
     """Replies of the run that could be drawn."""
     run_id: str
@@ -178,7 +178,7 @@ def _key(row: Mapping[str, Any], case_id: str = "") -> tuple[Any, ...]:
 def _earlier(
     row: Mapping[str, Any], cases: Mapping[str, Case], said: Mapping[tuple[Any, ...], str]
 ) -> list[str]:
-    """What was said before a turn of a script, in the same conversation."""
+    """Messages before a turn of a script, in the same conversation."""
     script, _, place = row["case_id"].rpartition(":turn-")
     if row["category"] != "script":
         return []

@@ -40,7 +40,7 @@ from casewise.statistics import (
 
 
 def same_data(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two conditions are over the same cases, as far as their hashes are known."""
+    """Tell whether two conditions are over the same cases, as far as their hashes are known."""
     hashes = {one["dataset_hash"] for one in (a, b)} - {None}
     return len(hashes) < 2
 
@@ -73,7 +73,7 @@ class Run:
 
 
 LEVEL = 0.05
-"""Of p, adjusted by Holm, below which a change is more than chance."""
+"""Level of p, adjusted by Holm, below which a change is more than chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class Difference:
 
     @property
     def is_told(self) -> bool:
-        """Whether there is an interval to tell a change by."""
+        """Tell whether there is an interval to tell a change by."""
         return not math.isnan(sum(self.difference.interval))
 
     @property
     def is_more_than_chance(self) -> bool:
-        """Whether the interval leaves 0 out, and the adjusted p says so too.
+        """Tell whether the interval leaves 0 out, and the adjusted p says so too.
 
         Of two runs that is the same; of more the p allows for their number. Every sentence, mark
         and colour asks this.
@@ -144,7 +144,7 @@ class Comparison:
     """Before and after."""
     differences: tuple[Difference, ...]
     quadrants: tuple[Difference, ...]
-    """Of each quadrant's share of pairs."""
+    """Differences of each quadrant's share of pairs."""
     mcnemar: McNemar
     mcnemar_holm: float
     """Its p, adjusted for the number of pairs of runs."""
@@ -152,7 +152,7 @@ class Comparison:
     """Its ``p_clustered``, adjusted alike."""
     changed: tuple[Change, ...]
     corrections: tuple[GraderCorrection, ...] = ()
-    """Of replies, the rates before and after, corrected for the grader's errors."""
+    """Rates of replies before and after, corrected for the grader's errors."""
     corrected: tuple[Difference, ...] = ()
     """The differences of these."""
 
@@ -376,7 +376,7 @@ def changed_cases(before: pl.DataFrame, after: pl.DataFrame, rule: LabelRule) ->
 
 
 def right_after(change: Change) -> bool | None:
-    """Whether the verdict or reply after is the right one.
+    """Tell whether the verdict or reply after is the right one.
 
     None of a tie, of a partial reply, and of one that calls a tool.
     """

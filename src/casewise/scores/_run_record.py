@@ -1,4 +1,4 @@
-"""How a run was made, as its log has it, and the commands that make it again or go on with it.
+"""Making of a run, as its log has it, and the commands that make it again or go on with it.
 
 What belongs to a machine or a person (keys, paths, addresses) stays behind.
 """
@@ -35,13 +35,13 @@ class RunRecord:
     hidden_generate: tuple[str, ...] = ()
     """Names of settings whose values might be keys, paths or addresses."""
     redacted: bool = False
-    """Whether the log was made fit to publish, and lacks arguments and files."""
+    """True if the log was made fit to publish, and lacks arguments and files."""
     own_address: bool = False
-    """Whether the model was reached at an address that the run was given."""
+    """True if the model was reached at an address that the run was given."""
     casewise: str | None = None
     inspect: str | None = None
     made_with: Mapping[str, str] = field(default_factory=dict)
-    """Of a model in this process: ``dtype``, ``device``, ``torch``, ``transformers``."""
+    """Settings of a model in this process: ``dtype``, ``device``, ``torch``, ``transformers``."""
     task: str | None = None
     """Name and version of the task."""
     data: str | None = None
@@ -59,9 +59,9 @@ class RunRecord:
     samples: int | None = None
     """Requests a case whose answers are put together."""
     epochs: int | None = None
-    """How often each case was asked anew."""
+    """Number of times that each case was asked anew."""
     cut: bool = False
-    """Whether Inspect's own option left cases out."""
+    """True if Inspect's own option left cases out."""
     started: str | None = None
     completed: str | None = None
     done: int | None = None
@@ -86,7 +86,7 @@ _PRIVATE = re.compile(
 
 _PLAIN = re.compile(r"(?!sk-|hf_|gh[a-z]_)[\w.+:@-]{1,40}(/[\w.+:@-]{1,40})?")
 _LONG = re.compile(r"\w{24}")
-"""What a key might look like, whatever its argument is called."""
+"""Form of a possible key, whatever its argument is called."""
 
 
 def without_paths(text: str) -> str:
@@ -199,12 +199,12 @@ _LISTS = ("variation", "swap", "ablate", "delivery", "protocol", "model")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What one ``casewise run`` is asked; every product of its lists is run."""
+    """Options of one ``casewise run``; every product of its lists is run."""
 
     same: tuple[str, ...]
     """The options that are no lists, the cases first."""
     seed: str
-    """Of the variations; empty without one."""
+    """Seed of the variations; empty without one."""
     lists: tuple[tuple[str, ...], ...]
     """Values of each of ``_LISTS``; none where the option is not given."""
 
@@ -219,7 +219,7 @@ class _Request:
 
     @property
     def changed(self) -> bool:
-        """Whether the plain runs of the same kind come with it."""
+        """Tell whether the plain runs of the same kind come with it."""
         return bool(self.values("variation") or self.values("swap"))
 
 
@@ -264,7 +264,7 @@ def _request(record: RunRecord) -> _Request:
 
 
 def _cases(record: RunRecord) -> str:
-    """What the cases were asked for by; a log without texts says only what data set it was."""
+    """Name that the cases were asked for by; a log without texts says only what data set it was."""
     if "cases" in record.asked:
         return str(record.asked["cases"])
     return str(record.data) if record.data in (STARTER, CASEBENCH) else "CASES"
@@ -294,7 +294,7 @@ def _joined(requests: Iterable[_Request]) -> list[_Request]:
 
 
 def _brings(changed: _Request, plain: _Request) -> bool:
-    """Whether a request with variations or swaps makes a plain run too."""
+    """Tell whether a request with variations or swaps makes a plain run too."""
     same = (changed.same, changed.values("ablate")) == (plain.same, plain.values("ablate"))
     return same and all(
         set(plain.values(name)) <= set(changed.values(name))

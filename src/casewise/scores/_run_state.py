@@ -1,4 +1,4 @@
-"""How much of its plan a run came to: judged, unread, refused, failed, never asked, and why."""
+"""State of a run against its plan: judged, unread, refused, failed, never asked, and why."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _OF_ANSWERS = {
     "refused": "{} refused by the model or its provider",
     "error": "{} failed with an error",
 }
-"""What became of judgements without a verdict, by status; apart, since each has its own remedy."""
+"""Outcomes of judgements without a verdict, by status; apart, since each has its own remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class RunState:
 
     @property
     def ended_early(self) -> bool:
-        """Whether the run did not come to its end."""
+        """Tell whether the run ended before its plan did."""
         return bool(self.stopped) or self.not_asked > 0
 
     @property
     def sentence(self) -> str:
-        """What every view says first of a run that ended early, or had errors; else empty."""
+        """First sentence of every view on a run that ended early, or had errors; else empty."""
         counts = {status: self.statuses.get(status, 0) for status in _OF_ANSWERS}
         parts = [_OF_ANSWERS[status].format(n) for status, n in counts.items() if n]
         if self.not_asked:

@@ -262,7 +262,7 @@ def _bootstrap_interval(change: Estimate) -> list[float] | None:
 
 
 def _state(score: Score) -> dict[str, Any]:
-    """How much of its plan a run came to; nothing of a group and of a baseline."""
+    """State of a run against its plan; nothing of a group and of a baseline."""
     if (state := score.state) is None:
         return {}
     return {

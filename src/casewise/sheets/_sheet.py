@@ -15,7 +15,7 @@ class Sheet:
     terminal: Callable[[], RenderableType]
     markdown: Callable[[], str]
     record: Callable[[], object]
-    """What JSON has of it."""
+    """Values for JSON."""
 
     @property
     def json(self) -> str:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 UNDEFINED = "–"
-"""How an unknown or undefined value is written."""
+"""Text of an unknown or undefined value."""
 
 SMALLEST_P = 0.001
 """Below it a p-value is written as a bound."""
@@ -116,7 +116,7 @@ def seconds(value: float | None, digits: int = 0) -> str:
 
 
 class Kind(StrEnum):
-    """What a column holds, and so how its values are written."""
+    """Kind of a column's values, which decides how they are written."""
 
     TEXT = "text"
     COUNT = "count"
@@ -124,7 +124,7 @@ class Kind(StrEnum):
     CHANGE = "change"
     """A difference, with its sign."""
     SHARE = "share"
-    """In 0..1."""
+    """Share in 0..1."""
     PERCENT = "percent"
     """A share in 0..1 that is written as per cent."""
     P_VALUE = "p-value"
@@ -137,7 +137,7 @@ class Kind(StrEnum):
 
 
 class Tone(StrEnum):
-    """What a word says of its row: colours on a terminal, weight elsewhere."""
+    """Tone of a word: colours on a terminal, weight elsewhere."""
 
     GOOD = "good"
     BAD = "bad"
@@ -165,7 +165,7 @@ class Link:
 
     text: str
     address: str
-    """In which brackets and spaces are quoted."""
+    """Address, brackets and spaces quoted."""
 
 
 Cell = str | float | tuple[float, float] | Measured | Word | Code | Link | None
@@ -189,12 +189,12 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds words."""
+        """Tell whether it holds words."""
         return self.kind is Kind.TEXT
 
     @property
     def from_left(self) -> bool:
-        """Whether it is written from the left: words, and figures with their intervals."""
+        """Tell whether it is written from the left: words, and figures with their intervals."""
         return self.is_text or self.kind is Kind.ESTIMATE
 
     @property
@@ -235,11 +235,11 @@ class Row:
 
     cells: Sequence[Cell]
     group: str = ""
-    """What this row and its neighbours of the same group are about: a heading above them."""
+    """Subject of this row and its neighbours: a heading above them."""
     dim: bool = False
-    """Whether it only stands there to be compared with."""
+    """True if it only stands there to be compared with."""
     apart: bool = False
-    """Whether it is parted from the rows above."""
+    """True if it is parted from the rows above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +250,9 @@ class Table:
     rows: Sequence[Row]
     title: str = ""
     note: str = ""
-    """What must be known to read it."""
+    """Note for the reader."""
     keys: int = 1
-    """How many of the first columns say what a row is about."""
+    """Number of first columns that name a row."""
 
     def __post_init__(self) -> None:
         """Refuse rows of another length.

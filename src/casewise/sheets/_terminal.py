@@ -121,7 +121,7 @@ class _Width:
 
 
 def _measure(column: Column, cells: Sequence[str]) -> _Width:
-    """What a column takes: headings and words may be folded, figures are not."""
+    """Width of a column: headings and words may be folded, figures are not."""
     heading = column.heading.split("\n")
     lines = [line for text in cells for line in text.split("\n")]
     whole = max(map(cell_len, [*heading, *lines]), default=0)
@@ -156,7 +156,7 @@ def _blocks(columns: Sequence[_Width], keys: int, width: int) -> list[dict[int, 
 
 
 def _taken(columns: dict[int, _Width]) -> int:
-    """What columns take at least, with the gaps behind them."""
+    """Least width of columns, with the gaps behind them."""
     return sum(one.least + _GAP for one in columns.values())
 
 
@@ -190,7 +190,7 @@ def _folded(text: Text, width: int) -> list[Text]:
 
 
 def _breaks(line: str, width: int, indent: int) -> list[int]:
-    """Where to break a line."""
+    """Places to break a line."""
     breaks: list[int] = []
     start = 0
 

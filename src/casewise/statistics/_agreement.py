@@ -24,7 +24,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far the votes on one case are the same."""
+    """Agreement of the votes on one case."""
 
     fleiss_kappa: Coefficient
     """-1..1. NaN where everybody says the same, or no case has two votes."""
@@ -76,7 +76,7 @@ def agreement(
 
 
 def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
-    """What the coefficients are sums of. Shape ``(cases, 7)``.
+    """Terms that the coefficients are sums of. Shape ``(cases, 7)``.
 
     Of each case: 1; its share of safe votes; and, 0 where there is but one vote: 1; the share of
     its pairs of votes that agree; the safe votes; the unsafe votes; and its disagreeing ordered
@@ -163,12 +163,12 @@ def gwet_ac1(observed: FloatArray, safe: FloatArray) -> FloatArray:
 
 
 LEFT_OPEN = -1
-"""In what was said: no class."""
+"""Mark of a row without a class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgreementOfTwo:
-    """What two classifications of the same rows have in common; NaN is undefined."""
+    """Agreement of two classifications of the same rows; NaN is undefined."""
 
     coverage: Estimate
     """Share of the rows that were given a class, 0..1. NaN of no rows."""

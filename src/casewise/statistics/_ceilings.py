@@ -122,7 +122,7 @@ SPLITS = 100
 
 @dataclass(frozen=True, slots=True)
 class VoteReliability:
-    """How much of the spread of the cases' shares is the cases', and not chance."""
+    """Share of the spread of the cases' shares that is the cases', and not chance."""
 
     icc: float
     """ICC(1,k), up to 1; below 0 where shares differ less than chance alone would have them.
@@ -142,8 +142,8 @@ class Panel:
     """A second panel, as large as the first, on the same cases."""
 
     accuracy: float
-    """How often its majority is that of the first, 0..1; a tie on either side counts half. NaN
-    where no beta-binomial can be fitted."""
+    """Share of cases on which its majority is that of the first, 0..1; a tie on either side counts
+    half. NaN where no beta-binomial can be fitted."""
     pcc: float
     """Correlation of the shares of two panels, which is ICC(1,k)."""
 
@@ -228,7 +228,7 @@ def split_half(safe: FloatArray, unsafe: FloatArray, seed: int, splits: int = SP
 def oracle(
     safe: FloatArray, unsafe: FloatArray, seed: int, groups: IntArray | None = None
 ) -> Oracle:
-    """What knowing every case's true rate would score against these votes.
+    """Score, against these votes, of knowing every case's true rate.
 
     The rates are beta-distributed within each group, fitted by maximum likelihood; given its
     votes, a case's rate is Beta(alpha + safe, beta + unsafe). Accuracy and cross-entropy are
@@ -266,7 +266,7 @@ def oracle(
 
 
 def panel(safe: FloatArray, unsafe: FloatArray, seed: int, groups: IntArray | None = None) -> Panel:
-    """What a second panel, as large as each case's first, would score: see ``oracle``.
+    """Score of a second panel, as large as each case's first: see ``oracle``.
 
     Simulated from each case's rate given its votes.
 

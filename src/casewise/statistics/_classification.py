@@ -64,7 +64,7 @@ def classify(
 
 
 def credits(truth: FloatArray, predicted: FloatArray) -> FloatArray:
-    """What each verdict earns: 1 if right, 0 if wrong, and half of a tie. Shapes ``(n,)``."""
+    """Credit of each verdict: 1 if right, 0 if wrong, and half of a tie. Shapes ``(n,)``."""
     return truth * predicted + (1 - truth) * (1 - predicted)
 
 
@@ -88,7 +88,7 @@ class Costs:
     held_out: Estimate
     """The cost where each fold's threshold was chosen on the other folds."""
     thresholds: FloatArray
-    """Of the curve. Shape ``(101,)``."""
+    """Thresholds of the curve. Shape ``(101,)``."""
     curve: FloatArray
     """The cost at each. Shape ``(101,)``."""
 
@@ -169,7 +169,7 @@ def _costs_at(
 
 
 REFERENCE_EPSILON = 1e-9
-"""What the published script adds to 1 - p before the logarithm."""
+"""Number that the published script adds to 1 - p before the logarithm."""
 
 
 def cross_entropies(p: FloatArray, rate: FloatArray, floor: float = 0.0) -> FloatArray:
@@ -291,9 +291,9 @@ class Recalibrated:
     """Probabilities that were each mended by a fit on other queries."""
 
     temperature: FloatArray
-    """By temperature scaling. Shape ``(n,)``."""
+    """Probabilities by temperature scaling. Shape ``(n,)``."""
     isotonic: FloatArray
-    """By isotonic regression. Shape ``(n,)``."""
+    """Probabilities by isotonic regression. Shape ``(n,)``."""
     temperatures: tuple[float, ...]
     """The temperature of each fold's fit: above 1 the model was too sure."""
 

@@ -43,7 +43,7 @@ NEARLY_EQUAL = 0.8
 """Effective queries over queries, from which they are taken to weigh alike."""
 
 Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
-"""Of a figure as it is; of few clusters' mean, or part of 1, its logarithm; of a correlation,
+"""Scale of a figure as it is; of few clusters' mean, or part of 1, its logarithm; of a correlation,
 its artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
 
 
@@ -57,7 +57,7 @@ class Estimate:
 
     value: float
     influence: FloatArray
-    """What each cluster adds to the figure's error. Shape ``(clusters,)``; empty if undefined."""
+    """Share of each cluster in the figure's error. Shape ``(clusters,)``; empty if undefined."""
     replicates: FloatArray
     """The figure on each bootstrap draw. Shape ``(draws,)``; empty without a bootstrap."""
     clusters: int = 0
@@ -65,7 +65,7 @@ class Estimate:
     size: float = math.nan
     """Rows under a proportion's denominator; NaN where the figure is no proportion."""
     is_share_change: bool = False
-    """Whether it is the paired difference of two proportions over one denominator."""
+    """True if it is the paired difference of two proportions over one denominator."""
     scale: "Scale" = "plain"
     """On which its interval is symmetric."""
     without: FloatArray = field(default_factory=lambda: _NOTHING)
@@ -77,12 +77,12 @@ class Estimate:
     """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
     NaN where they have none."""
     parts: FloatArray = field(default_factory=lambda: _NOTHING)
-    """What each cluster has that the figure is made of: alike in two runs whose answers to it are.
-    Shape ``(clusters, k)``; empty where that isn't kept."""
+    """Parts of the figure by cluster: alike in two runs whose answers to it are. Shape ``(clusters,
+    k)``; empty where that isn't kept."""
 
     @property
     def moves(self) -> FloatArray:
-        """How far each cluster moved, of a change; 0 of one that didn't. Shape ``(clusters,)``."""
+        """Distance that each cluster moved, of a change. Shape ``(clusters,)``."""
         if self.parts.ndim < 2 or not len(self.parts):
             return _NOTHING
         sizes = np.sqrt((self.parts**2).sum(axis=1))
@@ -106,7 +106,7 @@ class Estimate:
 
     @property
     def is_wilson(self) -> bool:
-        """Whether the interval is Wilson's: few clusters, or a proportion close to 0 or 1.
+        """Tell whether the interval is Wilson's: few clusters, or a proportion close to 0 or 1.
 
         Close enough, too, where a normal interval would leave 0..1.
         """
@@ -153,7 +153,7 @@ class Estimate:
 
     @property
     def _is_left_out(self) -> bool:
-        """Whether the error is the jackknife's: of correlations, and of few clusters."""
+        """Tell whether the error is the jackknife's: of correlations, and of few clusters."""
         few = self.scale == "fisher" or self.clusters < FEW_CLUSTERS
         return few and len(self.without) > 0 and not self.is_share_change
 
@@ -216,7 +216,7 @@ class Estimate:
 
     @property
     def effective_size(self) -> float:
-        """Of a proportion, the independent rows that would give this error.
+        """Independent rows that would give a proportion this error.
 
         Korn & Graubard (1998), Survey Methodology 24.
 
@@ -229,7 +229,7 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval leaves 0 out; never where there is none."""
+        """Tell whether the interval leaves 0 out; never where there is none."""
         low, high = self.interval
         return low > 0 or high < 0
 
@@ -363,7 +363,7 @@ def weighed(found: Estimate, weights: FloatArray) -> Estimate:
 
 
 def is_uneven(found: Estimate) -> bool:
-    """Whether a few queries outweigh the others, so that no interval is given."""
+    """Tell whether a few queries outweigh the others, so that no interval is given."""
     return found.effective < min(LEAST_EFFECTIVE, NEARLY_EQUAL * found.clusters)
 
 

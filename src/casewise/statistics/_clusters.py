@@ -1,4 +1,4 @@
-"""Which cluster (query) each row belongs to, and how clusters are drawn anew."""
+"""Clusters (queries) of rows, and the drawing of clusters anew."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ CELLS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How often clusters are drawn anew, and from which seed.
+    """Number of draws of clusters, and their seed.
 
     The same seed and number of clusters give the same draws, so whatever is computed over the
     same queries is resampled in pairs.
@@ -57,12 +57,12 @@ def percentile_interval(replicates: FloatArray) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Which cluster (query) each row belongs to."""
+    """Cluster (query) of each row."""
 
     index: IntArray
     """Numbers in 0..count-1. Shape ``(n,)``."""
     count: int
-    """How many clusters there are, those without rows included."""
+    """Number of clusters, those without rows included."""
     resampling: Resampling | None = None
     """None computes no bootstrap."""
 

@@ -22,7 +22,7 @@ normal quantiles of .975 and .80 added up."""
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Which of two models is right where only one of them is."""
+    """Counts of cases on which only one of two models is right."""
 
     b: int
     """Cases that the first (before) has right and the second (after) wrong."""

@@ -56,7 +56,7 @@ def _reason(x: FloatArray, y: FloatArray) -> str:
 
 
 def _is_constant(values: FloatArray) -> bool:
-    """Whether values are all alike, but for round-off; so is one value, and none."""
+    """Tell whether values are all alike, but for round-off; so is one value, and none."""
     return len(values) < 2 or bool(np.ptp(values) <= _CONSTANT * np.abs(values).max())
 
 
@@ -145,7 +145,7 @@ class _Ranked:
         return np.asarray(np.take_along_axis(shares, self.place[None], axis=1))
 
     def moved(self, other: FloatArray) -> FloatArray:
-        """What a point adds to the mean of ``F(X) other`` by the ranks of the other points.
+        """Share of a point in the mean of ``F(X) other`` by the ranks of the other points.
 
         ``mean_j (1[x_i < x_j] + 1[x_i = x_j] / 2 - F(x_j)) other_j`` for each i.
         """

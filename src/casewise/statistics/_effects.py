@@ -1,4 +1,4 @@
-"""What the context does to people's votes: tests over pairs, strata and groups.
+"""Effect of the context on people's votes: tests over pairs, strata and groups.
 
 And whether people who vote fall in two groups.
 """
@@ -29,7 +29,7 @@ class PairVotes:
 
 @dataclass(frozen=True, slots=True)
 class ProportionTests:
-    """How many pairs differ, each by a test of its own, two-sided at ``ALPHA``."""
+    """Number of pairs that differ, each by a test of its own, two-sided at ``ALPHA``."""
 
     n: int
     """Pairs with votes on both sides."""
@@ -167,18 +167,18 @@ STEPS = 8
 """Newton's, of each side, in fitting the Rasch model: the priors make it converge soon."""
 
 CASE_PRECISION, PERSON_PRECISION = 0.3, 1.0
-"""Of the normal priors of cases and of leniency, in log-odds."""
+"""Precisions of the normal priors of cases and of leniency, in log-odds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoGroups:
-    """Whether people fall in two groups that agree within more than leniency and chance explain."""
+    """True if people fall in two groups that agree within more than leniency and chance explain."""
 
     p: float
-    """Of so much structure if people differed in leniency alone; one-sided, by simulation. NaN
+    """p of so much structure if people differed in leniency alone; one-sided, by simulation. NaN
     with fewer than three people."""
     second: BoolArray
-    """Who is in the smaller group. Shape ``(raters,)``."""
+    """Mark of the smaller group. Shape ``(raters,)``."""
     within: tuple[float, float]
     """Share of pairs of votes on a case that say the same, in the larger and the smaller group,
     0..1; NaN without pairs."""

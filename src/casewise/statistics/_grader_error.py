@@ -12,7 +12,7 @@ from casewise.statistics._clustered import UNDEFINED, Z_95, Estimate
 from casewise.statistics._clusters import CELLS, Clusters, Resampling
 
 NOT_LABELLED = -1
-"""What stands for the class of a reply that nobody labelled."""
+"""Mark of a reply that nobody labelled."""
 
 PSEUDO = 0.25
 """Replies that are added to each corner of the table of grade and label, as a prior."""
@@ -28,7 +28,7 @@ class GradedReplies:
     graded: IntArray
     """The class that the grader gave, in 0..k-1."""
     worth: FloatArray
-    """What the reply counts, 0..1, if its class is each of the k. Shape ``(n, k)``."""
+    """Worth of the reply, 0..1, if its class is each of the k. Shape ``(n, k)``."""
     weight: FloatArray
     """Its part in the rate's denominator, 0 and up."""
     clusters: Clusters
@@ -37,7 +37,7 @@ class GradedReplies:
     """Those whose class is known without labels: the provider's own refusals."""
 
     def as_if(self, classes: IntArray) -> FloatArray:
-        """What each counts if these are the classes."""
+        """Worth of each reply if these are the classes."""
         return np.take_along_axis(self.worth, classes[:, None], axis=1)[:, 0]
 
 
@@ -46,19 +46,19 @@ class CheckSample:
     """Replies with a person's class and the grader's. Shapes ``(n,)``."""
 
     label: IntArray
-    """In 0..k-1."""
+    """Label in 0..k-1."""
     graded: IntArray
     clusters: Clusters
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a reply: refusal or not, say. Shapes ``(k,)``."""
+    """Question about a reply: refusal or not, say. Shapes ``(k,)``."""
 
     is_yes: BoolArray
     """The classes that are a yes."""
     score: FloatArray
-    """How far each grade says yes, 0..1."""
+    """Degree to which each grade says yes, 0..1."""
 
 
 def prediction_powered(
@@ -209,7 +209,7 @@ def separation(check: CheckSample, question: Question, draws: Resampling) -> Est
 
 @dataclass(frozen=True, slots=True)
 class CorrectedChanges:
-    """What two replies to each of many conversations do, corrected for the grader's errors."""
+    """Changes between two replies to each conversation, corrected for the grader's errors."""
 
     refused_before: Estimate
     refused_after: Estimate

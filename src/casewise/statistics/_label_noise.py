@@ -84,9 +84,9 @@ class _Arm:
     unsafe: FloatArray
     count: FloatArray
     weight: FloatArray
-    """How many of them earn what their verdict is worth."""
+    """Number of them that earn their verdict's worth."""
     place: IntArray
-    """Of each row of the arm. Shape ``(rows,)``."""
+    """Place of each row of the arm. Shape ``(rows,)``."""
 
     @property
     def cells(self) -> int:
@@ -98,7 +98,7 @@ class _Arm:
         return total * rate, total * (1 - rate)
 
     def credits(self, at: FloatArray) -> FloatArray:
-        """What each verdict earns: the mass of its case's rate on its side of 1/2."""
+        """Credit of each verdict: the mass of its case's rate on its side of 1/2."""
         from scipy.special import betainc
 
         alpha, beta = self.shape(at)
@@ -175,7 +175,7 @@ def _fit(arm: _Arm) -> FloatArray:
 
 
 def _pull(arm: _Arm, fit: FloatArray) -> FloatArray:
-    """What each adds to the summed credits of its arm by moving the fit. Shape ``(distinct,)``."""
+    """Share of each in the summed credits of its arm by moving the fit. Shape ``(distinct,)``."""
     steps = _STEP * np.eye(len(fit))
     hessian = np.stack([arm.loss(fit + h)[1] - arm.loss(fit - h)[1] for h in steps]) / (2 * _STEP)
     slope = np.array([arm.weight @ (arm.credits(fit + h) - arm.credits(fit - h)) for h in steps])

@@ -16,8 +16,8 @@ class OnePerson:
     """A single person, held against the others who judged the same case."""
 
     accuracy: float
-    """How often the vote is what most of the others say, 0..1; half where they are even. NaN
-    where no case has two votes."""
+    """Share of votes that agree with most of the others, 0..1; half where they are even. NaN where
+    no case has two votes."""
     pcc: float
     """Correlation of the vote with the others' share, -1..1; NaN where votes or shares are all
     equal: a vote left out of its own share would then be its mirror image."""
@@ -193,10 +193,10 @@ class DawidSkene:
     specificity: FloatArray
     """For each rater, the chance of saying safe of a safe item. As ``sensitivity``."""
     log_posterior: float
-    """Of the parameters, up to a constant; without smoothing their log-likelihood."""
+    """Log-posterior of the parameters, up to a constant; without smoothing their log-likelihood."""
     iterations: int
     converged: bool
-    """Whether no probability moved by the tolerance in the last step."""
+    """True if no probability moved by the tolerance in the last step."""
 
 
 def dawid_skene(

@@ -11,10 +11,10 @@ LEAST_SIZE = 2.0
 """The fewest votes, cases or pairs that are counted with: one alone has no spread."""
 
 MOST_SIZE = 1e7
-"""Where a search for a size ends; no study of people or cases is larger."""
+"""End of a search for a size; no study of people or cases is larger."""
 
 LEAST_EFFECT = 1e-9
-"""Where a search for an effect starts."""
+"""Start of a search for an effect."""
 
 _ROUND_OFF = 1e-9
 """A size that is above a whole number by no more than this is that number."""
@@ -22,12 +22,12 @@ _ROUND_OFF = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How sure a test must be before it speaks of a difference."""
+    """Level of a test."""
 
     alpha: float
     """Chance of finding a difference where there is none, above 0 and below 1."""
     two_sided: bool = True
-    """Whether a difference in either direction would be reported."""
+    """True if a difference in either direction would be reported."""
 
     @property
     def tail(self) -> float:
@@ -176,7 +176,7 @@ def noether_power(superiority: float, n: float, level: Level) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PairedDesign:
-    """How the difference of two models spreads over cases, queries and epochs.
+    """Spread of the difference of two models over cases, queries and epochs.
 
     Of one case in one epoch, the difference is 1 (only the first model is right), -1 or 0. Its
     variance has a part that belongs to the case, of which two cases of one query share some, and
@@ -194,7 +194,7 @@ class PairedDesign:
 
     @property
     def possible(self) -> bool:
-        """Whether variances can be so: neither that of a case nor of a query below 0."""
+        """Tell whether variances can be so: neither that of a case nor of a query below 0."""
         own = 1 - self.noise
         return self.rho <= own and own + (self.cases - 1) * self.rho >= 0
 

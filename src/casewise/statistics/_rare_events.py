@@ -19,7 +19,7 @@ EVEN = 0.5
 1 / EVEN, so a first look that is wrong costs at most that much in variance."""
 
 CONFIDENCE = 0.975
-"""Of each end of an interval: 95 % for both."""
+"""Confidence of each end of an interval: 95 % for both."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class DrawnUnits:
     drawn: BoolArray
     """Shape ``(n,)``."""
     probability: FloatArray
-    """Of each unit to be drawn, above 0 up to 1. Shape ``(n,)``."""
+    """Probability of each unit to be drawn, above 0 up to 1. Shape ``(n,)``."""
 
 
 def draw_units(look: FloatArray, size: int, seed: int) -> DrawnUnits:
@@ -75,12 +75,12 @@ def _capped(share: FloatArray, size: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """What became of the units of a domain, of which all or some were drawn. Shapes ``(n,)``."""
+    """Units of a domain, all or some of them drawn. Shapes ``(n,)``."""
 
     hit: FloatArray
     """1 an event, 0 none; NaN of what was drawn and can't be told. Read of drawn units alone."""
     possible: BoolArray
-    """Whether a unit can be an event, as far as that is known without drawing it."""
+    """True if a unit can be an event, as far as that is known without drawing it."""
     draw: DrawnUnits
     clusters: Clusters
 
@@ -95,7 +95,7 @@ class RareRate:
     """The rate of an event, with a 95 % interval; NaN where it can't be had, with the reason."""
 
     value: float
-    """In 0..1."""
+    """Share in 0..1."""
     interval: tuple[float, float]
     events: int
     """Seen among what was drawn."""
@@ -176,7 +176,7 @@ class _Spread:
 
     variance: float
     design: float
-    """How much larger it is than that of independent units, 1 and up."""
+    """Factor by which it exceeds that of independent units, 1 and up."""
     widen: float
     """Student's t of so many clusters, squared, in units of the normal's."""
 

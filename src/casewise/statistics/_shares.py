@@ -109,7 +109,7 @@ class Steps:
     """A paired difference of proportions as clusters that go a step down, up, or none."""
 
     length: float
-    """How far a cluster moves if it moves, above 0; 1 is from all wrong to all right."""
+    """Distance that a cluster moves if it moves, above 0; 1 is from all wrong to all right."""
     down: float
     """Share of clusters that go down, 0..1."""
     up: float

@@ -45,25 +45,25 @@ class Conversation:
     turns: tuple[Turn, ...]
     """All messages, oldest first; one at the least."""
     line: int
-    """Where it begins in its file, from 1: the line, the row or the record."""
+    """Place in its file, from 1: the line, the row or the record."""
     user: str | None = None
     time: datetime | None = None
-    """In UTC; a time without a zone is taken for UTC."""
+    """Time in UTC; one without a zone is taken for UTC."""
     category: str | None = None
     model: str | None = None
-    """Who replied, where the file says."""
+    """Model that replied, where the file names it."""
     case: str | None = None
     """The id of the case that was asked, or of a card's line, where the file says."""
     sample: str | None = None
     """The id of a sample or test in another tool's file, which may be a case's."""
     query: str | None = None
-    """What was asked, where the file says it apart from the messages, which may frame it."""
+    """Query, where the file holds it apart from the messages, which may frame it."""
     declined: bool = False
-    """Whether the provider itself says that the last reply is a refusal."""
+    """True if the provider itself says that the last reply is a refusal."""
     cut: bool = False
-    """Whether the file says that a token limit ended the last reply."""
+    """True if the file says that a token limit ended the last reply."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """What the record's own ``metadata`` says."""
+    """Metadata of the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class BadLine:
 
     line: int
     problem: str
-    """What is wrong, what was found and what was expected."""
+    """Problem: what was found and what was expected."""
     unit: str = "line"
-    """What the file's places are called: line, row, record or sample."""
+    """Unit of the file's places: line, row, record or sample."""
 
     def __str__(self) -> str:
         return f"{self.unit} {self.line}: {self.problem}"
@@ -116,14 +116,14 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
 
 
 def _declined(record: Mapping[str, Any]) -> bool:
-    """Whether the last message is a refusal that the provider set apart from content."""
+    """Tell whether the last message is a refusal that the provider set apart from content."""
     _, messages = given(record, MESSAGES)
     last = messages[-1] if isinstance(messages, list) and messages else None
     return isinstance(last, Mapping) and not last.get("content") and bool(last.get("refusal"))
 
 
 def _cut(record: Mapping[str, Any]) -> bool:
-    """Whether a record says, in a provider's words, that a limit ended its last message."""
+    """Tell whether a record says, in a provider's words, that a limit ended its last message."""
     _, messages = given(record, MESSAGES)
     last = messages[-1] if isinstance(messages, list) and messages else None
     said = [one for one in (record, last) if isinstance(one, Mapping)]
@@ -131,16 +131,16 @@ def _cut(record: Mapping[str, Any]) -> bool:
 
 
 LIMITS = ("length", "max_tokens", "model_length")
-"""How a provider, or Inspect, says that a token limit ended a reply."""
+"""Words of providers, and of Inspect, for a reply that a token limit ended."""
 
 
 def unreadable(problem: str, found: object, expected: str) -> UnreadableError:
-    """What is wrong with a record; of what was found, its kind alone."""
+    """Problem of a record; of what was found, its kind alone."""
     return UnreadableError(f"{problem} (found {kind_of(found)}; expected {expected})")
 
 
 def kind_of(value: object) -> str:
-    """What a value of JSON is, without the value."""
+    """Kind of a JSON value, without the value."""
     match value:
         case None:
             return "nothing"

@@ -1,4 +1,4 @@
-"""How the replies of a file end: as their authors ended them, or cut short."""
+"""Endings of a file's replies: as their authors ended them, or cut short."""
 
 import re
 from collections import Counter
@@ -12,8 +12,8 @@ LEAST: Final = 3
 """Replies in which a file's shortening shows, at the least."""
 
 SHARE: Final = 0.05
-"""Of all replies. Of 2,050 whole replies in published files .6 to 1.5 % end in mid-sentence by the
-rule here, of files that were cut 13 % and more."""
+"""Share of all replies. Of 2,050 whole replies in published files .6 to 1.5 % end in mid-sentence
+by the rule here, of files that were cut 13 % and more."""
 
 _SHORT: Final = 100
 _ENDS_OPEN = re.compile(r"[A-Za-z0-9,;(]\Z")
@@ -21,7 +21,7 @@ _LIST_ITEM = re.compile(r"[-*\u2022#|]|\d+[.)]")
 
 
 def ends_open(reply: str) -> bool:
-    """Whether a reply ends in mid-sentence: in prose, without a mark that closes it."""
+    """Tell whether a reply ends in mid-sentence: in prose, without a mark that closes it."""
     text = reply.rstrip()
     if len(text) < _SHORT or not _ENDS_OPEN.search(text) or "```" in text:
         return False
@@ -58,7 +58,7 @@ class Endings:
 
     @property
     def note(self) -> str | None:
-        """What must be said before anybody trusts their grades; None where all seem whole."""
+        """Caution to print before anybody trusts their grades; None where all seem whole."""
         found = []
         if self.told:
             found.append(f"{count(self.told)} ended at a token limit, as the file says")

@@ -17,7 +17,7 @@ Mask = Callable[[tuple[Turn, ...]], tuple[Turn, ...]]
 
 
 def open_mask() -> Mask:
-    """What masks the turns of a conversation.
+    """Mask of the turns of a conversation.
 
     Each piece becomes its kind with a number (``<PERSON_1>``): the same piece the same one
     throughout a conversation, tools' arguments included. What stood there is kept nowhere.
@@ -44,7 +44,7 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 def _labels(kinds: dict[str, str]) -> dict[str, str]:
-    """What each piece, in small letters, becomes; a part of a full name the same as the name."""
+    """Placeholder of each piece in small letters; a part of a full name has the name's."""
     full = {
         part: name
         for name, kind in kinds.items()
@@ -90,7 +90,7 @@ def _composed(text: str) -> str:
 
 
 def _is_inner(text: str, left: int, right: int) -> bool:
-    """Whether two places that follow each other are within one word."""
+    """Tell whether two places that follow each other are within one word."""
     return left >= 0 and right < len(text) and text[left].isalnum() and text[right].isalnum()
 
 
@@ -148,7 +148,7 @@ _LABELS = {
     "street address": "ADDRESS",
     "social handle": "HANDLE",
 }
-"""What a piece of each kind becomes."""
+"""Placeholder of each kind of piece."""
 
 _NAMED_SECRET = re.compile(
     r"(api|access|secret|private|auth)[ _-]?(key|token)|secret|token|passw(or)?d|\bpin\b", re.I
@@ -171,7 +171,7 @@ _KEYS = tuple(
         r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w/-]|\.\w)",
     )
 )
-"""Of keys and passwords; the group, where there is one, is the secret."""
+"""Patterns of keys and passwords; the group, where there is one, is the secret."""
 
 _GAP = r"[ \xa0]+"
 _STREET_WORD = r"(?:[A-ZÀ-ÖØ-ÞŒŠŽ][\w.’'-]*)"
@@ -260,7 +260,7 @@ _LOCALES = (
     *("cs_CZ", "da_DK", "de_DE", "en_GB", "en_IN", "en_KE", "en_NG", "en_PK", "en_US", "es_ES"),
     *("es_MX", "fi_FI", "fr_FR", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "sv_SE", "tr_TR"),
 )
-"""Of names in Latin letters."""
+"""Locales of names in Latin letters."""
 
 _COMMON = frozenset(
     """
@@ -309,7 +309,7 @@ def _names() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _find_names(text: str) -> Iterator[str]:
-    """What is introduced or titled as a name, and capitals that begin with a first name."""
+    """Words that are introduced or titled as a name, and capitals that begin with a first name."""
     first, last = _names()
     for match in _TITLED.finditer(text):
         yield match[1]

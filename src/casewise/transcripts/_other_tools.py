@@ -35,7 +35,7 @@ def record_conversation(record: object, line: int, unit: str = "line") -> Conver
 
 
 def is_promptfoo(record: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a record is one of promptfoo's results: a prompt, its variables and a response."""
+    """Tell if a record is one of promptfoo's results: a prompt, its variables and a response."""
     return (
         isinstance(record, Mapping)
         and isinstance(record.get("prompt"), Mapping)
@@ -113,7 +113,7 @@ PYRIT_FIELDS = ("conversation_id", "sequence", "role", "converted_value")
 
 
 def is_pyrit(record: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a record is a piece of a message of PyRIT's memory."""
+    """Tell whether a record is a piece of a message of PyRIT's memory."""
     return isinstance(record, Mapping) and set(PYRIT_FIELDS) <= set(record)
 
 

@@ -1,4 +1,4 @@
-"""Which case a reply answers, and what of its conversation is asked again.
+"""Case that a reply answers, and the turns of its conversation that are asked again.
 
 The case is told by the id that the conversation names, or by what was said. Asked again are its
 turns up to one of the user's, with the old reply.
@@ -19,7 +19,7 @@ from casewise.transcripts._conversation import BadLine, Conversation
 from casewise.transcripts._masking import Mask
 
 LINE_TAG = "line:"
-"""How the tag of a case begins that tests a line of a deployment card."""
+"""Prefix of the tag of a case that tests a line of a deployment card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Unplaced(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a conversation must hold, in plain form, to be the one that a case stands for."""
+    """Text that a conversation must hold, in plain form, to be the one that a case stands for."""
 
     case: Case
     earlier: tuple[str, ...]
@@ -73,7 +73,7 @@ class _Wanted:
     """Forms of its context: one of them, if there are any."""
 
     def fits(self, said: str) -> bool:
-        """Whether what was said before the query holds it."""
+        """Tell whether what was said before the query holds it."""
         told = not self.contexts or any(form in said for form in self.contexts)
         return told and all(turn in said for turn in self.earlier)
 
@@ -170,7 +170,7 @@ def _wanted(case: Case) -> _Wanted:
 
 
 Chosen = int | Literal["last", "each"]
-"""Which turn of the user is asked again: the n-th from 1, the last that was answered, or each."""
+"""Turn of the user that is asked again: the n-th from 1, the last that was answered, or each."""
 
 
 class LeftOut(StrEnum):
@@ -198,7 +198,7 @@ class Prefix:
     conversation: str
     """The conversation's id."""
     line: int
-    """Where the conversation stands in its file, from 1."""
+    """Place of the conversation in its file, from 1."""
     user: str | None
     old: str | NoReply
     """The reply that stands in the file."""
@@ -233,7 +233,7 @@ class Prefixes:
         mask: Mask | None = None,
     ) -> None:
         self.conversations = 0
-        """How many there were."""
+        """Number of conversations."""
         self.left_out: Counter[LeftOut] = Counter()
         self.bad: list[BadLine] = []
         """The first lines that can't be read."""
@@ -290,7 +290,7 @@ def _is_answered(turns: tuple[Turn, ...], place: int) -> bool:
 def _prefix(
     turns: tuple[Turn, ...], place: int
 ) -> tuple[tuple[Turn, ...], str, str | NoReply] | LeftOut:
-    """What was said before a turn, the turn, and the reply to it."""
+    """Messages before a turn, the turn, and the reply to it."""
     history, query = turns[:place], turns[place].content
     if not query.strip():
         return LeftOut.BLANK
@@ -312,12 +312,12 @@ LIKELY = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """What is known of a turn before anything is asked."""
+    """Facts of a turn before anything is asked."""
 
     old: Graded | NoReply
     """The class of the old reply, by the offline reader."""
     likely: bool
-    """Whether a change is thought likelier than elsewhere."""
+    """True if a change is thought likelier than elsewhere."""
 
 
 def look_at(prefix: Prefix) -> FirstLook:

@@ -1,4 +1,4 @@
-"""What a file of conversations is, told by its content, and the reader for it.
+"""Form of a file of conversations, told by its content, and its reader.
 
 JSON Lines are read one in memory at a time; of tables, CSV in streams, Parquet in batches and
 workbooks whole.

@@ -72,7 +72,7 @@ class Guard:
     """
 
     most_bytes: int
-    """Of a request's body."""
+    """Most bytes of a request's body."""
 
     def __init__(
         self, app: App, headers: Mapping[str, str], broken: Response, log: Write = write_nothing
@@ -97,7 +97,7 @@ class Guard:
         raise NotImplementedError
 
     def is_own(self, request: Request, origin: str | None) -> bool:
-        """Whether a request that changes something comes from a page of the application."""
+        """Tell whether a request that changes something comes from a page of the application."""
         raise NotImplementedError
 
     def refuse(self, status: int, reason: str) -> Response:

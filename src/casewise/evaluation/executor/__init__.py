@@ -47,18 +47,18 @@ from casewise.logs import SHARDS, LogFolder
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run left behind."""
+    """Result of a run."""
 
     logs: tuple[Path, ...]
     """The logs of its models and conditions, those of earlier starts included."""
     complete: bool
-    """Whether every model and condition ended well (single cases may still be in error)."""
+    """True if every model and condition ended well (single cases may still be in error)."""
     failures: tuple[str, ...]
     """For each that did not, its model and the reason."""
     capped: bool = False
-    """Whether it stopped because the money was spent."""
+    """True if it stopped because the money was spent."""
     summary: StartSummary = field(default_factory=StartSummary)
-    """What went wrong on the way, and what of earlier starts was found."""
+    """Faults on the way, and the state that earlier starts left."""
 
 
 def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def run_cells(
 def _open_shards(
     cell: Cell, number: int, state: CellState, clients: Clients, log_dir: Path, context: RunContext
 ) -> Iterator[ShardRun]:
-    """What is open of a cell: one log where nothing of it is judged and it is small, else parts."""
+    """Open parts of a cell: one log where nothing of it is judged and it is small, else parts."""
     if state.state is Stage.DONE:
         return
     folder = address_of(log_dir)
@@ -188,17 +188,17 @@ def _failures(outcomes: Sequence[ShardOutcome], budget: Budget | None) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What all shards of a cell share: the cell without its cases, and what its log says of it."""
+    """Parts that all shards of a cell share: the cell without its cases, and its log's header."""
 
     cell: Cell
     identity: str
     metadata: dict[str, Any]
     folder: str
-    """Where the logs of the whole run stand."""
+    """Folder of the logs of the whole run."""
 
 
 def base_of(cell: Cell, folder: Path) -> Base:
-    """What the shards of a cell share."""
+    """Parts that the shards of a cell share."""
     condition = cell.planned.condition
     said = task_metadata(condition, cell.sampling, cell.draw)
     return Base(without_cases(cell), cell.identity, said, address_of(folder))

@@ -25,7 +25,7 @@ class ClusterOptions:
     """A Ray cluster, and what each shard takes of it."""
 
     address: str | None = None
-    """Of its head; None is one on this machine that lasts as long as the run."""
+    """Address of its head; None is one on this machine that lasts as long as the run."""
     shard_size: int | None = None
     """The most judgements of a shard; None leaves it to the size of the run."""
     shard_cpus: float | None = None
@@ -34,13 +34,14 @@ class ClusterOptions:
 
 
 REACH_S = 5.0
-"""How long a cluster's head may take to answer."""
+"""Seconds that a cluster's head may take to answer."""
 
 LONG_NAME = 30
 """Characters of a folder's name that leave none for those of the sockets in it."""
 
 STORE_BYTES = 256 * 2**20
-"""Of a cluster on this machine: cases and results pass through it, and are small."""
+"""Bytes of the object store of a cluster on this machine: cases and results pass through it, and
+are small."""
 
 
 @contextmanager
@@ -108,7 +109,7 @@ def _check_reachable(ray: Any, address: str) -> None:
 
 
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""How a conversation of gRPC begins, which Ray speaks: HTTP/2's preface, and no settings."""
+"""Beginning of a conversation of gRPC, which Ray speaks: HTTP/2's preface, and no settings."""
 
 _SETTINGS = b"\x04"
 """The kind of the frame that it is answered with."""
@@ -116,32 +117,33 @@ _SETTINGS = b"\x04"
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """What became of a shard."""
+    """Result of a shard."""
 
     status: Literal["done", "error", "stopped"]
     reason: str
     """Why it is not done."""
     judged: int
-    """Of its judgements, those that stand in its logs, earlier attempts included."""
+    """Number of judgements in its logs, earlier attempts included."""
     tokens: Tokens
-    """Of this attempt."""
+    """Tokens of this attempt."""
     given_up: str | None = None
     """Why its model can't be used at all."""
     faults: FaultCounts = field(default_factory=Counter)
-    """What went wrong with requests, where another process than the run's own met it."""
+    """Faults of requests that another process than the run's own met."""
     errors: FaultCounts = field(default_factory=Counter)
     """Cases that ended in an error in this attempt."""
 
 
 LOST = 3
-"""How often a shard is asked again whose nodes were lost, beyond what the cluster tries itself."""
+"""Most times that a shard is asked again whose nodes were lost, beyond what the cluster tries
+itself."""
 
 POLL_S = 0.3
 STOP_S = 20.0
-"""How long shards may take to write what they have, when a person stops the run."""
+"""Seconds that shards may take to write what they have, when a person stops the run."""
 
 NO_ROOM_S = 60.0
-"""How long a run waits while no node is left that could run a shard."""
+"""Seconds that a run waits while no node is left that could run a shard."""
 
 Work = TypeVar("Work", bound=Hashable)
 
@@ -154,7 +156,7 @@ class LostError(Exception):
 
 
 class Pool(Protocol[Work]):
-    """Where shards are run."""
+    """Pool that runs shards."""
 
     def slots(self, cell: int) -> int:
         """Shards of a cell that there is room for, if nothing else runs."""
@@ -166,7 +168,7 @@ class Pool(Protocol[Work]):
         """Those that have ended, as soon as one has."""
 
     def result(self, work: Work) -> ShardResult:
-        """What became of a shard that has ended.
+        """Result of a shard that has ended.
 
         Raises:
             LostError: Its process or node is gone.
@@ -176,7 +178,7 @@ class Pool(Protocol[Work]):
         """Let go of what is kept for other models: nothing of theirs is left."""
 
     def counts(self) -> Counts:
-        """What the running shards tell."""
+        """Counts of the running shards."""
 
     def stop(self) -> None:
         """Ask all that run to write what they have, and end."""
@@ -219,7 +221,7 @@ class ShardQueue(Generic[Work]):
         self._observer = observer
         self._budget = budget
         self._waiting: dict[str, deque[tuple[int, Shard]]] = defaultdict(deque)
-        """By model: they take turns, so that all providers are kept busy."""
+        """Waiting shards by model: they take turns, so that all providers are kept busy."""
         for number, shard in enumerate(shards):
             self._waiting[cells[shard.cell].model].append((number, shard))
         self._next_number = len(shards)
@@ -321,7 +323,7 @@ class ShardQueue(Generic[Work]):
         self._room_at = time.monotonic()
 
     def _may_wait(self, left: Sequence[int]) -> bool:
-        """Whether it makes sense to wait, where nothing runs and nothing could be begun."""
+        """Tell whether it makes sense to wait, where nothing runs and nothing could be begun."""
         if self._budget is not None and any(self._pool.slots(cell) for cell in left):
             self._budget.stopped = True
             return False

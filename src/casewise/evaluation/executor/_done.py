@@ -1,4 +1,4 @@
-"""What of a plan a folder of logs holds: read from headers and summaries, without a model."""
+"""Part of a plan that a folder of logs holds: read from headers and summaries, without a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -26,7 +26,7 @@ from casewise.logs import (
 
 
 class Stage(StrEnum):
-    """How far a model is under a condition."""
+    """Stage of a model under a condition."""
 
     DONE = "done"
     PARTLY = "partly"
@@ -37,7 +37,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """How far one model is under one condition."""
+    """State of one model under one condition."""
 
     state: Stage
     judged: int
@@ -48,23 +48,23 @@ class CellState:
     tokens: Tokens
     """A grader's stand apart."""
     log: Path | None
-    """Of those that hold the judgements, the latest."""
+    """Latest log that holds the judgements."""
     kinds: Mapping[FaultKind, int] = field(default_factory=dict)
-    """Of the errors that stay."""
+    """Kinds of the errors that stay."""
     finished: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
     """The run that further shards would be parts of; None where nothing is begun."""
     in_shards: bool = False
-    """Whether shards hold some of it."""
+    """True if shards hold some of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a folder holds of a plan."""
+    """Part of a plan that a folder holds."""
 
     states: tuple[CellState, ...]
-    """In the order of the cells."""
+    """States in the order of the cells."""
     others: tuple[str, ...]
     """Models and conditions of the folder that the plan has not."""
 
@@ -208,16 +208,16 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What one log holds of a cell."""
+    """Part of a cell that one log holds."""
 
     attempts: Attempts
     tokens: Tokens
     errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
-    """Of the cases that ended in one."""
+    """Faults of the cases that ended in one."""
 
 
 def hold(header: LogHeader, cell: Cell) -> Held:
-    """What a log holds of a cell; epochs that the cell doesn't ask for are left out."""
+    """Part of a cell that a log holds; epochs that the cell doesn't ask for are left out."""
     epochs = range(1, cell.request.epochs + 1)
     if header.part is not None and header.all_judged:
         attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
@@ -239,7 +239,7 @@ def hold(header: LogHeader, cell: Cell) -> Held:
 
 
 def _tokens_of(run: LoggedRun, held: Sequence[Held]) -> Tokens:
-    """Of every log; but of those that are whole, of one: each holds what those before held."""
+    """Tokens of every log; of whole ones, of the last alone, which holds the others'."""
     logs = list(zip(run.logs, held, strict=True))
     whole = [log for header, log in logs if header.part is None]
     parts = [log.tokens for header, log in logs if header.part is not None]

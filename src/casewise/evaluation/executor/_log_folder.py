@@ -47,12 +47,12 @@ FAULTS = "faults.json"
 
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
-    """What earlier starts have out in batches, and what becomes of it, a line each."""
+    """Batches that earlier starts have out, and their fate, a line each."""
     return () if is_elsewhere(log_dir) else BatchLedger(log_dir / OURS / LEDGER, None).words
 
 
 def has_answers(log_dir: Path) -> bool:
-    """Whether an interrupted start left answers in a folder's journal."""
+    """Tell whether an interrupted start left answers in a folder's journal."""
     if is_elsewhere(log_dir):
         return False
     journal = log_dir / OURS / ANSWERS
@@ -74,23 +74,23 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StartSummary:
-    """What a start met on its way."""
+    """Events of a start."""
 
     faults: Faults = field(default_factory=dict)
-    """What went wrong with requests, by model and kind; most are followed by an answer."""
+    """Faults of requests, by model and kind; most are followed by an answer."""
     errors: Faults = field(default_factory=dict)
     """Cases that ended in an error, by model and kind."""
     answers_before: int = 0
     """Answers that an earlier start had, and no log."""
     notes: tuple[str, ...] = ()
-    """What else a person should know."""
+    """Notes for a person."""
     collected: int = 0
     """Answers from batches that an earlier start had sent."""
 
 
 @dataclass(slots=True)
 class _HeldFolder:
-    """What a start counts and keeps while it lasts."""
+    """Counts and files of a start while it lasts."""
 
     journal: AnswerJournal | None
     ledger: BatchLedger

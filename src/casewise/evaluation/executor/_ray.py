@@ -35,13 +35,13 @@ from casewise.files import is_elsewhere
 from casewise.logs import LogFolder
 
 RETRIES = 3
-"""How often Ray itself begins a shard anew whose process or node is gone."""
+"""Most times that Ray itself begins a shard anew whose process or node is gone."""
 
 TELL_S = 1.0
-"""How often a shard tells how far it is, and hears whether to stop."""
+"""Seconds between a shard's reports of progress, at which it hears whether to stop."""
 
 NODES_S = 2.0
-"""How long what is known of the nodes holds."""
+"""Seconds that knowledge of the nodes holds."""
 
 
 def run_on_ray(
@@ -112,7 +112,7 @@ def _import(*, alone: bool) -> Any:
 def _cut(
     cells: Sequence[Cell], states: Sequence[CellState], cluster: ClusterOptions, pool: "_RayPool"
 ) -> Iterator[Shard]:
-    """What is open of all cells."""
+    """Open parts of all cells."""
     left = sum(state.total - state.judged for state in states if state.state is not Stage.DONE)
     for number, (cell, state) in enumerate(zip(cells, states, strict=True)):
         if state.state is not Stage.DONE:
@@ -146,7 +146,7 @@ class _RayPool:
         self._board = self._board.remote()
 
     def _need(self, cell: Cell) -> dict[str, float]:
-        """What a shard of a cell takes of a node."""
+        """Resources of a node that a shard of a cell takes."""
         gpus, cpus = self._cluster.shard_gpus, self._cluster.shard_cpus
         if cpus is None:
             most = [node.get("CPU", 0.0) for node in self._alive()]
@@ -245,14 +245,14 @@ class _RayPool:
 
 
 def _here(ray: Any) -> Any:
-    """Where this process is: what runs there lives as long as the run."""
+    """Node of this process: what runs there lives as long as the run."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
 
 
 class _Board:
-    """Where running shards tell how far they are."""
+    """Board of the progress of running shards."""
 
     def __init__(self) -> None:
         self._counts: dict[int, dict[str, int]] = {}
@@ -264,7 +264,7 @@ class _Board:
         return self._stopped
 
     def read(self) -> dict[int, dict[str, int]]:
-        """What was told since the last reading."""
+        """Reports since the last reading."""
         told, self._counts = self._counts, {}
         return told
 

@@ -30,7 +30,7 @@ from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, 
 from casewise.evaluation.models._batches import BatchObserver
 from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
 from casewise.evaluation.plan._costs import Budget, SpentError, Tokens, tokens_of
-from casewise.evaluation.tasks._samples import Hopes, mean
+from casewise.evaluation.tasks._samples import ModelHealth, mean
 from casewise.logs import GRADER, LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
 
@@ -47,13 +47,14 @@ def _ignore(_: Status) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """What is called while a run lasts."""
+    """Callbacks of a run."""
 
     judgement: Observer = _ignore
     fault: FaultObserver | None = None
-    """When a model meets a kind of fault for the first time."""
+    """Called when a model meets a kind of fault for the first time."""
     outage: FaultObserver | None = None
-    """When a server that had answered goes away, and when it answers again; not on a cluster."""
+    """Called when a server that had answered goes away, and when it answers again; not on a
+    cluster."""
     batches: BatchObserver | None = None
     """With how far batches are."""
     stop: StopObserver | None = None
@@ -67,8 +68,8 @@ class RunContext:
     observe: Observer = _ignore
     budget: Budget | None = None
     journal: AnswerJournal | None = None
-    """Where answers are kept until a log holds them; None on a cluster."""
-    hopes: Hopes = field(default_factory=Hopes)
+    """Journal of answers that no log holds yet; None on a cluster."""
+    health: ModelHealth = field(default_factory=ModelHealth)
     writer: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="casewise-logs")
     )
@@ -77,7 +78,7 @@ class RunContext:
 
 @dataclass(frozen=True, slots=True)
 class ShardOutcome:
-    """What became of a log."""
+    """Outcome of a log."""
 
     log: EvalLog
     """Without samples."""
@@ -95,7 +96,7 @@ class ShardOutcome:
 
 @dataclass(slots=True)
 class _State:
-    """What is said while one case is asked; see ``CaseState``."""
+    """Conversation state of one case; see ``CaseState``."""
 
     messages: list[ChatMessage]
     output: ModelOutput
@@ -105,7 +106,7 @@ class _State:
 
 @dataclass(slots=True)
 class _Sums:
-    """What the header says of all samples together."""
+    """Sums of all samples, for the header."""
 
     judged: int = 0
     failed: int = 0
@@ -216,14 +217,14 @@ class ShardRun:
 
     async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
         context, work = self._context, self.work
-        context.hopes.check(work.clients.model, work.clients.grader)
+        context.health.check(work.clients.model, work.clients.grader)
         if context.budget is not None:
             await context.budget.admit(under)
         judged = False
         try:
             with asking(under):
                 await work.ask(state, work.clients.model, work.config)
-                context.hopes.answer(work.clients.model)
+                context.health.answer(work.clients.model)
                 under.grading = True
                 score = await work.read(state, str(sample.target), work.clients.model)
             judged = True
@@ -234,8 +235,8 @@ class ShardRun:
         return score
 
     def _is_given_up(self, error: Exception) -> bool:
-        """Whether an error shows that the model can't be used; why is kept."""
-        reason = self._context.hopes.fail(self.work.clients.model, error)
+        """Tell whether an error shows that the model can't be used; why is kept."""
+        reason = self._context.health.fail(self.work.clients.model, error)
         self._given_up = self._given_up or reason
         return reason is not None
 
@@ -247,7 +248,7 @@ class ShardRun:
         outcome: Score | Exception,
         times: tuple[str, float, Underway],
     ) -> EvalSample:
-        """What the log says of a case."""
+        """Sample of a case, for the log."""
         started, seconds, under = times
         usage, grader = under.usage, under.graders_usage
         withhold = self.work.cell.request.withhold
@@ -303,7 +304,7 @@ class ShardRun:
             self._error = error
 
     def _results(self) -> EvalResults:
-        """What Inspect's viewer shows above the samples: means, a first look only."""
+        """Results that Inspect's viewer shows above the samples: means, a first look only."""
         sums, names = self._sums, _METRICS[self.work.scorer]
         metrics = {
             shown: EvalMetric(name=f"casewise/{shown}", value=mean(sums.values.get(name, [])))
@@ -328,7 +329,7 @@ _METRICS = {
     "read_answers": {"coverage": "read", "says_safe": "says_safe", "as_intended": "as_intended"},
     "grade_reply": {"graded": "graded", "refuses": "refusal"},
 }
-"""By scorer, Inspect's metrics and the numbers that they are the means of."""
+"""Inspect's metrics by scorer, and the numbers that they are the means of."""
 
 
 def _numbers(score: Score) -> dict[str, float]:

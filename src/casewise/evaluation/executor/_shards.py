@@ -1,4 +1,4 @@
-"""What one log is about: a model under a condition whole, or a shard of it, with its clients.
+"""Contents of one log: a model under a condition whole, or a shard of it, with its clients.
 
 A shard's log names the run that it is a part of, and the place of each of its cases in the whole.
 So whoever reads a folder puts the parts together again, whatever wrote them, in whatever order,
@@ -101,12 +101,12 @@ def cut(cell: Cell, number: int, run: str, finished: Set[Asked], size: int) -> I
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a shard asks, to be sent to wherever it is run."""
+    """Requests of a shard, to be sent to the node that runs it."""
 
     shard: Shard
     cases: tuple[Case, ...]
     scripted: bool
-    """Whether the conversation of a deployment's script is in it, after the cases."""
+    """True if the conversation of a deployment's script is in it, after the cases."""
 
 
 def piece_of(shard: Shard, condition: Condition) -> Piece:
@@ -143,10 +143,11 @@ def cell_of_shard(cell: Cell, shard: Shard) -> Cell:
 
 
 MADE_WITH = "made_with"
-"""Where a log's metadata keeps what a model's numbers depend on: see ``InProcess.made_with``."""
+"""Key in a log's metadata of the settings that a model's numbers depend on: see
+``InProcess.made_with``."""
 
 RETRY_ON_ERROR = 3
-"""How often a case is asked again that ended in an error."""
+"""Most times that a case is asked again that ended in an error."""
 
 FAIL_ON_ERROR = 0.05
 """Share of a log's cases in error at which it is given up."""
@@ -154,7 +155,7 @@ FAIL_ON_ERROR = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """What asks a cell's model, and the model that grades."""
+    """Clients of a cell's model and of the grader."""
 
     model: Model
     grader: Model | None
@@ -168,7 +169,7 @@ class Work:
     """With the cases of this log alone."""
     clients: Clients
     config: GenerateConfig
-    """Of the model's requests."""
+    """Configuration of the model's requests."""
     part: Part | None
     """None of a log that is whole by itself."""
     epochs: range
@@ -192,7 +193,7 @@ class Work:
 
     @property
     def file_name(self) -> str:
-        """Of its log: the time, the task, and what no other log has."""
+        """Name of its log: the time, the task, and a part that no other log has."""
         created = self.spec.created.replace(":", "-").replace("+", "-")
         return f"{created}_{self.spec.task.split('/')[-1]}_{self.spec.eval_id}.eval"
 
@@ -285,7 +286,7 @@ def make_work(
 
 
 def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
-    """How requests are sent: how many at once, how patiently, with what seed."""
+    """Settings of requests: how many at once, how patiently, with what seed."""
     request = cell.request
     # Of several answers to one prompt, all but the first would come from the cache.
     cache: bool | CachePolicy | None = (request.cache and cell.draw.samples == 1) or None
@@ -308,7 +309,7 @@ def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
 
 
 def _patience(cell: Cell, model: str) -> GenerateConfig:
-    """How long an answer is waited for, and how often it is asked for."""
+    """Seconds to wait for an answer, and attempts at it."""
     request = cell.request
     if not request.batch:
         return patience(request.attempt_timeout)
@@ -320,7 +321,7 @@ def _patience(cell: Cell, model: str) -> GenerateConfig:
 
 
 def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
-    """What a model of this process runs on; its numbers depend on it."""
+    """Device and type that a model of this process runs on; its numbers depend on it."""
     made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
     if not made_with:
         return {}

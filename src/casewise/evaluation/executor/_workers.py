@@ -51,7 +51,7 @@ condition's prompts of a case must not come after all the others of this one's."
 
 
 def shares_beginnings(model: str) -> bool:
-    """Whether a model, by its name, is the faster the nearer its similar prompts come."""
+    """Tell whether a model, by its name, is the faster the nearer its similar prompts come."""
     return is_in_process(model) or model.partition("/")[0] in SERVERS
 
 

@@ -42,17 +42,17 @@ class RejectedSide:
     side: Side
     faults: tuple[Fault, ...]
     case: Case | None
-    """What was made, where anything was."""
+    """Case that was made, if any."""
 
     @property
     def is_own(self) -> bool:
-        """Whether it is its own faults that keep it aside, and not its twin's."""
+        """Tell whether it is its own faults that keep it aside, and not its twin's."""
         return any(fault.kind is not ContextFault.TWIN for fault in self.faults)
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What was made."""
+    """Cases that were made."""
 
     cases: tuple[Case, ...]
     aside: tuple[RejectedSide, ...]
@@ -63,7 +63,7 @@ class Generated:
     """Answers that were there at the start."""
     input_tokens: int
     output_tokens: int
-    """Of all answers, those from before among them."""
+    """Output tokens of all answers, those from before among them."""
     cost_usd: float | None
     failures: tuple[str, ...]
     """Why requests failed, one a request; the next start asks them again."""

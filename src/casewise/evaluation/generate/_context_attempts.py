@@ -42,13 +42,13 @@ class Attempt:
     own: tuple[Fault, ...]
     """Faults that it has by itself."""
     tokens: tuple[int, int] = (0, 0)
-    """In and out."""
+    """Tokens in and out."""
     review_tokens: tuple[int, int] = (0, 0)
     """The same of its reviews."""
     beside: tuple[Fault, ...] = ()
     """Faults that it has beside its twin and the rest of the set."""
     reviews: dict[Side, Fault | None] = field(default_factory=dict)
-    """What the model critic said of each side; a side that it was not asked about is absent."""
+    """Review of each side by the model critic; a side that it was not asked about is absent."""
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -67,7 +67,7 @@ class ContextWork:
     """A piece of a query in the making: one side, or both at once."""
 
     place: int
-    """Of its query in the list."""
+    """Place of its query in the list."""
     query: ListedQuery
     piece: Piece
     matched: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class ContextWork:
 
     @property
     def is_repaired(self) -> bool:
-        """Whether the choice among the candidates is past."""
+        """Tell whether the choice among the candidates is past."""
         return self.repairs + self.set_repairs > 0
 
     def choose(self) -> None:
@@ -101,7 +101,7 @@ class ContextWork:
             self.chosen = self.attempts.index(best)
 
     def is_open(self, most: int) -> bool:
-        """Whether it has faults that may still be repaired."""
+        """Tell whether it has faults that may still be repaired."""
         kinds = {fault.kind for fault in self.current.faults}
         if not kinds or kinds & NOT_MENDED:
             return False
@@ -124,7 +124,7 @@ class ContextWork:
 
     @property
     def draft(self) -> JsonValue:
-        """What is there to be repaired, in the form that is asked for; None of nothing."""
+        """Draft to be repaired, in the form that is asked for; None of nothing."""
         contexts = self.current.contexts
         if not contexts:
             return None
@@ -166,7 +166,7 @@ def by_query(works: Iterable[ContextWork]) -> Iterable[list[ContextWork]]:
 
 
 def read_attempt(work: ContextWork, reply: RequestOutcome) -> Attempt:
-    """What an answer holds, and what the rules find wrong with it by itself."""
+    """Contents of an answer, and the faults that the rules find in it by itself."""
     number = len(work.attempts) + 1
     tokens = (reply.input_tokens, reply.output_tokens)
     contexts, extra = _contexts(work, reply)

@@ -19,18 +19,18 @@ from casewise.files import Journal, journal_lines, write_atomically
 ANSWERS = "answers.jsonl"
 
 FAILED = "failed.jsonl"
-"""What providers said of failed requests: their words may quote a query, and are not printed."""
+"""Words of providers on failed requests: their words may quote a query, and are not printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """What came of a request."""
+    """Outcome of a request."""
 
     text: str = ""
     refused: bool = False
-    """Whether the provider itself says that the model, or its filter, declined."""
+    """True if the provider itself says that the model, or its filter, declined."""
     cut: bool = False
-    """Whether the answer ends at the limit of tokens."""
+    """True if the answer ends at the limit of tokens."""
     input_tokens: int = 0
     output_tokens: int = 0
     error: str | None = None
@@ -101,13 +101,13 @@ STATE = "state.json"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where everything stands: beside the cases, under their name."""
+    """Places of all files: beside the cases, under their name."""
 
     cases: Path
     aside: Path
     record: Path
     folder: Path
-    """What is needed to go on."""
+    """Folder of what is needed to go on."""
 
 
 def files_beside(out: Path) -> Files:
@@ -145,7 +145,7 @@ def check_files(files: Files, settings: Mapping[str, Any]) -> None:
 
 
 def _has_answers(files: Files) -> bool:
-    """Whether there is anything to lose: a start that found no model leaves a bare folder."""
+    """Tell whether there is anything to lose: a start that found no model leaves a bare folder."""
     path = files.folder / ANSWERS
     return path.exists() and path.stat().st_size > 0
 

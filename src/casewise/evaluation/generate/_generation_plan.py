@@ -1,4 +1,4 @@
-"""What a person asks of ``casewise contexts generate``, checked, and what it will take."""
+"""Plan of ``casewise contexts generate``, checked, with its cost."""
 
 import math
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ TEMPERATURE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """What a person asks for."""
+    """Options of a person."""
 
     queries: Path
     """A list of queries."""
@@ -87,7 +87,7 @@ class GeneratePlan:
     structured: Structured
     estimates: tuple[CostEstimate, ...]
     at_most: tuple[CostEstimate, ...]
-    """What repairs may add."""
+    """Cost that repairs may add."""
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
 
 _UNSUPPORTED = (400, 404, 405, 415, 422, 501)
-"""What servers answer that take no schema."""
+"""Statuses of servers that take no schema."""
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class Asker:
         return RequestOutcome(error=reason)
 
     def useless(self) -> ModelError:
-        """What is said of a model that gives nothing but errors."""
+        """Message on a model that gives nothing but errors."""
         return ModelError(
             f"{with_address(self.model, self.failures[0])} "
             f"(what the provider said is in {self.journal.failed})"
@@ -188,7 +188,7 @@ def _reply(output: ModelOutput) -> RequestOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RoundStep:
-    """How far a round is."""
+    """Progress of a round."""
 
     what: str
     """``writing``, ``reviewing`` or ``repairing``."""
@@ -201,7 +201,7 @@ Watcher = Callable[[RoundStep], None]
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Who is asked, and for what."""
+    """Rounds of requests: models, and their tasks."""
 
     plan: GeneratePlan
     writer: Asker
@@ -273,7 +273,7 @@ class Rounds:
         )
 
     def _seed(self, work: ContextWork, what: str, number: int) -> int:
-        """Of one request: no two have the same, and order plays no role."""
+        """Seed of one request: no two have the same, and order plays no role."""
         return (
             int(digest(self.plan.request.seed, work.query.query, work.piece, what, number), 16)
             % 2**31

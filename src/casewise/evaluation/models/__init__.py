@@ -65,7 +65,7 @@ class Prices:
 
 
 def model_info(model: str) -> ModelInfo | None:
-    """What Inspect knows of a model: prices, window.
+    """Facts of a model as Inspect knows them: prices, window.
 
     Inspect reads it from YAML, which takes .25 s in Python and a tenth of that in libyaml.
     """
@@ -103,13 +103,13 @@ ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
 MAX_RETRIES = 8
 
 OPENAI_API = "openai-api/"
-"""How models of any OpenAI-compatible server begin."""
+"""Prefix of models of any OpenAI-compatible server."""
 
 _LOADED = ("hf/", "transformer_lens/", "nnterp/")
-"""How models of others begin that are loaded by the process that asks them, as ours are."""
+"""Prefixes of others' models that are loaded by the process that asks them, as ours are."""
 
 _SERVED = ("vllm/", "sglang/")
-"""How models begin that are, too, unless a server's address is given."""
+"""Prefixes of models that are, too, unless a server's address is given."""
 
 
 def attempt_timeout(given: int | None = None) -> int:
@@ -128,7 +128,7 @@ def attempt_timeout(given: int | None = None) -> int:
 
 
 def patience(timeout: int | None = None, *, max_connections: int | None = None) -> GenerateConfig:
-    """How long an answer is waited for, how often it is asked for, and how many at once.
+    """Seconds to wait for an answer, attempts at it, and requests at once.
 
     Args:
         timeout: As for ``attempt_timeout``.
@@ -146,7 +146,7 @@ class _MissingError(ModelError):
 
 
 def loads_weights(model: str, base_url: str | None) -> bool:
-    """Whether whoever asks a model has to load it first."""
+    """Tell whether whoever asks a model has to load it first."""
     served = base_url is None and model.startswith(_SERVED)
     return served or is_in_process(model) or model.startswith(_LOADED)
 
@@ -158,7 +158,7 @@ _MAKERS = {
     "mistral": ("mistral", "ministral", "codestral", "magistral"),
     "grok": ("grok",),
 }
-"""How the names of makers' models begin, by the provider that Inspect knows them under."""
+"""Prefixes of makers' models, by the provider that Inspect knows them under."""
 
 
 def check_name(model: str) -> None:
@@ -350,7 +350,7 @@ class TargetCheck:
     target: Target
     message: str
     exchange: TargetExchange | None
-    """What was sent and what came; None of a function."""
+    """Request and answer; None of a function."""
     answer: ModelOutput | None
     problem: str | None
     """Why there is no answer."""

@@ -27,7 +27,7 @@ from casewise.files import Journal, journal_lines
 from casewise.logs import message_text
 
 Usage = dict[str, ModelUsage]
-"""By model."""
+"""Tokens by model."""
 
 
 @dataclass(slots=True)
@@ -39,11 +39,11 @@ class Underway:
     sample: str
     epoch: int
     journal: "AnswerJournal | None"
-    """Where answers are kept until a log holds them."""
+    """Journal of answers that no log holds yet."""
     grading: bool = False
-    """Whether what is asked now is asked of the grader."""
+    """True if what is asked now is asked of the grader."""
     events: list[ModelEvent] = field(default_factory=list)
-    """Of all requests, earlier attempts' too, as Inspect tells of them."""
+    """Events of all requests, earlier attempts' too, as Inspect records them."""
     answers: list[tuple[str, ModelOutput, bool]] = field(default_factory=list)
     """Each with the model that gave it, and whether that is the grader. Inspect sets an answer's
     time and cost after it has come, so sums are made when they are asked for."""
@@ -64,13 +64,13 @@ class Underway:
 
     @property
     def graders_usage(self) -> ModelUsage | None:
-        """What the grader used; None where none was asked."""
+        """Tokens of the grader; None where none was asked."""
         graded = ((model, answer) for model, answer, by_grader in self.answers if by_grader)
         return next(iter(_sum(("", answer) for _, answer in graded).values()), None)
 
     @property
     def seconds(self) -> float:
-        """That answers took, without waiting for a connection or after a failed attempt."""
+        """Seconds that answers took, without waiting for a connection or after a failed attempt."""
         return sum(answer.time or 0.0 for _, answer, _ in self.answers)
 
 
@@ -86,7 +86,7 @@ _underway: ContextVar[Underway | None] = ContextVar("casewise_underway", default
 
 
 def underway() -> Underway | None:
-    """What the current task asks; None outside of a run."""
+    """Conversation that the current task holds; None outside of a run."""
     return _underway.get()
 
 
@@ -117,7 +117,7 @@ class AnswerJournal:
     failure: OSError | None = None
     """Why an answer could not be kept; then the run can't go on."""
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where in the file the answers of earlier starts stand."""
+    """Places in the file of the answers of earlier starts."""
     _times: Counter[bytes] = field(default_factory=Counter)
     _file: Journal = field(init=False)
     _forgotten: bool = False
@@ -143,7 +143,7 @@ class AnswerJournal:
         self._forgotten = True
 
     def number(self, request: bytes) -> int:
-        """How often this run has had an answer to a request of one sample."""
+        """Number of answers that this run has had to a request of one sample."""
         return self._times[request]
 
     def count(self, request: bytes) -> None:
@@ -175,14 +175,14 @@ class AnswerJournal:
 
 @dataclass(frozen=True, slots=True)
 class JournalPlace:
-    """Where the answer to one request of one sample is kept."""
+    """Place of the answer to one request of one sample."""
 
     journal: AnswerJournal
     request: bytes
 
     @property
     def name(self) -> str:
-        """Of the place: the same in every start."""
+        """Name of the place: the same in every start."""
         number = self.journal.number(self.request)
         return blake2b(self.request + number.to_bytes(8, "big"), digest_size=_KEY // 2).hexdigest()
 

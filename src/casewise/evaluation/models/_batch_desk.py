@@ -43,29 +43,29 @@ _ANSWERS: Mapping[str, type[BaseModel]] = {
     "/v1/chat/completions": ChatCompletion,
     "/v1/responses": Response,
 }
-"""By endpoint."""
+"""Types of answers by endpoint."""
 
 
 @dataclass(slots=True)
 class _Handed:
-    """What Inspect takes for one batch."""
+    """One batch as Inspect sees it."""
 
     numbers: tuple[str, ...]
     new: tuple[str, ...]
     """Those that no earlier batch holds."""
     file: str
-    """Of the requests that are sent; empty where none is."""
+    """File of the requests that are sent; empty where none is."""
     out: dict[str, set[str]]
-    """By batch, whose answers are awaited."""
+    """Requests whose answers are awaited, by batch."""
     earlier: frozenset[str]
     """Batches of earlier starts."""
     endpoint: str = ""
     created_at: int = 0
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """By batch, requests done and failed."""
+    """Requests done and failed, by batch."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     reasons: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """By number, why there is no result."""
+    """Failure by request number."""
 
 
 class BatchDesk:
@@ -157,7 +157,7 @@ class BatchDesk:
         return None
 
     async def retrieve(self, batch_id: str, **more: Any) -> Batch:
-        """How a batch is; one that has ended is fetched first.
+        """State of a batch; one that has ended is fetched first.
 
         Raises:
             openai.APIError: The provider does not say; Inspect asks again.
@@ -206,7 +206,7 @@ class BatchDesk:
             )
 
     def _batch(self, name: str) -> Batch:
-        """What Inspect is told of what it takes for a batch."""
+        """State of a batch as Inspect sees it."""
         handed = self._handed[name]
         done = sum(count for count, _ in handed.counts.values())
         failed = sum(count for _, count in handed.counts.values())
@@ -245,7 +245,7 @@ class _Content:
 
 
 def _results(data: bytes) -> dict[str, dict[str, Any]]:
-    """By number; lines that can't be read are left out."""
+    """Results by request number; lines that can't be read are left out."""
     results = {}
     for line in data.splitlines():
         try:

@@ -24,7 +24,7 @@ from casewise.evaluation.models._seam import HOOKS, batcher
 from casewise.files import write_atomically
 
 PRICE = 0.5
-"""What a token costs in a batch, as a part of its usual price."""
+"""Price of a token in a batch, as a share of its usual price."""
 
 PROVIDERS = frozenset({"anthropic", "google", "grok", "openai", "together"})
 """Those whose batch interface Inspect knows; any other would be asked live."""
@@ -65,7 +65,7 @@ def check_batches(*models: str | None) -> None:
 
 
 def batch_settings() -> BatchConfig:
-    """How Inspect collects, sends and follows batches.
+    """Settings by which Inspect collects, sends and follows batches.
 
     Raises:
         UsageError: The environment says how often to look, and it is no number of seconds.
@@ -100,7 +100,7 @@ BatchObserver = Callable[[BatchCounts], None]
 
 
 class BatchLedger:
-    """Which batches are out, and whose requests they hold: a file of the log folder.
+    """Ledger of the batches that are out, and of their requests: a file of the log folder.
 
     Args:
         path: The file; None keeps nothing, and no later start collects anything.
@@ -110,11 +110,11 @@ class BatchLedger:
     def __init__(self, path: Path | None, journal: AnswerJournal | None) -> None:
         self._path, self._journal = path, journal
         self._out: dict[str, str] = {}
-        """By number, the latest batch that holds it, of requests that are not known as answered."""
+        """Latest batch of each request by number, of requests that are not known as answered."""
         self._sending: dict[str, list[str]] = {}
-        """By file, numbers of a batch of which no answer said that it was taken."""
+        """Request numbers, by file, of batches that no answer confirmed."""
         self._models: dict[str, str] = {}
-        """By file, whose batch it is."""
+        """Model of a batch, by file."""
         self._lost: dict[str, None] = {}
         self._forgotten = False
         self.collected = 0
@@ -138,7 +138,7 @@ class BatchLedger:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What earlier starts left out there, and what becomes of it."""
+        """Batches that earlier starts left there, and their fate, in words."""
         requests = len(self._out) + sum(map(len, self._sending.values()))
         lines = []
         if requests:
@@ -232,7 +232,7 @@ class BatchLedger:
 
 
 _FORMS = ({"lost"}, {"file", "numbers", "model"}, {"file", "batch"})
-"""What a line of the ledger may hold."""
+"""Keys that a line of the ledger may hold."""
 
 
 def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
@@ -255,7 +255,7 @@ class Batches:
     ledger: BatchLedger
     observe: BatchObserver | None = None
     _out: dict[int, BatchCounts] = field(default_factory=dict)
-    """By Inspect's worker."""
+    """Counts by Inspect's worker."""
     _done: int = 0
     _failed: int = 0
     _most: BatchCounts = field(default_factory=BatchCounts)

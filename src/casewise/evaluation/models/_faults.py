@@ -1,4 +1,4 @@
-"""What goes wrong between a request and its answer: kinds, counts, and words without keys."""
+"""Faults between a request and its answer: kinds, counts, and words without keys."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from casewise.errors import CasewiseError, UsageError
 
 HIDDEN = "[key]"
-"""What stands where a key stood."""
+"""Replacement for a redacted key."""
 
 SHORTEST = 8
 """Letters of a text that is taken for a key: shorter ones would be taken out of common words."""
@@ -23,20 +23,20 @@ SHORTEST = 8
 _SECRET = re.compile(
     r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?)$", re.IGNORECASE
 )
-"""How the names of options and variables end that hold secrets."""
+"""Endings of the names of options and variables that hold secrets."""
 
 _PROOF = re.compile(r"authori[sz]ation|cookie|(^|[_-])auth$", re.IGNORECASE)
 """Headers that hold one."""
 
 _PROVEN = re.compile(r"(bearer|basic)\s+\S", re.IGNORECASE)
-"""How what such a header says begins."""
+"""Beginning of such a header's value."""
 
 _opened: set[str] = set()
 """Keys of models that were opened."""
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option or a variable of this name holds a secret, by its name."""
+    """Tell whether an option or a variable of this name holds a secret, by its name."""
     return _SECRET.search(name) is not None
 
 
@@ -73,12 +73,12 @@ def _exposed(where: str) -> UsageError:
 
 
 def exposes_secret(name: str, value: str) -> bool:
-    """Whether a value is a secret: by its name, its form, or what is known of keys."""
+    """Tell whether a value is a secret: by its name, its form, or what is known of keys."""
     return _is_proof(name) or _PROVEN.match(value) is not None or redacted(value) != value
 
 
 def _is_proof(name: str) -> bool:
-    """Whether an option or a header of this name holds a secret, by its name."""
+    """Tell whether an option or a header of this name holds a secret, by its name."""
     return is_secret(name) or _PROOF.search(name) is not None
 
 
@@ -145,7 +145,7 @@ SHOWN = 200
 
 
 class FaultKind(StrEnum):
-    """What went wrong with a request."""
+    """Kind of fault of a request."""
 
     RATE_LIMITED = "rate_limited"
     """HTTP 429."""
@@ -175,16 +175,16 @@ class FaultKind(StrEnum):
 
 
 Faults = Mapping[str, Mapping[str, int]]
-"""How often each kind was met, by model."""
+"""Count of each kind of fault, by model."""
 
 
 class UnreadAnswerError(RuntimeError):
-    """What came under a status of success is no answer of the model that was asked."""
+    """The body under a status of success is no answer of the model that was asked."""
 
     def __init__(self, kind: FaultKind, reason: str, again: bool = True) -> None:
         self.kind = kind
         self.again = again
-        """Whether it is worth another request."""
+        """True if it is worth another request."""
         super().__init__(reason)
 
 
@@ -204,7 +204,7 @@ class FailedRequestError(RuntimeError):
 
     @property
     def plain(self) -> str:
-        """What went wrong, in words of ours alone."""
+        """Fault, in words of ours alone."""
         if self.status_code is None:
             return self.kind.words
         hint = _HINTS.get(self.status_code)
@@ -218,7 +218,7 @@ _HINTS = {
     404: "there is no such model, or no such path: check the model's name, and --model-base-url, "
     "the provider's ..._BASE_URL, or the url of a target",
 }
-"""What to do about a status that no later request will mend."""
+"""Advice on a status that no later request will mend."""
 
 
 def status_words(status: int) -> str:
@@ -227,7 +227,7 @@ def status_words(status: int) -> str:
 
 
 def printable(message: str) -> str:
-    """What may be printed of an error that a log holds: not what a provider said of it."""
+    """Printable part of an error that a log holds: not what a provider said of it."""
     kind = message.split(":")[0]
     return kind if kind in _KINDS else message
 
@@ -243,7 +243,7 @@ FaultObserver = Callable[[str, str], None]
 _counting: ContextVar[tuple[tuple[FaultCounts, FaultObserver], ...]] = ContextVar(
     "casewise_counting", default=()
 )
-"""Who counts in this context: the run that asks, and whoever runs it."""
+"""Counters of this context: the run that asks, and whoever runs it."""
 
 
 def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> None:
@@ -324,7 +324,7 @@ async def asked(request: Awaitable[Answer]) -> Answer:
 
 
 def root_of(error: BaseException) -> BaseException:
-    """What lies under the wrappers of retries and of Inspect."""
+    """Error under the wrappers of retries and of Inspect."""
     attempt = getattr(error, "last_attempt", None)
     inner = attempt.exception() if attempt is not None else None
     if inner is None and type(error).__name__ == "ModelGenerateError":
@@ -333,7 +333,7 @@ def root_of(error: BaseException) -> BaseException:
 
 
 def first_within(error: BaseException) -> BaseException:
-    """What lies in groups of errors, which tasks that run together raise."""
+    """First error within groups of errors, which tasks that run together raise."""
     return first_within(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 

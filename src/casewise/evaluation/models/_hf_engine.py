@@ -91,7 +91,7 @@ class CachedPrefix:
 
 
 def takes_places(model: Any) -> bool:
-    """Whether a model can leave out the logits of places that nobody asks for."""
+    """Tell whether a model can leave out the logits of places that nobody asks for."""
     return "logits_to_keep" in inspect.signature(model.forward).parameters
 
 
@@ -244,7 +244,7 @@ class Engine:
         )
 
     def _settings(self, asked: TokenRequest) -> transformers.GenerationConfig:
-        """What is asked for, and of the model's own settings the ends of a text alone."""
+        """Settings that were asked for, and the model's own ends of a text."""
         draws = asked.temperature > 0
         pad = min(self._ends, default=0)
         return transformers.GenerationConfig(
@@ -271,7 +271,7 @@ def _ends(config: Any) -> frozenset[int]:
 
 
 def _given_up(ticket: Waiting, ids: torch.Tensor) -> torch.Tensor:
-    """Whether to stop writing, as nobody waits for the answer any more."""
+    """Tell whether to stop writing, as nobody waits for the answer any more."""
     return torch.full((ids.shape[0],), ticket.given_up, device=ids.device, dtype=torch.bool)
 
 

@@ -28,10 +28,10 @@ TOKENS = 256
 """The number of rows that weights are laid out for; others are computed as well."""
 
 TOLERANCE = 1e-4
-"""How far log-probabilities may be from those of the model as it was loaded."""
+"""Largest distance of log-probabilities from those of the model as it was loaded."""
 
 QUICKER = 1.2
-"""How many times as quick as PyTorch's own the layers must be: they take private operations."""
+"""Least speed of the layers, as a multiple of PyTorch's own: they take private operations."""
 
 _WIDTH, _ROWS, _TIMES = 1024, 64, 9
 
@@ -76,7 +76,7 @@ def with_fast_layers(load: Callable[[], Any]) -> Any:
 
 
 def _is_quicker() -> bool:
-    """Whether this PyTorch has the operations, and they pay on this processor."""
+    """Tell whether this PyTorch has the operations, and they pay on this processor."""
     usual = torch.nn.Linear(_WIDTH, _WIDTH)
     try:
         other = _Linear(usual)
@@ -86,7 +86,7 @@ def _is_quicker() -> bool:
 
 
 def _seconds(layer: torch.nn.Module) -> float:
-    """What a layer takes for the rest of a short prompt, at best."""
+    """Seconds that a layer takes for the rest of a short prompt, at best."""
     rows, took = torch.ones(_ROWS, _WIDTH), []
     with torch.inference_mode():
         for _ in range(_TIMES):
@@ -111,7 +111,7 @@ def _bears_it(model: Any, expected: torch.Tensor) -> bool:
 
 
 def _try(model: Any) -> torch.Tensor:
-    """What comes next after a few tokens, as log-probabilities."""
+    """Log-probabilities of the next token after a few tokens."""
     most = model.config.get_text_config().vocab_size
     tokens = torch.arange(1, _TRIED + 1) * (most // (_TRIED + 1))
     with torch.inference_mode():
@@ -123,7 +123,7 @@ Turn = Mapping[str, str]
 """``role`` and ``content`` of a message."""
 
 _SPACE = "\u2581"
-"""How SentencePiece writes a space."""
+"""Space as SentencePiece writes it."""
 
 
 class Tokens:
@@ -289,7 +289,7 @@ def load(name: str, options: Options) -> Loaded:
 
 
 def _source(name: str) -> tuple[str, dict[str, str]]:
-    """What transformers loads, and with which arguments.
+    """Name that transformers loads, and its arguments.
 
     Raises:
         ModelError: A path at which there is nothing, or no model.

@@ -31,15 +31,15 @@ BFLOAT16 = {
     "avx512_bf16": "this processor computes in bfloat16, too, but without AMX -M dtype=bfloat16 "
     "gains nothing: it took half as long again (docs/how-to/local-models.md)",
 }
-"""By the processor's flag, the first that it has: said where a model is computed in fp32 because
-nobody said otherwise."""
+"""Advice on bfloat16 by the processor's flag, the first that it has: said where a model is computed
+in fp32 because nobody said otherwise."""
 
 _CPU = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a model is loaded and run."""
+    """Options of loading and running a model."""
 
     dtype: str = "auto"
     """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
@@ -49,7 +49,7 @@ class Options:
     """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
     CPU and ``BATCH`` elsewhere."""
     revision: str | None = None
-    """Of a model on the hub."""
+    """Revision of a model on the hub."""
 
 
 _KNOWN: dict[str, type] = {"dtype": str, "device": str, "batch_size": int, "revision": str}
@@ -75,7 +75,7 @@ class HuggingFace(in_process.InProcess):
 
     @property
     def line(self) -> in_process.TextOrder[in_process.TokenRequest, in_process.Replied]:
-        """Where the requests of all tasks wait."""
+        """Queue of the requests of all tasks."""
         return self._engine.line
 
     @property
@@ -132,7 +132,7 @@ def _tell_of_bfloat16() -> None:
 
 
 def _bfloat16_gain(cpu: Path = _CPU) -> str | None:
-    """What bfloat16 would gain by the flags that Linux lists; None where none is of bfloat16."""
+    """Gain of bfloat16 by the flags that Linux lists; None where none is of bfloat16."""
     try:
         lines = cpu.read_text("utf-8", errors="replace").splitlines()
     except OSError:

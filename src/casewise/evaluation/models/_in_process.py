@@ -33,7 +33,7 @@ from inspect_ai.model import (
 from casewise.logs import message_text
 
 Key = str | tuple[int, ...]
-"""What a request says, as text or tokens; in one line all are of one kind."""
+"""Prompt of a request, as text or tokens; in one line all are of one kind."""
 
 Item = TypeVar("Item")
 
@@ -56,7 +56,7 @@ def tell(line: str) -> None:
 
 
 def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many elements two texts share from their beginnings on."""
+    """Number of elements that two texts share from their beginnings on."""
     shorter = min(len(one), len(other))
     for place in range(shorter):
         if one[place] != other[place]:
@@ -66,7 +66,7 @@ def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """How much may be answered at once."""
+    """Limits of what is answered at once."""
 
     most: int = 1
     """Requests."""
@@ -151,7 +151,7 @@ class Ticket(Generic[Request, Answer]):
     asker: int
     future: "Future[Answer]" = field(default_factory=Future)
     given_up: bool = False
-    """Whether nobody waits for the answer any more."""
+    """True if nobody waits for the answer any more."""
 
 
 class TextOrder(Generic[Request, Answer]):
@@ -221,7 +221,7 @@ class TextOrder(Generic[Request, Answer]):
                     ticket.future.set_exception(error)
 
     def _next(self) -> list[Ticket[Request, Answer]]:
-        """What is to be answered now; nothing ends the worker."""
+        """Requests to answer now; nothing ends the worker."""
         with self._news:
             while len(self._line):
                 self._wait_for_all()
@@ -255,13 +255,13 @@ WINDOW = 64
 them. They cost memory only, as one is answered at a time."""
 
 PROVIDERS = frozenset({"casewise", "casewise-hf"})
-"""How the names of these models begin."""
+"""Prefixes of these models."""
 
 _numbers = count(1)
 
 
 def is_in_process(model: str) -> bool:
-    """Whether a model, by its name, runs in this process."""
+    """Tell whether a model, by its name, runs in this process."""
     return model.partition("/")[0] in PROVIDERS
 
 
@@ -278,12 +278,12 @@ class InProcess(ModelAPI):
 
     @property
     def line(self) -> TextOrder[Any, Any]:
-        """Where the requests of all clients of the model wait."""
+        """Queue of the requests of all clients of the model."""
         raise NotImplementedError
 
     @property
     def made_with(self) -> Mapping[str, str]:
-        """What its numbers depend on, besides the model: ``dtype``, ``device``, versions."""
+        """Settings that its numbers depend on: ``dtype``, ``device``, versions."""
         return {}
 
     def connection_key(self) -> str:
@@ -291,7 +291,7 @@ class InProcess(ModelAPI):
         return f"{self.model_name}#{self.asker}"
 
     def max_connections(self) -> int:
-        """How many requests of a task wait in the line."""
+        """Number of requests of a task that wait in the queue."""
         return WINDOW
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -316,7 +316,7 @@ class TokenRequest:
 
     @property
     def is_one_pass(self) -> bool:
-        """Whether the next token's distribution is all that is asked for."""
+        """Tell whether the next token's distribution is all that is asked for."""
         return self.max_tokens == 1 and self.temperature == 0 and self.candidates > 0
 
 
@@ -379,7 +379,7 @@ def to_output(
 
 
 def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
-    """What Inspect gets for a prompt that a model's window has no room for."""
+    """Output for a prompt that a model's window has no room for."""
     message = ChatMessageAssistant(content="")
     return ModelOutput(
         model=model,

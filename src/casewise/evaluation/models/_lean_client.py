@@ -31,7 +31,7 @@ KEEPALIVE_S = 5.0
 """As Inspect's: an idle connection is closed before most servers close it."""
 
 MOST_BYTES = 8_000_000
-"""Of an answer: above what any model writes, log-probabilities included."""
+"""Most bytes of an answer: above what any model writes, log-probabilities included."""
 
 _PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})
@@ -41,7 +41,7 @@ _RARE = frozenset({"extra_query", "timeout"})
 _DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers of a body that no longer hold once it is read."""
 _SETTINGS = "INSPECT_HTTP_"
-"""How the environment variables begin that only the provider's client understands."""
+"""Prefix of the environment variables that only the provider's client understands."""
 
 
 _open_sessions: set[aiohttp.ClientSession] = set()
@@ -149,7 +149,7 @@ class _Sender:
         return self._headers | key | dict(request["extra_headers"])
 
     def _asked(self) -> httpx2.Request:
-        """What an error says of its request: neither its key nor its text."""
+        """Request of an error, for messages: neither its key nor its text."""
         return httpx2.Request("POST", self._url)
 
     def _response(self, status: int, told: Mapping[str, str], content: bytes) -> httpx2.Response:

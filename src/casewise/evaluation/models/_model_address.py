@@ -1,4 +1,4 @@
-"""Where a model's requests go, and why they don't get there, in plain words."""
+"""Addresses of models' requests, and causes of failure, in plain words."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from casewise.errors import ModelError
 from casewise.logs import TARGETS
 
 PROXY_S = 3.0
-"""How long a proxy may take to accept a connection, when nothing else is sent."""
+"""Seconds that a proxy may take to accept a connection, when nothing else is sent."""
 
 _PORTS = {"http": 80, "https": 443}
 _SOCKS = 1080
@@ -23,34 +23,34 @@ _SOCKS = 1080
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a model's requests go."""
+    """Address of a model's requests."""
 
     url: str
     """Base of the API, without name and password; empty where only the provider knows it."""
     host: str
     setting: str
-    """What sets it: an environment variable or an option, or a target's file."""
+    """Source of the address: an environment variable or an option, or a target's file."""
     proxy: str
     """Host and port of the proxy on the way; empty where there is none."""
     proxy_variable: str
 
     @property
     def place(self) -> str:
-        """What failed to connect, or to be connected to."""
+        """Name of what failed to connect, or to be reached."""
         if self.proxy:
             return f"the proxy {self.proxy} ({self.proxy_variable})"
         return self.host or "the provider"
 
 
 def address_of_model(model: Model) -> Address:
-    """Where a model's requests go, by its client, its name and the environment."""
+    """Address of a model's requests, by its client, its name and the environment."""
     api = model.api
     base = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
     return address_at(base, _setting_of(str(model)))
 
 
 def address_at(base: str, setting: str) -> Address:
-    """Where requests to the base of an API go, with the proxy on the way.
+    """Address of requests to the base of an API, with the proxy on the way.
 
     Args:
         base: Its address; what stands there of a name and password is left out.
@@ -69,7 +69,7 @@ def address_at(base: str, setting: str) -> Address:
 
 
 def _setting_of(model: str) -> str:
-    """What sets the address of a model's server."""
+    """Source of the address of a model's server."""
     service, *rest = model.split("/")
     if service == TARGETS:
         return "the field url of the target"
@@ -146,13 +146,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def with_address(model: Model, problem: object) -> str:
-    """What is wrong with a model, and where its requests go."""
+    """Message of what is wrong with a model, and its address."""
     url = address_of_model(model).url
     return f"{model}: {problem}" + (f"; its address is {url}" if url else "")
 
 
 def is_web_address(text: str) -> bool:
-    """Whether a request can be sent to an address, by its form."""
+    """Tell whether a request can be sent to an address, by its form."""
     try:
         parts = urlsplit(text)
         return parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0

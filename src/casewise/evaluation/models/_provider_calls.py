@@ -53,14 +53,14 @@ class _Call:
     model: str
     reach: Reach
     began: float
-    """When its last attempt began."""
+    """Time at which its last attempt began."""
     open: bool = False
-    """Whether an attempt is under way of which nothing was counted."""
+    """True if an attempt is under way of which nothing was counted."""
     told: bool = False
-    """Whether the last attempt's fault was counted by its status."""
+    """True if the last attempt's fault was counted by its status."""
     status: int | None = None
     waits: bool = False
-    """Whether a connection stands, and the answer is awaited."""
+    """True if a connection stands, and the answer is awaited."""
 
     def begin_to_wait(self) -> None:
         if not self.waits:
@@ -102,7 +102,7 @@ class _Call:
 
 
 def _is_of_connecting(error: BaseException) -> bool:
-    """Whether an error, a timeout as it may be, is of the time before there was a connection."""
+    """Tell if an error, a timeout as it may be, is of the time before there was a connection."""
     cause = error.__cause__
     names = [type(raised).__name__ for raised in (error, cause) if raised is not None]
     return any("ConnectTimeout" in name or "ConnectionTimeout" in name for name in names)
@@ -132,17 +132,17 @@ def watch(model: Model) -> Model:
 
 
 class _Watcher:
-    """What a model's calls pass through."""
+    """Observer of a model's calls."""
 
     def __init__(self, model: Model, follows_connections: bool) -> None:
         self._model, self._name = model, str(model)
         self._generate = model.api.generate
         self._ask = model.generate
         self._follows_connections = follows_connections
-        """Whether it is told when a connection stands."""
+        """True if it is told when a connection stands."""
         self._should_retry = model.should_retry
         self._by_name = False
-        """Whether an answer has come under the model's own name."""
+        """True if an answer has come under the model's own name."""
 
     async def ask(self, *given: Any, **named: Any) -> ModelOutput:
         """``Model.generate``, which gives a model up whose server can't be reached."""
@@ -281,7 +281,7 @@ def other_model(asked: Model, answer: ModelOutput) -> str | None:
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """Whether an answer's model is the one asked for: the same name, or a dated edition of it."""
+    """Tell if an answer's model is the one asked for: the same name, or a dated edition of it."""
     shorter, other = sorted((_last(asked), _last(answered)), key=len)
     return other == shorter or (
         other.startswith(shorter) and _EDITION.match(other[len(shorter) :]) is not None

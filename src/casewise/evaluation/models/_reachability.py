@@ -1,4 +1,4 @@
-"""Whether models' servers can be reached, and when to give up.
+"""True if models' servers can be reached, and when to give up.
 
 Only failures to connect count. A server that has accepted a connection may take its time, and one
 that answers with an error (too many requests, overloaded) is alive.
@@ -49,7 +49,7 @@ class _Outage:
 
 @dataclass(slots=True)
 class Reach:
-    """What connecting to one model's server has come to, in one start."""
+    """Result of connecting to one model's server, in one start."""
 
     model: str
     address: Address
@@ -58,7 +58,7 @@ class Reach:
     tell: FaultObserver
     """Told when an outage begins, and when it ends."""
     answered: bool = False
-    """Whether any answer has come, an error's status among them."""
+    """True if any answer has come, an error's status among them."""
     failing_since: float | None = None
     """Since when connections have failed."""
     waiting: int = 0
@@ -69,7 +69,7 @@ class Reach:
     _set: float = float("inf")
     """The deadline that the scopes have."""
     _connected: float = 0.0
-    """When the last connection was made."""
+    """Time of the last connection."""
     _outage: _Outage | None = None
 
     async def until_given_up(self, asking: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -213,7 +213,7 @@ def reached_anew(
 
 
 def reach_of(model: Model) -> Reach:
-    """What connecting to a model's server has come to so far."""
+    """Result of connecting to a model's server so far."""
     start = _start.get()
     known = start.of_models.get(model)
     if known is None:

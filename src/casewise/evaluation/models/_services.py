@@ -25,13 +25,13 @@ from casewise.evaluation.models._model_address import (
 )
 
 REACH_S = 5.0
-"""How long all services together may take to answer."""
+"""Seconds that all services together may take to answer."""
 
 MOST_BYTES = 2_000_000
 """Read of a list of models."""
 
 KEY, BASE_URL = "_API_KEY", "_BASE_URL"
-"""How the variables of a service's key and address end."""
+"""Endings of the variables of a service's key and address."""
 
 _BASES = {
     "ANTHROPIC": "https://api.anthropic.com",
@@ -42,13 +42,13 @@ _BASES = {
     "OPENROUTER": "https://openrouter.ai/api/v1",
     "TOGETHER": "https://api.together.xyz/v1",
 }
-"""Where services are that the environment gives no address for."""
+"""Addresses of services for which the environment gives none."""
 
 _PATHS = {"ANTHROPIC": "/v1/models", "GOOGLE": "/v1beta/models", "MISTRAL": "/v1/models"}
-"""Where the list of models is; elsewhere it is as in OpenAI's interface."""
+"""Path of the list of models; elsewhere it is as in OpenAI's interface."""
 
 _HEADERS = {"ANTHROPIC": ("x-api-key", "{}"), "GOOGLE": ("x-goog-api-key", "{}")}
-"""How a key is given; elsewhere as in OpenAI's interface."""
+"""Header of the key; elsewhere as in OpenAI's interface."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Service:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is on this machine."""
+        """Tell whether it is on this machine."""
         host = self.address.host.rsplit(":", 1)[0].strip("[]")
         try:
             return host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -71,7 +71,7 @@ class Service:
 
     @property
     def may_have_key(self) -> bool:
-        """Whether nobody but the service would see its key."""
+        """Tell whether nobody but the service would see its key."""
         is_private = self.address.url.startswith("https:") or (
             self.is_here and not self.address.proxy
         )
@@ -80,11 +80,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """What became of asking a service."""
+    """Answer of a service."""
 
     reached: bool
     said: str
-    """What came, in words of ours."""
+    """Answer, in words of ours."""
     key_refused: bool = False
 
 
@@ -166,7 +166,7 @@ def _ask(service: Service, *, with_key: bool) -> ServiceAnswer:
 
 
 def _refusal(status: int, *, with_key: bool) -> ServiceAnswer:
-    """What an answer says that is no success: the service is there."""
+    """Message for an answer that is no success: the service is there."""
     if status in (401, 403):
         what = "refuses the key" if with_key else "answers, and asks for a key"
         return ServiceAnswer(True, f"{what} (HTTP {status})", key_refused=with_key)
@@ -180,7 +180,7 @@ def _refusal(status: int, *, with_key: bool) -> ServiceAnswer:
 
 
 def _models(body: bytes) -> str:
-    """How many models a list holds, where it is one."""
+    """Number of models that a list holds; None where it is none."""
     try:
         found: Any = json.loads(body)
     except ValueError:
@@ -190,7 +190,7 @@ def _models(body: bytes) -> str:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """What an address answers of another one is not followed: the key would go there."""
+    """Redirects are not followed: the key would go there."""
 
     def redirect_request(self, *_: Any) -> None:
         return None

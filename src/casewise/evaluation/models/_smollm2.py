@@ -41,7 +41,7 @@ SIZE_MB = 93
 
 
 def weights_path() -> Path:
-    """Where the weights are, or will be, kept."""
+    """Path of the weights, there or not."""
     return cache_dir() / "models" / GGUF
 
 
@@ -66,7 +66,7 @@ def fetch_weights() -> Path:
 
 
 def weights_are_sound() -> bool:
-    """Whether the weights' file is the pinned one, to the last byte.
+    """Tell whether the weights' file is the pinned one, to the last byte.
 
     Raises:
         OSError: There is none, or it can't be read.
@@ -125,7 +125,7 @@ def _download(folder: Path) -> Path:
 
 
 def _pip(folder: Path) -> list[str]:
-    """How to call pip: this environment's, or that of a new one where uv, say, has put none here.
+    """Command of pip: this environment's, or that of a new one where uv, say, has put none here.
 
     Raises:
         AssetError: This Python can't make environments with pip.
@@ -233,7 +233,7 @@ class SmolLM2(in_process.InProcess):
 
     @property
     def line(self) -> in_process.TextOrder[dict[str, Any], ModelOutput]:
-        """Where requests wait: neighbours share what the one slot has computed."""
+        """Queue of requests: neighbours share what the one slot has computed."""
         return _line
 
     async def generate(

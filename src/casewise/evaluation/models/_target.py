@@ -50,11 +50,12 @@ from casewise.logs import TARGETS, calls_of, message_text
 MOST_MISSES = 4
 """Answers without a reply, before any that has one, after which the target is given up."""
 LONGEST_WAIT_S = 60.0
-"""Of a Retry-After that is followed; where a bot asks for longer, waits are our own."""
+"""Longest Retry-After that is followed, in seconds; where a bot asks for longer, waits are our
+own."""
 SESSION = "session"
-"""Where a reply's metadata has the id of its conversation."""
+"""Key in a reply's metadata of the id of its conversation."""
 DECLINED = "declined"
-"""Where it says that the bot itself calls it a refusal, in words or without any."""
+"""Key of a reply that the bot itself calls a refusal, in words or without any."""
 
 
 Function = Callable[[list[dict[str, Any]]], Any]
@@ -71,7 +72,7 @@ class Target:
     name: str
     spec: TargetFile | Function
     arguments: dict[str, Any]
-    """Of its model's client: by them logs, a resumed run and a cluster find it again."""
+    """Arguments of its model's client: by them logs, a resumed run and a cluster find it again."""
 
     @property
     def model(self) -> str:
@@ -166,7 +167,7 @@ def _load_function(given: str, folder: str) -> Target:
 
 
 def _raised(error: Exception) -> str:
-    """What an error is, and where it was raised; its own words may quote what was asked."""
+    """Type of an error, and the line that raised it; its own words may quote what was asked."""
     every = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in every if not frame.filename.startswith("<")]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
@@ -206,7 +207,7 @@ class TargetModel(ModelAPI):
             raise ModelError("the address of a target stands in its file, and nowhere else")
         self.target = open_again(model_args)
         self.client: Bot | None = None
-        """Of a bot behind an address; None of a function."""
+        """Client of a bot behind an address; None of a function."""
         self._misses: int | None = 0
         """Answers without a reply; None once there was one that has it."""
         if isinstance(self.target.spec, TargetFile):
@@ -220,7 +221,7 @@ class TargetModel(ModelAPI):
         return str(self.base_url or self.model_name)
 
     def should_retry(self, ex: Exception) -> bool:
-        """Whether another attempt may do better."""
+        """Tell whether another attempt may do better."""
         return kind_of(ex) in _PASSING or status_of(ex) in (409, 425)
 
     def retry_wait(self) -> Any:
@@ -274,7 +275,7 @@ class TargetModel(ModelAPI):
         return reading
 
     async def _call(self, messages: list[dict[str, Any]]) -> TargetAnswer:
-        """What the function returns, called in a thread unless it is asynchronous."""
+        """Result of the function, called in a thread unless it is asynchronous."""
         function, given = self.target.spec, self.target.given
         assert not isinstance(function, TargetFile)
         try:
@@ -304,7 +305,7 @@ class TargetModel(ModelAPI):
         tools: list[ToolInfo],
         config: GenerateConfig,
     ) -> dict[str, Any]:
-        """What the placeholders stand for."""
+        """Values of the placeholders."""
         system = "\n\n".join(one.text for one in input if one.role == "system")
         shown = [one for one in input if one.role != "system" or "system" not in spec.places]
         known = {

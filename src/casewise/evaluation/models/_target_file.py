@@ -41,7 +41,7 @@ PLACES = {
     "top_p": "of the sampling",
     "seed": "of the sampling",
 }
-"""What stands for a part of a request in a template: each name in braces."""
+"""Placeholders for parts of a request in a template: each name in braces."""
 
 _LISTS = ("messages", "tools")
 _ANYWHERE = {"session", "model"}
@@ -117,7 +117,7 @@ class _Part(BaseModel):
 
 
 class TokenExpressions(_Part):
-    """Where an answer says how many tokens it took."""
+    """Expressions for the tokens that an answer took."""
 
     input: Expression
     output: Expression
@@ -132,23 +132,24 @@ class TargetFile(_Part):
     method: Literal["POST", "PUT", "GET"] = "POST"
     headers: dict[str, TextTemplate] = Field(default_factory=dict)
     params: dict[str, TextTemplate] = Field(default_factory=dict)
-    """What stands in the address after the question mark."""
+    """Parameters of the address, after the question mark."""
     body: Template = None
     reply: Expression
-    """Where the answer, or each line of a stream, has the reply."""
+    """Expression for the reply in an answer, or in each line of a stream."""
     refused: Expression | None = None
     """True where the bot itself says that it declined, or that a filter stopped it."""
     accept: Expression | None = None
     """True of every answer that counts; another is a fault, and asked for again."""
     tool_calls: Expression | None = None
-    """Where the answer has the tools that the bot calls: a list in OpenAI's form."""
+    """Expression for the tools that the bot calls: a list in OpenAI's form."""
     usage: TokenExpressions | None = None
     session: Expression | None = None
-    """Where the first answer has the id of the conversation; else {session} is made here."""
+    """Expression for the id of the conversation in the first answer; else {session} is made
+    here."""
     history: Literal["refuse", "replay"] = "refuse"
-    """What to do with earlier turns of a case, where the bot keeps the history itself."""
+    """Policy on earlier turns of a case, where the bot keeps the history itself."""
     stream: Annotated[bool, Field(strict=True)] = False
-    """Whether the answer comes in lines: JSON, or server-sent events (data: JSON)."""
+    """True if the answer comes in lines: JSON, or server-sent events (data: JSON)."""
     end: Text | None = None
     """The last line of a whole stream: a text such as [DONE], or an expression that is true there;
     what ends before is a fault."""
@@ -226,7 +227,7 @@ class TargetFile(_Part):
         }
 
     def missing(self) -> str | None:
-        """What is lacking in the environment, if anything."""
+        """Name of a variable that the environment lacks, if any."""
         unset = [(at, name) for name, at in self.variables.items() if not os.environ.get(name)]
         return "; ".join(
             f"field {at!r}: {name} is not set in the environment" for at, name in unset
@@ -240,11 +241,11 @@ class TargetFile(_Part):
 
     @property
     def sends_history(self) -> bool:
-        """Whether a request holds what was said before."""
+        """Tell whether a request holds what was said before."""
         return not self.places.isdisjoint(("messages", "text"))
 
     def unsent(self, roles: Sequence[str]) -> str | None:
-        """What of a conversation, by the roles of its messages, no request would hold, if any.
+        """Part of a conversation, by the roles of its messages, that no request would hold.
 
         Args:
             roles: Of all that was said before the bot's first reply, the user's message last.

@@ -26,7 +26,7 @@ CONNECT_TIMEOUT_S = 60.0
 KEEPALIVE_S = 5.0
 """As Inspect's: an idle connection is closed before most servers close it."""
 MOST_BYTES = 8_000_000
-"""Of an answer: above what any bot writes."""
+"""Most bytes of an answer: above what any bot writes."""
 MOST_REDIRECTS = 5
 SHOWN = 2_000
 """Letters of an answer that a check shows."""
@@ -36,7 +36,7 @@ _NEVER_REFUSALS = (401, 403, 404, 408, 429)
 """Statuses below 500 that tell of a key, an address or a limit, whatever stands in the answer."""
 _DONE = "[DONE]"
 _NO_DATA = (":", "event:", "id:", "retry:")
-"""How lines of server-sent events begin that hold no data."""
+"""Beginnings of lines of server-sent events that hold no data."""
 
 
 ABSENT = object()
@@ -76,11 +76,11 @@ class BotStatusError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class TargetAnswer:
-    """What an answer says."""
+    """Contents of an answer."""
 
     reply: str = ""
     refused: bool = False
-    """Whether the bot itself says that it declined, or that a filter stopped it."""
+    """True if the bot itself says that it declined, or that a filter stopped it."""
     session: str | None = None
     usage: tuple[int, int] | None = None
     """Tokens in and out."""
@@ -90,7 +90,7 @@ class TargetAnswer:
 
 @dataclass(slots=True)
 class TargetExchange:
-    """What was sent, and what came; keys are hidden."""
+    """Request and answer; keys are hidden."""
 
     method: str = ""
     url: str = ""
@@ -118,7 +118,7 @@ class Bot:
         self._current: httpx2.AsyncClient | None = None
 
     async def ask(self, values: Mapping[str, Any]) -> TargetAnswer:
-        """What the bot says, asked with values in the place of placeholders.
+        """Reply of the bot to a request with values for the placeholders.
 
         Raises:
             BotStatusError: Its status tells of an error.

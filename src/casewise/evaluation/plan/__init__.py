@@ -1,4 +1,4 @@
-"""What a run will ask: every model under every condition, checked before anything is sent."""
+"""Plan of a run: every model under every condition, checked before anything is sent."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -52,9 +52,9 @@ class PlannedCondition:
     arguments: dict[str, Any]
     extent: RequestCount
     version: str
-    """Of the task, which is another where cases or wording are."""
+    """Version of the task, which is another where cases or wording are."""
     grading: RequestCount | None = None
-    """What a model is asked that grades the replies; None where none does."""
+    """Requests to the model that grades the replies; None where none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Cell:
     draw: DrawSettings
     estimate: CostEstimate
     grading: CostEstimate | None = None
-    """What the model is asked that grades the replies; None where none does."""
+    """Cost of the model that grades the replies; None where none does."""
 
     @property
     def cost_usd(self) -> float | None:
@@ -78,7 +78,7 @@ class Cell:
 
     @property
     def acts(self) -> bool:
-        """Whether the model is the chatbot, and no judge."""
+        """Tell whether the model is the chatbot, and no judge."""
         return self.planned.condition.protocol is Protocol.RESPOND
 
     @property
@@ -93,7 +93,7 @@ class Cell:
 
     @property
     def sampling(self) -> Sampling:
-        """How this model is sampled."""
+        """Sampling of this model."""
         return resolve_sampling(Sampling(self.request.sampling), self.model)
 
     @property
@@ -120,7 +120,7 @@ class Cell:
 
     @property
     def old_identity(self) -> str | None:
-        """That of a run with the replies' old limit, where nobody says how long they may be."""
+        """Identity of a run with the replies' old limit, where nobody says how long they may be."""
         if "max_tokens" in self.planned.arguments:
             return None
         old = self._key.old_limit.identity
@@ -146,12 +146,12 @@ class Cell:
 
     @property
     def prices(self) -> dict[str, Prices]:
-        """What is known of the prices of the models that are asked: this one, and its grader."""
+        """Known prices of the models that are asked: this one, and its grader."""
         return _prices(self.model, self.request, acts=self.acts)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know beforehand."""
+        """Notes to read beforehand."""
         condition = self.planned.condition
         return (
             *condition.notes,
@@ -179,7 +179,7 @@ class Plan:
 
 
 def lone_ablations(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """What is removed from contexts (``recipient,urgency``) with no run over whole ones beside."""
+    """Parts removed from contexts (``recipient,urgency``) with no run over whole ones beside."""
     found: dict[tuple[str, ...], list[str]] = {}
     whole: set[tuple[str, ...]] = set()
     for cell in cells:
@@ -321,7 +321,7 @@ def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest)
 
 
 def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]:
-    """What is known of the prices of a model, and of its grader where it acts."""
+    """Known prices of a model, and of its grader where it acts."""
     given = {model: request.prices}
     if acts and request.grader is not None:
         given.setdefault(request.grader, request.grader_prices)

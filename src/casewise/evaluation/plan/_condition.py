@@ -68,7 +68,8 @@ class Condition:
     script: Script | None = None
     """A deployment's conversation of several turns."""
     variant: tuple[str, ...] = ()
-    """What else tells this run from others: the card, the variation, a table of verdict words."""
+    """Other parts that tell this run from others: the card, the variation, a table of verdict
+    words."""
     verdict_words: str | None = None
     """A person's own table of verdict words."""
 
@@ -90,7 +91,7 @@ class Condition:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """What a deployment's model may call."""
+        """Tools of a deployment's model."""
         return () if isinstance(self.prompts, Prompts) else self.prompts.tools
 
     @property
@@ -109,7 +110,7 @@ class Condition:
 
     @property
     def escalates(self) -> bool:
-        """Whether its conversations walk towards the query, so that every reply matters."""
+        """Tell whether its conversations walk towards the query, so that every reply matters."""
         varied = self.prompts if isinstance(self.prompts, VariedConversations) else None
         return varied is not None and find_variation(varied.name)[0].kind == "escalation"
 
@@ -138,7 +139,7 @@ class Condition:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know before the run starts."""
+        """Notes to read before the run starts."""
         if self.ablation is None:
             return []
         total = len(self.ablation.cases)
@@ -306,7 +307,7 @@ def _data_and_prompts(
 
 
 _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictionary()
-"""By name, and by when and how large their files are: no longer than a condition needs them."""
+"""Open sets by name, time and size of their files: no longer than a condition needs them."""
 
 
 def _opened(cases: str | CaseSet) -> CaseSet:

@@ -1,4 +1,4 @@
-"""What a run costs: an estimate before it asks, and a cap while it does.
+"""Cost of a run: an estimate before it asks, and a cap while it does.
 
 A judgement is asked for only while what is spent, with what those in flight will probably cost, is
 below the cap; those in flight are finished and kept. So a run ends above its cap by less than what
@@ -43,12 +43,12 @@ GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
 
 Tokens = Mapping[str, tuple[int, int]]
-"""In and out, by the model that used them."""
+"""Tokens in and out, by the model that used them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What one model will be asked under one condition: itself, or as a grader of replies."""
+    """Cost of one model under one condition: itself, or as a grader of replies."""
 
     model: str
     condition: str
@@ -69,7 +69,7 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class RequestCount:
-    """How much a condition says to any model, each case asked once."""
+    """Size of a condition's requests to any model, each case asked once."""
 
     requests: int
     input_tokens: int
@@ -113,7 +113,7 @@ def measure_grading(condition: Condition) -> RequestCount:
 
 
 def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[tuple[str, int]]:
-    """What a grader is sent of a conversation, replies left blank, and how many replies it holds.
+    """Text of a conversation for a grader, replies left blank, and the number of replies.
 
     Args:
         case: Whose query the replies are held against; None is a script, turn by turn.
@@ -194,7 +194,7 @@ def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
 
 
 def batch_notes(condition: Condition, draw: DrawSettings) -> tuple[str, ...]:
-    """That a case takes several batches, where it does."""
+    """Notes on cases that take several batches."""
     rounds = draw.samples * max((len(opening.turns) for opening in condition.openings), default=1)
     if rounds == 1:
         return ()
@@ -222,7 +222,7 @@ class Budget:
     ) -> None:
         self.cap = cap
         self.stopped = False
-        """Whether judgements were left unasked."""
+        """True if judgements were left unasked."""
         self._before = before
         self._settled = 0.0
         self._count = 0
@@ -281,7 +281,7 @@ class Budget:
         self._count += judgements
 
     def room(self, in_flight: int, estimate: float) -> int:
-        """How many judgements may be asked beside those that are asked elsewhere now.
+        """Number of judgements that may be asked beside those that are asked elsewhere now.
 
         Args:
             in_flight: Judgements that are asked.
@@ -310,5 +310,5 @@ def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
 
 
 def tokens_of(usage: Mapping[str, ModelUsage]) -> Tokens:
-    """What models used."""
+    """Tokens that models used."""
     return {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}

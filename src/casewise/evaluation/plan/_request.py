@@ -1,4 +1,4 @@
-"""What a person asks of ``casewise run``, and every product of its lists."""
+"""Options of ``casewise run``, and every product of its lists."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from casewise.evaluation.plan._condition import choose, deliveries_of
 from casewise.protocols import Delivery, Protocol
 
 NONE = "none"
-"""How a person writes that nothing is removed, swapped or varied."""
+"""Word for nothing removed, swapped or varied."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a person asks of ``casewise run``: every product of its lists is run."""
+    """Options of ``casewise run``: every product of its lists is run."""
 
     models: tuple[str, ...] = (SMOLLM2,)
     cases: str | CaseSet = STARTER
@@ -27,9 +27,9 @@ class RunRequest:
     deliveries: tuple[str, ...] = ()
     """Empty is each protocol's default."""
     ablations: tuple[str | None, ...] = (None,)
-    """What to remove from every context; None and ``none`` leave the contexts whole."""
+    """Parts to remove from every context; None and ``none`` leave the contexts whole."""
     swaps: tuple[str | None, ...] = (None,)
-    """What every case takes from its twin; None leaves the contexts as they are."""
+    """Parts that every case takes from its twin; None leaves the contexts as they are."""
     prompt: str | None = None
     verdict_words: str | None = None
     """A table of words by which judges' answers are read, beside ours."""
@@ -38,15 +38,15 @@ class RunRequest:
     deployment: str | None = None
     """A card's name or file; its cases take the place of ``cases``."""
     variations: tuple[str | None, ...] = (None,)
-    """How the conversations of ``respond`` are changed; None leaves them as they are."""
+    """Changes of the conversations of ``respond``; None leaves them as they are."""
     seed: int = 0
-    """Of the variations."""
+    """Seed of the variations."""
     draw_seed: int | None = None
-    """Of the answers, where they are drawn at random; None leaves it to the provider."""
+    """Seed of the answers, where they are drawn at random; None leaves it to the provider."""
     epochs: int = 1
-    """How often each case is asked."""
+    """Number of times that each case is asked."""
     cache: bool = False
-    """Whether answers that this machine has had before are taken again."""
+    """True if answers that this machine has had before are taken again."""
     grader: str | None = None
     """A model that grades replies; None, or ``rules``, is the offline reader."""
     grader_prices: Prices = field(default_factory=Prices)
@@ -56,12 +56,12 @@ class RunRequest:
     attempt_timeout: int | None = None
     """Seconds after which a request is given up and sent again; None is the usual."""
     withhold: bool = False
-    """Whether logs hold no text of cases and answers; what was not written yet is asked again."""
+    """True if logs hold no text of cases and answers; what was not written yet is asked again."""
     batch: bool = False
-    """Whether requests go through the providers' batch interfaces."""
+    """True if requests go through the providers' batch interfaces."""
     model_base_url: str | None = None
     client: str = Client.AUTO
-    """What sends the requests: ``auto`` or ``inspect``."""
+    """Client that sends the requests: ``auto`` or ``inspect``."""
     model_args: dict[str, Any] = field(default_factory=dict)
     generate: dict[str, Any] = field(default_factory=dict)
     """Inspect's settings of the models' generation that casewise leaves open, by name."""

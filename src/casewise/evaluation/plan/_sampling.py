@@ -1,4 +1,4 @@
-"""How a model is sampled, and the settings of its generation that a person adds."""
+"""Sampling of a model, and the settings of its generation that a person adds."""
 
 import json
 import math
@@ -63,7 +63,7 @@ class DrawSettings:
     """Requests for each case."""
     system: str | None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What a person set of the model's generation besides; a part of ``config``."""
+    """Further settings of the model's generation; a part of ``config``."""
 
     def with_settings(self, settings: Mapping[str, Any]) -> "DrawSettings":
         """The same with a person's own settings, which come before the sampling's."""
@@ -194,8 +194,8 @@ TAKEN: Mapping[str, tuple[str, ...]] = {
         *("extra_body", "extra_headers", "reasoning_history", "response_schema", "stop_seqs"),
     ),
 }
-"""What some providers take; the others are held to nothing, and may pass over what they don't
-know."""
+"""Settings that some providers take; the others are held to nothing, and may pass over what they
+don't know."""
 
 _RANGES: Mapping[str, tuple[float, float, str]] = {
     "top_p": (0.0, 1.0, "a number from 0 to 1"),
@@ -215,12 +215,12 @@ _EXPECTED = {
     "dict": 'a mapping, as JSON ({"a": 1})',
     "model": 'a mapping, as JSON ({"a": 1})',
 }
-"""By the beginning of pydantic's name of an error."""
+"""Expected values by the beginning of pydantic's name of an error."""
 
 _HEADER_NAME = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _PLAIN_NAME = re.compile(r"[\w-]{1,40}")
 _MOST_PARTS = 4
-"""Of one setting in a variant; a larger one is told by a hash."""
+"""Most parts of one setting in a variant; a larger one is told by a hash."""
 _LONGEST = 40
 """Letters of a value in a variant."""
 
@@ -345,7 +345,7 @@ def _parts(name: str, value: Any) -> list[str]:
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What stands in a setting, with the names that lead there; a list is one value."""
+    """Values in a setting, with the names that lead there; a list is one value."""
     if not isinstance(value, dict) or not value:
         yield name, value
         return

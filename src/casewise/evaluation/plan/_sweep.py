@@ -34,7 +34,7 @@ AXES = (
     *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
     *("deployment", "prompt", "sampling", "seed"),
 )
-"""What a rule may choose by."""
+"""Axes that a rule may choose by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,11 @@ class Sweep:
     entries: tuple[SweepCell, ...]
     """Each model under each condition once; neighbours share a model, then a protocol."""
     notes: tuple[str, ...]
-    """What a person should know before it starts."""
+    """Notes to read before it starts."""
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """What is run."""
+        """Cells that are run."""
         return tuple(entry.cell for entry in self.entries)
 
 
@@ -200,7 +200,7 @@ def _request(
     sampling: Sampling,
     seed: int | None,
 ) -> RunRequest:
-    """What a line asks for, with all its protocols, deliveries and changes of the contexts."""
+    """Request of a line, with all its protocols, deliveries and changes of the contexts."""
     fixed = prompt is None or prompt == UPSTREAM or is_ours(prompt)
     words = line.verdict_words
     grader = line.grader
@@ -287,7 +287,7 @@ def _values(
 
 
 def _rule(asked: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
-    """What the rules keep, and notes on those that say nothing."""
+    """Requests that the rules keep, and notes on rules without effect."""
     known = {axis: list(dict.fromkeys(wanted.values[axis] for wanted in asked)) for axis in AXES}
     rules = {
         kind: [_read_rule(rule, known, kind, n, path) for n, rule in enumerate(given, start=1)]

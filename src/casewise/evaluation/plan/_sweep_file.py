@@ -50,12 +50,12 @@ class ModelEntry(_Part):
     model: Text | None = None
     """As Inspect names it."""
     name: Text | None = None
-    """How rules and the matrix name it."""
+    """Name in rules and in the matrix."""
     target: Text | None = None
-    """In the model's place a target's file, as seen from this one, or MODULE:FUNCTION."""
+    """Target's file in the model's place, as seen from this one, or MODULE:FUNCTION."""
     base_url: Text | None = None
     args: dict[str, Any] = Field(default_factory=dict)
-    """What the provider's client takes besides."""
+    """Further arguments of the provider's client."""
     price_in: Price | None = None
     """Dollars for a million input tokens."""
     price_out: Price | None = None
@@ -64,7 +64,7 @@ class ModelEntry(_Part):
     generate: dict[str, Any] = Field(default_factory=dict)
     """Settings of its generation; before those of a line of the grid."""
     batch: Annotated[bool, Field(strict=True)] | None = None
-    """Whether it is asked in batches; None as the file says of all."""
+    """True if it is asked in batches; None as the file says of all."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -94,7 +94,7 @@ class GraderEntry(_Part):
 
 
 class Axes(_Part):
-    """What is combined with what; each is one value or a list."""
+    """Axes that are combined; each is one value or a list."""
 
     cases: Texts | None = None
     protocols: OneOrMore[Protocol] | None = None
@@ -128,7 +128,7 @@ class SweepFile(Axes):
 
     models: OneOrMore[Annotated[ModelEntry, BeforeValidator(_as_model)]]
     name: Text | None = None
-    """Of the folder of logs; the file's own name by default."""
+    """Name of the folder of logs; the file's own name by default."""
     grid: Annotated[list[GridLine], Field(min_length=1)] | None = None
     only: list[Rule] = Field(default_factory=list)
     exclude: list[Rule] = Field(default_factory=list)
@@ -149,7 +149,7 @@ class SweepFile(Axes):
 
 
 def _told_by(entry: ModelEntry) -> tuple[object, ...]:
-    """What tells the results of two entries of one model apart."""
+    """Field that tells the results of two entries of one model apart."""
     return entry.args, entry.max_tokens, check_settings("", entry.generate)
 
 

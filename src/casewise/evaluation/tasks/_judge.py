@@ -246,7 +246,7 @@ async def _read(
 
 
 def _is_cut(protocol: Protocol, outputs: list[ModelOutput]) -> bool:
-    """Whether a token limit ended any of the answers; ``probability`` asks for one token."""
+    """Tell whether a token limit ended any of the answers; ``probability`` asks for one token."""
     if protocol is Protocol.PROBABILITY:
         return outputs[0].stop_reason == "model_length"
     return any(map(was_cut, outputs))

@@ -131,7 +131,7 @@ def respond(
 
 
 def grader_metadata(grader: str | None) -> dict[str, str]:
-    """What a log says of who grades its replies."""
+    """Metadata of the grader of a log's replies."""
     return {
         "grader": grader or "rules",
         "grader_version": GRADE_VERSION if grader else READER_VERSION,
@@ -185,12 +185,12 @@ def ask_chatbot(tools: Sequence[ToolDefinition] = ()) -> Ask:
 
 
 def _says(reply: ChatMessage, name: str) -> bool:
-    """Whether a reply's metadata say something of it: ``DECLINED`` or ``CUT``."""
+    """Tell whether a reply's metadata say something of it: ``DECLINED`` or ``CUT``."""
     return bool((reply.metadata or {}).get(name))
 
 
 GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
-"""How a grader is sampled, where the model's own settings say nothing else."""
+"""Sampling of a grader, where the model's own settings say nothing else."""
 
 
 async def grade_with(

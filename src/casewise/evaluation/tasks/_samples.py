@@ -1,4 +1,4 @@
-"""What the tasks share: a case as Inspect's sample, how it is asked, what a provider returned."""
+"""Parts that the tasks share: a case as Inspect's sample, its request, a provider's answer."""
 
 import math
 import typing
@@ -36,22 +36,22 @@ from casewise.logs import GENERATE
 from casewise.protocols import Opening, Protocol, Script
 
 REPLIES = "replies"
-"""Where a sample keeps how many replies it has."""
+"""Key in a sample of the number of its replies."""
 
 TURNS = "later_turns"
-"""Where a sample keeps what the user says after the first reply."""
+"""Key in a sample of the user's turns after the first reply."""
 
 EXPECTATIONS = "expectations"
-"""What the deployer wants of each turn, where the sample is a script."""
+"""Key in a sample of the replies that the deployer wants, turn by turn."""
 
 GRADE_ALL = "grade_all"
-"""Whether every reply is graded against the query, and not the last one alone."""
+"""True if every reply is graded against the query, and not the last one alone."""
 
 QUERY = "query"
 CONTEXT = "context"
 HISTORY = "history"
 LANGUAGE = "language"
-"""Where a sample keeps the language in which its answer is read, beside English."""
+"""Key in a sample of the language in which its answer is read, beside English."""
 
 
 def to_sample(case: Case, condition: Condition, draw: DrawSettings) -> Sample:
@@ -90,7 +90,7 @@ def to_sample(case: Case, condition: Condition, draw: DrawSettings) -> Sample:
 
 
 def _for_replies(case: Case, later: list[str]) -> dict[str, Any]:
-    """What the conversation and its grader need."""
+    """Metadata that the conversation and its grader need."""
     return {TURNS: later, "expected": wanted_reply(case)}
 
 
@@ -115,7 +115,7 @@ def script_id(name: str) -> str:
 
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:
-    """What the log must say about a run so that its judgements can be told from others."""
+    """Metadata of a run by which its judgements differ from others'."""
     return (
         {
             "casewise": casewise.__version__,
@@ -204,7 +204,7 @@ class TaskParts:
 
 
 class CaseState(typing.Protocol):
-    """What asking leaves of a case, and reading finds: ours, or Inspect's ``TaskState``."""
+    """State of a case between asking and reading: ours, or Inspect's ``TaskState``."""
 
     messages: list[ChatMessage]
     output: ModelOutput
@@ -212,7 +212,7 @@ class CaseState(typing.Protocol):
 
     @property
     def store(self) -> Store:
-        """What is kept beside the messages."""
+        """Store beside the messages."""
 
 
 _OUTPUTS = "outputs"
@@ -233,7 +233,7 @@ def all_outputs(state: CaseState) -> list[ModelOutput]:
 
 
 def provider_refused(output: ModelOutput) -> bool:
-    """Whether the provider itself says that the model, or its filter, declined."""
+    """Tell whether the provider itself says that the model, or its filter, declined."""
     if output.stop_reason == "content_filter":
         return True
     content = output.message.content if output.choices else ""
@@ -241,7 +241,7 @@ def provider_refused(output: ModelOutput) -> bool:
 
 
 def was_cut(output: ModelOutput) -> bool:
-    """Whether a token limit ended the answer, and not its author."""
+    """Tell whether a token limit ended the answer, and not its author."""
     return output.stop_reason in ("max_tokens", "model_length")
 
 
@@ -302,8 +302,8 @@ Ask = Callable[[CaseState, Model, GenerateConfig], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Hopes:
-    """Which models have answered, and which never will: by the client's identity."""
+class ModelHealth:
+    """Models that have answered, and those that never will: by the client's identity."""
 
     answered: set[int] = field(default_factory=set)
     lost: dict[int, str] = field(default_factory=dict)
@@ -340,17 +340,17 @@ class Hopes:
 
 def solve_by(ask: Ask) -> Solver:
     """Inspect's solver for a protocol; a model is given up as ``casewise run`` gives it up."""
-    hopes = Hopes()
+    health = ModelHealth()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         model = get_model()
-        hopes.check(model)
+        health.check(model)
         try:
             await ask(state, model, GenerateConfig())
         except Exception as error:
-            hopes.fail(model, error)
+            health.fail(model, error)
             raise
-        hopes.answer(model)
+        health.answer(model)
         return state
 
     return solve

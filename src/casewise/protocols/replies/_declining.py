@@ -1,4 +1,4 @@
-"""Which sentences decline, and which are small talk: who declines, how, which help.
+"""Sentences that decline, and small talk: who declines, how, which help.
 
 All patterns are matched against one lower-case sentence in long forms (``spelt_out``), of bounded
 length, and every repeat in them is bounded. What it is worth that a sentence declines is fitted.
@@ -298,7 +298,7 @@ _SMALL_TALK: Final = (
         r"|couple of) questions?\b|\bbefore (?:i|we) (?:start|begin|answer|write|go)"
     ),
 )
-"""Where a sentence is short, it isn't substance."""
+"""Phrases of a short sentence without substance."""
 _DISCLAIMS: Final = (
     r"\b(?:not|never)\b[^.!?]{0,50}\b(?:legal|medical|financial|professional|tax"
     r"|personal\w*) (?:advice|opinion|guidance)|\bsubstitute\b|\bconsult\b|\bi am (?:not"
@@ -338,7 +338,7 @@ def _compiled() -> dict[str, re.Pattern[str]]:
 
 
 def declines(said: list[Sentence], at: int, creative: bool) -> bool:
-    """Whether a sentence of a reply declines.
+    """Tell whether a sentence of a reply declines.
 
     Args:
         said: The reply's sentences.
@@ -360,7 +360,7 @@ def declines(said: list[Sentence], at: int, creative: bool) -> bool:
 
 
 def is_small_talk(sentence: Sentence) -> bool:
-    """Whether a sentence comforts, offers, refers, asks..., and gives nothing."""
+    """Tell whether a sentence comforts, offers, refers, asks..., and gives nothing."""
     if sentence.words < LEAST_SAID or sentence.text.rstrip().endswith("?"):
         return True
     patterns, short = _compiled(), sentence.words < SHORT
@@ -368,5 +368,5 @@ def is_small_talk(sentence: Sentence) -> bool:
 
 
 def declines_a_part(sentence: Sentence) -> bool:
-    """Whether a sentence that declines speaks of a part of what was asked."""
+    """Tell whether a sentence that declines speaks of a part of what was asked."""
     return bool(_compiled()["a part"].search(sentence.text))

@@ -26,11 +26,12 @@ FIRST: Final = "first: "
 NEXT: Final = "next: "
 SOMEWHERE: Final = "somewhere: "
 LAST: Final = "last: "
-"""Where a word stands: in the first sentence, in the two after it, anywhere, in the last."""
+"""Prefix of a word by its place: in the first sentence, in the two after it, anywhere, in the
+last."""
 LONGEST_RUN: Final = {FIRST: 3, NEXT: 2, SOMEWHERE: 2, LAST: 2}
 """So many words in a row are counted there."""
 LOOKED_AT: Final = 30
-"""Of the first sentences and of the last, so many words."""
+"""Most words of the first sentences, and of the last."""
 LEAST_SHARED: Final = 4
 """Shorter words are no topic, also where the query holds them."""
 LENGTHS: Final = (3, 8, 15, 25, 40, 70, 120, 200)
@@ -54,9 +55,9 @@ class Features:
     shape: dict[str, float]
     """Its length, layout, and how much of the query's topic stands where."""
     declining: dict[str, float]
-    """Whether and where it declines, and what it says besides."""
+    """Measures of where it declines, and of what it says besides."""
     told: int
-    """How many words are neither refusal, small talk nor echo of the query."""
+    """Number of words that are neither refusal, small talk nor echo of the query."""
 
 
 def features_of(
@@ -172,9 +173,9 @@ def _words(said: list[Sentence]) -> int:
 CLASSES: Final = GRADED_CLASSES
 """The order of a row of weights."""
 FILE: Final = "reader.npz"
-"""In ``casewise.data``: the fields of ``Fitted``, written by benchmarks/fit_reader.py."""
+"""File in ``casewise.data``: the fields of ``Fitted``, written by benchmarks/fit_reader.py."""
 PRIOR: Final = 1 / len(CLASSES)
-"""What a reply that is like no other leans to each class."""
+"""Share of each class for a reply that is like no other."""
 PLACES: Final = 6
 """Decimals kept, so that another machine's rounding tips no scale."""
 
@@ -182,7 +183,7 @@ Array = npt.NDArray[np.float64]
 
 
 SHAPE_SHARE, DECLINING_SHARE, WORDS_SHARE, ITSELF_SHARE = 0.2, 0.3, 0.5, 0.2
-"""What shape, declining and words count in the likeness of two replies, and what any two have in
+"""Weights of shape, declining and words in the likeness of two replies, and of what any two have in
 common."""
 
 
@@ -201,7 +202,7 @@ class Fitted:
     words: npt.NDArray[np.str_]
     """The words and runs of words, (w,)."""
     by_measure: npt.NDArray[np.floating]
-    """How far each measure leans to each class, (s + d, classes)."""
+    """Weight of each measure for each class, (s + d, classes)."""
     by_word: npt.NDArray[np.floating]
     """The same of each word, (w, classes)."""
     by_itself: npt.NDArray[np.floating]
@@ -211,7 +212,7 @@ class Fitted:
 
 
 def digest_of(reply: str) -> int:
-    """What tells one reply from others, of 32 bits, and tells nothing of its text."""
+    """Digest of a reply, of 32 bits, which tells nothing of its text."""
     return int.from_bytes(hashlib.sha256(reply.encode("utf-8", "replace")).digest()[:4])
 
 

@@ -38,21 +38,21 @@ MOST_OF_PHRASE: Final = 6
 MOST_NEW: Final = 2
 """So many topics that the query lacks may stand in an answer that begins with a pronoun."""
 QUERY_READ: Final = 2_000
-"""Of a longer query, the end is looked at: the question comes last."""
+"""Most characters of a query that are read, from its end: the question comes last."""
 
 
 class _Asked(Enum):
-    """What a query asks for."""
+    """Kind of thing that a query asks for."""
 
     AMOUNT = auto()
     """A number, a price, a time."""
     PLACE = auto()
     NAME = auto()
-    """Who, which, what it is; a word."""
+    """Name: who, which, what it is; a word."""
     REASON = auto()
     YES_OR_NO = auto()
     WAY = auto()
-    """How it comes about, or is done."""
+    """Way in which it comes about, or is done."""
 
 
 _LEAD = re.compile(
@@ -141,7 +141,7 @@ _SMALL_WORDS: Final = frozenset(_SMALL.split())
 
 
 def answers_in_short(said: list[Sentence], query: str, declining: Collection[int]) -> bool:
-    """Whether a short reply answers what the query asks.
+    """Tell whether a short reply answers what the query asks.
 
     Args:
         said: The reply's sentences, at least one.
@@ -162,7 +162,7 @@ def answers_in_short(said: list[Sentence], query: str, declining: Collection[int
 
 
 def _asked_for(query: str) -> _Asked | None:
-    """What the last of the query's questions asks for."""
+    """Kind of thing that the last of the query's questions asks for."""
     asked_for = None
     for sentence in re.split(r"[.!?\n]", spelt_out(query[-QUERY_READ:])):
         rest = _LEAD.sub("", sentence, count=1)
@@ -175,7 +175,7 @@ def _only_greets(sentence: Sentence) -> bool:
 
 
 def _is_whole(sentence: Sentence, asked: frozenset[str]) -> bool:
-    """Whether it ends as a sentence does, or is a phrase of its own words."""
+    """Tell whether it ends as a sentence does, or is a phrase of its own words."""
     ends = sentence.text.rstrip(" \"'*_)\u201d")[-1:] in tuple(".!")
     return ends or (_is_phrase(sentence) and not _topics(sentence.text) & asked)
 
@@ -196,7 +196,7 @@ def _topics(text: str) -> frozenset[str]:
 
 
 def _gives(asked_for: _Asked, told: Sentence, asked: frozenset[str]) -> bool:
-    """Whether a sentence gives what is asked for, and speaks of the topics that are asked about."""
+    """Tell whether a sentence gives what is asked for, on the topics asked about."""
     text, phrase = told.text.strip(), _is_phrase(told)
     new, shared = _topics(text) - asked, _topics(text) & asked
     value = bool(_VALUE.search(text) or _UNIT.search(text))
@@ -253,13 +253,13 @@ def read_reply(text: str, query: str | None, rulings: Rulings = Rulings.CASEWISE
 
 
 def declines_anywhere(text: str, query: str) -> bool:
-    """Whether a sentence of a reply declines, be it a part."""
+    """Tell whether a sentence of a reply declines, be it a part."""
     taken = take_apart(text, query)
     return not isinstance(taken, str) and taken.features.declining["declines"] > 0
 
 
 def count_fitted(replies: Iterable[str]) -> int:
-    """How many of the replies the reader was fitted to: on these it agrees too well."""
+    """Number of these replies that the reader was fitted to: on these it agrees too well."""
     fitted = shipped().fitted_to
     return sum(digest_of(reply) in fitted for reply in replies)
 
@@ -270,7 +270,7 @@ class TakenApart:
 
     features: Features
     in_short: bool
-    """Whether it answers what was asked, in few words."""
+    """True if it answers what was asked, in few words."""
 
 
 def take_apart(text: str, query: str) -> TakenApart | str:

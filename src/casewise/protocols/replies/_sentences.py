@@ -11,7 +11,7 @@ MARK: Final = "\ue000"
 """Stands before each word of a quotation, or of a piece of writing that was asked for."""
 
 MAX_TEXT: Final = 40_000
-"""Of a longer reply, the start and the end are read."""
+"""Most characters of a reply that are read: of a longer one, the start and the end."""
 
 _CREATIVE = re.compile(
     r"^\W*(?:please |can you |could you |would you |help me (?:to )?)?(?:write|draft|compose"
@@ -68,7 +68,7 @@ _WORD_START = re.compile(r"(?<!\S)(?=\S)")
 
 
 def is_creative(query: str) -> bool:
-    """Whether the query asks for a piece of writing."""
+    """Tell whether the query asks for a piece of writing."""
     return bool(_CREATIVE.match(query))
 
 
@@ -124,7 +124,7 @@ _FOREIGN = frozenset(_FOREIGN_WORDS.split())
 
 
 def is_english(prose: str) -> bool:
-    """Whether the prose is English, as far as its letters and small words tell."""
+    """Tell whether the prose is English, as far as its letters and small words tell."""
     words = [word.lower() for word in _LETTERS.findall(prose)[:3000]]
     letters = "".join(words)
     if not letters:
@@ -147,7 +147,7 @@ def is_english(prose: str) -> bool:
 # --- sentences ------------------------------------------------------------------------------
 
 MAX_SENTENCES: Final = 200
-"""Of more sentences, the first and the last hundred are read."""
+"""Most sentences that are read: of more, the first and the last hundred."""
 MAX_LENGTH: Final = 600
 """Longer sentences are cut: what declines, declines early."""
 QUOTED: Final = "quoted"
@@ -183,10 +183,10 @@ class Sentence:
     """One sentence."""
 
     text: str
-    """In lower case and long forms, quotations hidden."""
+    """Text in lower case and long forms, quotations hidden."""
     words: int
     item: bool
-    """Whether it is an item of a list."""
+    """True if it is an item of a list."""
     stems: frozenset[str]
 
 

@@ -161,7 +161,7 @@ _CELLS = dict(
 
 
 def judge_act(overview: Overview) -> Section:
-    """What models say of a case beside what they do in it."""
+    """Verdicts of models on a case beside their replies in it."""
     found = [one for one in overview.report.judge_act if one.n]
     names = [
         f"{acted} against {one.judged['protocol']}"

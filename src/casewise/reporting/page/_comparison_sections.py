@@ -158,7 +158,7 @@ def _verdict(part: Difference) -> str:
 
 
 def _title(overview: Overview) -> str:
-    """How many cases changed, for the better and for the worse."""
+    """Number of cases that changed, for the better and for the worse."""
     if len(overview.comparisons) > 1:
         return f"What changed between {len(overview.comparisons)} pairs of runs"
     (one,) = overview.comparisons

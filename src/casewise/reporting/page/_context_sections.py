@@ -1,4 +1,4 @@
-"""What contexts and their parts do, what seeing a context does, and what pressure does."""
+"""Sections on contexts and their parts, on seeing a context, and on pressure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -104,7 +104,7 @@ def _changes(
 
 
 def shapley(overview: Overview) -> Section:
-    """What each group of the context adds."""
+    """Share that each group of the context adds."""
     scored = [row for row in overview.report.rows if row.shapley is not None]
     names = run_names([row.score.condition for row in scored])
     rows = [
@@ -161,7 +161,7 @@ def pressures(overview: Overview) -> Section:
 
 
 def swaps(overview: Overview) -> Section:
-    """How often one part of the twin's context flips the verdict or the reply."""
+    """Share in which one part of the twin's context flips the verdict or the reply."""
     found = overview.report.counterfactuals
     names = run_names([one.condition for one in found])
     rows = [
@@ -193,7 +193,7 @@ def swaps(overview: Overview) -> Section:
 
 
 def faithfulness(overview: Overview) -> Section:
-    """Whether the parts that explanations lean on matter more when they are removed."""
+    """Tell whether the parts that explanations lean on matter more when they are removed."""
     found = overview.report.faithfulness
     names = run_names([one.condition for one in found])
     rows: list[dict[str, Any]] = [
@@ -264,7 +264,7 @@ _SEEN = {
 
 
 def contexts(overview: Overview) -> Section:
-    """What models and people do from one of any number of contexts of a query to another."""
+    """Answers of models and people from one of any number of contexts of a query to another."""
     return _of_contexts(
         overview,
         _WITHIN,
@@ -280,7 +280,7 @@ def contexts(overview: Overview) -> Section:
 
 
 def seen(overview: Overview) -> Section:
-    """What seeing the context changes, for models and for people."""
+    """Change by seeing the context, for models and for people."""
     return _of_contexts(
         overview,
         _SEEN,

@@ -76,7 +76,7 @@ _QUADRANTS = {"adapts": "as meant"}
 """Pairs as the page names them, where that is not their key."""
 
 _DIGITS = 4
-"""Of probabilities and shares here; the page shows three, and the scores keep all."""
+"""Digits of probabilities and shares here; the page shows three, and the scores keep all."""
 
 
 def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
@@ -220,7 +220,7 @@ _SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "sta
 """One script in this order: modules without an address can't import each other."""
 
 MOST_ROWS = 500
-"""Of a table on the page; the download holds all."""
+"""Most rows of a table on the page; the download holds all."""
 
 _POLICIES = {
     "honest": "left out, and counted as coverage",
@@ -301,7 +301,7 @@ def lay_out(
 
 
 def _spec(section: Section) -> Any:
-    """What the page's script draws; lines and cells are drawn already."""
+    """Specification that the page's script draws; lines and cells are drawn already."""
     return None if isinstance(section.chart, Strips | Grid) else section.chart
 
 
@@ -336,14 +336,14 @@ def _data_name(condition: Mapping[str, str | None], name: str | None) -> str:
 
 
 def _date(facts: EvaluationFacts | None) -> str:
-    """When the last of the runs ended, as its log says."""
+    """Time at which the last of the runs ended, as its log says."""
     times = [ended_at(run) for run in facts.runs] if facts else []
     last = max((one for one in times if one), default=None)
     return f"{last:%Y-%m-%d}" if last else "date not recorded"
 
 
 def _counted(overview: Overview) -> list[tuple[str, str]]:
-    """What the labels are, and what counts."""
+    """Labels, and rules of counting."""
     scores = overview.scores
     labels = dict.fromkeys((one.labels, wording(one).grounds) for one in scores)
     policies = dict.fromkeys(str(one.unparsed) for one in scores)

@@ -1,4 +1,4 @@
-"""What the sections share: their form, rows, names of runs, tables and charts."""
+"""Parts that the sections share: their form, rows, names of runs, tables and charts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Strips:
     value: str
     """The field that is drawn, between the fields ``VALUE_low`` and ``VALUE_high`` if there are."""
     axis: str
-    """What it is."""
+    """Name of the axis."""
     group: str = "model"
     """The field whose values are headings above their lines."""
     label: str = "condition"
@@ -38,9 +38,9 @@ class Strips:
     palette: Mapping[str, str] = field(default_factory=dict)
     """Colours by value, for the legend too."""
     stacked: bool = False
-    """Whether a group is one bar, its rows laid end to end."""
+    """True if a group is one bar, its rows laid end to end."""
     zero: bool = False
-    """Whether the axis has 0, with a line there."""
+    """True if the axis has 0, with a line there."""
     beside: str = ""
     """The field of a second value, drawn as a ring on the same line; empty is none."""
 
@@ -64,9 +64,9 @@ class Section:
 
     id: str
     title: str
-    """What to see in it."""
+    """Title: the thing to see in it."""
     text: str
-    """How to read it, and what to beware of."""
+    """Text: the way to read it, and cautions."""
     columns: Sequence[Column] = ()
     rows: Rows = ()
     chart: Strips | Grid | Mapping[str, Any] | None = None
@@ -74,11 +74,11 @@ class Section:
     alternative: str = ""
     """The chart in words, for those who can't see it."""
     note: str = ""
-    """What must stand under the rates: how far their grader can be trusted."""
+    """Note under the rates: how far their grader can be trusted."""
     missing: str = ""
     """Why there is nothing to draw; else empty."""
     open: bool = False
-    """Whether the table stands open, and not folded under the chart."""
+    """True if the table stands open, and not folded under the chart."""
     short: str = ""
     """Its name in the contents; empty is its title."""
 
@@ -89,7 +89,7 @@ class Section:
 
     @property
     def name(self) -> str:
-        """What the contents call it."""
+        """Name in the contents."""
         return self.short or self.title
 
 
@@ -144,7 +144,7 @@ def counted(heading: str = "judgements", key: str = "n") -> Column:
 
 
 def run_rows(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """How each run is named: ``run`` in full, ``model``, and ``condition`` in few words.
+    """Names of runs: ``run`` in full, ``model``, and ``condition`` in few words.
 
     Of its condition stands what the others don't share; else a number tells runs apart.
     """
@@ -196,7 +196,7 @@ def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
 
 
 def plural_runs(rows: Rows) -> str:
-    """How many runs rows are of: ``1 run``, ``3 runs``."""
+    """Number of runs that rows are of: ``1 run``, ``3 runs``."""
     return plural(len({row["run"] for row in rows}), "run")
 
 

@@ -1,4 +1,4 @@
-"""Whose answers are right, which way the mistakes lean, and in which categories they are."""
+"""Sections on right answers, which way the mistakes lean, and in which categories they are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -90,7 +90,7 @@ def _ranked(scores: Sequence[Score], metric: str) -> list[tuple[Score, dict[str,
 
 
 def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
-    """How to read the leaderboard: what its lines reach, and what its last columns tell."""
+    """Text on the leaderboard: what its lines reach, and what its last columns tell."""
     text = "Accuracy is the share of cases in which the verdict is the label's."
     if lines := baselines_read(map(baseline_text, baselines), words):
         text += f" Hold every model against the dashed lines: {'; '.join(lines)}."
@@ -274,7 +274,7 @@ def _not_adapting(overview: Overview) -> str:
 
 
 def quadrants(overview: Overview) -> Section:
-    """What each run does with the two contexts of a query."""
+    """Outcomes of each run over the two contexts of a query."""
     names = run_names([one.condition for one in overview.scores])
     called = any(TOOL_RATE in one.measures for one in overview.scores)
     kinds = _QUADRANTS | ({"mixed": (PURPLE, "a partial reply or a tool call")} if called else {})

@@ -35,7 +35,7 @@ correlation is a quarter of the variance that can be explained."""
 def verdict_sentences(
     overview: Overview, first: Sequence[FirstFigures] | None = None
 ) -> list[Verdict]:
-    """What judging, and what acting came to; a heading and three sentences each.
+    """Results of judging and of acting; a heading and three sentences each.
 
     Args:
         overview: What is shown.
@@ -70,7 +70,7 @@ def _sentences(score: Score, overview: Overview) -> list[str]:
 
 
 def _uninterpreted(score: Score) -> list[str]:
-    """What is said of a model whose probabilities are of what it was hardly about to say."""
+    """Sentence on a model whose probabilities are of what it was hardly about to say."""
     return [
         f"{_name(score)} gives no verdicts to go by: its first token puts only "
         f"{number(score.mass)} of its probability on 'safe' or 'unsafe'.",
@@ -85,7 +85,7 @@ def _name(score: Score) -> str:
 
 
 def _first(score: Score, leader: Leader | None) -> str:
-    """How good a run is; of the leader, whether it is ahead."""
+    """Sentence on how good a run is; of the leader, whether it is ahead."""
     words = wording(score)
     does = words.acts if score.acts else words.judges
     share = Share.of(score.measures[score.headline])
@@ -127,7 +127,7 @@ def _without_verdict(score: Score) -> str:
 
 
 def _second(score: Score) -> str:
-    """Which way its mistakes lean."""
+    """Sentence on the lean of its mistakes."""
     over, under = refusals(score)
     if over.value != over.value or under.value != under.value:
         return f"{first_upper(UNTOLD_LEAN)}: the labels are all of one side."
@@ -145,11 +145,11 @@ _IN_CONTEXTS = (
     ("model_flips", "people_flips", "Its answers to two contexts of a query differ", "the labels"),
     ("seen_flips", "seen_people_flips", "Seeing the context changes its answer", "the label"),
 )
-"""What the model does and people do from context to context, and on seeing one, in words."""
+"""Words on the model and people from context to context, and on seeing one, in words."""
 
 
 def _in_contexts(score: Score) -> str:
-    """What contexts do where no query has a safe and an unsafe one; empty where none can tell."""
+    """Sentence on contexts where no query has a safe and an unsafe one; may be empty."""
     for model, people, does, labels in _IN_CONTEXTS:
         if score.pairs or not has_all(score, (model, people)):
             continue
@@ -164,7 +164,7 @@ def _in_contexts(score: Score) -> str:
 
 
 def _third(score: Score, overview: Overview) -> str:
-    """What the context does."""
+    """Sentence on the effect of the context."""
     if said := _in_contexts(score):
         return said
     words = wording(score)
@@ -187,7 +187,7 @@ def _third(score: Score, overview: Overview) -> str:
 
 
 def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
-    """Whether answers follow the labels where the type of context no longer helps."""
+    """Tell whether answers follow the labels where the type of context no longer helps."""
     told = []
     for side in ("safe", "unsafe"):
         one = score.measures[f"within_pcc_{side}"]
@@ -210,7 +210,7 @@ def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
 
 
 def follows(correlation: Estimate, ceiling: float) -> str:
-    """How answers follow labels: whether their correlation excludes 0, and its share of the most.
+    """Sentence on how answers follow labels: the correlation, and its share of the most.
 
     Args:
         correlation: Of answers and labels, -1..1.

@@ -33,11 +33,11 @@ class StripLine:
     high: float | None
     colour: str
     dim: bool
-    """Whether it is there to be held against."""
+    """True if it is there to be held against."""
     beside: float | None = None
     """A second value, as a ring."""
     pieces: Sequence[tuple[float, float, str, str]] = ()
-    """Of a stacked bar: from, width, colour and words."""
+    """Pieces of a stacked bar: from, width, colour and words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Chart:
     axis: str
     ticks: Sequence[tuple[float, str]]
     marks: Sequence[float]
-    """Where dashed lines cross all lines: at 0, and at what is to be held against."""
+    """Places of dashed lines across all lines: at 0, and at what is to be held against."""
     legend: Sequence[tuple[str, str]]
     groups: Sequence[tuple[str, Sequence[StripLine]]]
     left_out: int
@@ -101,7 +101,7 @@ def _grouped(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[Mapping[st
 
 
 def _alone(rows: Sequence[Mapping[str, Any]], spec: Strips) -> bool:
-    """Whether each model has one line, which has its name then, and needs no heading."""
+    """Tell whether each model has one line, which has its name then, and needs no heading."""
     groups = [row[spec.group] for row in rows if not _is_held(row)]
     return spec.stacked or (spec.group == "model" and len(set(groups)) == len(groups))
 

@@ -112,7 +112,7 @@ def _visitor(
 def _checked(
     site: Site, given: Mapping[str, str], account: str
 ) -> tuple[AccountFault | None, bool]:
-    """What is wrong with an id, and whether the platform has signed that it is the person's."""
+    """Fault of an id, and whether the platform has signed that it is the person's."""
     recruitment = site.study.recruitment
     if fault := account_fault(recruitment.platform, account):
         return fault, False

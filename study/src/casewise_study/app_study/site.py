@@ -1,4 +1,4 @@
-"""What all routes share: study, store, templates, sessions, and the forms' fields."""
+"""Parts that all routes share: study, store, templates, sessions, and the forms' fields."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page shows of a case."""
+    """Case as a page shows it."""
 
     query: str
     text: str | None
@@ -185,7 +185,7 @@ class Site:
         self.content = lru_cache(maxsize=8192)(self._content)
 
     def _content(self, page: Page) -> Shown:
-        """What a page shows: the same for a case and for a check."""
+        """Contents of a page: the same for a case and for a check."""
         if page.place is not None:
             return shown_case(study_cases(self.study)[page.place])
         check = self._checks[page.check or ""]

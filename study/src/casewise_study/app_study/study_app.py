@@ -196,9 +196,9 @@ class AdminFigures:
     people: tuple[tuple[PersonRecord, int], ...]
     """With their votes."""
     second_accounts: tuple[tuple[str, str, str, str], ...]
-    """Who may be a person who came before: pseudonyms, what they share, whether votes count."""
+    """People who may have come before: pseudonyms, what they share, whether votes count."""
     underpaid: str | None
-    """What the pay comes to in the median time so far, where the consent promises more."""
+    """Hourly pay at the median time so far, where the consent promises more."""
 
 
 def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
@@ -266,7 +266,7 @@ def _funnel(progress: Progress) -> tuple[tuple[str, int], ...]:
 
 
 _KEY = "admin"
-"""Whose forms the administrator's are."""
+"""Owner of the administrator's forms."""
 
 
 def add_admin(app: FastAPI, site: Site) -> None:

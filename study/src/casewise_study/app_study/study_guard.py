@@ -1,4 +1,4 @@
-"""Who may come in: rate limits, cookies and forms, links that Prolific signs, and the guard."""
+"""Entry to the study: rate limits, cookies and forms, links that Prolific signs, and the guard."""
 
 import threading
 import time
@@ -64,7 +64,7 @@ class ProlificLinks:
         self._lock = threading.Lock()
 
     def holds(self, given: Mapping[str, str]) -> bool:
-        """Whether a link's token is Prolific's, still valid, for this study and these parameters.
+        """Tell if a link's token is Prolific's, still valid, for this study and these parameters.
 
         Args:
             given: All parameters of the address.
@@ -129,22 +129,22 @@ DEFAULT_RATE = "300/second"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the study's server is run."""
+    """Settings of the study's server."""
 
     origin: str
-    """What people reach it by, such as ``https://study.example``; without a path."""
+    """Address that people reach it by, such as ``https://study.example``; without a path."""
     behind_proxy: bool = False
-    """Whether the last address of X-Forwarded-For is the person's."""
+    """True if the last address of X-Forwarded-For is the person's."""
     rate: str | None = DEFAULT_RATE
     """Requests that one address may make, in the notation of ``limits``; None is any number."""
     log: Path | None = None
-    """Where requests are written, without content; None writes none."""
+    """File of requests, without content; None writes none."""
     prolific_keys: str = PROLIFIC_KEYS
-    """Where the keys are that Prolific signs links with."""
+    """Address of the keys that Prolific signs links with."""
 
     @property
     def secure(self) -> bool:
-        """Whether cookies are for https alone."""
+        """Tell whether cookies are for https alone."""
         return self.origin.startswith("https:")
 
 
@@ -160,13 +160,13 @@ class Rates:
         self._limits = {"page": _parsed(rate) if rate else [], "token": tries, "code": tries}
 
     def admits(self, what: Literal["page", "token", "code"], request: Request) -> bool:
-        """Whether an address may ask for a page now, or try a token or a personal code."""
+        """Tell whether an address may ask for a page now, or try a token or a personal code."""
         address = request.scope["casewise_address"]
         return all(self._limiter.hit(limit, what, address) for limit in self._limits[what])
 
 
 class Arrivals:
-    """Who began last from which address range; kept in memory only, while the minutes last."""
+    """Arrivals of people by address range; kept in memory only, while the minutes last."""
 
     def __init__(self, minutes: float) -> None:
         self._minutes = minutes
@@ -261,11 +261,11 @@ class Sessions:
         return self._forms.get_signature(key).decode()
 
     def fits(self, key: str, given: str) -> bool:
-        """Whether a CSRF token is this person's."""
+        """Tell whether a CSRF token is this person's."""
         return constant_time_equal(given, self.form(key))
 
     def is_admin_token(self, given: str) -> bool:
-        """Whether a token is the administrator's."""
+        """Tell whether a token is the administrator's."""
         return constant_time_equal(given, self._admin)
 
     def admin(self) -> str:
@@ -273,7 +273,7 @@ class Sessions:
         return self._admins.dumps(digest(self._admin))
 
     def read_admin(self, cookie: str) -> bool:
-        """Whether the cookie is the administrator's."""
+        """Tell whether the cookie is the administrator's."""
         try:
             token, made = self._admins.loads(cookie, return_timestamp=True)
         except BadSignature:
@@ -314,7 +314,7 @@ class StudyGuard(Guard):
         return answer
 
     def is_own(self, request: Request, origin: str | None) -> bool:
-        """Whether the origin, where a browser tells it, is the study's."""
+        """Tell whether the origin, where a browser tells it, is the study's."""
         if origin is None or origin == self._settings.origin:
             return True
         host = urlsplit(origin).netloc

@@ -65,7 +65,7 @@ _TASK_COLUMNS = (
     Column("efficiency up to", Kind.SHARE),
 )
 _Line = tuple[str, str, str]
-"""What it is, how much, and what decides it."""
+"""Name, amount and reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ class PlanSheet:
     made: CaseSet
     measured: Balance
     votes_from: str
-    """Where the number of votes is from."""
+    """Source of the number of votes."""
     dropout: float
     knows_fee: bool
-    """Whether the platform's fee was given."""
+    """True if the platform's fee was given."""
     pilot: PilotTimes | None = None
     """The times of the pilot, where one was given."""
     savings: tuple[Savings, ...] = ()
-    """Of simulated studies under sequential collection."""
+    """Savings of simulated studies under sequential collection."""
 
 
 def print_plan(planned: PlanSheet, format: Format) -> None:
@@ -157,7 +157,7 @@ def _effort(planned: PlanSheet) -> list[_Line]:
 
 
 def _expected_rows(planned: PlanSheet, most: Forecast) -> list[_Line]:
-    """What sequential collection is likely to take of the most."""
+    """Rows on the share of the most votes that sequential collection is likely to take."""
     if not planned.savings:
         return []
     rule, study = planned.study.collection, planned.study
@@ -176,7 +176,7 @@ def _expected_rows(planned: PlanSheet, most: Forecast) -> list[_Line]:
 
 
 def _time_record(planned: PlanSheet) -> dict[str, Any]:
-    """What the minutes rest on. Times by the words, whatever the study file sets."""
+    """Sources of the minutes. Times by the words, whatever the study file sets."""
     study = planned.study
     read = reading(study)
     return {

@@ -22,7 +22,7 @@ from casewise_study.revision.revised_file import Revision, accepted_cases, read_
 
 
 class HistoryFormat(StrEnum):
-    """How the history is printed."""
+    """Form of the printed history."""
 
     TABLE = "table"
     JSON = "json"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ResultFormat(StrEnum):
-    """How a result is printed."""
+    """Form of a printed result."""
 
     TABLE = "table"
     JSON = "json"
@@ -82,7 +82,7 @@ def study_keys(file: Path) -> "Secrets":
 
 
 def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
-    """What tells the pseudonym of a platform's id, which the store knows by its hash alone."""
+    """Function from a platform's id, of which the store keeps a hash alone, to its pseudonym."""
 
     def name(account: str) -> str:
         person = store.person_of_platform(store.keys.platform_key(platform, account))

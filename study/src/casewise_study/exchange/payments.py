@@ -1,4 +1,4 @@
-"""Who is paid, by the platform's own names for people: a list for whoever runs the study alone.
+"""Payments by the platform's own names for people: a list for whoever runs the study alone.
 
 The study keeps no platform id. The platform's export of submissions brings them, and each is
 matched with the person who came under it; without a platform, people are named by personal code.
@@ -31,7 +31,7 @@ _LEAST_FAILED = 2
 
 
 class Proposal(StrEnum):
-    """What is proposed; a person decides."""
+    """Proposal; a person decides."""
 
     PAY = "pay"
     BONUS = "bonus"

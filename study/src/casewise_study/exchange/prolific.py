@@ -39,7 +39,7 @@ _RANKS = (
     "ACTIVE",
     "RESERVED",
 )
-"""Of several submissions of a person the one that stands first here counts, then the last row."""
+"""Order of a person's submissions: the one that stands first here counts, then the last row."""
 
 
 def study_url(url: str) -> str:
@@ -187,7 +187,7 @@ def join_prolific(
 
 
 def _only(collected: Collected, raters: Container[str]) -> Collected:
-    """What some people gave, and they alone."""
+    """Answers of some people, and of them alone."""
     return replace(
         collected,
         people=tuple(one for one in collected.people if one.rater in raters),

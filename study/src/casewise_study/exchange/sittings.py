@@ -47,15 +47,15 @@ class Tasks:
 
     study: Study
     mark: str
-    """What tells this study's files from another's."""
+    """Mark that tells this study's files from another's."""
     blocks: tuple[tuple[ShownPage, ...], ...]
     """The pages of each block, in the order of showing."""
     reading: ReadingTimes
-    """Of the pages' words."""
+    """Reading times of the pages' words."""
 
 
 def study_mark(study: Study) -> str:
-    """What tells this study's files from another's: its id, and a hash of its plan.
+    """Mark that tells this study's files from another's: its id, and a hash of its plan.
 
     Block 7 of a study that was planned anew is another block 7.
     """
@@ -143,7 +143,7 @@ def keep_salt(salt: Salt) -> None:
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Whether anybody but the owner may read the file."""
+    """Tell whether anybody but the owner may read the file."""
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
@@ -165,12 +165,12 @@ class TaskAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What one person did at one block. Positions are the block's, each at most once."""
+    """Answers of one person at one block. Positions are the block's, each at most once."""
 
     rater: str
     block: int
     name: str
-    """What messages call it: never a person's name on the platform."""
+    """Name in messages: never a person's name on the platform."""
     answers: tuple[TaskAnswer, ...]
     started: datetime | None = None
     ended: datetime | None = None
@@ -178,7 +178,7 @@ class Sitting:
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """What was collected, and what whoever runs the study should know of it."""
+    """Collected data, and notes for whoever runs the study."""
 
     collected: Collected
     notes: tuple[str, ...]

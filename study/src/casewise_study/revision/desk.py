@@ -70,7 +70,7 @@ class Desk:
             OutsideError: The file was changed by other means, and ``record_outside`` is not given.
         """
         self.notes: list[str] = []
-        """What a person should know of the opening."""
+        """Notes on the opening."""
         self._now = now
         self._mutex = threading.RLock()
         self.path = resolve(path)
@@ -347,5 +347,5 @@ def _need(text: str, message: str) -> None:
 
 
 def progress(pairs: Collection[Pair]) -> tuple[int, int]:
-    """How many pairs are decided, and how many there are."""
+    """Number of pairs that are decided, and of all pairs."""
     return sum(pair.status is not PairStatus.UNDECIDED for pair in pairs), len(pairs)

@@ -48,7 +48,7 @@ class UnwrittenError(RevisionError):
 
 @dataclass(frozen=True, slots=True)
 class OutsideChange:
-    """What other means did to the file since its last revision."""
+    """Change of the file by other means since its last revision."""
 
     changed: int
     """Cases that kept their id."""
@@ -74,7 +74,7 @@ _SEAL = ', "digest": "'
 
 
 class Action(StrEnum):
-    """What a line of the journal tells of."""
+    """Action that a line of the journal records."""
 
     BEGIN = "begin"
     EDIT = "edit"
@@ -98,7 +98,7 @@ class Entry(BaseModel):
     number: int = Field(ge=1)
     """1, 2, 3, without a gap."""
     time: str
-    """When, in UTC, ISO 8601."""
+    """Time in UTC, ISO 8601."""
     author: str = Field(min_length=1)
     action: Action
     query_id: str | None = None
@@ -107,7 +107,7 @@ class Entry(BaseModel):
     before: tuple[Case, ...] = ()
     """The cases that the action replaced or removed, votes and all."""
     after: tuple[Case, ...] = ()
-    """What stands in their place, one for one; in ``begin`` and ``outside`` the whole file."""
+    """Cases in their place, one for one; in ``begin`` and ``outside`` the whole file."""
     file_before: str
     """The data set's hash (``dataset_hash``) before the action."""
     file_after: str
@@ -155,21 +155,21 @@ def unseal(line: str) -> tuple[Entry, str]:
 
 
 def journal_path(cases: Path) -> Path:
-    """Where the journal of a file of cases lies: ``cases.revisions.jsonl`` of ``cases.jsonl``."""
+    """Path of the journal of a file of cases: ``cases.revisions.jsonl`` of ``cases.jsonl``."""
     return cases.with_name(f"{cases.stem}.revisions.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
 class JournalReading:
-    """What a journal holds."""
+    """Contents of a journal."""
 
     entries: tuple[Entry, ...]
     last_digest: str
-    """Of the last line; empty where there is none."""
+    """Digest of the last line; empty where there is none."""
     size: int
     """Bytes of its whole lines."""
     torn: bytes
-    """What stands behind them: a line that was cut short while it was written."""
+    """Bytes behind them: a line that was cut short while it was written."""
     unended: bool
     """The last line is whole but for its line end."""
 

@@ -1,4 +1,4 @@
-"""What the page is shown of a pair, and a context as a tree for its editor.
+"""Pair as the page shows it, and a context as a tree for its editor.
 
 In the tree types and order are kept: a browser's own JSON knows one kind of number and puts keys
 that look like numbers first, so values travel as texts with their kinds.
@@ -23,7 +23,7 @@ SHORT_QUERY = 240
 
 
 class ValueKind(StrEnum):
-    """What a value is."""
+    """Kind of a value."""
 
     TEXT = "text"
     NUMBER = "number"

@@ -18,7 +18,7 @@ VERDICTS = ("votes", "author_vote", "published_safe_rate", "ratings")
 
 
 class PairStatus(StrEnum):
-    """What was decided about a pair."""
+    """Decision about a pair."""
 
     UNDECIDED = "undecided"
     ACCEPTED = "accepted"
@@ -47,7 +47,7 @@ class Pair:
 
     @property
     def version(self) -> str:
-        """What a revision of this pair is made from; another after every line about it."""
+        """Version that a revision of this pair is made from; another after every line about it."""
         last = self.entries[-1] if self.entries else 0
         text = "\n".join(to_line(case) for case in self.cases)
         return f"{last}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -65,9 +65,9 @@ class RevisionState:
     lines: tuple[str, ...] = ()
     """The canonical line of each case, kept so that a hash of all is quick."""
     status: Mapping[str, PairStatus] = field(default_factory=dict)
-    """By query id; what is absent is undecided."""
+    """Status by query id; an absent one is undecided."""
     entries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """By query id, the numbers of the lines about the pair."""
+    """Numbers of the lines about each pair, by query id."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Query ids that changed with their query, and what each became."""
     retired: frozenset[str] = frozenset()
@@ -117,7 +117,7 @@ def state_of(cases: Iterable[Case]) -> RevisionState:
 
 
 def replay(entries: Sequence[Entry]) -> RevisionState:
-    """What a whole journal adds up to.
+    """State after a whole journal.
 
     Raises:
         GapError: A line does not fit those before it.
@@ -169,7 +169,7 @@ def _taken_over(state: RevisionState, entry: Entry) -> RevisionState:
 
 
 def _texts(cases: Iterable[Case]) -> dict[str, list[str]]:
-    """By query id, the cases without their votes."""
+    """Cases without their votes, by query id."""
     texts: dict[str, list[str]] = {}
     for case in cases:
         bare = case.model_copy(update=dict.fromkeys(VERDICTS))
@@ -226,7 +226,7 @@ Fields = Mapping[str, Any]
 
 
 def is_voted(case: Case) -> bool:
-    """Whether people have voted on the case, so that its text must not change."""
+    """Tell whether people have voted on the case, so that its text must not change."""
     counted = (case.votes_safe or 0) + (case.votes_unsafe or 0)
     given = (case.author_vote, case.published_safe_rate, case.ratings)
     return counted > 0 or any(one is not None for one in given)
@@ -296,7 +296,7 @@ class RevisedField:
 
 
 def changes_between(before: Case, after: Case) -> tuple[RevisedField, ...]:
-    """What differs: fields in their order, then the parameters of the context."""
+    """Differences: fields in their order, then the parameters of the context."""
     old, new = _named(before), _named(after)
     return tuple(
         RevisedField(name, old.get(name), new.get(name))

@@ -38,7 +38,7 @@ class Opened:
     path: Path
     """With links resolved, so that one file has one journal and one lock."""
     state: RevisionState
-    """What the journal adds up to; the file itself where there is no journal yet."""
+    """State after the journal; the file itself where there is no journal yet."""
     entries: tuple[Entry, ...]
     reading: JournalReading
     found: tuple[Case, ...]
@@ -46,7 +46,7 @@ class Opened:
     behind: bool
     """The file lacks the journal's last line: the process ended between the two."""
     outside: OutsideChange | None
-    """What other means did to the file."""
+    """Change of the file by other means."""
 
 
 def resolve(path: Path | str) -> Path:
@@ -104,7 +104,7 @@ def _outside(known: tuple[Case, ...], now: tuple[Case, ...]) -> OutsideChange:
 
 
 def _kept_votes(old: Case, new: Case) -> bool:
-    """Whether votes that were cast on one text now stand on another."""
+    """Tell whether votes that were cast on one text now stand on another."""
     one, other = to_fields(old), to_fields(new)
     other_text = any(repr(one.get(name)) != repr(other.get(name)) for name in _TEXT)
     return other_text and any(name in one and one[name] == other.get(name) for name in VERDICTS)

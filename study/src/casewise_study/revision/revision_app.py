@@ -160,7 +160,7 @@ class RevisionGuard(Guard):
         return None
 
     def is_own(self, request: Request, origin: str | None) -> bool:
-        """Whether the request comes from the page, which alone knows its token."""
+        """Tell whether the request comes from the page, which alone knows its token."""
         token = request.headers.get(TOKEN_HEADER, "")
         own = origin in [f"http://{host}" for host in self._keys.hosts]
         return own and constant_time_equal(token, self._keys.page)

@@ -32,7 +32,7 @@ from casewise_study.votes.screening import groups_of, screen
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
-    """How many people of one manner and trace were flagged, of those who completed."""
+    """Number of people of one manner and trace who were flagged, of those who completed."""
 
     manner: Manner
     trace: Trace

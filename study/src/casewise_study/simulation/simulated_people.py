@@ -18,23 +18,23 @@ LENIENCY = 0.4
 """Standard deviation of people's leniency, in logits."""
 
 PANEL_SHIFT = 1.2
-"""What a biased panel adds to everybody's leniency, in logits."""
+"""Shift of a biased panel in everybody's leniency, in logits."""
 
 SLIP = 0.02
-"""How often an honest person misses an attention check."""
+"""Share of attention checks that an honest person misses."""
 
 CARELESS_SLIP = 0.5
 
 HONEST_SPREAD = 0.45
-"""Of the logarithm of an honest person's time for a page; the median is the usual time that its
-words take."""
+"""Spread of the logarithm of an honest person's time for a page; the median is the usual time that
+its words take."""
 
 CARELESS_SECONDS = (1.5, 0.4)
 """Median and spread (of the logarithm) of the time of who doesn't read."""
 
 MACHINE_SPREAD, MACHINE_LIKENESS = 4.0, 0.6
-"""Of a language model's log-odds over cases, and their correlation with people's: surer than any
-person, and right about most of what people are sure of."""
+"""Spread of a language model's log-odds over cases, and their correlation with people's: surer than
+any person, and right about most of what people are sure of."""
 
 
 CLICKS = (3.0, 4.0)
@@ -55,7 +55,7 @@ TRACED = 0.9
 
 
 class Trace(StrEnum):
-    """What a machine leaves behind beside its verdicts; ``none`` leaves nothing.
+    """Trace that a machine leaves beside its verdicts; ``none`` leaves nothing.
 
     ``honeypot`` follows the hidden text, ``left`` goes to another window, ``copied`` copies the
     case, ``times`` takes as long whatever the words are, ``tool`` says so at the end.
@@ -70,7 +70,7 @@ class Trace(StrEnum):
 
 
 class Manner(StrEnum):
-    """How a person answers.
+    """Manner of a person's answers.
 
     ``honest`` weighs each case; ``careless`` answers at random, quickly; ``adversarial`` says the
     opposite of what it thinks, unhurried, and passes the checks; ``biased`` is honest, and
@@ -88,7 +88,7 @@ class Manner(StrEnum):
 
 
 RANDOM = (Manner.CARELESS, Manner.CLICKING)
-"""Who reads nothing."""
+"""Manners of people who read nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class SimulatedPerson:
     trace: Trace = Trace.NONE
 
     def verdict(self, p_safe: float, p_machine: float = 0.5) -> Side:
-        """What this person says of a case that a share ``p_safe`` of honest people call safe.
+        """Verdict of this person on a case that a share ``p_safe`` of honest people call safe.
 
         A language model calls it safe in a share ``p_machine`` of answers.
         """
@@ -141,7 +141,7 @@ class SimulatedPerson:
         return "unsafe" if expected == "safe" else "safe"
 
     def seconds(self, words: int) -> float:
-        """How long this person looks at a page of so many words."""
+        """Seconds that this person looks at a page of so many words."""
         if self.manner is Manner.CLICKING:
             return float(self.draw.uniform(*CLICKS))
         if self.manner is Manner.CARELESS:
@@ -153,7 +153,7 @@ class SimulatedPerson:
         return float(median * exp(spread * self.draw.standard_normal()))
 
     def watched(self) -> PageWatch:
-        """What the page's script counts."""
+        """Counts of the page's script."""
         leaves, copies = self._habits
         if self.hands.random() < (TRACED if self.trace is Trace.LEFT else leaves):
             median, spread = AWAY_SECONDS
@@ -169,11 +169,11 @@ class SimulatedPerson:
 
     @property
     def tool(self) -> str:
-        """Of how many answers this person says that a tool gave them."""
+        """Number of answers that this person says a tool gave."""
         return "all" if self.trace is Trace.TOOL else "none"
 
     def follows(self) -> bool:
-        """Whether this person does what a page's hidden text says."""
+        """Tell whether this person does what a page's hidden text says."""
         return self.trace is Trace.HONEYPOT and self.hands.random() < TRACED
 
 

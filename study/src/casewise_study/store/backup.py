@@ -27,7 +27,7 @@ _ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds."""
+    """Contents of a backup."""
 
     file: str
     """The study file's name."""
@@ -35,7 +35,7 @@ class Backup:
     """All but those whose data were purged."""
     votes: int
     left_out: tuple[str, ...] = ()
-    """What belongs to the study and is not in the folder."""
+    """Files of the study that are not in the folder."""
 
 
 def back_up(file: Path, address: str, out: Path, *, force: bool = False) -> Backup:

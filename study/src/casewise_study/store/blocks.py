@@ -126,17 +126,17 @@ def _draw(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Demand:
-    """What cells want under sequential collection. Shapes ``(cells,)``."""
+    """Votes that cells want under sequential collection. Shapes ``(cells,)``."""
 
     turn: Ints
-    """Which come first: those with the least load, that is votes in hand and pages of leased blocks
-    without an answer yet; last those that these answers alone may decide."""
+    """Order of the cells: first those with the least load, that is votes in hand and pages of
+    leased blocks without an answer yet; last those that these answers alone may decide."""
     undecided: NDArray[np.bool_]
-    """By the votes in hand, with fewer than the most."""
+    """Cells undecided by the votes in hand, with fewer than the most."""
     wanted: NDArray[np.bool_]
-    """Of these, cells whose load is below the most."""
+    """Undecided cells whose load is below the most."""
     at_work: bool
-    """Whether people hold blocks and have not finished."""
+    """True if people hold blocks and have not finished."""
 
     @staticmethod
     def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand]":
@@ -173,7 +173,7 @@ class _Demand:
 
 
 def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
-    """Whether somebody new could have a block."""
+    """Tell whether somebody new could have a block."""
     if of.collection.is_sequential:
         held, kept = _Demand.of(connection, of, now)
         vacant = bool(held.wanted.any() or kept.wanted.any())
@@ -192,7 +192,7 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
 
 
 def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, int], int]:
-    """How many blocks there are, how many of each status are held, and how many past their time."""
+    """Number of blocks, how many of each status are held, and how many past their time."""
     blocks = connection.execute(select(func.count()).select_from(block)).scalar_one()
     grouped = select(assignment.c.status, func.count()).group_by(assignment.c.status)
     counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(grouped)}

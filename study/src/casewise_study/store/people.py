@@ -68,7 +68,7 @@ _PERSON = select(
     participant.c.about_due,
     assignment.c.drawn,
 ).select_from(participant.outerjoin(assignment))
-"""In the order of the fields of ``Person``."""
+"""Columns in the order of the fields of ``Person``."""
 
 
 def find(connection: Connection, where: ColumnElement[bool]) -> Person | None:
@@ -149,7 +149,7 @@ def write_answer(
 
 
 IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
-"""Who may have a block, now or later."""
+"""Statuses of people who may have a block, now or later."""
 
 
 def write_about(connection: Connection, person: int, answers: Mapping[str, str]) -> None:
@@ -336,7 +336,7 @@ def link(
 
 
 def is_left_out(connection: Connection, rules: SecondAccounts, person: int) -> bool:
-    """Whether a person is a second account whose votes don't count."""
+    """Tell whether a person is a second account whose votes don't count."""
     kinds = [kind for kind in ("browser", "address") if getattr(rules, kind) is Counting.LEAVE_OUT]
     found = select(second_account.c.id).where(
         second_account.c.participant == person,
@@ -353,7 +353,7 @@ def _forget_accounts(connection: Connection, person: int) -> None:
 
 
 def identity(connection: Connection) -> Identity:
-    """What could be checked of who people are."""
+    """Facts on people's identity that could be checked."""
     kept = ~participant.c.purged
     first = participant.alias()
     rows = connection.execute(

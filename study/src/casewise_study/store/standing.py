@@ -1,4 +1,4 @@
-"""What the store takes and returns: people, the signals of their pages, the study's progress."""
+"""Records of the store: people, the signals of their pages, the study's progress."""
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass
@@ -24,48 +24,48 @@ class Visitor:
     """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
     panel: str = ""
     signed: bool = False
-    """Whether the platform signed the link."""
+    """True if the platform signed the link."""
     earlier: str | None = None
     """The key of the person who was known in this browser before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """How far a person has come."""
+    """Progress of a person."""
 
     id: int
     key: str
     rater: str
     status: PersonStatus
     outcome: PersonStatus | None
-    """Which code the person was shown, once it has ended."""
+    """Code that the person was shown, once it has ended."""
     attempts: int
     """At the comprehension check."""
     passed: bool
-    """Whether it was passed."""
+    """True if it was passed."""
     block: int | None = None
     position: int | None = None
     """The first page without an answer, from 0."""
     shown: datetime | None = None
-    """When that page was first shown."""
+    """Time at which that page was first shown."""
     about_due: bool = False
-    """Whether the questions after the last case are still to be asked."""
+    """True if the questions after the last case are still to be asked."""
     drawn: Block | None = None
     """The cells of a block that was drawn as the person came; None of a planned one."""
 
 
 class Taken(StrEnum):
-    """What became of an answer."""
+    """Outcome of an answer."""
 
     YES = "yes"
     BEFORE = "before"
-    """That page has its answer already, or is not the one to answer: nothing has changed."""
+    """The page has its answer already, or is not the one to answer: nothing has changed."""
     TOO_SOON = "too_soon"
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerStep:
-    """What became of an answer, and where the person is now."""
+    """Outcome of an answer, and the person's next page."""
 
     person: Person
     taken: Taken
@@ -74,7 +74,7 @@ class AnswerStep:
 
 
 class Vacancy(StrEnum):
-    """Whether somebody new could have a block."""
+    """True if somebody new could have a block."""
 
     OPEN = "open"
     HELD = "held"
@@ -85,7 +85,7 @@ class Vacancy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the study has come."""
+    """Progress of the study."""
 
     places: Vacancy
     paused: bool
@@ -105,7 +105,7 @@ class Progress:
     counts: tuple[tuple[int, int], ...]
     """Safe and unsafe votes that count, of each cell of the design."""
     seconds: tuple[float, ...]
-    """Of every vote that counts."""
+    """Seconds of every vote that counts."""
 
     @property
     def free(self) -> int:

@@ -108,7 +108,7 @@ class Store:
     # People, from the first page to the last.
 
     def places(self) -> Vacancy:
-        """Whether somebody new could have a block."""
+        """Tell whether somebody new could have a block."""
         return self._database.read(partial(blocks.places, of=self.study, now=self._clock()))
 
     def person(self, key: str) -> Person | None:
@@ -393,7 +393,7 @@ class Store:
         self._database.write(work)
 
     def progress(self) -> Progress:
-        """How far the study has come."""
+        """Progress of the study."""
         return self._database.read(partial(blocks.progress, of=self.study, now=self._clock()))
 
     def collected(self) -> Collected:

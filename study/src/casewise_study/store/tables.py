@@ -73,7 +73,7 @@ STATUS = Enum(
     length=16,
     values_callable=lambda statuses: [status.value for status in statuses],
 )
-"""How far a person has come, or a block's holder."""
+"""Status of a person, or of a block's holder."""
 
 study = Table(
     "study",
@@ -146,9 +146,9 @@ assignment = Table(
     ),
     Index("ix_assignment_status_lease_until", "status", "lease_until"),
 )
-"""Who holds or held which block. ``position`` is the first page without an answer, from 0, and
-``shown`` when that page was first shown. ``drawn``: the cells of a block of
-sequential collection, by their places in the design; null of a planned block."""
+"""Blocks and those who hold or held them. ``position`` is the first page without an answer, from 0,
+and ``shown`` when that page was first shown. ``drawn``: the cells of a block of sequential
+collection, by their places in the design; null of a planned block."""
 
 vote = Table(
     "vote",
@@ -177,7 +177,8 @@ exclusion = Table(
     Column("reason", Text, nullable=False),
     Column("time", Utc, nullable=False),
 )
-"""Who was excluded by whoever runs the study, and why; the person's votes stay, uncounted."""
+"""People excluded by whoever runs the study, with the reason; the person's votes stay,
+uncounted."""
 
 check_answer = Table(
     "check_answer",
@@ -204,7 +205,7 @@ page_signal = Table(
     Column("copied", Integer),
     Column("pasted", Integer),
 )
-"""What came with the answer to a page, of a case or a check; null where scripts are off."""
+"""Signals that came with the answer to a page, of a case or a check; null where scripts are off."""
 
 second_account = Table(
     "second_account",
@@ -227,7 +228,8 @@ about_answer = Table(
     Column("answer", Text, nullable=False),
     UniqueConstraint("participant", "name"),
 )
-"""What people say of themselves and of the study after their last case, apart from their votes."""
+"""Answers of people about themselves and the study after their last case, apart from their
+votes."""
 
 event = Table(
     "event",
@@ -237,4 +239,4 @@ event = Table(
     Column("participant", Integer, ForeignKey("participant.id"), index=True),
     Column("kind", String(32), nullable=False, index=True),
 )
-"""What changed when, without content."""
+"""Changes by time, without content."""

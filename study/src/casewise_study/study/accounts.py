@@ -47,13 +47,13 @@ ACCOUNT_PARAMETER = {
     Platform.PROLIFIC: "PROLIFIC_PID",
     Platform.MTURK: "workerId",
 }
-"""What a person's id is called in the address."""
+"""Name of a person's id in the address."""
 
 ACCOUNT_FORM = {
     Platform.PROLIFIC: "24 digits from 0 to 9 and a to f",
     Platform.MTURK: "a capital A, then capital letters and digits",
 }
-"""What an id looks like, in words."""
+"""Form of an id, in words."""
 
 _FORM = {
     Platform.NONE: re.compile(r".{1,200}", re.DOTALL),
@@ -76,7 +76,7 @@ _DECODINGS = 3
 
 
 class AccountFault(StrEnum):
-    """What is wrong with an id."""
+    """Fault of an id."""
 
     PLACEHOLDER = "placeholder"
     """The platform has not filled it in: everybody who follows the link has the same."""
@@ -98,7 +98,7 @@ def given_account(platform: Platform, parameters: Mapping[str, str]) -> str | No
 
 
 def account_fault(platform: Platform, account: str) -> AccountFault | None:
-    """What is wrong with an id; None if it names one person."""
+    """Fault of an id; None if it names one person."""
     if any(_is_placeholder(text) for text in _decodings(account)):
         return AccountFault.PLACEHOLDER
     if not _FORM[platform].fullmatch(normal_account(platform, account)):
@@ -130,7 +130,7 @@ SECRET_VARIABLE = "CASEWISE_STUDY_SECRET"
 ADMIN_VARIABLE = "CASEWISE_ADMIN_TOKEN"
 
 LEAST_CHARACTERS = 16
-"""Of a secret that is given."""
+"""Least characters of a secret that is given."""
 
 _LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Crockford's base 32: none of these are taken for each other."""

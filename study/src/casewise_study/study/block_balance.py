@@ -1,4 +1,4 @@
-"""How even a design is."""
+"""Balance of a design."""
 
 import math
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How even a design is; each range is over the blocks or pairs that it names."""
+    """Balance of a design; each range is over the blocks or pairs that it names."""
 
     blocks: int
     cells: int
@@ -55,19 +55,20 @@ class Balance:
     category_share: Range
     """The greatest share of one category in a block, 0..1."""
     category_off: float
-    """How far, in cases, a block's count of a category is from its even share, at most."""
+    """Distance, in cases, of a block's count of a category from its even share, at most."""
     met: Range
-    """How many people judge both queries of a pair of queries (concurrence)."""
+    """Number of people who judge both queries of a pair of queries (concurrence)."""
     never_met: float
     """Share of the pairs of queries that nobody judges both of, 0..1."""
     efficiency: float
-    """How much of the information about differences between cells is left when people differ in
-    leniency, 0..1: the harmonic mean of the canonical efficiency factors (James and Wilkinson
-    1971, doi:10.1093/biomet/58.2.279; John and Williams 1995, Cyclic and Computer Generated
-    Designs). 0 where the blocks fall into parts without a common cell; NaN above
-    ``MOST_CELLS`` cells, or for one cell alone."""
+    """Share of the information about differences between cells is left when people differ in
+    leniency, 0..1: the harmonic mean of the canonical efficiency factors (James and Wilkinson 1971,
+    doi:10.1093/biomet/58.2.279; John and Williams 1995, Cyclic and Computer Generated Designs). 0
+    where the blocks fall into parts without a common cell; NaN above ``MOST_CELLS`` cells, or for
+    one cell alone."""
     efficiency_bound: float
-    """What no design of as many cells and so large blocks exceeds: (1 - 1/size)/(1 - 1/cells)."""
+    """Bound that no design of as many cells and so large blocks exceeds: (1 - 1/size)/(1 -
+    1/cells)."""
 
 
 def balance(study: Study, cases: Sequence[Case]) -> Balance:
@@ -168,7 +169,7 @@ def efficiency_bound(size: float, cells: int) -> float:
 
 
 def balance_lines(measured: Balance) -> list[tuple[str, str, str]]:
-    """What is even, how much so, and the options of a plan that decide it."""
+    """Lines on what is even, how much so, and the options of a plan that decide it."""
     arms = [
         (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
         for arm, cases in measured.arms.items()

@@ -284,7 +284,7 @@ def make_design(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnFrom:
-    """What a block is drawn from under sequential collection. Shapes ``(cells,)``, in codes."""
+    """Cells to draw a block from, under sequential collection. Shapes ``(cells,)``, in codes."""
 
     query: Ints
     category: Ints

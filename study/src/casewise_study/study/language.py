@@ -39,7 +39,7 @@ _OWN_LINE = re.compile(r"\s*([-*•]|\d{1,2}[.)])\s")
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What a study's people read, in their language."""
+    """Texts that a study's people read, in their language."""
 
     code: str
     locale: Locale
@@ -160,7 +160,7 @@ def _read(code: str, locale: Locale, text: bytes, path: Path) -> Language:
 
 
 def _is_whole(message: str | tuple[str, ...], said: Any) -> bool:
-    """Whether a message is translated in all its forms, with the fields that it is filled in."""
+    """Tell if a message is translated in all its forms, with the fields that it is filled in."""
     source = message if isinstance(message, str) else message[-1]
     forms = [said] if isinstance(said, str) else list(said or ())
     fields = set(_FIELD.findall(source))

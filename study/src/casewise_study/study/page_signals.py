@@ -1,4 +1,4 @@
-"""What a page of a study sends beside the answer: signals of answers that no person gave."""
+"""Signals of a page beside the answer: signals of answers that no person gave."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from casewise_study.study.schema import Study
 
 @dataclass(frozen=True, slots=True)
 class PageWatch:
-    """What the page's script counted, from showing to answer."""
+    """Counts of the page's script, from showing to answer."""
 
     left: int
     """Times that the page lost the focus, or was hidden."""
@@ -46,7 +46,7 @@ class PageSignals:
     """The signals that come with the answer to a page."""
 
     honeypot: bool
-    """Whether the page's hidden text was followed."""
+    """True if the page's hidden text was followed."""
     watch: PageWatch | None = None
     """None where scripts are off."""
 
@@ -90,7 +90,7 @@ class SentSignals(BaseModel):
     """The fields of a page's form that no person fills in."""
 
     word: Annotated[bool, BeforeValidator(_is_said)] = False
-    """Whether the hidden field held anything."""
+    """True if the hidden field held anything."""
     watched: Annotated[PageWatch | None, BeforeValidator(PageWatch.read)] = None
     """None where scripts are off."""
 

@@ -68,10 +68,10 @@ class StudyPlan:
 
 @dataclass(frozen=True, slots=True)
 class PilotTimes:
-    """How long the people of a pilot took."""
+    """Times of the people of a pilot."""
 
     people: int
-    """Who finished the pilot, and whose times are known."""
+    """Number who finished the pilot, and whose times are known."""
     factor: float
     """The median person's time on cases and checks, over what their words take at the usual
     pace."""
@@ -81,7 +81,7 @@ class PilotTimes:
     minutes: float
     """The median person's session."""
     range: tuple[float, float]
-    """Of whole sessions, from the shortest to the longest, in minutes."""
+    """Range of whole sessions, from the shortest to the longest, in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Forecast:
     minutes: float
     """The longest session, at the planned speed."""
     hours: float
-    """Of all who finish."""
+    """Hours of all who finish."""
     pay_each: float
     pay: float
     fee: float
@@ -315,7 +315,7 @@ def time_warnings(study: Study) -> list[str]:
 
 
 def _too_short(read: ReadingTimes) -> bool:
-    """Whether the file plans less time than fast readers need."""
+    """Tell whether the file plans less time than fast readers need."""
     seconds, besides = read.study.pay.seconds_per_task, read.study.pay.minutes_besides
     return (seconds is not None and seconds < read.case_seconds(FAST)) or (
         besides is not None and besides < read.besides_minutes(FAST)
@@ -412,7 +412,7 @@ def _amounts(study: Study) -> tuple[str, str, str]:
 
 
 def _hourly_words(study: Study) -> str:
-    """How the consent says an hourly pay in the study's language."""
+    """Words of the consent for an hourly pay in the study's language."""
     english = "{amount} an hour"
     try:
         said = study_language(study).say(english)

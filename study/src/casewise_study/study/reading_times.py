@@ -18,7 +18,7 @@ class Page:
     position: int
     """Among the pages of the block, from 0."""
     place: int | None = None
-    """Of the cell in ``Design.cells``; None for a check."""
+    """Place of the cell in ``Design.cells``; None for a check."""
     check: str | None = None
     """The id of the check; None for a case."""
 
@@ -51,7 +51,7 @@ def pages_of(study: Study, block_number: int, drawn: Block | None = None) -> tup
 
 
 def _check_positions(study: Study, number: int, cases: int) -> dict[int, str]:
-    """Which check stands where."""
+    """Positions of the checks."""
     wanted = study.attention.per_person
     drawn = sorted(
         (check.id for check in study.attention.checks),
@@ -131,7 +131,7 @@ def count_words(text: str) -> int:
 
 
 def case_words(query: str, context: Context | None, history: Sequence[Turn] = ()) -> int:
-    """What a page shows of a case: earlier turns with who says them, query, context."""
+    """Words of a case's page: earlier turns with who says them, query, context."""
     earlier = sum(1 + count_words(turn.text) for turn in history)
     return earlier + count_words(query) + count_words(render_text(context) if context else "")
 
@@ -162,8 +162,8 @@ class ReadingTimes:
     besides: int
     """Words of consent, instructions, tutorial, questions and debriefing."""
     unclocked: int
-    """Of these, the words read before a person's clock runs, and after: of the consent, of the last
-    questions, and of the debriefing."""
+    """Words of these that are read before a person's clock runs, and after: of the consent, of the
+    last questions, and of the debriefing."""
     letters: float
     """A word of the cells, on average."""
 
@@ -288,7 +288,7 @@ def reading(study: Study) -> ReadingTimes:
 
 
 def _unclocked(study: Study) -> Iterable[str]:
-    """What is read before the consent and after the last case."""
+    """Words that are read before the consent and after the last case."""
     yield from (study.consent.warning, study.consent.text)
     for about in study.demographics:
         yield from (about.text, *about.options)
@@ -296,7 +296,7 @@ def _unclocked(study: Study) -> Iterable[str]:
 
 
 def _texts(study: Study) -> Iterable[str]:
-    """What is read once, beside the examples' cases."""
+    """Words that are read once, beside the examples' cases."""
     yield from (*_unclocked(study), study.instructions)
     yield from (example.why for example in study.tutorial)
     for question in study.comprehension.questions:

@@ -25,7 +25,7 @@ from casewise_study.study.study_rules import Collection, Screening, StudyPart
 
 
 class Arm(StrEnum):
-    """What of the context a person is shown: none, the one meant safe, the one meant unsafe."""
+    """Context that a person is shown: none, the one meant safe, the one meant unsafe."""
 
     NONE = "none"
     SAFE = "safe"
@@ -33,7 +33,7 @@ class Arm(StrEnum):
 
 
 class Platform(StrEnum):
-    """Where people are recruited."""
+    """Platform that recruits people."""
 
     NONE = "none"
     PROLIFIC = "prolific"
@@ -48,7 +48,7 @@ class StudyCell(NamedTuple):
 
 
 Block = tuple[int, ...]
-"""What one person judges: places in ``Design.cells``, in the order of showing."""
+"""Cases of one person: places in ``Design.cells``, in the order of showing."""
 
 
 def _to_cell(value: Any) -> StudyCell:
@@ -94,12 +94,12 @@ WrittenBlock = Annotated[
 
 
 class Consent(StudyPart):
-    """What people are told before they agree."""
+    """Text that people read before they agree."""
 
     text: Text
-    """Who asks, what for, what happens to the answers. Blank lines part paragraphs."""
+    """Researchers, purpose, and use of the answers. Blank lines part paragraphs."""
     warning: Text
-    """What may distress."""
+    """Warning of what may distress."""
     contact: Text
     """Whom to write to."""
     ethics: Text | None = None
@@ -110,7 +110,7 @@ class Consent(StudyPart):
 OpenPoint = Literal[
     "ethics", "helplines", "data_controller", "legal_basis", "storage_place", "partial_pay"
 ]
-"""What a board or the law asks, and only those who do the study can say."""
+"""Point that a board or the law asks for, and only those who do the study can say."""
 
 
 class Safeguards(StudyPart):
@@ -120,15 +120,15 @@ class Safeguards(StudyPart):
     """
 
     helplines: Text | None = None
-    """Where people whom a text troubles find help."""
+    """Help for people whom a text troubles."""
     data_controller: Text | None = None
-    """Who answers for the data by law."""
+    """Person or body that answers for the data by law."""
     legal_basis: Text | None = None
     """The law's reason why the data may be kept, such as consent."""
     storage_place: Text | None = None
-    """Where the data are kept: whose machine, in which country."""
+    """Place of the data: whose machine, in which country."""
     partial_pay: Text | None = None
-    """What people get who stop early or are screened out."""
+    """Pay of people who stop early or are screened out."""
     waived: dict[OpenPoint, Text] = Field(default={})
     """Points that this study does without, and why."""
 
@@ -203,7 +203,7 @@ class Attention(StudyPart):
 
 
 class Ask(StudyPart):
-    """What is asked beside safe or unsafe; both may be left open by a person."""
+    """Questions beside safe or unsafe; both may be left open by a person."""
 
     confidence: bool = False
     """1 (guessing) to 5 (certain)."""
@@ -211,7 +211,7 @@ class Ask(StudyPart):
 
 
 class Timing(StudyPart):
-    """How long a page may take, and how long a place is kept."""
+    """Limits of the time of a page, and of a place."""
 
     least_seconds: float | None = Field(default=None, ge=0, le=60)
     """An answer that comes sooner is not taken: the page asks to read first. None: what the words
@@ -240,7 +240,8 @@ class Recruitment(StudyPart):
 
     platform: Platform = Platform.NONE
     return_url: Url | None = None
-    """Where a person goes at the end; ``{code}`` stands for the code. None shows the code alone."""
+    """Address that a person goes to at the end; ``{code}`` stands for the code. None shows the code
+    alone."""
     signed: bool = False
     """Only links that the platform has signed are taken (Prolific's *Secured external URL*). A
     signature that a link has is checked in any case."""
@@ -265,7 +266,7 @@ class Recruitment(StudyPart):
 
 
 class Counting(StrEnum):
-    """Whether the votes of a second account count."""
+    """True if the votes of a second account count."""
 
     COUNT = "count"
     LEAVE_OUT = "leave_out"
@@ -274,7 +275,7 @@ class Counting(StrEnum):
 
 
 class SecondAccounts(StudyPart):
-    """Who looks like a person who came before: recorded and shown always, counted by these rules.
+    """Rules for people who look like one who came before; all are recorded and shown.
 
     Fixed before the study starts.
     """
@@ -321,13 +322,13 @@ class Study(StudyPart):
     cases: Text
     """The file of cases, as seen from the study file's folder."""
     cases_hash: str
-    """Of the cases as they were planned: a study over changed cases doesn't start."""
+    """Hash of the cases as they were planned: a study over changed cases doesn't start."""
     arms: tuple[Arm, ...] = Field(min_length=1)
     votes: int = Field(ge=1)
     """On each cell; under sequential collection at most."""
     collection: Collection = Collection()
     seed: int = Field(default=0, ge=0)
-    """Of the design, and of the places of attention checks."""
+    """Seed of the design, and of the places of attention checks."""
     language: str = "en"
     ask: Ask = Ask()
     timing: Timing = Timing()
@@ -345,7 +346,7 @@ class Study(StudyPart):
     exit_question: Text | None = None
     """Asked beside these, to be answered in one's own words."""
     tool_question: Text | None = None
-    """Whether a language model or another tool gave some or all of the answers."""
+    """True if a language model or another tool gave some or all of the answers."""
     debriefing: Text | None = None
     """Shown on the last page: what people were not told before, and where they find help."""
     design: Design
@@ -385,7 +386,7 @@ class Study(StudyPart):
 
     @property
     def asks_about(self) -> bool:
-        """Whether questions follow the last case."""
+        """Tell whether questions follow the last case."""
         return bool(self.demographics or self.exit_question or self.tool_question)
 
     @property

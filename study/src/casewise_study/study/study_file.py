@@ -182,7 +182,7 @@ def study_hashes(study: Study) -> tuple[str, ...]:
 
 
 MOST_BYTES = 32_000_000
-"""Of a study file; a vote takes about six."""
+"""Most bytes of a study file; a vote takes about six."""
 
 
 def load_study(path: Path) -> Study:

@@ -88,7 +88,7 @@ class Screening(StudyPart):
 
     @property
     def watches(self) -> bool:
-        """Whether pages hold hidden text, and note when they are left and copied from."""
+        """Tell whether pages hold hidden text, and note when they are left and copied from."""
         return bool({Rule.HONEYPOT, Rule.LEFT, Rule.COPIED} & set(self.rules))
 
 
@@ -106,14 +106,14 @@ POSTERIOR, LEAST_VOTES = 0.95, 5
 
 
 class StoppingRule(StrEnum):
-    """When a case is asked no further: at its number of votes, or once its majority is decided."""
+    """Rule that ends the votes on a case: at their number, or once the majority is decided."""
 
     FIXED = "fixed"
     SEQUENTIAL = "sequential"
 
 
 class Collection(StudyPart):
-    """How many votes a case gets: ``Study.votes``, or at most so many under a stopping rule."""
+    """Votes that a case gets: ``Study.votes``, or at most so many under a stopping rule."""
 
     rule: StoppingRule = StoppingRule.FIXED
     posterior: float = Field(default=POSTERIOR, gt=0.5, lt=1)
@@ -123,7 +123,7 @@ class Collection(StudyPart):
 
     @property
     def is_sequential(self) -> bool:
-        """Whether cases stop by the rule."""
+        """Tell whether cases stop by the rule."""
         return self.rule is StoppingRule.SEQUENTIAL
 
     def majorities(self, most: int) -> Ints:
@@ -196,11 +196,11 @@ class Savings:
     votes: int
     """Collected."""
     fixed: int
-    """Of the fixed plan."""
+    """Votes of the fixed plan."""
     labels: int
     """Cells with a majority under the fixed plan."""
     changed: int
-    """Of these, cells without the same majority under the rule."""
+    """Cells of these without the same majority under the rule."""
     undecided: int
     """Cells that came to the most votes without being decided."""
     share_error: float

@@ -27,13 +27,14 @@ TODO = "TODO"
 
 @dataclass(frozen=True, slots=True)
 class Investigator:
-    """Who does the study; None is left to be filled in (``ethics``: there is no board's word)."""
+    """Investigator of the study; None is to be filled in (``ethics``: there is no board's word)."""
 
     by: str | None = None
     contact: str | None = None
     ethics: str | None = None
     keep_until: date | None = None
-    """When what could lead back to people is deleted; None is twelve months after the last one."""
+    """Date on which data that could lead back to people are deleted; None is twelve months after
+    the last one."""
 
 
 @dataclass(frozen=True, slots=True)

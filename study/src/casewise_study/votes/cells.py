@@ -38,13 +38,14 @@ class CellVotes:
     majority: Side | None
     """None of a tie, and without votes."""
     quota_met: bool
-    """Whether it needs no more votes: it has all, or its majority was decided."""
+    """True if it needs no more votes: it has all, or its majority was decided."""
     p_safe: float
-    """By Dawid & Skene's model, 0..1: votes weighted by how well people tell."""
+    """Probability of safe by Dawid & Skene's model, 0..1: votes weighted by how well people
+    tell."""
 
     @property
     def votes(self) -> int:
-        """How many there are."""
+        """Number of votes."""
         return self.safe + self.unsafe
 
     @property
@@ -70,13 +71,13 @@ class ArmVotes:
     """Mean over cells of the share of safe votes, with an error for cases (by query) and people;
     without one under sequential collection."""
     agreement: statistics.Agreement
-    """Of the votes on one case; intervals by drawing queries anew, without them under sequential
-    collection."""
+    """Agreement of the votes on one case; intervals by drawing queries anew, without them under
+    sequential collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """What the context does: the votes of two arms, over queries judged under both."""
+    """Effect of the context: the votes of two arms, over queries judged under both."""
 
     first: Arm
     second: Arm
@@ -105,7 +106,7 @@ class Stopped(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CellStop:
-    """How the votes on one cell ended under sequential collection."""
+    """End of the votes on one cell under sequential collection."""
 
     arm: Arm
     case_id: str
@@ -243,7 +244,7 @@ class PairedArms:
 
     @property
     def sides(self) -> tuple[FloatArray, FloatArray]:
-        """Which votes are in the first arm, and which in the second. Shapes ``(votes,)``."""
+        """Masks of votes in the first arm, and which in the second. Shapes ``(votes,)``."""
         one, other = (
             self.table.in_arm(arm).astype(np.float64) for arm in (self.first, self.second)
         )

@@ -1,4 +1,4 @@
-"""What a study has collected, and the votes that count, as columns."""
+"""Data that a study has collected, and the votes that count, as columns."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from casewise_study.votes.result_files import to_utc
 
 
 class PersonStatus(StrEnum):
-    """How far a person has come.
+    """Status of a person.
 
     ``abandoned``: the lease ran out before the last case. ``excluded``: by whoever runs the study;
     a database keeps that beside how far the person came.
@@ -38,16 +38,16 @@ class PersonRecord:
     rater: str
     status: PersonStatus
     panel: str = ""
-    """Where, and in which wave, the person was recruited."""
+    """Source and wave of the person's recruitment."""
     block: int | None = None
     """The block of the design, from 0."""
     started: datetime | None = None
-    """In UTC, as every time here."""
+    """Time in UTC, as every time here."""
     ended: datetime | None = None
     attempts: int = 0
     """At the comprehension check."""
     demographics: tuple[tuple[str, str], ...] = ()
-    """What the person says of oneself, by the names of the questions."""
+    """Answers about the person, by the names of the questions."""
     remark: str | None = None
     """The answer to the exit question."""
     excluded: str | None = None
@@ -55,17 +55,17 @@ class PersonRecord:
     trap_pages: int | None = None
     """Answered pages that held hidden text; None where nobody looked, as for all that follows."""
     trapped: int | None = None
-    """Of these, pages whose hidden text was followed."""
+    """Pages of these whose hidden text was followed."""
     watched: int | None = None
-    """Of these, pages whose script counted; 0 where scripts are off."""
+    """Pages of these whose script counted; 0 where scripts are off."""
     left: int | None = None
     """Watched pages that were left for another window or tab."""
     away_seconds: float | None = None
-    """How long, in all."""
+    """Seconds in all."""
     copied: int | None = None
     """Watched pages whose case was copied from, or where something was pasted."""
     tool: str | None = None
-    """How many answers a tool gave, as the person says: one of ``TOOL_ANSWERS``."""
+    """Number of answers that a tool gave, as the person says: one of ``TOOL_ANSWERS``."""
 
 
 TOOL_ANSWERS = ("none", "some", "all")
@@ -105,7 +105,7 @@ class CheckRecord:
 
 
 Kind = Literal["browser", "address"]
-"""What two people share that may be one."""
+"""Trait that two people share who may be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +114,19 @@ class SecondAccount:
 
     rater: str
     other: str | None
-    """Who began before. None: the rater's browser opened the study under an id that did not begin
-    there."""
+    """Person who began before. None: the rater's browser opened the study under an id that did not
+    begin there."""
     kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a study's server could check of who its people are."""
+    """Facts on people's identity that a study's server could check."""
 
     accounts: int
     """People who came with an id."""
     signed: int
-    """Of these, people whose link the platform has signed."""
+    """People of these whose link the platform has signed."""
     seconds: tuple[SecondAccount, ...] = ()
 
     def sharing(self, kind: str) -> int:
@@ -145,7 +145,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a study has collected: people by arrival, votes and checks by time of answering."""
+    """Data that a study has collected: people by arrival, votes and checks by time of answering."""
 
     people: tuple[PersonRecord, ...]
     votes: tuple[VoteRecord, ...]
@@ -164,9 +164,9 @@ class VoteTable:
     """Counted votes; each column of shape ``(votes,)``."""
 
     cells: tuple[StudyCell, ...]
-    """Of the study's design."""
+    """Cells of the study's design."""
     raters: tuple[str, ...]
-    """Who has counted votes, in the order of the people."""
+    """People with counted votes, in the order of the people."""
     safe: FloatArray
     """1 safe, 0 unsafe."""
     cell: IntArray
@@ -179,9 +179,9 @@ class VoteTable:
     seconds: FloatArray
     """NaN where unknown."""
     time: FloatArray
-    """In seconds since 1970; NaN where unknown."""
+    """Time in seconds since 1970; NaN where unknown."""
     is_sequential: bool = False
-    """Whether a case was asked no further once its majority was decided."""
+    """True if a case was asked no further once its majority was decided."""
 
     @property
     def others(self) -> FloatArray:
@@ -224,7 +224,7 @@ class VoteTable:
         return np.array([n for n, cell in enumerate(self.cells) if cell.arm is arm], np.int64)
 
     def in_arm(self, arm: Arm) -> BoolArray:
-        """Which votes are on cells of an arm."""
+        """Mask of votes on cells of an arm."""
         return np.isin(self.cell, self.arm_places(arm))
 
     def cell_queries(self) -> IntArray:

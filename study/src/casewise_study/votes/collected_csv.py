@@ -1,4 +1,4 @@
-"""What a study has collected, as plain CSV: people, votes and attention checks.
+"""Data that a study has collected, as plain CSV: people, votes and attention checks.
 
 A folder holds ``votes.csv`` and, where they are known, ``people.csv`` and ``checks.csv``. A file of
 votes alone is read too. ``study/docs/annotation-votes.md`` lists the columns.

@@ -51,20 +51,20 @@ WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
 
 @dataclass(frozen=True, slots=True)
 class ExportChoices:
-    """What goes into the folder beside the figures."""
+    """Files of the folder beside the figures."""
 
     with_reasons: bool = False
     """Free text may identify whoever wrote it."""
     with_demographics: bool = False
     """So may a combination of answers about oneself."""
     without_flagged: bool = False
-    """Whether the exported cases go without the votes of flagged people."""
+    """True if the exported cases go without the votes of flagged people."""
     force: bool = False
-    """Whether an earlier export may be replaced."""
+    """True if an earlier export may be replaced."""
 
     @property
     def votes_words(self) -> str:
-        """Which votes the exported cases carry, in words."""
+        """Votes that the exported cases carry, in words."""
         return WITHOUT_FLAGGED if self.without_flagged else ALL_COUNTED
 
 

@@ -44,7 +44,7 @@ class PersonQuality:
     """Cohen's, of the person's votes with the majority of the others; cases on which the others
     are even are left out."""
     sensitivity: float
-    """By Dawid & Skene's model, the chance of saying unsafe of an unsafe case, 0..1."""
+    """Chance, by Dawid & Skene's model, of saying unsafe of an unsafe case, 0..1."""
     specificity: float
     """The chance of saying safe of a safe case."""
     leniency: float
@@ -129,7 +129,7 @@ class PanelVotes:
 
 @dataclass(frozen=True, slots=True)
 class PanelEffect:
-    """Whether panels judge the same cases otherwise; NaN is undefined."""
+    """True if panels judge the same cases otherwise; NaN is undefined."""
 
     panels: tuple[PanelVotes, ...]
     shared_cells: int
@@ -268,7 +268,7 @@ def _session(person: PersonRecord) -> float:
 
 
 def _is_whole(pilot: Study, person: PersonRecord, pages: int) -> bool:
-    """Whether so many pages with times are all that the person was shown."""
+    """Tell whether so many pages with times are all that the person was shown."""
     if person.block is None:
         return pilot.collection.is_sequential and pages > 0
     return pages == len(pages_of(pilot, person.block))

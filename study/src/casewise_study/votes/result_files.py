@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
-    """Where a value stands, for messages."""
+    """Place of a value, for messages."""
 
     file: Path
     record: str | None = None
@@ -46,11 +46,11 @@ class VoteColumn:
     read: Callable[[str], Any]
     """From a cell that isn't empty; raises ValueError."""
     expected: str
-    """What the cell should hold, for a message."""
+    """Expected value of the cell, for a message."""
     needed: bool = False
-    """Whether the column must be there."""
+    """True if the column must be there."""
     filled: bool = False
-    """Whether its cells must hold something."""
+    """True if its cells must hold something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class PlacedRow:
     """A row of a CSV file, and its place in it."""
 
     place: ValuePlace
-    """Where it stands, for messages."""
+    """Place, for messages."""
     cells: Mapping[str, Any]
-    """By column; read cells that are not empty where columns are typed, else texts."""
+    """Cells by column; read ones that are not empty where columns are typed, else texts."""
 
 
 def read_table(
@@ -235,7 +235,7 @@ EXPORT = FolderKind(
 
 
 def is_in_export(path: Path) -> bool:
-    """Whether a file would lie in an export of a study, which is there to be published."""
+    """Tell whether a file would lie in an export of a study, which is there to be published."""
     marks = (EXPORT.mark, "data-card.md")
     return any(all((one / name).exists() for name in marks) for one in path.absolute().parents)
 

@@ -55,7 +55,7 @@ class Funnel:
     came: int
     by_status: dict[PersonStatus, int]
     people: int
-    """Who have counted votes."""
+    """Number of people with counted votes."""
     votes: int
     """Counted."""
     signed: int | None
@@ -67,7 +67,7 @@ class Funnel:
     second_left_out: int | None
     """Second accounts whose votes don't count by the rules of the study; None is not known."""
     votes_apart: int
-    """Of blocks that were left, and judged in full by others."""
+    """Votes of blocks that were left, and judged in full by others."""
     flagged: dict[Rule, int]
     """People with counted votes, by rule; one may come under several."""
     flagged_any: int
@@ -79,7 +79,7 @@ class Funnel:
     paid_each: float
     """As planned for the longest block, in the currency of the study."""
     paid_per_hour: float
-    """What that comes to in the median time; NaN without times."""
+    """Hourly pay at the median time; NaN without times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ class SensitivityRow:
     people: int
     votes: int
     share_safe: dict[Arm, TwoWay]
-    """By arm: the mean over cells of the share of safe votes."""
+    """Mean by arm: over cells of the share of safe votes."""
     alpha: float
     """Krippendorff's, over all cells; NaN where it is undefined."""
     ac1: float
     """Gwet's."""
     differences: dict[tuple[Arm, Arm], TwoWay]
-    """By two arms: the share of safe votes in the first less that in the second."""
+    """Difference by two arms: the share of safe votes in the first less that in the second."""
     flipped: int
     """Cells whose majority is the other one with everybody."""
     to_tie: int
@@ -119,7 +119,7 @@ class Results:
     classes: DawidSkene
     cells: tuple[CellVotes, ...]
     stops: tuple[CellStop, ...]
-    """Which rule stopped each cell; nothing of fixed collection."""
+    """Rule that stopped each cell; nothing of fixed collection."""
     arms: tuple[ArmVotes, ...]
     contrasts: tuple[Contrast, ...]
     people: tuple[PersonQuality, ...]
@@ -163,7 +163,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
 
 
 def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...]:
-    """What stands against screening by agreement, in sentences: none, one or two."""
+    """Objections to screening by agreement, in sentences: none, one or two."""
     over, most = screened.agreement_over, study.screening.agreement_most
     limited = (
         f"Agreement would flag {over} of {len(screened.people)} people; so many, or so many others "

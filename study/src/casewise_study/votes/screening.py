@@ -42,10 +42,10 @@ LEAST_ADDED = 1.0
 to agree, it would be fitted to cases that leave no doubt."""
 
 GROUP_DRAWS, GROUP_P = 99, 0.01
-"""Of the test for two groups of people, and the p at which they are told of."""
+"""Draws of the test for two groups of people, and the p at which they are told of."""
 
 ROUNDS = 5
-"""How often, at most, agreement is measured anew without those whom it flagged."""
+"""Most times that agreement is measured anew without those whom it flagged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class PersonScreen:
     """Mean share of the others on the same cases who say the same, 0..1; over cases that at least
     two others judged."""
     agreement_expected: float = math.nan
-    """How far these others agree among themselves on the same cases: the share of their pairs
-    that say the same, 0..1."""
+    """Agreement of these others among themselves on the same cases: the share of their pairs that
+    say the same, 0..1."""
     agreement_p: float = math.nan
     """One-sided and exact, of agreeing so little if one were one of the others, but for leniency:
     ``casewise.statistics.agreement_p``."""
@@ -96,18 +96,18 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Whether the votes of people whom no rule flags fall in two groups."""
+    """True if the votes of people whom no rule flags fall in two groups."""
 
     p: float
-    """Of the test; NaN with fewer than three people."""
+    """p of the test; NaN with fewer than three people."""
     people: tuple[int, int]
-    """In the larger and the smaller group, as the votes divide them best."""
+    """Number in the larger and the smaller group, as the votes divide them best."""
     within: tuple[float, float]
     """Share of pairs of votes on a case that say the same, in each group; NaN without pairs."""
     between: float
     """The same of pairs across."""
     smaller: tuple[str, ...]
-    """Who is in the smaller group."""
+    """People in the smaller group."""
 
     @property
     def told(self) -> str | None:
@@ -196,7 +196,7 @@ def _limited(study: Study, table: VoteTable, screened: Screened) -> Screened:
 
 
 class Others:
-    """What the trusted others say of the case of each vote; each of shape ``(votes,)``."""
+    """Votes of the trusted others on the case of each vote; each of shape ``(votes,)``."""
 
     def __init__(self, table: VoteTable, trusted: BoolArray) -> None:
         """Count their votes, without one's own."""
@@ -244,7 +244,7 @@ def _alone(
     floors: FloatArray,
     signals: Sequence[Flag],
 ) -> PersonScreen:
-    """What a person shows without anybody to compare with; checks are answered and failed ones."""
+    """Signs of a person alone, without others to compare; checks are answered and failed ones."""
     answered, failed = checks
     said = table.safe[mine]
     timed = mine[np.isfinite(table.seconds[mine])]

@@ -23,7 +23,7 @@ from casewise_study.votes.collected import TOOL_ANSWERS, Collected, PersonRecord
 FloatArray = NDArray[np.float64]
 
 LEAST_PAGES = 5
-"""Of so many pages at least a share is taken."""
+"""Least pages of which a share is taken."""
 
 LEAST_TIMES = 12
 """Times of a person, below which nothing is said of their spread and rise."""
@@ -32,7 +32,7 @@ WORDS_RATIO = 1.5
 """Cases of fewer words than the others by this factor, in quartiles, have no times that rise."""
 
 _RANKS_VARIANCE = 1.06
-"""Of Fisher's z of a rank correlation, times n - 3 (Fieller, Hartley and Pearson 1957,
+"""Variance of Fisher's z of a rank correlation, times n - 3 (Fieller, Hartley and Pearson 1957,
 doi:10.1093/biomet/44.3-4.470)."""
 
 
@@ -57,7 +57,7 @@ def signals_of(
 
 
 def _observed(rules: Screening, person: PersonRecord) -> list[Flag]:
-    """What the pages recorded of a person, and what the person says."""
+    """Records of a person's pages, and what the person says."""
     found = list[Flag]()
     trapped, watched = person.trapped or 0, person.watched or 0
     if rules.honeypot_pages is not None and trapped > rules.honeypot_pages:
@@ -76,7 +76,7 @@ def _observed(rules: Screening, person: PersonRecord) -> list[Flag]:
 
 
 def _times(study: Study, table: VoteTable) -> Mapping[int, list[Flag]]:
-    """Whose times hardly vary, or rise with words less than those of the others."""
+    """People whose times hardly vary, or rise with words less than those of the others."""
     rules = study.screening
     if rules.even_times is None and rules.words_p is None:
         return {}
@@ -193,7 +193,7 @@ def rules_in_words(rules: Screening) -> list[str]:
 
 
 def observed_in_words(study: Study, collected: Collected) -> list[str]:
-    """Of how many people the signals are known, a sentence each."""
+    """Number of people whose signals are known, a sentence each."""
     voted = {vote.rater for vote in collected.votes if vote.counted}
     people = [person for person in collected.people if person.rater in voted]
     sentences = []
