@@ -256,13 +256,10 @@ def _measure_row(name: str, row: Explained) -> str:
     low, high = (measure.low, measure.high) if measure else (0.0, 1.0)
     to = f"{low:g}..{'' if high == float('inf') else f'{high:g}'}"
     better = measure.better.value if measure else ""
-    source = row.cells.get("source", "")
-    source = source if source not in ("", "see above") else ""
     link = f"[{row.section}](../{row.page}#{row.anchor})"
     what = ": ".join(filter(None, (row.cells["is"], row.cells.get("formula"))))
-    shown = f"{_relinked(source, row.page)}; {link}" if source else link
     what, empty = _relinked(what, row.page), row.cells.get("null if", "")
-    return f"| `{name}` | {what} | {to} | {better} | {empty} | {shown} |"
+    return f"| `{name}` | {what} | {to} | {better} | {empty} | {link} |"
 
 
 def _relinked(text: str, page: str) -> str:
