@@ -253,8 +253,9 @@ clustered by query, and `_ci`, 95 %:
 
 def _measure_row(name: str, row: Explained) -> str:
     measure = GATE_MEASURES.get(name)
-    low, high = (measure.low, measure.high) if measure else (0.0, 1.0)
-    to = f"{low:g}..{'' if high == float('inf') else f'{high:g}'}"
+    to = row.cells.get("range", "").partition(",")[0]
+    if measure:
+        to = f"{measure.low:g}..{'' if measure.high == float('inf') else f'{measure.high:g}'}"
     better = measure.better.value if measure else ""
     link = f"[{row.section}](../{row.page}#{row.anchor})"
     what = ": ".join(filter(None, (row.cells["is"], row.cells.get("formula"))))

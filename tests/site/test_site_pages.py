@@ -102,6 +102,7 @@ def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
         assert len(what) > 5, name
         assert ".." in bounds, name
         assert re.search(r"\]\(\.\./(method|how-to)/\w+\.md#", source), name
+    assert {name: bounds for name, _, bounds, *_ in rows}["seen_people_change"] == "-1..1"
 
 
 def test_the_page_of_statistics_has_every_measure_in_words_and_as_a_formula(
