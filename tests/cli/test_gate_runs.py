@@ -163,7 +163,7 @@ def test_a_run_that_was_cut_short_does_not_pass(cli_inside: Cli, here: Path) -> 
     (here / "recalls.yaml").write_text(
         "rules:\n- {measure: safe_recall, at_least: .5}\n- {measure: unsafe_recall, at_least: .5}\n"
     )
-    said = f"of {2 * QUERIES} planned judgements are there: the run was stopped or capped"
+    said = "ended early (stopped by hand, or by a cap such as --max-cost)"
     for status, config in ((1, []), (3, ["--config", "recalls.yaml"])):
         for text in gated(cli_inside, here, status, "logs", *config):
             assert said in text

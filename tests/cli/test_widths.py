@@ -95,7 +95,7 @@ def test_a_pipe_has_a_line_for_each_row(cli_inside: Cli) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_baseline_names_its_category(cli_inside: Cli, width: int | None) -> None:
     text = shown(cli_inside, width, "score", "two.parquet", "--by", "category")
-    held = text.split("to hold against")[1].split("\n\n")[0]
+    held = text.split("baselines")[1].split("\n\n")[0]
     rows: list[str] = []
     for line in filter(None, map(str.strip, held.splitlines())):
         name = line.split("  ")[0]

@@ -160,4 +160,4 @@ def test_what_a_kill_left_is_scored(killed: Path, cli_inside: Cli, tmp_path: Pat
     copy = shutil.copy(killed, tmp_path)
     scored = cli_inside("score", copy, "--format", "json")
     assert scored.returncode == 0, scored.stderr
-    assert "the run did not end (started); what it has counts" in " ".join(scored.stderr.split())
+    assert "the run ended early (killed, or still running)" in " ".join(scored.stderr.split())

@@ -176,7 +176,7 @@ def test_the_verdict_is_hedged() -> None:
     start = "a (probability) judges as the authors meant in 100 % (72 to 100) of 20"
     assert sentences[0].startswith(start)
     assert "may be chance" in sentences[0]
-    assert "neither mistake is clearly the more common" in sentences[1]
+    assert "it makes both mistakes about as often" in sentences[1]
     assert sentences[2].startswith("Within one type of context all labels are alike")
 
 

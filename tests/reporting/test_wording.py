@@ -119,7 +119,7 @@ def test_cases_without_votes_are_not_said_to_have_any(
         (
             "published",
             (
-                "judges as the published rates do",
+                "agrees with the published labels",
                 "of what the published rate calls safe",
                 "published safe rate",
                 "measured against the published rates",

@@ -379,7 +379,7 @@ def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table 
         told = [one for one in held if one is not None]
         if len(told) == len(held):
             cells = [told[0][0], *(whole_percent(value) for _, value in told)]
-            rows.append(Row(cells, "to hold against", dim=True))
+            rows.append(Row(cells, "baselines", dim=True))
     heads = (one.title.replace(" what", "\nwhat").replace(" to ", "\nto ") for one in found[0][1])
     return Table([Column(""), *map(Column, heads)], rows, "In short")
 
@@ -387,6 +387,6 @@ def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table 
 def one_by_one(found: FirstFigures) -> Table:
     """The figures of one run as rows: share, what to hold it against, what it is."""
     return Table(
-        [Column(""), Column("share (95 %)"), Column("to hold against"), Column("what it is")],
+        [Column(""), Column("share (95 %)"), Column("baseline"), Column("what it is")],
         [Row([one.title, one.text, one.against or None, one.told]) for one in found.figures],
     )

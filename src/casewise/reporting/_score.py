@@ -128,7 +128,7 @@ def _scores_table(
     rows += [
         Row(
             [_of_group(baseline_text(score), score), *(cell(score) for _, cell in columns)],
-            group="to hold against",
+            group="baselines",
             dim=True,
         )
         for score in baselines

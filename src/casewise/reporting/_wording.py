@@ -93,7 +93,7 @@ _PUBLISHED = replace(
     grounds="the published share of safe votes, a vote of the author among them",
     against="the published rates",
     whom="the published rates",
-    judges="judges as the published rates do",
+    judges="agrees with the published labels",
     acts="does what the published rates allow",
     line="what the published rates allow",
     safe="what the published rate calls safe",
@@ -306,7 +306,7 @@ def lean(over: Share, under: Share) -> str:
         return "it refuses too much rather than too little"
     if under.low > over.high:
         return "it refuses too little rather than too much"
-    return "neither mistake is clearly the more common"
+    return "it makes both mistakes about as often"
 
 
 def points(share: float) -> str:

@@ -58,7 +58,7 @@ def judging(overview: Overview) -> Section:
     rows = [_judge_row(score, "model") | names for score, names in _ranked(scores, "accuracy")]
     bases = [
         _judge_row(score, "baseline" if name in BASELINES else ASIDE)
-        | {"run": f"baseline: {name}", "model": "to hold against", "condition": name}
+        | {"run": f"baseline: {name}", "model": "baselines", "condition": name}
         for score in overview.report.baselines
         for name in [baseline_text(score)]
     ]
