@@ -11,6 +11,7 @@ from conftest import ROOT, Cli
 
 from casewise import __version__
 from casewise.errors import install_hint
+from casewise.evaluation.models import _smollm2
 from casewise.gate._rules_file import gate_file
 
 BARE = re.compile(
@@ -91,6 +92,8 @@ def test_the_embedded_model_without_its_extra(
     cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    # Another test may have loaded the weights in this process.
+    monkeypatch.setattr(_smollm2, "_server", _smollm2._server.__wrapped__)
     done = cli_inside("run", "--limit", "1")
     assert done.returncode == 2
     assert install_hint("local") in " ".join(done.stderr.split())
