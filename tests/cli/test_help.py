@@ -13,7 +13,7 @@ import pytest
 from conftest import Cli, cli_in
 from typer.main import get_command
 
-from casewise.cli import app
+from casewise.cli import _main, app
 
 
 def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -41,6 +41,14 @@ def test_help_of_every_command(cli: Cli) -> None:
         options = [name for one in command.params if not one.hidden for name in one.opts]
         for name in (*groups, *(one for one in options if one.startswith("-"))):
             assert re.search(rf"{name}(?![\w-])", done.stdout), (path, name)
+
+
+def test_the_short_name_of_help_is_known_whoever_asked_first(cli: Cli) -> None:
+    # As the page of commands is made: in a context without settings.
+    command = _main._Late("score", "casewise.cli._score:score").load()
+    command._help_option = None
+    command.get_params(command.context_class(command, info_name="score"))
+    assert cli("score", "-h").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,10 @@ def several_of(names: Iterable[str]) -> str:
 class HelpCommand(TyperCommand):
     """Command that takes an empty argument for no folder."""
 
+    def get_help_option_names(self, ctx: Any) -> list[str]:
+        """Both names, whoever asks first: the option is made once."""
+        return ["-h", "--help"]
+
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Read the arguments."""
         given = list(args)

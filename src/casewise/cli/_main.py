@@ -158,6 +158,8 @@ def lazy_group(group: str, places: Mapping[str, str]) -> type[TyperGroup]:
     """
 
     class Group(TyperGroup):
+        get_help_option_names = HelpCommand.get_help_option_names
+
         @property
         def commands(self) -> dict[str, Any]:
             """Every command, those of other distributions last."""
