@@ -119,7 +119,9 @@ def test_make_shuffles_the_tests_where_asked(given: str, options: str) -> None:
 
 
 def test_continuous_integration_shuffles_the_tests() -> None:
-    assert "\nmake test SHUFFLE=1\n" in (ROOT / ".ci/run").read_text("utf-8")
+    assert "\nmake test SHUFFLE=$((16#$(git rev-parse HEAD | cut -c1-8)))\n" in (
+        ROOT / ".ci/run"
+    ).read_text("utf-8")
 
 
 def test_a_command_leaves_no_module_of_its_folder(cli: Cli, tmp_path: Path) -> None:
