@@ -10,7 +10,7 @@ import json
 import logging
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import product
@@ -36,7 +36,7 @@ from casewise.files import address_of
 from casewise.logs._header import LogHeader
 
 SCORERS = ("read_answers", "grade_reply")
-"""Under whose names logs keep scores: of a judge's answer, and of a chatbot's reply."""
+"""Names of the scores in a log: of a judge's answer, and of a chatbot's reply."""
 
 GRADER = "grader"
 """The role of the model that grades replies."""
@@ -99,7 +99,7 @@ class SampleRecord:
     seconds: float | None
     """Spent on it, without waiting for its turn."""
     in_flight: bool
-    """True if it was under way when the run was stopped: then it is no attempt that counts."""
+    """True if it was under way when the run was stopped: such an attempt does not count."""
     messages: tuple[tuple[str, str], ...] = ()
     """Role and text of each message of the conversation, where it was read whole."""
 
@@ -123,18 +123,8 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     path = address_of(header.path)
     try:
-        if whole:
-            yield from (_of_inspect(one, header) for one in read_samples(path, header.log))
-            return
-        try:
-            with _open(path) as opened, ZipFile(opened) as archive:
-                summaries = _read_summaries(archive)
-        except BadZipFile:
-            # A log in Inspect's form of JSON.
-            found = read_eval_log_sample_summaries(path)
-            yield from (_of_inspect(one, header) for one in found)
-            return
-        yield from (_of_summary(one, header) for one in summaries)
+        found = read_samples(path, header.log) if whole else _summaries_of(path)
+        yield from (_record(one, header) for one in found)
     except (BadZipFile, zlib.error, ValueError, KeyError, OSError) as error:
         raise InputError(f"samples can't be read: {first_line(error)}", file=path) from None
 
@@ -186,13 +176,22 @@ def is_readable(path: Path) -> bool:
     return True
 
 
+def _summaries_of(path: str) -> Iterable[EvalSampleSummary | dict[str, Any]]:
+    try:
+        with _open(path) as opened, ZipFile(opened) as archive:
+            return _read_summaries(archive)
+    except BadZipFile:
+        # A log in Inspect's form of JSON.
+        return read_eval_log_sample_summaries(path)
+
+
 def _read_summaries(archive: ZipFile) -> Iterable[dict[str, Any]]:
     names = archive.namelist()
     pieces = [name for name in names if name.startswith(_PIECES) and name.endswith(".json")]
     pieces.sort(key=lambda name: int(name.removeprefix(_PIECES).removesuffix(".json")))
     files = [_SUMMARIES] if _SUMMARIES in names else pieces
     found = (one for name in files for one in json.loads(archive.read(name)))
-    # Of a sample that Inspect's runner asked again, the later stands.
+    # Where Inspect's runner asked a sample again, the later summary stands.
     return {(str(one["id"]), one["epoch"]): one for one in found}.values()
 
 
@@ -206,56 +205,44 @@ def _open(path: str) -> AbstractContextManager[IO[bytes]]:
     return opened
 
 
-def _of_summary(written: dict[str, Any], header: LogHeader) -> SampleRecord:
-    """A summary as it was checked when it was written."""
-    scores = written.get("scores") or {}
-    score: dict[str, Any] = next((scores[name] for name in SCORERS if name in scores), {})
-    usage, role_usage = (
-        {name: ModelUsage.model_construct(**used) for name, used in (written.get(of) or {}).items()}
-        for of in ("model_usage", "role_usage")
-    )
+def _record(
+    sample: EvalSample | EvalSampleSummary | dict[str, Any], header: LogHeader
+) -> SampleRecord:
+    """A sample; a summary that is a mapping was checked when it was written."""
+    of = _getter(sample)
+    scores = of("scores") or {}
+    of_score = _getter(next((scores[name] for name in SCORERS if name in scores), {}))
+    score = None
+    if isinstance(values := of_score("value"), Mapping):
+        said = of_score("metadata") or {}
+        score = ScoreRecord(values, of_score("answer"), of_score("explanation"), said)
+    error = of("error")
+    if isinstance(error, EvalError):
+        error = error.message
     return SampleRecord(
-        case=str(written["id"]),
-        epoch=written["epoch"] if header.part is None else header.part.epoch,
-        metadata=written.get("metadata") or {},
-        score=_score(**{name: score.get(name) for name in _OF_SCORE}),
-        error=written.get("error"),
-        usage=usage,
-        role_usage=role_usage,
-        seconds=written.get("working_time"),
-        in_flight=_was_in_flight(written.get("error"), header),
-    )
-
-
-def _of_inspect(sample: EvalSample | EvalSampleSummary, header: LogHeader) -> SampleRecord:
-    scores = sample.scores or {}
-    score = next((scores[name] for name in SCORERS if name in scores), None)
-    error = sample.error.message if isinstance(sample.error, EvalError) else sample.error
-    return SampleRecord(
-        case=str(sample.id),
-        epoch=sample.epoch if header.part is None else header.part.epoch,
-        metadata=sample.metadata,
-        score=_score(**{name: getattr(score, name, None) for name in _OF_SCORE}),
+        case=str(of("id")),
+        epoch=of("epoch") if header.part is None else header.part.epoch,
+        metadata=of("metadata") or {},
+        score=score,
         error=error,
-        usage=sample.model_usage,
-        role_usage=sample.role_usage or {},
-        seconds=sample.working_time,
-        in_flight=_was_in_flight(error, header),
-        messages=tuple((one.role, one.text) for one in getattr(sample, "messages", ())),
+        usage=_usage(of("model_usage")),
+        role_usage=_usage(of("role_usage")),
+        seconds=of("working_time"),
+        in_flight=not header.ended and error is not None and error.startswith(CANCELLED),
+        messages=tuple((one.role, one.text) for one in of("messages") or ()),
     )
 
 
-_OF_SCORE = ("value", "answer", "explanation", "metadata")
+def _getter(found: Any) -> Callable[[str], Any]:
+    """Fields by name, of a mapping or an object; None where there is no such field."""
+    return found.get if isinstance(found, dict) else lambda name: getattr(found, name, None)
 
 
-def _score(value: Any, answer: Any, explanation: Any, metadata: Any) -> ScoreRecord | None:
-    if not isinstance(value, Mapping):
-        return None
-    return ScoreRecord(value, answer, explanation, metadata or {})
-
-
-def _was_in_flight(error: str | None, header: LogHeader) -> bool:
-    return not header.ended and error is not None and error.startswith(CANCELLED)
+def _usage(found: Mapping[str, Any] | None) -> dict[str, ModelUsage]:
+    return {
+        name: ModelUsage.model_construct(**used) if isinstance(used, dict) else used
+        for name, used in (found or {}).items()
+    }
 
 
 Asked = tuple[str, int]
@@ -291,18 +278,18 @@ class Attempts:
 
     @classmethod
     def of_header(cls, header: LogHeader) -> "Attempts":
-        """The same of a log that holds a judgement of each of its cases: its header says it all.
+        """Outcome of each case of a log that judged them all; only its header is read.
 
-        Over many of them, reading what they keep of each case would take minutes.
+        Over many such logs, reading what they keep of each case would take minutes.
         """
         return cls(set(product(header.sample_ids, header.epochs)))
 
 
 def counting(logs: Sequence[Attempts]) -> list[Attempts]:
-    """The attempts that count: the one rule, for whoever reads a run and whoever goes on with it.
+    """Attempts that count: one rule, for reading a run and for going on with it.
 
-    Of each case the first judgement counts. Where it was never judged, the first error that stays
-    counts, and where there is none, the first other error.
+    The first judgement of a case counts. Where there is none, the first error that stays counts,
+    else the first other error.
 
     Args:
         logs: All logs of a run, in the order in which they were made.
@@ -320,7 +307,7 @@ def counting(logs: Sequence[Attempts]) -> list[Attempts]:
     judged = [first(one.judged) for one in logs]
     stayed = [first(one.stayed) for one in logs]
     others = [first(one.open) for one in logs]
-    return [Attempts(*parts) for parts in zip(judged, stayed, others, strict=True)]
+    return list(map(Attempts, judged, stayed, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +329,7 @@ class LoggedRun:
 
     @property
     def run_id(self) -> str:
-        """One execution of one task; Inspect's own run id is shared by all tasks of a run."""
+        """Id of one execution of one task; Inspect's own run id is shared by a run's tasks."""
         return self.first.log.eval.eval_id if self.alone else self.first.run
 
     @property
@@ -372,7 +359,7 @@ class LoggedRun:
 
     @property
     def condition(self) -> dict[str, Any]:
-        """The columns of the judgement table that are the same in every row."""
+        """Columns of the judgement table that are the same in every row."""
         return self.first.condition | {"run_id": self.run_id}
 
 
@@ -394,8 +381,8 @@ _KIND = re.compile(
 def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:
     """Put the logs of each run together.
 
-    Of attempts at a run that are whole by themselves, the one that ended well counts alone: it
-    holds what those before it held.
+    Where attempts at a run are whole by themselves, the one that ended well counts alone: it holds
+    what those before it held.
 
     Returns:
         The runs, in the order in which the first log of each comes.
@@ -407,10 +394,9 @@ def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:
 
 
 def _that_count(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
-    ended = [one for one in attempts if one.ended]
-    if ended and not any(one.part for one in attempts):
-        return [max(ended, key=lambda one: one.age)]
-    return sorted(attempts, key=lambda one: one.age)
+    by_age = sorted(attempts, key=lambda one: one.age)
+    ended = [one for one in by_age if one.ended]
+    return ended[-1:] if ended and not any(one.part for one in by_age) else by_age
 
 
 def _settled(header: LogHeader) -> Set[Asked]:

@@ -2,8 +2,9 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,7 +48,7 @@ class RunKey:
     """Version of the task: another where cases or wording are."""
     model: str
     arguments: Mapping[str, Any]
-    """Arguments of the task; None is as if it were not given."""
+    """Arguments of the task; one that is None counts as not given."""
     model_args: Mapping[str, Any]
     """Arguments of the model's client, without keys."""
     seed: int | None
@@ -76,14 +77,14 @@ class RunKey:
 
     @property
     def old_limit(self) -> Self:
-        """The same with replies of at most ``OLD_REPLY_TOKENS``; itself where there are none."""
+        """The key with replies of at most ``OLD_REPLY_TOKENS``; itself where there are none."""
         if not self._replies:
             return self
         return replace(self, arguments={**self.arguments, "max_tokens": OLD_REPLY_TOKENS})
 
     @classmethod
     def of_log(cls, log: EvalLog) -> Self:
-        """The key of what a log is of."""
+        """Key of a log."""
         spec, limit = log.eval, log.plan.config.max_tokens
         found = cls(
             spec.task,
@@ -101,7 +102,7 @@ class RunKey:
 
 
 def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a model's client that a log may show."""
+    """Arguments of a model's client without keys, as a log may show them."""
     return {
         name: value
         for name, value in model_args.items()
@@ -148,7 +149,7 @@ class Part:
     """Judgements of the whole run."""
 
     def as_metadata(self) -> dict[str, Any]:
-        """For the log."""
+        """The part as a log keeps it."""
         return {SHARD: asdict(self) | {"places": list(self.places)}}
 
     @classmethod
@@ -167,20 +168,18 @@ OF_RUN = (
 """Keys of a log's metadata that are columns of the judgement table."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogHeader:
     """Header of one log."""
 
     path: Path
     log: EvalLog
     """Without samples."""
-    part: Part | None = None
-    """None of a log that is whole by itself."""
 
-    @classmethod
-    def of_log(cls, path: Path, log: EvalLog) -> "LogHeader":
-        """The header of a log without samples that stands at a path."""
-        return cls(path, log, Part.of_metadata(log.eval.metadata))
+    @cached_property
+    def part(self) -> Part | None:
+        """Place in the run; None of a log that is whole by itself."""
+        return Part.of_metadata(self.log.eval.metadata)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -199,7 +198,7 @@ class LogHeader:
 
     @property
     def run(self) -> str:
-        """The same for all attempts at one task, and for all parts of a run."""
+        """Id that all attempts at one task, and all parts of a run, share."""
         return self.part.run if self.part is not None else self.log.eval.task_id
 
     @property
@@ -221,7 +220,11 @@ class LogHeader:
     @property
     def sample_ids(self) -> list[str]:
         """The ids of its samples, in the condition's order."""
-        return [str(one) for one in self.log.eval.dataset.sample_ids or []]
+        return [str(one) for one in self._ids]
+
+    @property
+    def _ids(self) -> Sequence[str | int]:
+        return self.log.eval.dataset.sample_ids or []
 
     @property
     def epochs(self) -> range:
@@ -235,23 +238,23 @@ class LogHeader:
         """Judgements of the whole run, over all epochs; None where the log doesn't say."""
         if self.part is not None:
             return self.part.of
-        return len(self.log.eval.dataset.sample_ids or []) * len(self.epochs) or None
+        return len(self._ids) * len(self.epochs) or None
 
     @property
     def all_judged(self) -> bool:
         """Tell whether it holds a judgement of each of its cases, by what it says itself."""
         results = self.log.results
-        size = len(self.log.eval.dataset.sample_ids or []) * len(self.epochs)
+        size = len(self._ids) * len(self.epochs)
         return self.ended and results is not None and results.completed_samples == size > 0
 
     @property
     def condition(self) -> dict[str, Any]:
-        """The columns of the judgement table that the log says of every row."""
+        """Columns of the judgement table that are the same in every row of the log."""
         return {name: self.metadata.get(name) for name in OF_RUN} | {"model": self.model}
 
     @property
     def places(self) -> dict[str, int]:
-        """Places of the samples in the whole, by their ids."""
+        """Places of the samples in the whole run, by their ids."""
         ids = self.sample_ids
         return dict(zip(ids, self.part.places if self.part else range(len(ids)), strict=False))
 
@@ -276,7 +279,7 @@ def read_header(path: Path) -> LogHeader:
             found=log.eval.task,
             expected="a log of casewise run or of inspect eval casewise/judge",
         )
-    return LogHeader.of_log(path, log)
+    return LogHeader(path, log)
 
 
 def list_logs(folder: Path) -> list[Path]:
@@ -306,26 +309,28 @@ class LogFolder:
         What is cut short, or of another task, is passed over.
         """
         logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-        stamps = _stamped(self.path)
-        self._read = {
-            path: before
-            if (before := self._read.get(path)) is not None and before[0] == stamp
-            else (stamp, _header_or_none(path))
-            for path, stamp in sorted(stamps.items())
-        }
+        before, self._read = self._read, {}
+        for path, stamp in sorted(_stamped(self.path).items()):
+            known = before.get(path)
+            self._read[path] = (
+                known if known and known[0] == stamp else (stamp, _header_or_none(path))
+            )
         return [header for _, header in self._read.values() if header is not None]
 
     def add(self, log: EvalLog) -> None:
         """Take the header of a log that this process has written, so that it needn't be read."""
         path = Path(log.location)
-        if is_elsewhere(path):
-            return
-        stat = path.stat()
-        self._read[path] = ((stat.st_size, stat.st_mtime), LogHeader.of_log(path, log))
+        if not is_elsewhere(path):
+            self._read[path] = _stamp(path), LogHeader(path, log)
 
 
 _Stamp = tuple[int, float | None]
-"""State of a file: bytes, and when it was changed."""
+"""State of a file: bytes, and time of its last change."""
+
+
+def _stamp(path: Path) -> _Stamp:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime
 
 
 def _header_or_none(path: Path) -> LogHeader | None:
@@ -345,5 +350,4 @@ def _stamped(folder: Path) -> dict[Path, _Stamp]:
             raise InputError(problem, file=address_of(folder)) from None
         return {Path(one.name): (one.size, one.mtime) for one in found}
     paths = [*folder.glob("*.eval"), *(folder / SHARDS).glob("*/*.eval")]
-    stats = ((path, path.stat()) for path in paths)
-    return {path: (stat.st_size, stat.st_mtime) for path, stat in stats}
+    return {path: _stamp(path) for path in paths}

