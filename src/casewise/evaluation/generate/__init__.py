@@ -1,21 +1,20 @@
 """Make contexts for queries: written, reviewed, repaired, and kept aside where that fails."""
 
 import asyncio
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import Case, Side, to_fields, to_line
+from casewise.cases import Case, Side, to_fields
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate._context_attempts import (
-    Attempt,
     ContextWork,
     by_query,
     open_works,
+    sum_tokens,
 )
 from casewise.evaluation.generate._files import (
     Files,
@@ -34,15 +33,15 @@ from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
 @dataclass(frozen=True, slots=True)
 class RejectedSide:
-    """A side of a query that is no part of the cases, and why."""
+    """A side of a query that is kept aside, and why."""
 
     query: int
-    """Its place in the list, from 1."""
+    """Place of the query in the list, from 1."""
     query_id: str
     side: Side
     faults: tuple[Fault, ...]
     case: Case | None
-    """Case that was made, if any."""
+    """Case that was made; None where no context was."""
 
     @property
     def is_own(self) -> bool:
@@ -62,17 +61,17 @@ class Generated:
     before: int
     """Answers that were there at the start."""
     input_tokens: int
+    """Tokens of all requests, those from before among them."""
     output_tokens: int
-    """Output tokens of all answers, those from before among them."""
     cost_usd: float | None
     failures: tuple[str, ...]
-    """Why requests failed, one a request; the next start asks them again."""
+    """Reason of each failed request; the next start sends them again."""
     failed: Path
-    """The file of what providers said of them."""
+    """File of providers' words on failed requests."""
 
 
 def check_out(plan: GeneratePlan) -> Files:
-    """The files of a plan.
+    """Files of a plan.
 
     Raises:
         UsageError: They would overwrite what these settings did not make.
@@ -83,7 +82,7 @@ def check_out(plan: GeneratePlan) -> Files:
 
 
 def check_generation(plan: GeneratePlan) -> tuple[str, ...]:
-    """Check, without a request, what can be known of a plan's models; see ``check_models``."""
+    """Check, without a request, what can be known of a plan's models; see ``check_all``."""
     request = plan.request
     return check_all((name, request.model_base_url, request.model_args) for name in plan.models)
 
@@ -131,13 +130,13 @@ def generate_contexts(
         if failing and not any(work.current.contexts for work in works):
             raise failing[0].useless()
         cases, aside = _made(plan, works)
-        texts = {
-            files.cases: "".join(f"{to_line(case)}\n" for case in cases),
-            files.aside: "".join(f"{_aside_line(rejected)}\n" for rejected in aside),
-            files.record: "".join(f"{_dumps(line)}\n" for line in _records(plan, works, aside)),
+        records = {
+            files.cases: map(to_fields, cases),
+            files.aside: map(_aside_record, aside),
+            files.record: _records(plan, works, aside),
         }
-        write_files(files, texts)
-        asked = sum(asker.asked for asker in askers.values())
+        write_files(files, records)
+    asked = sum(asker.asked for asker in askers.values())
     failures = tuple(reason for asker in failing for reason in asker.failures)
     spent = _spent(plan, works)
     return Generated(cases, aside, files, asked, journal.before, *spent, failures, journal.failed)
@@ -153,9 +152,6 @@ async def _make(rounds: Rounds, works: Sequence[ContextWork], askers: Iterable[A
             await asker.model.api.aclose()
 
 
-# --- what becomes of it ---------------------------------------------------------------------
-
-
 def _made(
     plan: GeneratePlan, works: Sequence[ContextWork]
 ) -> tuple[tuple[Case, ...], tuple[RejectedSide, ...]]:
@@ -163,40 +159,38 @@ def _made(
     cases: list[Case] = []
     aside: list[RejectedSide] = []
     for together in by_query(works):
-        made = [side for work in together for side in _sides(plan, work)]
-        if all(case and not faults for _, case, faults in made):
-            cases += [case for _, case, _ in made if case]
+        made = [
+            RejectedSide(
+                work.place + 1,
+                work.query.query_id,
+                side,
+                tuple(fault for fault in work.current.faults if fault.side in (side, None)),
+                _case(plan, work, side),
+            )
+            for work in together
+            for side in work.sides
+        ]
+        whole = [one.case for one in made if one.case and not one.faults]
+        if len(whole) == len(made):
+            cases += whole
         else:
-            aside += [
-                RejectedSide(
-                    together[0].place + 1, together[0].query.query_id, side, faults or _WAITS, case
-                )
-                for side, case, faults in made
-            ]
+            aside += [one if one.faults else replace(one, faults=_WAITS) for one in made]
     return tuple(cases), tuple(aside)
 
 
 _WAITS = (Fault(ContextFault.TWIN, "nothing is wrong with it, but its twin is kept aside"),)
 
 
-def _sides(
-    plan: GeneratePlan, work: ContextWork
-) -> Iterator[tuple[Side, Case | None, tuple[Fault, ...]]]:
-    attempt = work.current
-    for side in work.sides:
-        faults = tuple(fault for fault in attempt.faults if fault.side in (side, None))
-        yield side, _case(plan, work, attempt, side), faults
-
-
-def _case(plan: GeneratePlan, work: ContextWork, attempt: Attempt, side: Side) -> Case | None:
-    if side not in attempt.contexts:
+def _case(plan: GeneratePlan, work: ContextWork, side: Side) -> Case | None:
+    contexts = work.current.contexts
+    if side not in contexts:
         return None
     query = work.query
     tags = [f"made by {plan.request.model}", f"prompt {MAKE_VERSION}"]
     tags += [f"matched {','.join(plan.matched)}"] if plan.matched else []
     return Case(
         query=query.query,
-        context=make_context(attempt.contexts[side]),
+        context=make_context(contexts[side]),
         intended=side,
         category=query.category,
         source=query.source,
@@ -206,16 +200,14 @@ def _case(plan: GeneratePlan, work: ContextWork, attempt: Attempt, side: Side) -
     )
 
 
-def _aside_line(rejected: RejectedSide) -> str:
-    return _dumps(
-        {
-            "query": rejected.query,
-            "query_id": rejected.query_id,
-            "side": rejected.side,
-            "faults": [fault.record for fault in rejected.faults],
-            "case": to_fields(rejected.case) if rejected.case else None,
-        }
-    )
+def _aside_record(rejected: RejectedSide) -> dict[str, Any]:
+    return {
+        "query": rejected.query,
+        "query_id": rejected.query_id,
+        "side": rejected.side,
+        "faults": [fault.record for fault in rejected.faults],
+        "case": to_fields(rejected.case) if rejected.case else None,
+    }
 
 
 def _records(
@@ -224,10 +216,11 @@ def _records(
     aside = {side.query for side in rejected}
     for together in by_query(works):
         tokens_in, tokens_out, cost = _spent(plan, together)
+        number = together[0].place + 1
         yield {
-            "query": together[0].place + 1,
+            "query": number,
             "query_id": together[0].query.query_id,
-            "made": together[0].place + 1 not in aside,
+            "made": number not in aside,
             "model": plan.request.model,
             "prompt_version": MAKE_VERSION,
             "critic": plan.critic,
@@ -262,18 +255,6 @@ def _piece(plan: GeneratePlan, work: ContextWork) -> dict[str, Any]:
 def _spent(plan: GeneratePlan, works: Sequence[ContextWork]) -> tuple[int, int, float | None]:
     """Tokens in, tokens out, and dollars, of everything that was answered."""
     attempts = [attempt for work in works for attempt in work.attempts]
-    written = _sum([attempt.tokens for attempt in attempts])
-    reviewed = _sum([attempt.review_tokens for attempt in attempts])
-    return (
-        written[0] + reviewed[0],
-        written[1] + reviewed[1],
-        plan.cost(written, reviewed),
-    )
-
-
-def _sum(tokens: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return sum(count for count, _ in tokens), sum(count for _, count in tokens)
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    written = sum_tokens(attempt.tokens for attempt in attempts)
+    reviewed = sum_tokens(attempt.review_tokens for attempt in attempts)
+    return *sum_tokens((written, reviewed)), plan.cost(written, reviewed)

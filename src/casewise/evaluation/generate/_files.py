@@ -1,4 +1,4 @@
-"""The files that making contexts leaves: answers as they come, the results, and whose they are.
+"""Files of making contexts: answers as they come, the results, and the settings they were made by.
 
 An answer is on the disk before anything builds on it, so that nothing is asked twice, not even
 after a kill.
@@ -6,8 +6,8 @@ after a kill.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,12 @@ from casewise.files import Journal, journal_lines, write_atomically
 ANSWERS = "answers.jsonl"
 
 FAILED = "failed.jsonl"
-"""Words of providers on failed requests: their words may quote a query, and are not printed."""
+"""Providers' words on failed requests, which may quote a query, and are not printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """Outcome of a request."""
+    """Answer to a request, or why there is none."""
 
     text: str = ""
     refused: bool = False
@@ -34,7 +34,12 @@ class RequestOutcome:
     input_tokens: int = 0
     output_tokens: int = 0
     error: str | None = None
-    """Why no answer came; such a reply is not kept, and is asked for again."""
+    """Reason why no answer came; such a request is sent again by the next start."""
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Tokens in and out."""
+        return self.input_tokens, self.output_tokens
 
 
 class ReplyJournal:
@@ -43,19 +48,21 @@ class ReplyJournal:
     def __init__(self, folder: Path) -> None:
         self._file = Journal(folder / ANSWERS, sync=True)
         self.failed = folder / FAILED
-        self._known = dict(_read(self._file.path))
-        self.before = len(self._known)
+        self.known: dict[str, RequestOutcome] = {}
+        """Answers by key; the first one under a key stands."""
+        for line in journal_lines(self._file.path):
+            # A line that was cut short is no answer.
+            with suppress(ValueError, TypeError, AttributeError, KeyError):
+                record: dict[str, Any] = json.loads(line.data)
+                self.known.setdefault(record.pop("key"), RequestOutcome(**record))
+        self.before = len(self.known)
         """Answers that were there at the start."""
 
-    def get(self, key: str) -> RequestOutcome | None:
-        """The answer under a key, if it came before."""
-        return self._known.get(key)
-
     def keep(self, key: str, reply: RequestOutcome) -> None:
-        """Write an answer to the disk; the first one under a key stands."""
+        """Write an answer to the disk."""
         record = {name: value for name, value in asdict(reply).items() if value}
         self._file.append(json.dumps({"key": key, **record}, ensure_ascii=True).encode())
-        self._known.setdefault(key, reply)
+        self.known.setdefault(key, reply)
 
     def keep_failure(self, model: str, reason: str) -> None:
         """Write down why a request to a model failed."""
@@ -63,22 +70,8 @@ class ReplyJournal:
             file.append(json.dumps({"model": model, "error": reason}).encode())
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()
-
-
-def _read(path: Path) -> Iterator[tuple[str, RequestOutcome]]:
-    """The replies of lines that can be read, the first under each key; not of those cut short."""
-    seen = set()
-    for line in journal_lines(path):
-        try:
-            record: dict[str, Any] = json.loads(line.data)
-            key, reply = record.pop("key"), RequestOutcome(**record)
-        except (ValueError, TypeError, AttributeError, KeyError):
-            continue
-        if key not in seen:
-            seen.add(key)
-            yield key, reply
 
 
 @contextmanager
@@ -88,12 +81,8 @@ def opened_journal(folder: Path) -> Iterator[ReplyJournal]:
     Raises:
         UsageError: Another process is at work there.
     """
-    with locked(folder):
-        journal = ReplyJournal(folder)
-        try:
-            yield journal
-        finally:
-            journal.close()
+    with locked(folder), closing(ReplyJournal(folder)) as journal:
+        yield journal
 
 
 STATE = "state.json"
@@ -101,23 +90,19 @@ STATE = "state.json"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Places of all files: beside the cases, under their name."""
+    """Paths of all files: beside the cases, under their name."""
 
     cases: Path
     aside: Path
     record: Path
     folder: Path
-    """Folder of what is needed to go on."""
+    """Folder of the answers and the settings, by which a stopped start goes on."""
 
 
 def files_beside(out: Path) -> Files:
     """The files that belong to a file of cases."""
-    return Files(
-        out,
-        out.with_suffix(".aside.jsonl"),
-        out.with_suffix(".record.jsonl"),
-        out.with_suffix(".making"),
-    )
+    others = (out.with_suffix(f".{end}") for end in ("aside.jsonl", "record.jsonl", "making"))
+    return Files(out, *others)
 
 
 def check_files(files: Files, settings: Mapping[str, Any]) -> None:
@@ -128,12 +113,15 @@ def check_files(files: Files, settings: Mapping[str, Any]) -> None:
             not make, or that was changed since.
     """
     state = _state(files)
-    before = state.get("settings", {}) if _has_answers(files) else {}
-    for name in settings:
-        if before and before.get(name) != settings[name]:
+    answers = files.folder / ANSWERS
+    # A start that found no model leaves a folder without answers: nothing would be lost.
+    has_answers = answers.exists() and answers.stat().st_size > 0
+    before = state.get("settings") if has_answers else None
+    for name, now in settings.items():
+        if before and (then := before.get(name)) != now:
             raise UsageError(
                 f"{files.folder} holds what was made with other settings "
-                f"({name}: {_shown(before.get(name))} then, {_shown(settings[name])} now): "
+                f"({name}: {_shown(then)} then, {_shown(now)} now): "
                 f"give another --out, or delete that folder and {files.cases.name}"
             )
     for path in (files.cases, files.aside, files.record):
@@ -144,31 +132,28 @@ def check_files(files: Files, settings: Mapping[str, Any]) -> None:
             )
 
 
-def _has_answers(files: Files) -> bool:
-    """Tell whether there is anything to lose: a start that found no model leaves a bare folder."""
-    path = files.folder / ANSWERS
-    return path.exists() and path.stat().st_size > 0
-
-
 def begin(files: Files, settings: Mapping[str, Any]) -> None:
     """Leave the settings in the folder."""
-    state = _state(files)
-    if state.get("settings") != dict(settings):
-        _write_state(files, {"settings": dict(settings), "written": []})
+    if _state(files).get("settings") != settings:
+        _write_state(files, {"settings": settings, "written": []})
 
 
-def write_files(files: Files, texts: Mapping[Path, str]) -> None:
-    """Write the results, each beside and renamed; one without text is taken away."""
+def write_files(files: Files, records: Mapping[Path, Iterable[Mapping[str, Any]]]) -> None:
+    """Write each file of records as JSON Lines; one without records is removed."""
+    contents = {path: b"".join(map(_line, lines)) for path, lines in records.items()}
     state = _state(files)
-    hashes = {_hash(text.encode()) for text in texts.values()}
     # Noted first: a kill between the two must not make strangers of our own files.
-    written = sorted({*state.get("written", ()), *hashes})
+    written = sorted({*state.get("written", ()), *map(_hash, contents.values())})
     _write_state(files, {**state, "written": written})
-    for path, text in texts.items():
-        if text:
-            write_atomically(path, text.encode())
+    for path, content in contents.items():
+        if content:
+            write_atomically(path, content)
         else:
             path.unlink(missing_ok=True)
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return f"{json.dumps(record, ensure_ascii=False)}\n".encode()
 
 
 def _state(files: Files) -> dict[str, Any]:

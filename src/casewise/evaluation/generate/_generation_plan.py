@@ -1,7 +1,7 @@
 """Plan of ``casewise contexts generate``, checked, with its cost."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from casewise.contexts import (
     MAKE_VERSION,
     PARAMETERS,
     parse_matched,
-    render_making,
     render_review,
 )
 from casewise.errors import UsageError
@@ -25,13 +24,13 @@ from casewise.evaluation.plan._costs import CostEstimate, RequestCount, estimate
 from casewise.evaluation.plan._sampling import MAX_TOKENS
 
 CONTEXT_TOKENS = 400
-"""Length of a usual context as an answer, in tokens: eight texts of about 25 words."""
+"""Usual length of a context as an answer, in tokens: eight texts of about 25 words."""
 
 REVIEW_TOKENS = 80
-"""Length of a usual review."""
+"""Usual length of a review, in tokens."""
 
 REVIEW_TRIES = 2
-"""Times that the critic is asked about a context, where its answer can't be read."""
+"""Most requests to the critic about one context, where its answers can't be read."""
 
 NO_CRITIC = "none"
 
@@ -41,19 +40,19 @@ EMBEDDED_REPAIRS = 0
 
 EMBEDDED_TOKENS = 256
 EMBEDDED_REVIEW_TOKENS = 40
-"""Longest answers of the embedded model; it says little in more."""
+"""Longest answers of the embedded model, which says little in more."""
 
 TEMPERATURE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """Options of a person."""
+    """Options of the command."""
 
     queries: Path
-    """A list of queries."""
+    """File of queries."""
     out: Path
-    """The cases that are made, as JSON Lines."""
+    """File of the cases that are made, as JSON Lines."""
     model: str = SMOLLM2
     critic: str | None = None
     """A model, or ``none``; None is the model that writes."""
@@ -61,7 +60,7 @@ class GenerateRequest:
     """Parameters in which alone twins may differ."""
     candidates: int = 1
     repairs: int | None = None
-    """None is ``REPAIRS``, or ``EMBEDDED_REPAIRS`` of the embedded model."""
+    """None is ``REPAIRS``, or ``EMBEDDED_REPAIRS`` for the embedded model."""
     structured: str = Structured.AUTO
     seed: int = 0
     temperature: float = TEMPERATURE
@@ -82,7 +81,7 @@ class GeneratePlan:
     queries: tuple[ListedQuery, ...]
     matched: tuple[str, ...]
     critic: str | None
-    """The model; None is no model critic."""
+    """Model of the critic; None where rules alone review."""
     repairs: int
     structured: Structured
     estimates: tuple[CostEstimate, ...]
@@ -92,17 +91,17 @@ class GeneratePlan:
     @property
     def models(self) -> tuple[str, ...]:
         """The writer, and the critic where it is another."""
-        return tuple(dict.fromkeys(name for name in (self.request.model, self.critic) if name))
+        return tuple(dict.fromkeys(filter(None, (self.request.model, self.critic))))
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that decides what is made, but for the models' answers."""
+        """Settings of the results: with the models' answers, they decide what is made."""
         request = self.request
         return {
             "queries": digest(*(asdict(query) for query in self.queries)),
             "model": request.model,
             "model-base-url": request.model_base_url,
-            # Not as they are: one may be a key.
+            # A hash, since one may be a key.
             "model-arg": digest(request.model_args) if request.model_args else None,
             "critic": self.critic or NO_CRITIC,
             "matched": ",".join(self.matched),
@@ -117,15 +116,17 @@ class GeneratePlan:
 
     @property
     def max_tokens(self) -> int:
-        """The longest answer of the writer."""
-        most = self.request.max_tokens
-        return min(most, EMBEDDED_TOKENS) if self.request.model == SMOLLM2 else most
+        """Longest answer of the writer."""
+        return self._most(self.request.model, EMBEDDED_TOKENS)
 
     @property
     def review_tokens(self) -> int:
-        """The longest answer of the critic."""
+        """Longest answer of the critic."""
+        return self._most(self.critic, EMBEDDED_REVIEW_TOKENS)
+
+    def _most(self, model: str | None, embedded: int) -> int:
         most = self.request.max_tokens
-        return min(most, EMBEDDED_REVIEW_TOKENS) if self.critic == SMOLLM2 else most
+        return min(most, embedded) if model == SMOLLM2 else most
 
     def cost(self, written: tuple[int, int], reviewed: tuple[int, int]) -> float | None:
         """Dollars for tokens in and out; None where a price is unknown."""
@@ -156,12 +157,12 @@ def plan_generation(request: GenerateRequest) -> GeneratePlan:
 
 
 def _check(request: GenerateRequest) -> None:
-    for name, least in (
-        ("candidates", 1),
-        ("repairs", 0),
-        ("max_tokens", 1),
-        ("max_connections", 1),
-    ):
+    for name, least in {
+        "candidates": 1,
+        "repairs": 0,
+        "max_tokens": 1,
+        "max_connections": 1,
+    }.items():
         value = getattr(request, name)
         if value is not None and value < least:
             raise UsageError(f"--{name.replace('_', '-')} {value}: give at least {least}")
@@ -180,42 +181,39 @@ def _check(request: GenerateRequest) -> None:
 def _estimates(
     request: GenerateRequest, works: list[ContextWork], critic: str | None, repairs: int
 ) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
-    making = RequestCount(
-        len(works),
-        _tokens(
-            render_making(work.query.query, work.piece, work.query.language, work.matched)
-            for work in works
-        ),
-    )
+    """Costs of the first round, and of repairs with their reviews at most."""
+    making = _count([work.prompt for work in works])
     repairing = RequestCount(len(works), making.input_tokens + CONTEXT_TOKENS * len(works))
-    sides = [(work.query, side) for work in works for side in work.sides]
     usual = dict.fromkeys(PARAMETERS, "x" * 6 * 25)
-    reviewing = RequestCount(
-        len(sides),
-        _tokens(render_review(one.query, side, usual, one.language) for one, side in sides),
+    reviewing = _count(
+        [
+            render_review(work.query.query, side, usual, work.query.language)
+            for work in works
+            for side in work.sides
+        ]
     )
     # Repairs of its own faults and of those beside the set are counted apart.
     most = 2 * repairs
     again = (request.candidates + most) * REVIEW_TRIES - 1
 
-    def estimates(*asked: tuple[str | None, str, RequestCount, int]) -> tuple[CostEstimate, ...]:
+    def estimates(
+        what: str, made: RequestCount, what_reviewed: str, reviewed: RequestCount
+    ) -> tuple[CostEstimate, ...]:
+        asked = (
+            (request.model, what, made, CONTEXT_TOKENS),
+            (critic, what_reviewed, reviewed, REVIEW_TOKENS),
+        )
         return tuple(
-            estimate(model, what, count, answer, known_prices(model, request.prices))
-            for model, what, count, answer in asked
+            estimate(model, name, count, answer, known_prices(model, request.prices))
+            for model, name, count, answer in asked
             if model and count.requests
         )
 
     return (
-        estimates(
-            (request.model, "contexts", making.times(request.candidates), CONTEXT_TOKENS),
-            (critic, "reviews", reviewing, REVIEW_TOKENS),
-        ),
-        estimates(
-            (request.model, "repairs", repairing.times(most), CONTEXT_TOKENS),
-            (critic, "reviews again", reviewing.times(again), REVIEW_TOKENS),
-        ),
+        estimates("contexts", making.times(request.candidates), "reviews", reviewing),
+        estimates("repairs", repairing.times(most), "reviews again", reviewing.times(again)),
     )
 
 
-def _tokens(prompts: Iterable[str]) -> int:
-    return sum(map(prompt_tokens, prompts))
+def _count(prompts: Sequence[str]) -> RequestCount:
+    return RequestCount(len(prompts), sum(map(prompt_tokens, prompts)))

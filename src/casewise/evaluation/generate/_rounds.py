@@ -1,4 +1,4 @@
-"""Make, review and repair contexts, in rounds: what is decided waits for all answers of a round.
+"""Make, review and repair contexts, in rounds: decisions wait for all answers of a round.
 
 Each request is sent once: what was answered before is read from the journal.
 """
@@ -21,13 +21,17 @@ from casewise.contexts import (
     context_schema,
     pair_schema,
     read_review,
-    render_making,
     render_repair,
     render_review,
     review_nonce,
 )
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.generate._context_attempts import ContextWork, compare, read_attempt
+from casewise.evaluation.generate._context_attempts import (
+    ContextWork,
+    compare,
+    read_attempt,
+    sum_tokens,
+)
 from casewise.evaluation.generate._files import ReplyJournal, RequestOutcome
 from casewise.evaluation.generate._generation_plan import REVIEW_TRIES, GeneratePlan
 from casewise.evaluation.models import open_model, patience
@@ -40,11 +44,11 @@ from casewise.evaluation.models._faults import (
 )
 from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._reachability import UnreachableError
-from casewise.evaluation.tasks._samples import provider_refused
+from casewise.evaluation.tasks._samples import provider_refused, was_cut
 from casewise.logs import input_tokens
 
 GIVE_UP = 5
-"""So many failed requests, and no answer among them: the model can't be used."""
+"""Failed requests, without an answer among them, after which a model can't be used."""
 
 _UNSUPPORTED = (400, 404, 405, 415, 422, 501)
 """Statuses of servers that take no schema."""
@@ -73,47 +77,63 @@ class Asker:
         max_tokens: int,
         schema: Mapping[str, Any] | None = None,
     ) -> RequestOutcome:
-        """The reply to a prompt, from the journal or the model; an error is a reply too.
+        """Answer to a prompt, from the journal or the model; an error is an outcome, too.
 
         Raises:
             ModelError: Nothing but errors has come from the model, or it can't be reached.
         """
         schema = None if self.structured is Structured.OFF else schema
         key = digest(str(self.model), prompt, seed, temperature, max_tokens, dict(schema or {}))
-        known = self.journal.get(key)
-        if known is not None:
+        if (known := self.journal.known.get(key)) is not None:
             return known
         config = GenerateConfig(seed=seed, temperature=temperature, max_tokens=max_tokens)
         try:
-            output = await self._generate(prompt, config, schema)
+            # What a person set for the model itself goes before what is usual here.
+            output = await self._generate(prompt, config.merge(self.model.config), schema)
         except Exception as error:
             return self._failed(error)
         self._answered += 1
-        reply = _reply(output)
+        usage = output.usage
+        reply = RequestOutcome(
+            text=output.completion,
+            refused=provider_refused(output),
+            cut=was_cut(output),
+            input_tokens=input_tokens(usage) if usage else 0,
+            output_tokens=usage.output_tokens if usage else 0,
+        )
         self.journal.keep(key, reply)
         return reply
 
     async def _generate(
-        self, prompt: str, config: GenerateConfig, schema: Mapping[str, Any] | None
+        self, prompt: str, plain: GenerateConfig, schema: Mapping[str, Any] | None
     ) -> ModelOutput:
-        self.asked += 1
-        # What a person set for the model itself goes before what is usual here.
-        plain = config.merge(self.model.config)
         if schema is None or not self._takes_schema:
-            return _checked(await self.model.generate(prompt, config=plain))
+            return await self._send(prompt, plain)
         form = ResponseSchema(
             name="context", json_schema=JSONSchema.model_validate(schema), strict=True
         )
-        told = plain.merge(GenerateConfig(response_schema=form))
         try:
-            return _checked(await self.model.generate(prompt, config=told))
+            return await self._send(prompt, plain.merge(GenerateConfig(response_schema=form)))
         except Exception as error:
-            if self.structured is Structured.ON or not _is_unsupported(error):
+            takes_none = isinstance(error, NotImplementedError) or status_of(error) in _UNSUPPORTED
+            if self.structured is Structured.ON or not takes_none:
                 raise
-        self.asked += 1
-        output = _checked(await self.model.generate(prompt, config=plain))
+        output = await self._send(prompt, plain)
         # The answer without a schema shows that the schema was what the server refused.
         self._takes_schema = False
+        return output
+
+    async def _send(self, prompt: str, config: GenerateConfig) -> ModelOutput:
+        """Send one request.
+
+        Raises:
+            FailedRequestError: The provider reports an error in place of an answer.
+        """
+        self.asked += 1
+        output = await self.model.generate(prompt, config=config)
+        if output.error and not output.completion and not provider_refused(output):
+            reason = failure_reason(RuntimeError(output.error))
+            raise FailedRequestError(FaultKind.OTHER, reason, None)
         return output
 
     def _failed(self, error: Exception) -> RequestOutcome:
@@ -128,7 +148,7 @@ class Asker:
         return RequestOutcome(error=reason)
 
     def useless(self) -> ModelError:
-        """Message on a model that gives nothing but errors."""
+        """Error of a model that gives nothing but errors."""
         return ModelError(
             f"{with_address(self.model, self.failures[0])} "
             f"(what the provider said is in {self.journal.failed})"
@@ -136,7 +156,7 @@ class Asker:
 
 
 def open_askers(plan: GeneratePlan, journal: ReplyJournal) -> dict[str, Asker]:
-    """One asker for each of a plan's models, by name.
+    """Askers of a plan's models, by name.
 
     Raises:
         ModelError: A model can't be opened.
@@ -160,32 +180,6 @@ def open_askers(plan: GeneratePlan, journal: ReplyJournal) -> dict[str, Asker]:
     }
 
 
-def _is_unsupported(error: Exception) -> bool:
-    return isinstance(error, NotImplementedError) or status_of(error) in _UNSUPPORTED
-
-
-def _checked(output: ModelOutput) -> ModelOutput:
-    """The output, where it is an answer.
-
-    Raises:
-        FailedRequestError: The provider reports an error in place of one.
-    """
-    if output.error and not output.completion and not provider_refused(output):
-        raise FailedRequestError(FaultKind.OTHER, failure_reason(RuntimeError(output.error)), None)
-    return output
-
-
-def _reply(output: ModelOutput) -> RequestOutcome:
-    usage = output.usage
-    return RequestOutcome(
-        text=output.completion,
-        refused=provider_refused(output),
-        cut=output.stop_reason in ("max_tokens", "model_length"),
-        input_tokens=input_tokens(usage) if usage else 0,
-        output_tokens=usage.output_tokens if usage else 0,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class RoundStep:
     """Progress of a round."""
@@ -201,7 +195,7 @@ Watcher = Callable[[RoundStep], None]
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Rounds of requests: models, and their tasks."""
+    """Rounds of requests to the writer and the critic."""
 
     plan: GeneratePlan
     writer: Asker
@@ -209,7 +203,7 @@ class Rounds:
     watch: Watcher
 
     async def make(self, works: Sequence[ContextWork]) -> None:
-        """Bring every work to its end: without a fault, or with those that stay.
+        """Bring every piece to its end: without a fault, or with those that stay.
 
         Raises:
             ModelError: A model can't be used at all.
@@ -247,21 +241,15 @@ class Rounds:
                 group.create_task(one(asked))
 
     async def _write(self, work: ContextWork) -> None:
-        prompt = self._prompt(work)
         numbers = range(1, self.plan.request.candidates + 1)
-        replies = await asyncio.gather(*(self._ask(work, prompt, number) for number in numbers))
-        for reply in replies:
+        asked = (self._ask(work, work.prompt, number) for number in numbers)
+        for reply in await asyncio.gather(*asked):
             work.attempts.append(read_attempt(work, reply))
 
     async def _repair(self, work: ContextWork) -> None:
-        prompt = render_repair(self._prompt(work), work.draft, work.current.faults)
+        prompt = render_repair(work.prompt, work.draft, work.current.faults)
         reply = await self._ask(work, prompt, len(work.attempts) + 1)
-        attempt = read_attempt(work, reply)
-        work.count_repair()
-        work.take_repair(attempt)
-
-    def _prompt(self, work: ContextWork) -> str:
-        return render_making(work.query.query, work.piece, work.query.language, work.matched)
+        work.take_repair(read_attempt(work, reply))
 
     async def _ask(self, work: ContextWork, prompt: str, number: int) -> RequestOutcome:
         return await self.writer.ask(
@@ -273,11 +261,9 @@ class Rounds:
         )
 
     def _seed(self, work: ContextWork, what: str, number: int) -> int:
-        """Seed of one request: no two have the same, and order plays no role."""
-        return (
-            int(digest(self.plan.request.seed, work.query.query, work.piece, what, number), 16)
-            % 2**31
-        )
+        """Seed of one request: another for each, whatever their order."""
+        made_of = self.plan.request.seed, work.query.query, work.piece, what, number
+        return int(digest(*made_of), 16) % 2**31
 
     async def _review(self, work: ContextWork, side: Side) -> None:
         assert self.critic is not None
@@ -294,10 +280,7 @@ class Rounds:
                 temperature=0.0 if number == 1 else self.plan.request.temperature,
                 max_tokens=self.plan.review_tokens,
             )
-            attempt.review_tokens = (
-                attempt.review_tokens[0] + reply.input_tokens,
-                attempt.review_tokens[1] + reply.output_tokens,
-            )
+            attempt.review_tokens = sum_tokens((attempt.review_tokens, reply.tokens))
             if reply.error is not None:
                 reason = f"the request to the critic failed: {reply.error}"
                 fault = Fault(ContextFault.FAILED, reason, side)
