@@ -43,9 +43,9 @@ class InputError(CasewiseError):
     def __init__(
         self,
         problem: str,
-        *,
         file: Path | str | None = None,
         record: str | None = None,
+        *,
         field: str | None = None,
         found: object = ...,
         expected: str | None = None,

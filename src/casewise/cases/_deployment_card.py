@@ -249,7 +249,7 @@ def load_card(source: Path | str) -> Card:
         name = getattr(card, field)
         if name is not None and not _is_file(path.parent / name):
             expected = f"a file, its name as seen from {path.parent}"
-            raise InputError("no such file", file=path, field=field, found=name, expected=expected)
+            raise InputError("no such file", path, field=field, found=name, expected=expected)
     if card.system_file is not None:
         card = card.model_copy(update={"system": read_text(path.parent / card.system_file)})
     card._folder = path.parent

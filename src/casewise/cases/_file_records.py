@@ -78,7 +78,7 @@ def sniff(path: Path) -> Form:
         return by_name
     if first_line.startswith(("-", "#", "%YAML", "cases:", *(f"{key}:" for key in _SHARED))):
         return Form.YAML
-    raise InputError("not a file of cases", file=path, found=first_line, expected=KNOWN_FORMS)
+    raise InputError("not a file of cases", path, found=first_line, expected=KNOWN_FORMS)
 
 
 def _is_jsonl(text: str, by_name: Form | None) -> bool:
@@ -96,7 +96,7 @@ def _is_jsonl(text: str, by_name: Form | None) -> bool:
 
 def json_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of a JSON array, or of one object (a single case, or ``{"cases": [...]}``)."""
-    data = parse_json(read_text(path), file=path)
+    data = parse_json(read_text(path), path)
     yield from _from_list(data, path)
 
 
@@ -108,7 +108,7 @@ def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             place = f"line {number}"
-            yield place, parse_json(line, file=path, record=place)
+            yield place, parse_json(line, path, place)
 
 
 class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -135,7 +135,7 @@ def yaml_problem(error: yaml.YAMLError, path: Path) -> InputError:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
     place = f"line {mark.line + 1}" if mark else None
-    return InputError(f"not valid YAML: {problem}", file=path, record=place)
+    return InputError(f"not valid YAML: {problem}", path, place)
 
 
 def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -149,7 +149,7 @@ def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
     except yaml.YAMLError as error:
         raise yaml_problem(error, path) from None
     except RecursionError:
-        raise InputError("nested too deeply", file=path) from None
+        raise InputError("nested too deeply", path) from None
     for place, record in _from_list(data, path):
         yield from _twins(record, place, path)
 
@@ -162,7 +162,7 @@ def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
             if key not in _SHARED:
                 raise InputError(
                     "unknown field beside 'cases'",
-                    file=path,
+                    path,
                     field=key,
                     expected=f"one of {', '.join(_SHARED)}",
                 )
@@ -170,9 +170,9 @@ def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
     elif isinstance(data, dict):
         data = [data]
     if not isinstance(data, list):
-        raise InputError("not a list of cases", file=path, found=data, expected=KNOWN_FORMS)
+        raise InputError("not a list of cases", path, found=data, expected=KNOWN_FORMS)
     if not data:
-        raise InputError("the file holds no case", file=path)
+        raise InputError("the file holds no case", path)
     for index, record in enumerate(data, start=1):
         yield (
             f"record {index}",
@@ -193,17 +193,15 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
     ):
         raise InputError(
             "wrong value",
-            file=path,
-            record=place,
+            path,
+            place,
             field="contexts",
             found=list(contexts) if isinstance(contexts, dict) else contexts,
             expected="contexts under 'safe', 'unsafe' or 'none'",
         )
     for own in ("context", "intended", "id"):
         if own in rest:
-            raise InputError(
-                f"{own!r} doesn't go with 'contexts'", file=path, record=place, field=own
-            )
+            raise InputError(f"{own!r} doesn't go with 'contexts'", path, place, field=own)
     for side, context in contexts.items():
         intended = None if side == "none" else side
         yield f"{place} ({side})", rest | {"context": context, "intended": intended}
@@ -227,7 +225,7 @@ def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
             place = f"record {row.number}"
             yield place, _csv_record(row.by_name(header, path, place), place, path)
     if empty:
-        raise InputError("the file holds no case", file=path)
+        raise InputError("the file holds no case", path)
 
 
 def _check_header(header: list[str], path: Path) -> None:
@@ -236,14 +234,14 @@ def _check_header(header: list[str], path: Path) -> None:
         if name not in known and name.split(".")[0] not in GROUPS:
             raise InputError(
                 "unknown column",
-                file=path,
-                record="line 1",
+                path,
+                "line 1",
                 field=name,
                 expected=f"one of {', '.join(sorted(known))}, or sender.NAME, recipient.NAME, "
                 "transmission_principle.NAME",
             )
         if header.count(name) > 1:
-            raise InputError("the column stands twice", file=path, record="line 1", field=name)
+            raise InputError("the column stands twice", path, "line 1", field=name)
 
 
 def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]:
@@ -260,7 +258,7 @@ def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]
         elif name == "tags" and not cell.startswith("["):
             record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
         elif name in (*_CSV_JSON, "tags"):
-            record[name] = parse_json(cell, file=path, record=f"{place}, field {name!r}")
+            record[name] = parse_json(cell, path, f"{place}, field {name!r}")
         elif name not in Case.model_fields:
             group, _, parameter = name.partition(".")
             context.setdefault(group, {})[parameter] = cell
@@ -268,7 +266,7 @@ def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]
             record[name] = cell
     for part, value in (("context", context), ("votes", counts)):
         if value and part in record:
-            raise InputError("given twice", file=path, record=place, field=part)
+            raise InputError("given twice", path, place, field=part)
         if value:
             record[part] = value
     return record
@@ -279,7 +277,7 @@ def _number(cell: str, name: str, kind: type[int] | type[float], place: str, pat
         return kind(cell)
     except ValueError:
         raise InputError(
-            "wrong value", file=path, record=place, field=name, found=cell, expected="a number"
+            "wrong value", path, place, field=name, found=cell, expected="a number"
         ) from None
 
 
@@ -334,7 +332,7 @@ def refuse_tables(path: Path) -> None:
         InputError: It is one.
     """
     if path.suffix.lower() in TABLES and path.is_file():
-        raise InputError(_OF_TABLES[0], file=path, expected=KNOWN_FORMS)
+        raise InputError(_OF_TABLES[0], path, expected=KNOWN_FORMS)
 
 
 def name_import(problem: InputError, path: Path) -> None:

@@ -150,9 +150,9 @@ def load_output(path: Path | str, shared: SharedCases | None = None) -> list[Ups
         InputError: The file can't be used, or holds no answers.
     """
     path = Path(path)
-    records = parse_json(read_text(path), file=path)
+    records = parse_json(read_text(path), path)
     if not isinstance(records, list) or not is_upstream(records) or not answer_keys(records):
-        raise InputError("not a CASE-Bench output file", file=path)
+        raise InputError("not a CASE-Bench output file", path)
     models = answer_keys(records)
     shared = {} if shared is None else shared
     outputs = []
@@ -196,7 +196,7 @@ def is_output(path: Path) -> bool:
         return False
     if not any(f'"{mark}"' in text for mark in MARKS):
         return False
-    records = parse_json(text, file=path)
+    records = parse_json(text, path)
     return isinstance(records, list) and is_upstream(records) and bool(answer_keys(records))
 
 
@@ -240,7 +240,7 @@ def _upstream_fields(
     for index, record in enumerate(records, start=1):
         place = f"record {index}"
         if not isinstance(record, dict):
-            yield place, InputError("not an object", file=path, record=place, found=record)
+            yield place, InputError("not an object", path, place, found=record)
             continue
         try:
             yield place, to_case_fields(record, file=path, place=place)
@@ -269,8 +269,8 @@ def _validated(
             problems.append(
                 InputError(
                     f"duplicate id, first used at {places[case.id]}",
-                    file=path,
-                    record=place,
+                    path,
+                    place,
                     field="id",
                     found=case.id,
                     expected="an id of its own (without ids: another query, context or history)",
@@ -312,7 +312,7 @@ def _half_character(error: UnicodeEncodeError, record: Any, path: Path, place: s
         (name for name, value in record.items() if half in json.dumps(value, ensure_ascii=False)),
         None,
     )
-    return InputError("half of a character", file=path, record=place, field=field, found=half)
+    return InputError("half of a character", path, place, field=field, found=half)
 
 
 _HASHED = ("id", "query_id")
@@ -326,14 +326,14 @@ def _explain(error: ValidationError, record: object, path: Path, place: str) -> 
     first = details[0]
     field = _field_name(first)
     if not isinstance(record, dict):
-        return InputError("not a case", file=path, record=place, found=record, expected="an object")
+        return InputError("not a case", path, place, found=record, expected="an object")
     if first["type"] == "missing":
-        return InputError("the field is missing", file=path, record=place, field=field)
+        return InputError("the field is missing", path, place, field=field)
     if first["type"] == "extra_forbidden":
         return InputError(
             "unknown field",
-            file=path,
-            record=place,
+            path,
+            place,
             field=field,
             expected=f"one of {', '.join(Case.model_fields)}" if "." not in field else None,
         )
@@ -343,8 +343,8 @@ def _explain(error: ValidationError, record: object, path: Path, place: str) -> 
     whole = field == ""
     return InputError(
         expected if whole else "wrong value",
-        file=path,
-        record=place,
+        path,
+        place,
         field=field or None,
         # A query is never shown; whatever stands in its place is.
         found=...

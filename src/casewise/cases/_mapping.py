@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from casewise.cases import _mapping_values as values
@@ -29,14 +29,11 @@ EXAMPLE = "every-key"
 _CONTEXT = "context."
 
 
-_AnyValue = (
-    InstanceOf[values.ColumnValue] | InstanceOf[values.Constant] | InstanceOf[values.ColumnTemplate]
-)
-_Value = Annotated[_AnyValue, BeforeValidator(values.to_value)]
-_Parameter = Annotated[_AnyValue, BeforeValidator(values.to_parameter)]
-_Column = Annotated[InstanceOf[values.ColumnValue], BeforeValidator(values.to_column)]
-_Key = Annotated[_AnyValue, BeforeValidator(values.to_key)]
-_Choice = Annotated[InstanceOf[values.Choice], BeforeValidator(values.to_choice)]
+_Value = Annotated[values.Value, BeforeValidator(values.to_value)]
+_Parameter = Annotated[values.Value, BeforeValidator(values.to_parameter)]
+_Column = Annotated[values.ColumnValue, BeforeValidator(values.to_column)]
+_Key = Annotated[values.Value, BeforeValidator(values.to_key)]
+_Choice = Annotated[values.Choice, BeforeValidator(values.to_choice)]
 
 
 class CaseMapping(BaseModel):
@@ -56,9 +53,9 @@ class CaseMapping(BaseModel):
     language: _Value | None = None
     source: _Value
     licence: _Value
-    tags: Annotated[tuple[_AnyValue, ...], BeforeValidator(values.to_tags)] = ()
+    tags: Annotated[tuple[values.Value, ...], BeforeValidator(values.to_tags)] = ()
     intended: Annotated[
-        InstanceOf[values.Choice] | InstanceOf[values.Constant] | None,
+        values.Choice | values.Constant | None,
         BeforeValidator(values.to_side),
     ] = None
     """Side that the authors mean, with a context or without."""
@@ -67,12 +64,10 @@ class CaseMapping(BaseModel):
     vote: _Choice | None = None
     """One person's vote a row: the rows of one case are joined."""
     rater: _Column | None = None
-    votes: Annotated[InstanceOf[values.Choice] | None, BeforeValidator(values.to_votes)] = None
+    votes: Annotated[values.Choice | None, BeforeValidator(values.to_votes)] = None
     """All votes on a case in one row: a list in one column, or a column for each person."""
-    published_safe_rate: Annotated[
-        InstanceOf[values.Scaled] | None, BeforeValidator(values.to_share)
-    ] = None
-    ratings: Annotated[InstanceOf[values.Scaled] | None, BeforeValidator(values.to_ratings)] = None
+    published_safe_rate: Annotated[values.Scaled | None, BeforeValidator(values.to_share)] = None
+    ratings: Annotated[values.Scaled | None, BeforeValidator(values.to_ratings)] = None
     """Ratings on a scale, or their mean."""
     context: _Column | None = None
     """A whole context, as a mapping or as JSON."""
@@ -87,7 +82,7 @@ class CaseMapping(BaseModel):
     """The split of a data set that is taken; None takes all."""
     join: bool = False
     """True if rows of one case that differ in their tags are one case with all of them."""
-    beside: Annotated[dict[str, InstanceOf[values.Beside]], BeforeValidator(values.to_beside)] = {}
+    beside: Annotated[dict[str, values.Beside], BeforeValidator(values.to_beside)] = {}
     """Other files, by the name of its column or before the names of its columns."""
     header: Annotated[int, Field(ge=1)] | None = None
     """The row of the column names, from 1; None takes the first."""
@@ -112,28 +107,12 @@ class CaseMapping(BaseModel):
                 yield f"beside.{name}.by", other.by
 
     def _own_columns(self) -> Iterator[tuple[str, str]]:
-        for key in type(self).model_fields:
-            for name in _named(getattr(self, key)):
+        parameters = ((f"{_CONTEXT}{path}", value) for path, value in self.parameters.items())
+        for key, value in (*self, *(("tags", tag) for tag in self.tags), *parameters):
+            for name in getattr(value, "columns", ()):
                 yield key, name
-        for tag in self.tags:
-            for name in _named(tag):
-                yield "tags", name
-        for path, value in self.parameters.items():
-            for name in _named(value):
-                yield f"{_CONTEXT}{path}", name
         for column in self.where:
             yield "where", column
-
-
-def _named(value: object) -> tuple[str, ...]:
-    """The columns that a value of the mapping names."""
-    if isinstance(value, values.ColumnValue):
-        return (value.name,)
-    return (
-        value.columns
-        if isinstance(value, values.Choice | values.Scaled | values.ColumnTemplate)
-        else ()
-    )
 
 
 _OF_TABLE = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
@@ -158,7 +137,7 @@ def load_mapping(source: Path | str) -> CaseMapping:
     data = read_plain_yaml(path, "mapping", MAPPINGS)
     if not isinstance(data, dict):
         expected = "a mapping from fields of a case to columns"
-        raise InputError("not a mapping file", file=path, found=data, expected=expected)
+        raise InputError("not a mapping file", path, found=data, expected=expected)
     entries = data.pop("cases", None)
     mapping = _validated(data, path)
     if entries is None:
@@ -169,23 +148,20 @@ def load_mapping(source: Path | str) -> CaseMapping:
 
 def _of_row(data: dict[str, Any], entries: Any, path: Path) -> Iterator[CaseMapping]:
     """The mapping of each case of a row; null takes back what stands for all."""
-    if not isinstance(entries, list) or not entries or not all(map(_is_entry, entries)):
+    is_list = isinstance(entries, list) and bool(entries)
+    if not is_list or not all(isinstance(entry, dict) and entry for entry in entries):
         expected = "a list; each entry holds the keys of one case of a row: [{query: COLUMN}, ...]"
-        raise InputError("wrong value", file=path, field="cases", found=entries, expected=expected)
+        raise InputError("wrong value", path, field="cases", found=entries, expected=expected)
     shared = {key: value for key, value in data.items() if key not in _OF_TABLE}
     for entry in entries:
         for key in entry:
             if key in _OF_TABLE:
                 expected = "this key for the whole table, beside 'cases'"
-                raise InputError("wrong place", file=path, field=f"cases.{key}", expected=expected)
+                raise InputError("wrong place", path, field=f"cases.{key}", expected=expected)
         merged = {key: value for key, value in (shared | entry).items() if value is not None}
         mapping = _validated(merged, path)
         _check_together(mapping, path)
         yield mapping
-
-
-def _is_entry(entry: object) -> bool:
-    return isinstance(entry, dict) and bool(entry) and all(isinstance(key, str) for key in entry)
 
 
 def _validated(data: dict[str, Any], path: Path) -> CaseMapping:
@@ -214,21 +190,22 @@ def _shipped(name: Path | str) -> Path:
 
 
 def _gathered(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The keys ``context.GROUP.NAME`` as one field."""
-    dotted = {key: value for key, value in data.items() if key.startswith(_CONTEXT)}
+    """The keys of a mapping file, with all ``context.GROUP.NAME`` in one field."""
     if "parameters" in data:
         raise _unknown("parameters", path)
-    for key in dotted:
-        if not all(key.split(".")):
+    fields: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
+    for key, value in data.items():
+        is_parameter = key.startswith(_CONTEXT)
+        (parameters if is_parameter else fields)[key.removeprefix(_CONTEXT)] = value
+    for name in parameters:
+        if not all(name.split(".")):
             expected = "context.GROUP.NAME, for example context.recipient.type"
-            raise InputError("unknown key", file=path, field=key, expected=expected)
-    names = [key.removeprefix(_CONTEXT) for key in dotted]
-    for name in names:
-        if any(other.startswith(f"{name}.") for other in names):
-            problem = "is a value and holds others"
-            raise InputError(problem, file=path, field=f"{_CONTEXT}{name}")
-    rest = {key: value for key, value in data.items() if key not in dotted}
-    return rest | {"parameters": dict(zip(names, dotted.values(), strict=True))}
+            raise InputError("unknown key", path, field=f"{_CONTEXT}{name}", expected=expected)
+    for name in parameters:
+        if any(other.startswith(f"{name}.") for other in parameters):
+            raise InputError("is a value and holds others", path, field=f"{_CONTEXT}{name}")
+    return fields | {"parameters": parameters}
 
 
 def _check_together(mapping: CaseMapping, path: Path) -> None:
@@ -237,10 +214,10 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
 
     if given("query") == given("turns"):
         expected = "'query' (a column), or 'turns' (a column of whole conversations): one of them"
-        raise InputError("which column is the query?", file=path, expected=expected)
+        raise InputError("which column is the query?", path, expected=expected)
     if given("votes_safe") != given("votes_unsafe"):
         field = "votes_unsafe" if given("votes_safe") else "votes_safe"
-        raise InputError("counts of votes come in pairs", file=path, field=field, expected="both")
+        raise InputError("counts of votes come in pairs", path, field=field, expected="both")
     for option, other in (
         ("turns", "history"),
         ("context", "parameters"),
@@ -250,17 +227,18 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
     ):
         if given(option) and given(other):
             shown = "context.GROUP.NAME" if other == "parameters" else other
-            raise InputError(f"{option!r} does not go with {shown!r}", file=path, field=option)
+            raise InputError(f"{option!r} does not go with {shown!r}", path, field=option)
     rule = mapping.ratings.rule if mapping.ratings is not None else None
-    for other in _MADE.get(rule, ()) if rule is not None else ():
+    for other in _MADE[rule]:
         if given(other):
             problem = f"the rule '{rule}' makes what {other!r} gives"
-            raise InputError(problem, file=path, field="ratings", expected="one of the two")
+            raise InputError(problem, path, field="ratings", expected="one of the two")
     if given("rater") and not given("vote"):
-        raise InputError("a rater without a vote", file=path, field="rater", expected="'vote' too")
+        raise InputError("a rater without a vote", path, field="rater", expected="'vote' too")
 
 
-_MADE = {
+_MADE: dict[RatingRule | None, tuple[str, ...]] = {
+    None: (),
     RatingRule.SIDES: ("votes", "vote", "votes_safe"),
     RatingRule.POSITION: ("published_safe_rate",),
 }
@@ -278,14 +256,12 @@ def _explain(details: list[ErrorDetails], path: Path) -> InputError:
     if detail["type"] == "extra_forbidden":
         return _unknown(key, path)
     if detail["type"] == "missing":
-        return InputError("the mapping must name it", file=path, field=key, expected=_MUST)
+        return InputError("the mapping must name it", path, field=key, expected=_MUST)
     expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
-    return InputError("wrong value", file=path, field=key, found=detail["input"], expected=expected)
+    return InputError("wrong value", path, field=key, found=detail["input"], expected=expected)
 
 
 def _unknown(key: str, path: Path) -> InputError:
     near = difflib.get_close_matches(key, KEYS, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
-    return InputError(
-        "unknown key", file=path, field=key, expected=f"{meant}one of {', '.join(KEYS)}"
-    )
+    return InputError("unknown key", path, field=key, expected=f"{meant}one of {', '.join(KEYS)}")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from casewise.cases._case import RatingRule
 
@@ -28,12 +28,22 @@ class ColumnValue:
     separator: str | None = None
     """Text between the items of a text that is a list; empty for a printed list."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     """One value for every row."""
 
     value: Any
+    columns: ClassVar[tuple[str, ...]] = ()
+
+
+PLACES = re.compile(r"\{([^{}]+)\}")
+"""Place of a column in a template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +58,6 @@ class ColumnTemplate:
         return tuple(PLACES.findall(self.text))
 
 
-PLACES = re.compile(r"\{([^{}]+)\}")
-"""Place of a column in a template."""
-
 Value = ColumnValue | Constant | ColumnTemplate
 
 
@@ -63,11 +70,6 @@ class Choice:
     """From a value, as ``as_key`` writes it, to ``safe``, ``unsafe`` or ``none``."""
     separator: str | None = None
     """Text between the votes of one cell; None for a list of them."""
-
-    @property
-    def known(self) -> str:
-        """The values that mean something, for a message."""
-        return ", ".join(map(repr, self.meanings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,92 +108,87 @@ def as_key(value: object) -> str:
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 
 
-# --- what a person writes -------------------------------------------------------------------
-
-_VALUE = "the name of a column, or {constant: TEXT} for one value in every row"
+# --- readers of entries: each raises ValueError with what it expects ------------------------
 
 
-def to_value(value: object) -> Value | None:
-    if isinstance(value, str) and value.strip():
-        return ColumnValue(value)
-    if isinstance(value, dict) and value.keys() == {"constant"}:
-        constant = value["constant"]
-        plain = isinstance(constant, str | int | float) and not isinstance(constant, bool)
-        if plain and str(constant).strip():
-            return Constant(str(constant))
-        raise ValueError("a constant of text (quote dates, yes and no)")
-    if isinstance(value, dict) and value.keys() == {"text"} and isinstance(value["text"], str):
-        template = ColumnTemplate(value["text"])
-        if template.columns:
-            return template
-        raise ValueError("a text that names columns, as {NAME}")
-    if isinstance(value, dict) and isinstance(value.get("column"), str):
-        return _to_options(value)
-    raise ValueError(_VALUE)
+def to_value(value: Any) -> Value:
+    """Read a column, a constant of text, or a template."""
+    match value:
+        case str() if value.strip():
+            return ColumnValue(value)
+        case {"constant": constant, **others} if not others:
+            if type(constant) in (str, int, float) and str(constant).strip():
+                return Constant(str(constant))
+            raise ValueError("a constant of text (quote dates, yes and no)")
+        case {"text": str(text), **others} if not others:
+            if PLACES.search(text):
+                return ColumnTemplate(text)
+            raise ValueError("a text that names columns, as {NAME}")
+        case {"column": str(name), **options}:
+            return _with_options(name, options)
+    raise ValueError("the name of a column, or {constant: TEXT} for one value in every row")
 
 
-_OPTIONS = "{column: NAME} with cut: TEXT or [TEXTS], join: TEXT, list: true or list: SEPARATOR"
+def _with_options(name: str, options: dict[Any, Any]) -> ColumnValue:
+    cut, join, listed = _listed(options.get("cut", [])), options.get("join"), options.get("list")
+    if (
+        options.keys() - {"cut", "join", "list"}
+        or not all(isinstance(text, str) and text for text in cut)
+        or not isinstance(join, str | None)
+        or not (listed in (None, True) or (isinstance(listed, str) and listed))
+    ):
+        raise ValueError(
+            "{column: NAME} with cut: TEXT or [TEXTS], join: TEXT, list: true or list: SEPARATOR"
+        )
+    return ColumnValue(name, "", tuple(cut), join, _separator(listed))
 
 
-def _to_options(value: dict[str, Any]) -> ColumnValue:
-    given = value.get("cut", [])
-    cut = given if isinstance(given, list) else [given]
-    join, listed = value.get("join"), value.get("list")
-    fits = (
-        not value.keys() - {"column", "cut", "join", "list"}
-        and all(isinstance(text, str) and text for text in cut)
-        and (join is None or isinstance(join, str))
-        and (listed in (None, True) or (isinstance(listed, str) and listed))
-    )
-    if not fits:
-        raise ValueError(_OPTIONS)
-    return ColumnValue(value["column"], "", tuple(cut), join, _separator(listed))
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _separator(listed: object) -> str | None:
     return "" if listed is True else listed if isinstance(listed, str) else None
 
 
-def to_parameter(value: object) -> Value | None:
-    """As other values; and a constant may be a list or a mapping."""
-    if (
-        isinstance(value, dict)
-        and value.keys() == {"constant"}
-        and isinstance(value["constant"], list | dict)
-        and value["constant"]
-    ):
-        return Constant(value["constant"])
+def to_parameter(value: object) -> Value:
+    """Read a parameter of a context: a constant may be a list or a mapping."""
+    match value:
+        case {"constant": list() | dict() as constant, **others} if constant and not others:
+            return Constant(constant)
     return to_value(value)
 
 
-def to_column(value: object) -> ColumnValue | None:
+def to_column(value: object) -> ColumnValue:
+    """Read a column."""
     column = to_value(value)
     if not isinstance(column, ColumnValue):
         raise ValueError("the name of a column")
     return column
 
 
-def to_key(value: object) -> Value | None:
+def to_key(value: object) -> Value:
+    """Read a column or a template: a constant would give every row the same id."""
     key = to_value(value)
     if isinstance(key, Constant):
         raise ValueError("the name of a column, or {text: TEXT} that names columns")
     return key
 
 
-def _to_tag(value: object) -> Value | None:
-    if isinstance(value, dict) and value.keys() == {"column", "prefix"}:
-        column, prefix = value["column"], value["prefix"]
-        if isinstance(column, str) and isinstance(prefix, str):
+def _to_tag(value: object) -> Value:
+    match value:
+        case {"column": str(column), "prefix": str(prefix), **others} if not others:
             return ColumnValue(column, prefix)
     return to_value(value)
 
 
-def to_tags(value: object) -> tuple[Value | None, ...]:
+def to_tags(value: object) -> tuple[Value, ...]:
+    """Read a list of tags; a column may have a prefix."""
     if not isinstance(value, list):
         raise ValueError(
             "a list; each entry is a column, {constant: TEXT}, or {column: NAME, prefix: TEXT}"
         )
-    return tuple(_to_tag(tag) for tag in value)
+    return tuple(map(_to_tag, value))
 
 
 _SIDES = ("safe", "unsafe", "none")
@@ -199,83 +196,87 @@ _CHOICE = "{column: NAME, safe: [VALUES], unsafe: [VALUES]}, and none: [VALUES] 
 
 
 def to_choice(value: object) -> Choice:
+    """Read a column with the values that mean safe, unsafe or neither."""
     return _chosen(value, {"column"}, _CHOICE)
 
 
 def to_side(value: object) -> Choice | Constant:
-    if isinstance(value, dict) and value.keys() == {"constant"}:
-        if value["constant"] in ("safe", "unsafe"):
-            return Constant(value["constant"])
-        raise ValueError("{constant: safe} or {constant: unsafe}")
+    """Read a choice, or a side that is constant."""
+    match value:
+        case {"constant": constant, **others} if not others:
+            if constant in ("safe", "unsafe"):
+                return Constant(constant)
+            raise ValueError("{constant: safe} or {constant: unsafe}")
     return _chosen(value, {"column"}, f"{_CHOICE}; or {{constant: safe}}, {{constant: unsafe}}")
 
 
 def to_votes(value: object) -> Choice:
-    return _chosen(
-        value, {"column", "columns", "list"}, _CHOICE.replace("column: NAME", "columns: [NAMES]")
-    )
+    """Read a choice of a column that holds lists, or of a column for each person."""
+    expected = _CHOICE.replace("column: NAME", "columns: [NAMES]")
+    return _chosen(value, {"column", "columns", "list"}, expected)
 
 
-def _chosen(value: object, keys: set[str], expected: str) -> Choice:
-    columns = _columns(value, keys)
-    if columns is None or not isinstance(value, dict):
-        raise ValueError(expected)
-    if value.keys() - keys - set(_SIDES) or not (value.get("safe") or value.get("unsafe")):
+def _chosen(value: Any, keys: set[str], expected: str) -> Choice:
+    columns = _columns(value, {*keys, *_SIDES}, expected)
+    if not (value.get("safe") or value.get("unsafe")):
         raise ValueError(expected)
     meanings: dict[str, str] = {}
     for side in _SIDES:
-        given = value.get(side, [])
-        for meaning in given if isinstance(given, list) else [given]:
-            if isinstance(meaning, list | dict | datetime.date) or meaning is None:
+        for meaning in _listed(value.get(side, [])):
+            if isinstance(meaning, list | dict | datetime.date | None):
                 raise ValueError(expected)
-            if meanings.setdefault(as_key(meaning), side) != side:
-                raise ValueError(
-                    f"each value under one side ({as_key(meaning)!r} stands under two)"
-                )
+            key = as_key(meaning)
+            if meanings.setdefault(key, side) != side:
+                raise ValueError(f"each value under one side ({key!r} stands under two)")
     return Choice(columns, meanings, _separator(value.get("list")))
 
 
-def _columns(value: object, keys: set[str]) -> tuple[str, ...] | None:
-    """The columns that an entry names under ``column`` or ``columns``."""
-    if not isinstance(value, dict) or ("column" in value) == ("columns" in value):
-        return None
-    named = value.get("columns") if "columns" in keys else None
-    listed: list[Any] = named if isinstance(named, list) else [value.get("column")]
-    return tuple(listed) if listed and all(isinstance(name, str) for name in listed) else None
+def _columns(value: Any, keys: set[str], expected: str) -> tuple[str, ...]:
+    """The columns that an entry with no other than these keys names."""
+    if (
+        not isinstance(value, dict)
+        or value.keys() - keys
+        or ("column" in value) == ("columns" in value)
+    ):
+        raise ValueError(expected)
+    columns = value.get("columns", [value.get("column")])
+    if not isinstance(columns, list) or not columns or {*map(type, columns)} != {str}:
+        raise ValueError(expected)
+    return tuple(columns)
 
 
 _SCALE = "[UNSAFE END, SAFE END]: two numbers that differ"
-_SHARE = f"the name of a column, or {{column: NAME, scale: {_SCALE}}}"
-_RATINGS = f"{{column: NAME, scale: {_SCALE}, rule: sides or position}}, or columns: [NAMES]"
 
 
 def to_share(value: object) -> Scaled:
+    """Read a column of shares, or of numbers on a scale."""
     if isinstance(value, str) and value.strip():
         return Scaled((value,), None)
-    return _to_scaled(value, {"column", "scale"}, _SHARE)
+    expected = f"the name of a column, or {{column: NAME, scale: {_SCALE}}}"
+    return _to_scaled(value, {"column", "scale"}, expected)
 
 
 def to_ratings(value: object) -> Scaled:
-    return _to_scaled(value, {"column", "columns", "scale", "rule", "list"}, _RATINGS)
+    """Read columns of ratings with their scale, and the rule that makes a label of them."""
+    expected = f"{{column: NAME, scale: {_SCALE}, rule: sides or position}}, or columns: [NAMES]"
+    return _to_scaled(value, {"column", "columns", "scale", "rule", "list"}, expected)
 
 
-def _to_scaled(value: object, keys: set[str], expected: str) -> Scaled:
-    columns = _columns(value, keys)
-    if columns is None or not isinstance(value, dict) or value.keys() - keys:
-        raise ValueError(expected)
-    given, rule = value.get("scale"), value.get("rule")
-    scale: list[Any] = given if isinstance(given, list) else []
-    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in scale)
-    if not numbers or len(scale) != 2 or scale[0] == scale[1]:
-        raise ValueError(expected)
-    if rule is not None and rule not in list(RatingRule):
-        raise ValueError(expected)
-    made = RatingRule(rule) if rule is not None else None
-    ends = float(scale[0]), float(scale[1])
-    return Scaled(columns, ends, made, _separator(value.get("list")))
+def _to_scaled(value: Any, keys: set[str], expected: str) -> Scaled:
+    columns = _columns(value, keys, expected)
+    match value.get("scale"), value.get("rule"):
+        case [unsafe, safe], None | RatingRule.SIDES | RatingRule.POSITION as rule if {
+            type(unsafe),
+            type(safe),
+        } <= {int, float} and unsafe != safe:
+            scale = float(unsafe), float(safe)
+            made = RatingRule(rule) if rule else None
+            return Scaled(columns, scale, made, _separator(value.get("list")))
+    raise ValueError(expected)
 
 
 def to_beside(value: object) -> dict[str, Beside]:
+    """Read other files, by name."""
     expected = "{NAME: FILE}, or {NAME: {file: FILE, by: COLUMN}}"
     if not isinstance(value, dict) or not value:
         raise ValueError(expected)
@@ -287,18 +288,19 @@ def to_beside(value: object) -> dict[str, Beside]:
             raise ValueError(expected)
         if "file" not in entry or Path(entry["file"]).is_absolute():
             raise ValueError(f"{expected}; the file by its place beside the first")
-        beside[name] = Beside(entry["file"], entry.get("by"))
+        beside[name] = Beside(**entry)
     return beside
 
 
 def to_where(value: object) -> dict[str, tuple[str, ...]]:
-    expected = "{COLUMN: VALUE} or {COLUMN: [VALUES]}"
-    if not isinstance(value, dict) or not value:
-        raise ValueError(expected)
-    wanted = {}
-    for column, given in value.items():
-        listed = given if isinstance(given, list) else [given]
-        if not listed or any(isinstance(entry, list | dict) or entry is None for entry in listed):
-            raise ValueError(expected)
-        wanted[column] = tuple(as_key(entry) for entry in listed)
-    return wanted
+    """Read the wanted values of columns."""
+    wanted = {
+        column: _listed(given)
+        for column, given in (value.items() if isinstance(value, dict) else ())
+    }
+    if not wanted or any(
+        not entries or any(isinstance(entry, list | dict | None) for entry in entries)
+        for entries in wanted.values()
+    ):
+        raise ValueError("{COLUMN: VALUE} or {COLUMN: [VALUES]}")
+    return {column: tuple(map(as_key, entries)) for column, entries in wanted.items()}

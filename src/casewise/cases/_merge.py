@@ -119,8 +119,8 @@ def _conflict(versions: Sequence[_Held], field: str) -> InputError:
         mend += ", --pool-votes puts the votes together"
     return InputError(
         f"{_shown(other.case, field)} here, {_shown(first.case, field)} in {first.file} ({mend})",
-        file=other.file,
-        record=f"case {first.case.id}",
+        other.file,
+        f"case {first.case.id}",
         field=field,
     )
 
@@ -146,8 +146,8 @@ def _pooled(
     if counts and len(counts) < len(voted):
         raise InputError(
             f"counts in one file and single votes in another ({_files(voted)}) can't be pooled",
-            file=voted[-1].file,
-            record=f"case {voted[0].case.id}",
+            voted[-1].file,
+            f"case {voted[0].case.id}",
             field="votes",
         )
     if counts:
@@ -177,8 +177,8 @@ def _need_own_sources(voted: Sequence[_Held], what: str) -> None:
     raise InputError(
         f"{what} of the same or an unnamed source ({_files(voted)}) can't be told apart, "
         "so they can't be pooled",
-        file=voted[-1].file,
-        record=f"case {voted[0].case.id}",
+        voted[-1].file,
+        f"case {voted[0].case.id}",
         field="votes",
         expected="votes with raters, or a source of its own in each file",
     )
@@ -211,8 +211,8 @@ def _united(voted: Sequence[_Held], prefer: Prefer | None) -> tuple[tuple[Vote, 
                 raise InputError(
                     f"rater {shorten(vote.rater)} votes {vote.verdict} here and {first.verdict} "
                     f"in {before.file} (--prefer first or last settles it)",
-                    file=held.file,
-                    record=f"case {held.case.id}",
+                    held.file,
+                    f"case {held.case.id}",
                     field="votes",
                 )
             again += 1

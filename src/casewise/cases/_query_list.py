@@ -52,7 +52,7 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
     if path.suffix.lower() in (".json", ".yaml", ".yml", *TABLES):
         raise InputError(
             "not a list of queries",
-            file=path,
+            path,
             expected="text (one query a line), .csv with a column 'query', or .jsonl; of a table, "
             "casewise cases import --draft FILE makes cases",
         )
@@ -63,16 +63,14 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
         query = _query(fields, path, place)
         mark = " ".join(query.query.split()).casefold()
         if mark in places:
-            raise InputError(
-                f"the query stands twice, first at {places[mark]}", file=path, record=place
-            )
+            raise InputError(f"the query stands twice, first at {places[mark]}", path, place)
         places[mark] = place
         missing: dict[str, Any] = {
             name: value for name, value in defaults.items() if not getattr(query, name)
         }
         listed.append(replace(query, **missing))
     if not listed:
-        raise InputError("the file holds no query", file=path)
+        raise InputError("the file holds no query", path)
     return tuple(listed)
 
 
@@ -95,17 +93,15 @@ def _lines(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _jsonl(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(text.rstrip().split("\n"), start=1):
         place = f"line {number}"
-        record = parse_json(line, file=path, record=place) if line.strip() else {"query": ""}
+        record = parse_json(line, path, place) if line.strip() else {"query": ""}
         record = {"query": record} if isinstance(record, str) else record
         if not isinstance(record, dict):
             raise InputError(
-                "not a query", file=path, record=place, found=record, expected="an object or a text"
+                "not a query", path, place, found=record, expected="an object or a text"
             )
         for name in record:
             if name not in FIELDS:
-                raise InputError(
-                    "unknown field", file=path, record=place, field=name, expected=FIELD
-                )
+                raise InputError("unknown field", path, place, field=name, expected=FIELD)
         yield place, record
 
 
@@ -115,9 +111,9 @@ def _csv(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for name in header:
         if name not in FIELDS or header.count(name) > 1:
             problem = "the column stands twice" if name in FIELDS else "unknown column"
-            raise InputError(problem, file=path, record="line 1", field=name, expected=FIELD)
+            raise InputError(problem, path, "line 1", field=name, expected=FIELD)
     if "query" not in header:
-        raise InputError("there is no column 'query'", file=path, record="line 1")
+        raise InputError("there is no column 'query'", path, "line 1")
     for row in rows:
         place = f"record {row.number}"
         yield place, row.by_name(header, path, place) if row.cells else {"query": ""}
@@ -126,14 +122,12 @@ def _csv(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _query(fields: dict[str, Any], path: Path, place: str) -> ListedQuery:
     for name, value in fields.items():
         if value is not None and not isinstance(value, str):
-            raise InputError(
-                "wrong value", file=path, record=place, field=name, found=value, expected="text"
-            )
+            raise InputError("wrong value", path, place, field=name, found=value, expected="text")
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise InputError("half of a character", file=path, record=place, field=name) from None
+            raise InputError("half of a character", path, place, field=name) from None
     if not (fields.get("query") or "").strip():
-        raise InputError("the query is blank", file=path, record=place)
+        raise InputError("the query is blank", path, place)
     given = {name: value for name, value in fields.items() if name == "query" or value}
     return ListedQuery(**given)

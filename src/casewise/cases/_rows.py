@@ -16,11 +16,8 @@ from casewise.cases._grids import (
     read_csv,
     read_workbook,
 )
-from casewise.errors import InputError, some
+from casewise.errors import InputError, first_line, some
 from casewise.files import parse_json, read_lines, read_text
-
-CLASS_LABEL = "ClassLabel"
-"""Mark of Hugging Face's ``datasets`` for a column of numbers that stand for names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +30,18 @@ class Tables:
 
 
 def read_table(path: Path, split: str | None = None, form: TableForm | None = None) -> RawTable:
-    """Read one file; its suffix says what it is.
+    """Read one file by the reader of its suffix.
 
     Raises:
         InputError: The file can't be read, or is of another kind.
     """
-    reader = (READERS | _ALONE).get(path.suffix.lower())
+    readers = READERS | _READERS_OF_NAMED
+    reader = readers.get(path.suffix.lower())
     if reader is None:
-        expected = f"a file that ends in one of {', '.join(READERS | _ALONE)}"
-        raise InputError("can't be read as a table", file=path, expected=expected)
+        expected = f"a file that ends in one of {', '.join(readers)}"
+        raise InputError("can't be read as a table", path, expected=expected)
     if path.is_file() and not path.stat().st_size:
-        raise InputError("the file is empty", file=path)
+        raise InputError("the file is empty", path)
     return replace(reader(path, form or TableForm()), split=split)
 
 
@@ -52,32 +50,33 @@ def read_table(path: Path, split: str | None = None, form: TableForm | None = No
 
 def _read_json(path: Path, form: TableForm) -> RawTable:
     text = decoded(path, form.encoding)[0] if form.encoding else read_text(path)
-    start = text.lstrip()
-    if start.startswith("{") and "\n" in start.strip() and _is_object(start.split("\n", 1)[0]):
+    first, _, rest = text.strip().partition("\n")
+    if rest and first.startswith("{") and _is_object(first):
         return _read_jsonl(path, form)
-    data = _listed(parse_json(text, file=path))
+    data = _row_list(parse_json(text, path))
     if not isinstance(data, list):
-        raise InputError("not a list of rows", file=path, found=data, expected="a list of objects")
-    return _of_objects(
+        raise InputError("not a list of rows", path, found=data, expected="a list of objects")
+    return _from_objects(
         [(f"row {number}", record) for number, record in enumerate(data, start=1)], path
     )
 
 
-def _listed(data: Any) -> Any:
+def _row_list(data: Any) -> Any:
     """The rows of an object: its only list, its columns, or its values under their keys."""
     if not isinstance(data, dict) or not data:
         return data
-    lists = [value for value in data.values() if isinstance(value, list)]
+    values = list(data.values())
+    lists = [value for value in values if isinstance(value, list)]
     if len(lists) == 1:
         return lists[0]
-    if len(lists) == len(data) and len({len(one) for one in lists}) == 1:
+    if lists == values and len(set(map(len, lists))) == 1:
         return [dict(zip(data, cells, strict=True)) for cells in zip(*lists, strict=True)]
-    if not all(isinstance(value, dict) for value in data.values()):
+    if not all(isinstance(value, dict) for value in values):
         return data
-    keys = [list(value) for value in data.values()]
-    if all(one == keys[0] for one in keys) and all(key.isdigit() for key in keys[0]):
+    keys = list(values[0])
+    if all(list(value) == keys for value in values) and all(map(str.isdigit, keys)):
         # As data frames are saved: columns first, then rows by number.
-        return [{name: cells[key] for name, cells in data.items()} for key in keys[0]]
+        return [{name: cells[key] for name, cells in data.items()} for key in keys]
     return [{"key": key} | record for key, record in data.items()]
 
 
@@ -97,22 +96,21 @@ def _read_jsonl(path: Path, form: TableForm) -> RawTable:
         try:
             # A broken line is a bad row, not a bad file.
             if line.strip():
-                objects.append((place, parse_json(line, file=path, record=place)))
+                objects.append((place, parse_json(line, path, place)))
         except InputError as error:
             objects.append((place, error))
-    return _of_objects(objects, path)
+    return _from_objects(objects, path)
 
 
-def _of_objects(objects: list[tuple[str, Any]], path: Path) -> RawTable:
+def _from_objects(objects: list[tuple[str, Any]], path: Path) -> RawTable:
+    """Table of parsed records, with a column for each of their keys."""
     columns: dict[str, None] = {}
     rows: list[tuple[str, Row]] = []
     for place, record in objects:
         if isinstance(record, dict):
             columns |= dict.fromkeys(record)
         elif not isinstance(record, InputError):
-            record = InputError(
-                "not a row", file=path, record=place, found=record, expected="an object"
-            )
+            record = InputError("not a row", path, place, found=record, expected="an object")
         rows.append((place, record))
     return RawTable(path, tuple(columns), rows)
 
@@ -123,9 +121,9 @@ LINE = "text"
 
 def _read_lines(path: Path, form: TableForm) -> RawTable:
     text, notes = decoded(path, form.encoding)
-    lines = text.rstrip().split("\n")
     rows: list[tuple[str, Row]] = [
-        (f"line {number}", {LINE: line.strip()}) for number, line in enumerate(lines, start=1)
+        (f"line {number}", {LINE: line.strip()})
+        for number, line in enumerate(text.rstrip().split("\n"), start=1)
     ]
     return RawTable(path, (LINE,), rows, notes)
 
@@ -144,26 +142,19 @@ def _read_frame(path: Path, form: TableForm) -> RawTable:  # noqa: ARG001 - one 
             labels = _labels_in(pl.read_parquet_metadata(path).get("huggingface")) or labels
             frame = pl.read_parquet(path)
         else:
-            frame = _read_arrow(path)
+            # Arrow has two forms: a stream, as ``datasets`` writes it, and a file (Feather).
+            with path.open("rb") as file:
+                is_file = file.read(6) == b"ARROW1"
+            frame = pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
     except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
+        raise InputError("no such file", path) from None
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [""])[0][:80]
-        raise InputError(f"can't be read as {kind}: {reason}", file=path) from None
+        raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
     rows: list[tuple[str, Row]] = [
         (f"row {number}", _named(row, labels))
         for number, row in enumerate(frame.iter_rows(named=True), start=1)
     ]
     return RawTable(path, tuple(frame.columns), rows)
-
-
-def _read_arrow(path: Path) -> Any:
-    """Arrow has two forms: a stream, as ``datasets`` writes it, and a file (Feather)."""
-    import polars as pl
-
-    with path.open("rb") as file:
-        is_file = file.read(6) == b"ARROW1"
-    return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
 
 
 def _named(row: dict[str, Any], labels: Mapping[str, list[str]]) -> Row:
@@ -177,46 +168,41 @@ def _named(row: dict[str, Any], labels: Mapping[str, list[str]]) -> Row:
 
 def _labels_beside(path: Path) -> dict[str, list[str]]:
     info = path.parent / "dataset_info.json"
-    if not info.is_file():
-        return {}
-    info_read = parse_json(read_text(info), file=info)
-    return _labels_of(info_read.get("features") if isinstance(info_read, dict) else None)
+    return _labels_of(parse_json(read_text(info), info)) if info.is_file() else {}
 
 
 def _labels_in(text: str | None) -> dict[str, list[str]]:
     try:
         metadata = json.loads(text or "null")
-        return _labels_of(metadata["info"]["features"] if metadata else None)
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return {}
+    return _labels_of(metadata.get("info")) if isinstance(metadata, dict) else {}
 
 
-def _labels_of(features: object) -> dict[str, list[str]]:
-    return {
-        column: feature["names"]
-        for column, feature in (features.items() if isinstance(features, dict) else ())
-        if isinstance(feature, dict)
-        and feature.get("_type") == CLASS_LABEL
-        and isinstance(feature.get("names"), list)
-    }
+def _labels_of(info: object) -> dict[str, list[str]]:
+    """Names of the class labels by column, from the description of a data set."""
+    features = info.get("features") if isinstance(info, dict) else None
+    labels = {}
+    for column, feature in features.items() if isinstance(features, dict) else ():
+        match feature:
+            case {"_type": "ClassLabel", "names": [*names]}:
+                labels[column] = names
+    return labels
 
 
-READERS: dict[str, Callable[[Path, TableForm], RawTable]] = {
-    ".parquet": _read_frame,
-    ".arrow": _read_frame,
-    ".jsonl": _read_jsonl,
-    ".ndjson": _read_jsonl,
+_Readers = dict[str, Callable[[Path, TableForm], RawTable]]
+
+READERS: _Readers = {
+    **dict.fromkeys((".parquet", ".arrow"), _read_frame),
+    **dict.fromkeys((".jsonl", ".ndjson"), _read_jsonl),
     ".json": _read_json,
-    ".csv": read_csv,
-    ".tsv": read_csv,
-    ".tab": read_csv,
+    **dict.fromkeys((".csv", ".tsv", ".tab"), read_csv),
     **dict.fromkeys(WORKBOOKS, read_workbook),
 }
 """Readers by suffix; of a folder that holds the same data in several kinds, the first is read."""
 
-_ALONE: dict[str, Callable[[Path, TableForm], RawTable]] = {".txt": _read_lines}
-"""Readers of files that are read where they are named; in a folder such files say what the others
-are."""
+_READERS_OF_NAMED: _Readers = {".txt": _read_lines}
+"""Readers of files that must be named; in a folder such files describe the others."""
 
 
 def non_empty(cells: Mapping[str, Any]) -> Iterator[str]:
@@ -225,9 +211,7 @@ def non_empty(cells: Mapping[str, Any]) -> Iterator[str]:
 
 
 _SPLITS = {"dev": "validation", "valid": "validation", "val": "validation"}
-_SPLIT = re.compile(
-    r"(?<![a-z0-9])(train|test|validation|valid|val|dev)(?![a-z0-9])", re.IGNORECASE
-)
+_SPLIT = re.compile(r"(?<![a-z0-9])(train|test|validation|valid|val|dev)(?![a-z0-9])", re.I)
 _STATE, _DICT = "state.json", "dataset_dict.json"
 _BESIDE = frozenset({_STATE, _DICT, "dataset_info.json", "dataset_infos.json"})
 """Files that describe data and hold none."""
@@ -248,100 +232,97 @@ def read_tables(
     Args:
         path: The file or folder.
         split: The split that is taken; None takes all.
-        form: How it is written.
+        form: Form of the tables.
         leave: Files of the folder, by their places in it, that are no rows of their own.
 
     Raises:
         InputError: Nothing of it can be read, or it has no such split.
     """
+    notes: list[str] = []
     if not path.exists():
-        raise InputError("no such file or folder", file=path)
+        raise InputError("no such file or folder", path)
     if path.is_file():
         if split is not None:
-            raise InputError("a file has no splits", file=path, field="split", found=split)
-        return _together([read_table(path, None, form)], [])
-    notes: list[str] = []
-    files = _saved(path) or _plain(path, notes, {path / name for name in leave})
+            raise InputError("a file has no splits", path, field="split", found=split)
+        files: _Files = [(path, None)]
+    else:
+        files = _saved(path) or _data_files(path, notes, {path / name for name in leave})
     splits = list(dict.fromkeys(name for _, name in files))
     if split is not None:
         if split not in splits:
             expected = ", ".join(name or "no splits" for name in splits)
-            raise InputError("no such split", file=path, found=split, expected=expected)
+            raise InputError("no such split", path, found=split, expected=expected)
         files = [(file, name) for file, name in files if name == split]
     elif len(splits) > 1:
         named = ", ".join(name or "files of no split" for name in splits)
         notes.append(f"all splits are taken: {named} (--split takes one)")
-    return _together([read_table(file, name, form) for file, name in files], notes)
+    tables = tuple(read_table(file, name, form) for file, name in files)
+    return Tables(tables, (*notes, *(note for table in tables for note in table.notes)))
 
 
-def _together(tables: Sequence[RawTable], notes: Sequence[str]) -> Tables:
-    own = [note for table in tables for note in table.notes]
-    return Tables(tuple(tables), (*notes, *own))
+_Files = list[tuple[Path, str | None]]
+"""Files with their splits."""
 
 
-def _saved(folder: Path) -> list[tuple[Path, str | None]]:
-    """The Arrow files that ``save_to_disk`` wrote, with their splits; none for another folder."""
+def _saved(folder: Path) -> _Files:
+    """The Arrow files that ``save_to_disk`` wrote; none for another folder."""
     if (folder / _STATE).is_file():
         return [(file, None) for file in _arrow_files(folder)]
     if not (folder / _DICT).is_file():
         return []
-    listed = _json(folder / _DICT).get("splits")
-    if not isinstance(listed, list) or not listed or not all(isinstance(s, str) for s in listed):
-        raise InputError("names no splits", file=folder / _DICT, field="splits", found=listed)
-    return [(file, name) for name in listed for file in _arrow_files(folder / name)]
+    splits = _read_object(folder / _DICT).get("splits")
+    if not isinstance(splits, list) or {*map(type, splits)} != {str}:
+        raise InputError("names no splits", folder / _DICT, field="splits", found=splits)
+    return [(file, name) for name in splits for file in _arrow_files(folder / name)]
 
 
 def _arrow_files(folder: Path) -> list[Path]:
-    state = folder / _STATE
-    state_read = _json(state)
-    if state_read.get("_indices_data_files"):
+    path = folder / _STATE
+    state = _read_object(path)
+    if state.get("_indices_data_files"):
         expected = "a data set saved after flatten_indices()"
-        raise InputError("only an index into other rows", file=state, expected=expected)
-    entries = state_read.get("_data_files")
-    names = [entry.get("filename") for entry in entries or () if isinstance(entry, dict)]
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InputError("names no data files", file=state, field="_data_files", found=entries)
-    files = [folder / str(name) for name in names]
-    absent = next((file for file in files if not file.is_file()), None)
-    if absent is not None:
-        raise InputError("no such file, but state.json names it", file=absent)
+        raise InputError("only an index into other rows", path, expected=expected)
+    entries = state.get("_data_files")
+    names: list[Any] = [entry.get("filename") for entry in entries or () if isinstance(entry, dict)]
+    if {*map(type, names)} != {str}:
+        raise InputError("names no data files", path, field="_data_files", found=entries)
+    files = [folder / name for name in names]
+    for file in files:
+        if not file.is_file():
+            raise InputError("no such file, but state.json names it", file)
     return files
 
 
-def _json(path: Path) -> dict[str, Any]:
-    parsed = parse_json(read_text(path), file=path)
+def _read_object(path: Path) -> dict[str, Any]:
+    parsed = parse_json(read_text(path), path)
     if not isinstance(parsed, dict):
-        raise InputError("not an object", file=path, found=parsed)
+        raise InputError("not an object", path, found=parsed)
     return parsed
 
 
-def _plain(folder: Path, notes: list[str], leave: set[Path]) -> list[tuple[Path, str | None]]:
-    data = [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.suffix.lower() in READERS
-        and file.name not in _BESIDE
-        and file not in leave
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    ]
-    kinds = [kind for kind in READERS if any(file.suffix.lower() == kind for file in data)]
-    if not kinds:
+def _data_files(folder: Path, notes: list[str], leave: set[Path]) -> _Files:
+    """Data files of one kind anywhere in a folder; a note names those of other kinds."""
+    by_kind: dict[str, list[Path]] = {kind: [] for kind in READERS}
+    for file in sorted(folder.rglob("*")):
+        place, kind = file.relative_to(folder), file.suffix.lower()
+        is_data = file.name not in _BESIDE and file not in leave and file.is_file()
+        if kind in READERS and is_data and not any(part.startswith(".") for part in place.parts):
+            by_kind[kind].append(place)
+    kind, chosen = next(((kind, places) for kind, places in by_kind.items() if places), ("", []))
+    if not chosen:
         expected = f"files that end in one of {', '.join(READERS)}, or a saved data set"
-        raise InputError("no data in the folder", file=folder, expected=expected)
-    chosen = [file for file in data if file.suffix.lower() == kinds[0]]
-    left = [file for file in data if file not in chosen]
+        raise InputError("no data in the folder", folder, expected=expected)
+    left = sorted(place for places in by_kind.values() for place in places if places is not chosen)
     if left:
-        names = some([str(file.relative_to(folder)) for file in left], 3)
-        notes.append(f"only {kinds[0]} files are read; left unread: {names}")
-    return [(file, _split_of(file.relative_to(folder))) for file in chosen]
+        names = some(list(map(str, left)), 3)
+        notes.append(f"only {kind} files are read; left unread: {names}")
+    return [(folder / place, _split_of(place)) for place in chosen]
 
 
 def _split_of(path: Path) -> str | None:
     """The split that a name says, the file's own before its folders'."""
     for part in (path.stem, *reversed(path.parent.parts)):
-        match = _SPLIT.search(part)
-        if match:
+        if match := _SPLIT.search(part):
             name = match[1].lower()
             return _SPLITS.get(name, name)
     return None

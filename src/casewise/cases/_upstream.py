@@ -102,9 +102,7 @@ def to_case_fields(record: Mapping[str, Any], *, file: Path, place: str) -> dict
     """
 
     def wrong(problem: str, field: str, expected: str, found: object = ...) -> InputError:
-        return InputError(
-            problem, file=file, record=place, field=field, found=found, expected=expected
-        )
+        return InputError(problem, file, place, field=field, found=found, expected=expected)
 
     for field in sorted(_FIELDS):
         if field not in record:
@@ -159,8 +157,8 @@ def read_answers(
         if isinstance(answer, bool) or not isinstance(answer, str | int | float):
             raise InputError(
                 "wrong answer",
-                file=file,
-                record=f"record {index}",
+                file,
+                f"record {index}",
                 field=model,
                 found=answer,
                 expected="text or a number",

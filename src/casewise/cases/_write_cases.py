@@ -163,14 +163,14 @@ def load_releases(file: Path | str) -> tuple[Release, ...]:
         return ()
     data = read_plain_yaml(path, "list of releases")
     if not isinstance(data, list):
-        raise InputError("not a list of releases", file=path, found=data, expected="a list")
+        raise InputError("not a list of releases", path, found=data, expected="a list")
     releases = [_release(record, path, number) for number, record in enumerate(data, start=1)]
     for number, (earlier, other) in enumerate(pairwise(releases), start=2):
         if _numbers(other.version) <= _numbers(earlier.version):
             raise InputError(
                 "out of order",
-                file=path,
-                record=f"release {number}",
+                path,
+                f"release {number}",
                 field="version",
                 found=other.version,
                 expected=f"greater than {earlier.version}",
@@ -230,7 +230,7 @@ def add_release(
 def _release(record: Any, path: Path, number: int) -> Release:
     place = f"release {number}"
     if not isinstance(record, dict):
-        raise InputError("not a release", file=path, record=place, found=record)
+        raise InputError("not a release", path, place, found=record)
     try:
         return Release.model_validate(record)
     except ValidationError as error:
@@ -240,8 +240,8 @@ def _release(record: Any, path: Path, number: int) -> Release:
         quoted = "text (quote it)" if first["type"] == "string_type" else None
         raise InputError(
             "the field is missing" if missing else "wrong value",
-            file=path,
-            record=place,
+            path,
+            place,
             field=".".join(map(str, first["loc"])),
             found=... if missing else first["input"],
             expected=None if missing else quoted or first["msg"].removeprefix("Input should be "),

@@ -37,10 +37,10 @@ def read_plain_yaml(
     except OSError:
         names = f", or one of {', '.join(known)}" if known else ""
         expected = f"a YAML file{names}"
-        raise InputError(f"no such {what}", file=path, expected=expected) from None
+        raise InputError(f"no such {what}", path, expected=expected) from None
     if size > most_bytes:
         raise InputError(
-            f"too large for a {what}", file=path, found=size, expected=f"at most {most_bytes} bytes"
+            f"too large for a {what}", path, found=size, expected=f"at most {most_bytes} bytes"
         )
     text = read_text(path)
     try:
@@ -49,7 +49,7 @@ def read_plain_yaml(
     except yaml.YAMLError as error:
         raise yaml_problem(error, path) from None
     except ValueError as error:  # a date such as 2026-02-31, a number of thousands of digits
-        raise InputError(f"not valid YAML: {error}; quote it", file=path) from None
+        raise InputError(f"not valid YAML: {error}; quote it", path) from None
 
 
 def _check_events(text: str, path: Path) -> None:
@@ -61,16 +61,16 @@ def _check_events(text: str, path: Path) -> None:
         if isinstance(event, yaml.AliasEvent):
             expected = "the text itself where it is used"
             raise InputError(
-                "a YAML alias", file=path, record=place, found=f"*{event.anchor}", expected=expected
+                "a YAML alias", path, place, found=f"*{event.anchor}", expected=expected
             )
         if getattr(event, "tag", None):
-            raise InputError("a YAML tag", file=path, record=place, found=event.tag)
+            raise InputError("a YAML tag", path, place, found=event.tag)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise InputError("nested too deeply", file=path, record=place)
+            raise InputError("nested too deeply", path, place)
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -123,7 +123,7 @@ def read_model(
     data = read_plain_yaml(path, what, known, most_bytes=most_bytes)
     if not isinstance(data, dict):
         fields = f"a mapping of {', '.join(model.model_fields)}"
-        raise InputError(f"not a {what}", file=path, found=data, expected=fields)
+        raise InputError(f"not a {what}", path, found=data, expected=fields)
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -160,8 +160,8 @@ def _explain(
     name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     return InputError(
         problem,
-        file=path,
-        record=record,
+        path,
+        record,
         field=name.removeprefix(".") or None,
         found=found,
         expected=expected,

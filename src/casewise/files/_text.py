@@ -43,7 +43,7 @@ def utf8_text(data: bytes, path: Path) -> str:
         InputError: They are empty, or not UTF-8.
     """
     if not data.strip():
-        raise InputError("the file is empty", file=path)
+        raise InputError("the file is empty", path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -72,7 +72,7 @@ def raw_lines(path: Path, longest: int) -> Iterator[bytes | None]:
                 rest = file.readline(longest)
                 whole = rest.endswith(b"\n") or not rest
     if empty:
-        raise InputError("the file is empty", file=path)
+        raise InputError("the file is empty", path)
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -93,7 +93,7 @@ def read_lines(path: Path) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 raise _wrong_encoding(data, error, path, line=number) from None
     if empty:
-        raise InputError("the file is empty", file=path)
+        raise InputError("the file is empty", path)
 
 
 @contextmanager
@@ -102,25 +102,25 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         with path.open("rb") as file:
             yield file
     except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
+        raise InputError("no such file", path) from None
     except IsADirectoryError:
-        raise InputError("is a folder, expected a file", file=path) from None
+        raise InputError("is a folder, expected a file", path) from None
     except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+        raise InputError(f"can't be read: {error.strerror}", path) from None
 
 
 def _wrong_encoding(data: bytes, error: UnicodeDecodeError, path: Path, line: int) -> InputError:
     line += data.count(b"\n", 0, error.start)
     return InputError(
         "wrong encoding",
-        file=path,
-        record=f"line {line}",
+        path,
+        f"line {line}",
         found=data[error.start : error.start + 4],
         expected="UTF-8",
     )
 
 
-def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
+def parse_json(text: str, file: Path, record: str | None = None) -> Any:
     """Parse JSON, refusing a key that stands twice in one object (one value would be lost).
 
     Raises:
@@ -132,7 +132,7 @@ def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
         if len(result) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
-            raise InputError("the key stands twice", file=file, record=record, field=twice)
+            raise InputError("the key stands twice", file, record, field=twice)
         return result
 
     try:
@@ -143,11 +143,11 @@ def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
         place = f"column {error.colno}"
         if record is None:
             place = f"line {error.lineno} {place}"
-        raise InputError(f"{problem}: {error.msg} at {place}", file=file, record=record) from None
+        raise InputError(f"{problem}: {error.msg} at {place}", file, record) from None
     except RecursionError:
-        raise InputError("nested too deeply", file=file, record=record) from None
+        raise InputError("nested too deeply", file, record) from None
     except ValueError as error:  # an integer of thousands of digits
-        raise InputError(f"not valid JSON: {error}", file=file, record=record) from None
+        raise InputError(f"not valid JSON: {error}", file, record) from None
 
 
 _LONGEST = (1 << 31) - 1
@@ -204,8 +204,8 @@ class CsvRow:
         if len(self.cells) != len(names):
             raise InputError(
                 "wrong number of cells",
-                file=file,
-                record=record,
+                file,
+                record,
                 found=len(self.cells),
                 expected=str(len(names)),
             )
@@ -238,7 +238,7 @@ def csv_rows(
             yield CsvRow(number, reader.line_num, tuple(read))
     except csv.Error as error:
         place = f"line {reader.line_num}"
-        raise InputError(f"not valid CSV: {error}", file=file, record=place) from None
+        raise InputError(f"not valid CSV: {error}", file, place) from None
 
 
 def csv_cells(line: str) -> tuple[str, ...]:
