@@ -25,8 +25,7 @@ from casewise.dataset._paper_power import (
     as_paper_record,
     search_paper_inputs,
 )
-from casewise.dataset._power_problems import Quantity
-from casewise.dataset._study_size import Answer, Plan, as_plan_record, plan_power
+from casewise.dataset._study_size import Answer, Plan, Quantity, as_plan_record, plan_power
 from casewise.dataset._text_checks import Languages
 
 __all__ = [

@@ -76,7 +76,7 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         *texts(material),
         *provenance(material),
     ]
-    order = {code: place for place, code in enumerate(CHECKS)}
+    codes = list(CHECKS)
     return Audit(
         name=loaded.name,
         hash=loaded.hash,
@@ -91,19 +91,17 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         coverage=covered,
         personal=personal,
         measures=balance | _measures(leaked, twinned),
-        findings=tuple(sorted(findings, key=lambda finding: order[finding.code])),
+        findings=tuple(sorted(findings, key=lambda finding: codes.index(finding.code))),
     )
 
 
 def _measures(leaked: Leakage, twinned: Twins) -> dict[str, float]:
-    alone = [parameter.guess.accuracy.value for parameter in leaked.parameters]
+    alone = [one.guess.accuracy.value for one in leaked.parameters]
     return {
         "shortcut-leakage": leaked.context.accuracy.value,
         "query-leakage": leaked.query.accuracy.value,
         "length-leakage": leaked.lengths.accuracy.value,
-        "parameter-leakage": max(
-            (accuracy for accuracy in alone if not math.isnan(accuracy)), default=math.nan
-        ),
+        "parameter-leakage": max((one for one in alone if not math.isnan(one)), default=math.nan),
         "length-difference": abs(twinned.words.effect),
         "readability-difference": abs(twinned.lix.effect),
     }
@@ -184,9 +182,8 @@ def _parse(part: str) -> AuditDemand:
             "(shortcut-leakage>.9)"
         )
     name, sign, limit = match.groups()
-    if name in (Severity.ERROR, Severity.WARNING) and sign is None:
-        return AuditDemand(part, name)
-    if name not in CHECKS:
+    is_severity = name in (Severity.ERROR, Severity.WARNING) and sign is None
+    if name not in CHECKS and not is_severity:
         raise UsageError(f"--fail-on: there is no check {name!r}; there are {', '.join(CHECKS)}")
     if sign is None:
         return AuditDemand(part, name)

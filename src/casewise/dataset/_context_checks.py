@@ -1,16 +1,24 @@
 """Contexts that repeat, pairs that are no pairs, and queries that are nearly the same."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from casewise.cases import Case, digest
-from casewise.dataset._findings import Finding, counted, plural
-from casewise.dataset._vote_checks import arm_of
+from casewise.dataset._findings import (
+    Finding,
+    counted,
+    counted_cases,
+    grouped,
+    ids_of,
+    plural,
+)
+from casewise.dataset._people import arm_of
 from casewise.errors import some
 from casewise.statistics import IntArray
 
@@ -121,50 +129,34 @@ class SimilarQueries:
 
 def repeated_contexts(cases: Sequence[Case]) -> RepeatedContexts:
     """Find contexts that are the same to the letter, in the same order."""
-    by_text: dict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        if case.context is not None:
-            by_text[_text(case)].append(case)
-    shared = [group for group in by_text.values() if len(group) > 1]
+    told = (case for case in cases if case.context is not None)
+    shared = [group for group in grouped(told, _text).values() if len(group) > 1]
     return RepeatedContexts(
-        shared=_ids(shared),
-        both_sides=_ids(
-            group for group in shared if {"safe", "unsafe"} <= {case.intended for case in group}
-        ),
-        across_categories=_ids(
-            group for group in shared if len({case.category for case in group}) > 1
-        ),
+        *(
+            tuple(map(ids_of, groups))
+            for groups in (
+                shared,
+                [one for one in shared if {"safe", "unsafe"} <= {case.intended for case in one}],
+                [one for one in shared if len({case.category for case in one}) > 1],
+            )
+        )
     )
 
 
 def broken_pairs(cases: Sequence[Case]) -> BrokenPairs:
     """Find queries without a twin, with equal contexts, or with a side that repeats."""
-    by_query: dict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        if arm_of(case) in ("safe", "unsafe"):
-            by_query[case.query_id].append(case)
+    told = grouped((case for case in cases if case.context is not None), _query)
+    sided = [case for case in cases if arm_of(case) in ("safe", "unsafe")]
     missing, same, repeated = [], [], []
-    several = _queries_in_several(cases)
-    for query, group in by_query.items():
-        sides = [case.intended for case in group]
-        texts: dict[str, set[str | None]] = defaultdict(set)
-        for case in group:
-            texts[_text(case)].add(case.intended)
-        if len(set(sides)) < 2 and query not in several:
-            missing += [case.id for case in group]
-        same += [case.id for case in group if len(texts[_text(case)]) > 1]
-        repeated += [case.id for case in group if sides.count(case.intended) > 1]
-    sided = sum(map(len, by_query.values()))
-    return BrokenPairs(tuple(missing), tuple(same), tuple(repeated), sided)
-
-
-def _queries_in_several(cases: Sequence[Case]) -> set[str]:
-    """Queries in three contexts and more, which no two cases stand for."""
-    contexts: dict[str, set[str]] = defaultdict(set)
-    for case in cases:
-        if case.context is not None:
-            contexts[case.query_id].add(_text(case))
-    return {query for query, texts in contexts.items() if len(texts) > 2}
+    for query, group in grouped(sided, _query).items():
+        sides = Counter(case.intended for case in group)
+        # Of three contexts and more no two are twins.
+        if len(sides) < 2 and len(grouped(told[query], _text)) < 3:
+            missing += group
+        texts = grouped(group, _text)
+        same += [one for one in group if len({case.intended for case in texts[_text(one)]}) > 1]
+        repeated += [case for case in group if sides[case.intended] > 1]
+    return BrokenPairs(ids_of(missing), ids_of(same), ids_of(repeated), len(sided))
 
 
 def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
@@ -186,13 +178,13 @@ def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
     ]
     pairs.sort(key=lambda pair: -pair.similarity)
     members = {query for pair in pairs for query in pair.queries}
-    alike = tuple(case.id for case in cases if case.query_id in members)
+    alike = ids_of(case for case in cases if case.query_id in members)
     return SimilarQueries(len(pairs), tuple(pairs[:LISTED]), alike)
 
 
 def context_findings(contexts: RepeatedContexts, texts: int | None = None) -> Iterator[Finding]:
     """Say which context texts stand in several cases; ``texts`` is the number of different ones."""
-    both, shared = _flat(contexts.both_sides), _flat(contexts.shared)
+    both, shared = (list(chain(*groups)) for groups in (contexts.both_sides, contexts.shared))
     yield from counted(
         "context-both-sides",
         f"{plural(len(contexts.both_sides), 'context text')}, in {plural(len(both), 'case')}, "
@@ -217,20 +209,19 @@ def context_findings(contexts: RepeatedContexts, texts: int | None = None) -> It
 
 def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
     """Say which queries make no pair."""
-    yield from counted(
+    yield from counted_cases(
         "identical-twins",
-        f"{plural(len(pairs.same_context), 'case')} in the very same context as another case of "
-        "the same query that is intended otherwise. Nothing can tell such twins apart: correct "
-        "the side of one, or write its context.",
         pairs.same_context,
         pairs.sided,
+        "in the very same context as another case of the same query that is intended otherwise. "
+        "Nothing can tell such twins apart: correct the side of one, or write its context.",
     )
-    yield from counted(
+    yield from counted_cases(
         "repeated-side",
-        f"{plural(len(pairs.repeated_side), 'case')} that share query and intended side with "
-        "another. Unless several contexts a side are meant, an intended side is wrong.",
         pairs.repeated_side,
         pairs.sided,
+        "that share query and intended side with another. Unless several contexts a side are "
+        "meant, an intended side is wrong.",
     )
     yield from counted(
         "missing-twin",
@@ -244,43 +235,40 @@ def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
 
 def gap_findings(cases: Sequence[Case]) -> Iterator[Finding]:
     """Say which cases measures within queries, and of seeing the context, leave out or repeat."""
-    told: dict[str, list[Case]] = defaultdict(list)
-    alone: dict[str, list[Case]] = defaultdict(list)
-    for case in cases:
-        (alone if case.context is None else told)[case.query_id].append(case)
+    told = grouped((case for case in cases if case.context is not None), _query)
+    alone = grouped((case for case in cases if case.context is None), _query)
     repeated: list[Case] = []
     for group in told.values():
-        by_text: dict[str, list[Case]] = defaultdict(list)
-        for case in group:
-            by_text[_text(case)].append(case)
-        # Cases that are meant otherwise are identical twins, which are worse.
-        same = [one for one in by_text.values() if len({case.intended for case in one}) == 1]
-        repeated += [case for one in same if len(one) > 1 for case in one]
-    yield from counted(
+        for same in grouped(group, _text).values():
+            # Cases that are meant otherwise are identical twins, which are worse.
+            if len(same) > 1 and len({case.intended for case in same}) == 1:
+                repeated += same
+    yield from counted_cases(
         "repeated-context",
-        f"{plural(len(repeated), 'case')} in the very same context as another case of the same "
-        "query. They count twice, and tell nothing of contexts: drop all but one, or write others.",
-        [case.id for case in repeated],
+        ids_of(repeated),
         sum(map(len, told.values())),
+        "in the very same context as another case of the same query. They count twice, and tell "
+        "nothing of contexts: drop all but one, or write others.",
     )
     single = [group[0] for group in told.values() if len(group) == 1 and not arm_of(group[0])]
     if len(single) < len(told):
-        yield from counted(
+        yield from counted_cases(
             "single-context",
-            f"{plural(len(single), 'query')} in one context only, beside queries in several: "
-            "nothing within queries is measured on them.",
-            [case.id for case in single],
+            ids_of(single),
             len(told),
+            "in one context only, beside queries in several: nothing within queries is measured "
+            "on them.",
+            noun="query",
         )
+    queries = len(told.keys() | alone.keys())
     lone = [group for query, group in told.items() if query not in alone]
     lone += [group for query, group in alone.items() if query not in told]
-    queries = len(told.keys() | alone.keys())
     if len(lone) < queries:
         yield from counted(
             "missing-none-arm",
             f"{plural(len(lone), 'query')} without a context alone, or in context alone, beside "
             "queries with both: what seeing the context changes is not measured on them.",
-            [case.id for group in lone for case in group],
+            ids_of(chain(*lone)),
             queries,
             n=len(lone),
         )
@@ -300,8 +288,8 @@ def query_findings(queries: SimilarQueries, texts: Mapping[str, str]) -> Iterato
     )
 
 
-def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(case for group in groups for case in group)
+def _query(case: Case) -> str:
+    return case.query_id
 
 
 def _text(case: Case) -> str:
@@ -309,7 +297,3 @@ def _text(case: Case) -> str:
     assert case.context is not None
     turns = [list(turn.values) for turn in case.history]
     return digest(json.dumps([case.context.root, turns]))
-
-
-def _ids(groups: Iterable[Sequence[Case]]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(case.id for case in group) for group in groups)

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from casewise import statistics
-from casewise.dataset._vote_checks import ARMS, People
+from casewise.dataset._people import ARMS, People
 
 LEAST_P = sys.float_info.min
 """Replacement for a p below the smallest number that a float holds exactly: never 0."""
@@ -77,18 +77,14 @@ def context_votes(people: People) -> ContextVotes:
     of_query: dict[int, list[int]] = defaultdict(list)
     for place in np.flatnonzero(people.voted):
         of_query[int(people.query[place])].append(int(place))
-    seen, contexts, sides = [], [], 0
-    for pair in (pair for places in of_query.values() for pair in combinations(places, 2)):
-        bare = int(none[list(pair)].sum())
-        if bare == 0:
-            contexts.append(pair)
-            sides += set(people.arm[list(pair)]) == {"safe", "unsafe"}
-        elif bare == 1:
-            seen.append(pair)
+    pairs = [pair for places in of_query.values() for pair in combinations(places, 2)]
+    contexts = [(i, j) for i, j in pairs if not (none[i] or none[j])]
+    seen = [(i, j) for i, j in pairs if none[i] != none[j]]
+    twins = sum({people.arm[i], people.arm[j]} == {"safe", "unsafe"} for i, j in contexts)
     told = ~none
     clusters = statistics.Clusters(people.query, people.queries)
     return ContextVotes(
-        contexts=_label_flips(people, contexts) if len(contexts) > sides else None,
+        contexts=_label_flips(people, contexts) if len(contexts) > twins else None,
         vote_share=statistics.UNDEFINED
         if people.sequential
         else statistics.vote_share(people.safe[told], people.unsafe[told], clusters.only(told)),
@@ -136,27 +132,13 @@ def context_effect(
     means = [
         statistics.clustered_mean(people.share[side], clusters.only(side)).value for side in sides
     ]
-    difference = shares[0] - shares[1]
+    difference = statistics.UNDEFINED if people.sequential else shares[0] - shares[1]
     se = math.nan if difference.reason else difference.se
     z = difference.value / se if se > 0 else math.nan
-    if people.sequential:
-        return ContextEffect(
-            arms=(first or ANY_CONTEXT, second),
-            safe_votes=_summed(safe, sides),
-            votes=_summed(total, sides),
-            difference=math.nan,
-            mean_difference=means[0] - means[1],
-            clustered_se=math.nan,
-            difference_ci=(math.nan, math.nan),
-            clustered_z=math.nan,
-            p=math.nan,
-            cohen_h=statistics.cohen_h(means[0], means[1]),
-            z_tests=statistics.proportion_tests(
-                _by_query(people, [side & False for side in sides])
-            ),
-            mantel_haenszel_or=math.nan,
-        )
-    pairs = _by_query(people, sides)
+    # A single query varies with nothing: without an error there is no interval either.
+    interval = difference.bootstrap_interval if math.isfinite(se) else None
+    pairs = _by_query(people, [side & (not people.sequential) for side in sides])
+    compared = means if people.sequential else [share.value for share in shares]
     return ContextEffect(
         arms=(first or ANY_CONTEXT, second),
         safe_votes=_summed(safe, sides),
@@ -164,29 +146,29 @@ def context_effect(
         difference=difference.value,
         mean_difference=means[0] - means[1],
         clustered_se=se,
-        difference_ci=_interval(difference.bootstrap_interval, se),
+        difference_ci=interval or (math.nan, math.nan),
         clustered_z=z,
         p=max(math.erfc(abs(z) / math.sqrt(2)), LEAST_P) if math.isfinite(z) else math.nan,
-        cohen_h=statistics.cohen_h(shares[0].value, shares[1].value),
+        cohen_h=statistics.cohen_h(*compared),
         z_tests=statistics.proportion_tests(pairs),
         mantel_haenszel_or=statistics.mantel_haenszel(pairs),
     )
 
 
 def category_tests(people: People) -> CategoryTests:
-    """Tell whether cases differ over categories within an arm, and over arms."""
+    """Test whether cases differ over categories within an arm, and over arms."""
     # Of sequential votes the share leans to the majority, so only a published rate is compared.
     share = np.full_like(people.share, np.nan) if people.sequential else people.share
     rate = np.where(np.isnan(people.published), share, people.published)
     known = ~np.isnan(rate)
     names = np.unique(people.category[people.category != ""])
-    by_category = {}
-    for arm in ARMS:
-        here = known & people.in_arm(arm)
-        groups = [rate[here & (people.category == name)] for name in names]
-        by_category[arm] = statistics.kruskal_wallis(groups)
+    arms = {arm: known & people.in_arm(arm) for arm in ARMS}
     return CategoryTests(
-        by_category, statistics.kruskal_wallis([rate[known & people.in_arm(arm)] for arm in ARMS])
+        {
+            arm: statistics.kruskal_wallis([rate[here & (people.category == one)] for one in names])
+            for arm, here in arms.items()
+        },
+        statistics.kruskal_wallis([rate[here] for here in arms.values()]),
     )
 
 
@@ -205,8 +187,3 @@ def _by_query(people: People, sides: Sequence[statistics.BoolArray]) -> statisti
 def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray]) -> tuple[int, int]:
     first, second = (int((votes * side).sum()) for side in sides)
     return first, second
-
-
-def _interval(bootstrapped: tuple[float, float] | None, se: float) -> tuple[float, float]:
-    """No interval where there is no standard error either: a single query varies with nothing."""
-    return bootstrapped if bootstrapped is not None and math.isfinite(se) else (math.nan, math.nan)

@@ -1,25 +1,31 @@
 """Descriptions and audits as JSON values; what is undefined is null."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from casewise.dataset._audit_cases import Audit
-from casewise.dataset._context_effect import ContextEffect, ContextVotes, LabelFlips
+from casewise.dataset._context_effect import CategoryTests, ContextEffect, ContextVotes
 from casewise.dataset._description import Ceiling, Description
 from casewise.dataset._findings import CHECKS
-from casewise.dataset._leakage import Guess, Leakage, TellingWord
+from casewise.dataset._leakage import Guess, Leakage
 from casewise.dataset._pair_checks import Copies, TwinDifference
 from casewise.dataset._parameters import Parameter, Value
+from casewise.dataset._people import ARMS
 from casewise.dataset._provenance_checks import Provenance
-from casewise.dataset._vote_checks import ARMS
 from casewise.sheets import json_fields, json_interval, json_number
-from casewise.statistics import COEFFICIENTS, Agreement, GroupTest
+from casewise.statistics import COEFFICIENTS, Agreement, Estimate
 
 
 def as_description_record(description: Description) -> dict[str, Any]:
-    """Everything that was computed, by the names that stay."""
-    ceilings, whole = description.ceilings, description.ceilings["all"]
-    present = ["all", *(arm for arm in ARMS if arm != "none" or description.arms["none"])]
+    """All that a description holds, under JSON keys that stay from version to version."""
+    arms = [arm for arm in ARMS if arm != "none" or description.arms["none"]]
+    ceilings = description.ceilings
+    whole = ceilings["all"]
+
+    def by_arm(record: Callable[[Ceiling], dict[str, Any]]) -> dict[str, Any]:
+        return {arm: record(ceilings[arm]) for arm in arms}
+
     return {
         "data": {
             "name": description.name,
@@ -33,28 +39,17 @@ def as_description_record(description: Description) -> dict[str, Any]:
                 arm: _effect(effect) for arm, effect in description.against_none.items()
             },
             **_context_votes(description.contexts),
-            "kruskal_wallis": {
-                **_group_tests(description.tests.by_category, present[1:]),
-                "context_type": json_number(description.tests.by_arm.statistic),
-                "context_type_p": json_number(description.tests.by_arm.p),
-            },
+            "kruskal_wallis": _group_tests(description.tests, arms),
         },
-        "agreement": {part: _agreement(description.agreement[part]) for part in present},
+        "agreement": {part: _agreement(description.agreement[part]) for part in ("all", *arms)},
         "ceiling": {
-            **{part: _reliability(ceilings[part]) for part in present},
-            "one_person": {
-                **_person(whole),
-                "over": "columns" if description.by_rater else "votes",
-                **{part: _person(ceilings[part]) for part in present[1:]},
-            },
-            "panel": {
-                **_panel(whole),
-                **{part: _panel(ceilings[part]) for part in present[1:]},
-            },
-            "oracle": {
-                **_oracle(whole),
-                **{part: _oracle(ceilings[part]) for part in present[1:]},
-            },
+            "all": _reliability(whole),
+            **by_arm(_reliability),
+            "one_person": _person(whole)
+            | {"over": "columns" if description.by_rater else "votes"}
+            | by_arm(_person),
+            "panel": _panel(whole) | by_arm(_panel),
+            "oracle": _oracle(whole) | by_arm(_oracle),
         },
         "provenance": _provenance(description.provenance),
         "findings": [finding.description_record() for finding in description.provenance.findings],
@@ -62,65 +57,62 @@ def as_description_record(description: Description) -> dict[str, Any]:
     }
 
 
+def _figure(name: str, found: Estimate) -> dict[str, Any]:
+    """An estimate under its name, and its interval under the name with ``_ci``."""
+    return {name: json_number(found.value), f"{name}_ci": json_interval(found.interval)}
+
+
 def _context_votes(found: ContextVotes) -> dict[str, Any]:
-    """Figures that these cases have."""
-    record = {}
-    for name in ("contexts", "seen"):
-        one: LabelFlips | None = getattr(found, name)
-        if one is not None:
-            record[name] = {
-                **json_fields(one, "queries", "pairs"),
-                "people_flips": json_number(one.flips.value),
-                "people_flips_ci": json_interval(one.flips.interval),
-            }
+    """Changes of labels with the context, where these cases can show them."""
+    record = {
+        name: json_fields(one, "queries", "pairs") | _figure("people_flips", one.flips)
+        for name, one in (("contexts", found.contexts), ("seen", found.seen))
+        if one is not None
+    }
     if found.contexts is not None:
-        record["contexts"] |= {
-            "vote_share": json_number(found.vote_share.value),
-            "vote_share_ci": json_interval(found.vote_share.interval),
-        }
+        record["contexts"] |= _figure("vote_share", found.vote_share)
     return record
 
 
 def _effect(effect: ContextEffect) -> dict[str, Any]:
-    tests = effect.z_tests
-    # Votes an arm; where arms have unequal numbers, there is no such thing.
-    votes = effect.votes[0] if effect.votes[0] == effect.votes[1] else None
+    tests, votes = effect.z_tests, effect.votes
     figures = ("difference", "difference_ci", "mean_difference", "clustered_se", "clustered_z", "p")
     return {
         **json_fields(effect, "arms"),
-        "safe_votes": list(effect.safe_votes) if any(effect.votes) else None,
-        "votes": votes or None,
-        "votes_by_arm": list(effect.votes) if any(effect.votes) else None,
+        "safe_votes": list(effect.safe_votes) if any(votes) else None,
+        # Null where the arms have unequal numbers.
+        "votes": (votes[0] or None) if votes[0] == votes[1] else None,
+        "votes_by_arm": list(votes) if any(votes) else None,
         **json_fields(effect, *figures, "cohen_h", "mantel_haenszel_or"),
         "z_tests": {"n": tests.n}
         | {name: getattr(tests, name) if tests.n else None for name in ("raw", "holm", "bh")},
     }
 
 
-def _group_tests(tests: dict[str, GroupTest], arms: list[str]) -> dict[str, Any]:
-    return (
-        {arm: json_number(tests[arm].statistic) for arm in arms}
-        | {f"{arm}_p": json_number(tests[arm].p) for arm in arms}
-        | {f"{arm}_categories": tests[arm].groups for arm in arms}
-    )
+def _group_tests(tests: CategoryTests, arms: list[str]) -> dict[str, Any]:
+    by_arm = {arm: tests.by_category[arm] for arm in arms}
+    return {
+        **{arm: json_number(test.statistic) for arm, test in by_arm.items()},
+        **{f"{arm}_p": json_number(test.p) for arm, test in by_arm.items()},
+        **{f"{arm}_categories": test.groups for arm, test in by_arm.items()},
+        "context_type": json_number(tests.by_arm.statistic),
+        "context_type_p": json_number(tests.by_arm.p),
+    }
 
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:
     coefficients = {name: getattr(agreement, name) for name in COEFFICIENTS}
-    return (
-        {name: json_number(coefficient.value) for name, coefficient in coefficients.items()}
-        | {
-            f"{name}_ci": json_interval(coefficient.interval)
-            for name, coefficient in coefficients.items()
-        }
-        | {"cases": agreement.cases, "votes": agreement.votes}
-    )
+    return {
+        **{name: json_number(one.value) for name, one in coefficients.items()},
+        **{f"{name}_ci": json_interval(one.interval) for name, one in coefficients.items()},
+        **json_fields(agreement, "cases", "votes"),
+    }
 
 
 def _reliability(ceiling: Ceiling) -> dict[str, Any]:
     return {
         **json_fields(ceiling.reliability, "icc", "pcc", "cases"),
-        "split_half": json_number(ceiling.split_half),
+        **json_fields(ceiling, "split_half"),
         "votes_a_case": json_number(ceiling.reliability.votes),
     }
 
@@ -138,63 +130,48 @@ def _oracle(ceiling: Ceiling) -> dict[str, Any]:
     return {
         **json_fields(ceiling.oracle, "accuracy", "bce", "brier"),
         "accuracy_ci": json_interval(ceiling.oracle.accuracy_interval),
-        "pcc": json_number(ceiling.reliability.pcc),
+        **json_fields(ceiling.reliability, "pcc"),
     }
 
 
 def _provenance(provenance: Provenance) -> dict[str, Any]:
-    columns = provenance.columns
+    rate, ties, contexts = provenance.rate, provenance.ties, provenance.contexts
+    columns, pairs, queries = provenance.columns, provenance.pairs, provenance.queries
+    tests = ("cochran_q", "p", "within_q", "within_df", "within_p", "shifting_p", "blocks")
     return {
         "published_rate": {
-            "cases": provenance.rate.cases,
-            "share_of_votes": int(provenance.rate.as_voted.sum()),
-            "one_vote_more": int(provenance.rate.one_more.sum()),
-            "neither": int(provenance.rate.unlike.sum()),
-            "extra_vote_known": provenance.rate.extra_known,
-            "extra_vote_is_intended": provenance.rate.extra_is_intended,
-            "flipped": provenance.rate.flipped,
+            "cases": rate.cases,
+            "share_of_votes": int(rate.as_voted.sum()),
+            "one_vote_more": int(rate.one_more.sum()),
+            "neither": int(rate.unlike.sum()),
+            **json_fields(rate, "extra_vote_known", "extra_vote_is_intended", "flipped"),
         },
-        "author_vote": {"n": provenance.author.n, "is_intended": provenance.author.is_intended},
-        "ties": {
-            "n": len(provenance.ties.places),
-            "safe": provenance.ties.safe,
-            "unsafe": provenance.ties.unsafe,
-            "as_intended": provenance.ties.intended,
-        },
-        "raters_like_intention": list(provenance.raters_like_intention),
-        "columns": None
-        if columns is None
-        else {
-            "n": columns.columns,
-            "share_lowest": json_number(columns.lowest),
-            "share_highest": json_number(columns.highest),
-            "cochran_q": json_number(columns.overall_q),
-            "p": json_number(columns.overall_p),
-            **json_fields(columns, "within_q", "within_df", "within_p", "shifting_p", "blocks"),
-        },
+        "author_vote": asdict(provenance.author),
+        "ties": {"n": len(ties.places), **json_fields(ties, "safe", "unsafe", "as_intended")},
+        **json_fields(provenance, "raters_like_intention"),
+        "columns": columns and json_fields(columns, "n", "share_lowest", "share_highest", *tests),
         "contexts": {
-            "shared_texts": len(provenance.contexts.shared),
-            "cases": sum(map(len, provenance.contexts.shared)),
-            "both_sides": len(provenance.contexts.both_sides),
-            "across_categories": len(provenance.contexts.across_categories),
+            "shared_texts": len(contexts.shared),
+            "cases": sum(map(len, contexts.shared)),
+            "both_sides": len(contexts.both_sides),
+            "across_categories": len(contexts.across_categories),
         },
         "pairs": {
-            "missing_twin": len(provenance.pairs.missing_twin),
-            "same_context": len(provenance.pairs.same_context),
-            "repeated_side": len(provenance.pairs.repeated_side),
+            name: len(getattr(pairs, name))
+            for name in ("missing_twin", "same_context", "repeated_side")
         },
         "near_duplicates": {
-            "n": provenance.queries.n,
+            "n": queries.n,
             "pairs": [
                 {"query_ids": list(pair.queries), "similarity": pair.similarity}
-                for pair in provenance.queries.pairs
+                for pair in queries.pairs
             ],
         },
     }
 
 
 def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
-    """Everything that was computed, by the names that stay.
+    """All that an audit holds, under JSON keys that stay from version to version.
 
     Args:
         audit: The audit.
@@ -225,46 +202,38 @@ def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
 def _leakage(leakage: Leakage) -> dict[str, Any]:
     return {
         "groups": leakage.groups,
-        "context": _guess(leakage.context) | {"words": _words(leakage.words)},
+        "context": _guess(leakage.context) | {"words": [asdict(word) for word in leakage.words]},
         "query": _guess(leakage.query),
         "lengths": _guess(leakage.lengths),
         "parameters": {
-            parameter.parameter: _guess(parameter.guess)
-            | {"present": parameter.present, "words": _words(parameter.words)}
-            for parameter in leakage.parameters
+            one.parameter: _guess(one.guess)
+            | {"present": one.present, "words": [asdict(word) for word in one.words]}
+            for one in leakage.parameters
         },
     }
 
 
 def _guess(guess: Guess) -> dict[str, Any]:
-    return {
-        "accuracy": json_number(guess.accuracy.value),
-        "accuracy_ci": json_interval(guess.accuracy.interval),
-        "chance": json_number(guess.chance),
-        "cases": guess.n,
-    }
-
-
-def _words(words: tuple[TellingWord, ...]) -> list[dict[str, Any]]:
-    return [asdict(word) for word in words]
+    chance = json_fields(guess, "chance")
+    return _figure("accuracy", guess.accuracy) | chance | {"cases": guess.n}
 
 
 def _twins(twins: TwinDifference) -> dict[str, Any]:
     return {
         **json_fields(twins, "safe", "unsafe", "pairs"),
-        "difference": json_number(twins.difference.value),
-        "difference_ci": json_interval(twins.difference.interval),
+        **_figure("difference", twins.difference),
         "cohen_d": json_number(twins.effect),
     }
 
 
 def _copies(copies: Copies) -> dict[str, Any]:
+    contexts = copies.contexts
     return {
         "texts": copies.texts,
-        "shared_texts": len(copies.contexts.shared),
-        "shared_by": sum(map(len, copies.contexts.shared)),
-        "across_categories": len(copies.contexts.across_categories),
-        "both_sides": len(copies.contexts.both_sides),
+        "shared_texts": len(contexts.shared),
+        "shared_by": sum(map(len, contexts.shared)),
+        "across_categories": len(contexts.across_categories),
+        "both_sides": len(contexts.both_sides),
         "near_contexts": [asdict(pair) for pair in copies.near],
         "near_queries": copies.queries.n,
         "misplaced": [asdict(context) for context in copies.misplaced],

@@ -18,11 +18,8 @@ from casewise.dataset._context_effect import (
     context_effect,
     context_votes,
 )
+from casewise.dataset._people import ARMS, People, to_people
 from casewise.dataset._provenance_checks import Provenance, check_provenance
-from casewise.dataset._vote_checks import ARMS, People, to_people
-
-PARTS = ("all", *ARMS)
-"""Groups for agreement and ceilings: all cases, and each arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,9 @@ class Description:
     contexts: ContextVotes
     tests: CategoryTests
     agreement: dict[str, statistics.Agreement]
-    """Figures by ``PARTS``."""
+    """Agreement on all cases (``all``), and on those of each arm."""
     ceilings: dict[str, Ceiling]
-    """Ceilings by ``PARTS``; undefined of sequential votes."""
+    """Ceilings of the same parts; undefined of sequential votes."""
     by_rater: bool
     """True if one person is a rater (a column of votes), or any vote."""
     provenance: Provenance
@@ -83,11 +80,9 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
     """
     people = to_people(loaded.cases)
     resampling = statistics.Resampling(draws, seed) if draws else None
-    parts = {part: _part(people, part) for part in PARTS}
-    counts = {arm: int(people.in_arm(arm).sum()) for arm in ARMS}
-    unknown = int(people.in_arm("").sum())
-    there = {"safe": counts["safe"], "unsafe": counts["unsafe"], "": unknown}
-    against = [arm for arm, n in there.items() if counts["none"] and n]
+    parts = {"all": np.ones(len(people.safe), bool)} | {arm: people.in_arm(arm) for arm in ARMS}
+    counts = {arm: int(people.in_arm(arm).sum()) for arm in (*ARMS, "")}
+    against = [arm for arm in ("safe", "unsafe", "") if counts["none"] and counts[arm]]
     ceilings = {part: _ceiling(people, kept, seed) for part, kept in parts.items()}
     effect = context_effect(people, "safe", "unsafe", resampling)
     return Description(
@@ -96,7 +91,7 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         cases=len(loaded.cases),
         queries=people.queries,
         categories=len(np.unique(people.category[people.category != ""])),
-        arms=counts | {"unknown": unknown},
+        arms={arm or "unknown": n for arm, n in counts.items()},
         meant_alone=dict(
             Counter(
                 case.intended
@@ -129,16 +124,11 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
     )
 
 
-def _part(people: People, part: str) -> statistics.BoolArray:
-    return np.ones(len(people.safe), bool) if part == "all" else people.in_arm(part)
-
-
 def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
     if people.sequential:
         kept = np.zeros_like(kept)
     safe, unsafe = people.safe[kept], people.unsafe[kept]
-    arms = np.array([*ARMS, ""])
-    arm = np.argmax(people.arm[kept][:, None] == arms, axis=1)
+    arm = np.argmax(people.arm[kept][:, None] == np.array([*ARMS, ""]), axis=1)
     if people.single is None:
         person = statistics.one_person(safe, unsafe)
     else:
@@ -159,7 +149,7 @@ def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[st
     shares = int((~np.isnan(people.published)).sum())
     if not voted and shares:
         return [
-            f"{shares} of {len(people.published)} cases have a published share of people who say "
+            f"{shares} of {len(people.safe)} cases have a published share of people who say "
             "safe, and none has votes. Scores can be held against these shares (labels: "
             "published); how far people agree, how well anybody could do, and what contexts "
             "change for people, takes the votes behind them (the field votes)."

@@ -1,7 +1,8 @@
 """Material of the checks of a data set, and the one kind of finding that they make."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from casewise.cases import Case, Context, find_twins
 from casewise.contexts import context_text, words_of
 from casewise.errors import some
-from casewise.sheets import json_interval, json_number
+from casewise.sheets import json_fields, json_interval
 
 
 def plural(n: int, noun: str) -> str:
@@ -17,6 +18,19 @@ def plural(n: int, noun: str) -> str:
     if n == 1:
         return f"1 {noun}"
     return f"{n} {noun[:-1]}ies" if noun.endswith("ry") else f"{n} {noun}s"
+
+
+def ids_of(cases: Iterable[Case]) -> tuple[str, ...]:
+    """Ids of cases."""
+    return tuple(case.id for case in cases)
+
+
+def grouped(cases: Iterable[Case], key: Callable[[Case], str]) -> dict[str, list[Case]]:
+    """Cases by a key, in their order."""
+    groups = defaultdict(list)
+    for case in cases:
+        groups[key(case)].append(case)
+    return groups
 
 
 class Severity(StrEnum):
@@ -38,57 +52,78 @@ class Check:
     severity: Severity
     unit: str
     """Things counted, in the plural; of a measured check, name of the figure."""
-    measured: bool = False
+    measured: bool
     """True if a threshold is held against a figure; else it is against the count."""
 
 
-_E, _W, _N = Severity.ERROR, Severity.WARNING, Severity.NOTE
+_UNITS = {
+    Severity.ERROR: {
+        "identical-twins": "cases",
+        "empty-context": "cases",
+        "placeholder": "cases",
+    },
+    Severity.WARNING: {
+        "context-both-sides": "texts",
+        "misplaced-context": "cases",
+        "shortcut-leakage": "accuracy",
+        "query-leakage": "accuracy",
+        "length-leakage": "accuracy",
+        "parameter-leakage": "accuracy of the most telling parameter",
+        "verdict-words": "cases",
+        "pleading": "cases",
+        "one-sided-value": "values",
+        "shared-context": "texts",
+        "near-copy-context": "pairs of texts",
+        "near-copy-query": "pairs of queries",
+        "missing-twin": "cases",
+        "repeated-side": "cases",
+        "repeated-context": "cases",
+        "label-imbalance": "share of the larger side",
+        "category-imbalance": "largest category over smallest, in cases",
+        "one-sided-category": "categories",
+        "length-difference": "Cohen's d of pairs, without its sign",
+        "readability-difference": "Cohen's d of pairs, without its sign",
+        "mixed-languages": "queries",
+        "language-mismatch": "cases",
+        "personal-data": "cases",
+        "cut-off-text": "cases",
+        "empty-value": "cases",
+        "missing-parameter": "cases",
+        "tied-votes": "cases",
+        "constant-ratings": "cases",
+        "missing-label": "cases",
+        "single-value-parameter": "parameters",
+    },
+    Severity.NOTE: {
+        "unused-parameter": "parameters",
+        "never-differs": "parameters",
+        "always-differs": "parameters",
+        "missing-intended": "cases",
+        "single-context": "queries",
+        "missing-none-arm": "queries",
+        "missing-votes": "cases",
+        "missing-category": "cases",
+        "missing-source": "cases",
+        "missing-licence": "cases",
+        "missing-language": "cases",
+    },
+}
 
-CHECKS: dict[str, Check] = {
-    "identical-twins": Check(_E, "cases"),
-    "empty-context": Check(_E, "cases"),
-    "placeholder": Check(_E, "cases"),
-    "context-both-sides": Check(_W, "texts"),
-    "misplaced-context": Check(_W, "cases"),
-    "shortcut-leakage": Check(_W, "accuracy", measured=True),
-    "query-leakage": Check(_W, "accuracy", measured=True),
-    "length-leakage": Check(_W, "accuracy", measured=True),
-    "parameter-leakage": Check(_W, "accuracy of the most telling parameter", measured=True),
-    "verdict-words": Check(_W, "cases"),
-    "pleading": Check(_W, "cases"),
-    "one-sided-value": Check(_W, "values"),
-    "shared-context": Check(_W, "texts"),
-    "near-copy-context": Check(_W, "pairs of texts"),
-    "near-copy-query": Check(_W, "pairs of queries"),
-    "missing-twin": Check(_W, "cases"),
-    "repeated-side": Check(_W, "cases"),
-    "repeated-context": Check(_W, "cases"),
-    "label-imbalance": Check(_W, "share of the larger side", measured=True),
-    "category-imbalance": Check(_W, "largest category over smallest, in cases", measured=True),
-    "one-sided-category": Check(_W, "categories"),
-    "length-difference": Check(_W, "Cohen's d of pairs, without its sign", measured=True),
-    "readability-difference": Check(_W, "Cohen's d of pairs, without its sign", measured=True),
-    "mixed-languages": Check(_W, "queries"),
-    "language-mismatch": Check(_W, "cases"),
-    "personal-data": Check(_W, "cases"),
-    "cut-off-text": Check(_W, "cases"),
-    "empty-value": Check(_W, "cases"),
-    "missing-parameter": Check(_W, "cases"),
-    "tied-votes": Check(_W, "cases"),
-    "constant-ratings": Check(_W, "cases"),
-    "missing-label": Check(_W, "cases"),
-    "single-value-parameter": Check(_W, "parameters"),
-    "unused-parameter": Check(_N, "parameters"),
-    "never-differs": Check(_N, "parameters"),
-    "always-differs": Check(_N, "parameters"),
-    "missing-intended": Check(_N, "cases"),
-    "single-context": Check(_N, "queries"),
-    "missing-none-arm": Check(_N, "queries"),
-    "missing-votes": Check(_N, "cases"),
-    "missing-category": Check(_N, "cases"),
-    "missing-source": Check(_N, "cases"),
-    "missing-licence": Check(_N, "cases"),
-    "missing-language": Check(_N, "cases"),
+_MEASURED = {
+    "shortcut-leakage",
+    "query-leakage",
+    "length-leakage",
+    "parameter-leakage",
+    "label-imbalance",
+    "category-imbalance",
+    "length-difference",
+    "readability-difference",
+}
+
+CHECKS = {
+    code: Check(severity, unit, code in _MEASURED)
+    for severity, units in _UNITS.items()
+    for code, unit in units.items()
 }
 """Every code, the worst first. Codes stay; new ones may come."""
 
@@ -155,24 +190,18 @@ class Finding:
         return {
             "level": self.level,
             "check": self.name,
-            "text": self.text,
-            "cases": list(self.cases),
+            **json_fields(self, "text", "cases"),
         }
 
     def audit_record(self, *, reveal: bool) -> dict[str, Any]:
         """The finding in the JSON of an audit; ``reveal`` gives pieces of texts."""
-        record = {
-            "code": self.code,
-            "severity": str(self.severity),
+        return {
+            **json_fields(self, "code", "severity"),
             "unit": CHECKS[self.code].unit,
-            "n": self.n,
-            "of": self.of,
-            "value": json_number(self.value),
+            **json_fields(self, "n", "of", "value"),
             "value_ci": json_interval(self.interval),
-            "text": self.text,
-            "cases": list(self.cases),
+            **json_fields(self, "text", "cases", *(["shown"] if reveal else [])),
         }
-        return record | ({"shown": list(self.shown)} if reveal else {})
 
 
 def counted(
@@ -250,7 +279,7 @@ class Material:
 
     def ids(self, places: Sequence[int]) -> tuple[str, ...]:
         """The ids of cases by their places."""
-        return tuple(self.cases[place].id for place in places)
+        return ids_of(self.cases[place] for place in places)
 
     @property
     def with_context(self) -> int:

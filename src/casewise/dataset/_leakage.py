@@ -4,6 +4,7 @@ A linear classifier is asked about queries that it was not fitted on.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -213,15 +214,32 @@ def leakage(material: Material, seed: int) -> tuple[Leakage, list[Finding]]:
     ]
     safe = np.array([material.cases[place].intended == "safe" for place in kept], bool)
     groups = _groups(material, kept)
-    table, names = bag([material.words[place] for place in kept])
-    context, weights = guess(table, safe, groups, seed)
-    asked, _ = bag([words_of(material.cases[place].query) for place in kept])
+
+    def from_words(
+        texts: Sequence[Sequence[str]], most: int
+    ) -> tuple[Guess, tuple[TellingWord, ...]]:
+        table, names = bag(texts)
+        found, weights = guess(table, safe, groups, seed)
+        return found, telling_words(table, names, weights, safe, most)
+
+    context, words = from_words([material.words[place] for place in kept], MOST_WORDS)
+    query, _ = from_words([words_of(material.cases[place].query) for place in kept], 0)
+    counts = Counter(name for place in kept for name in material.parameters[place])
+    lengths, parameters = [[len(material.words[place]) for place in kept]], []
+    for name, present in counts.items():
+        if present < LEAST_WITH * len(kept):
+            continue
+        values = [material.parameters[place].get(name) for place in kept]
+        texts = [[ABSENT] if value is None else words_of(value) for value in values]
+        parameters.append(ParameterGuess(name, present, *from_words(texts, MOST_WORDS // 2)))
+        lengths.append([len(words_of(value or "")) for value in values])
+    table = np.log1p(np.column_stack(lengths).astype(np.float64))
     leaked = Leakage(
         context,
-        guess(asked, safe, groups, seed)[0],
-        guess(_lengths(material, kept), safe, groups, seed)[0],
-        telling_words(table, names, weights, safe, MOST_WORDS),
-        tuple(_by_parameter(material, kept, safe, groups, seed)),
+        query,
+        guess(table, safe, groups, seed)[0],
+        words,
+        tuple(sorted(parameters, key=lambda one: -np.nan_to_num(one.guess.accuracy.value))),
         len(np.unique(groups)),
     )
     return leaked, [*_findings(leaked)]
@@ -249,80 +267,45 @@ def _groups(material: Material, kept: Sequence[int]) -> IntArray:
     return np.asarray(numbers[rows], np.int64)
 
 
-def _parameters(material: Material, kept: Sequence[int]) -> list[str]:
-    counts: dict[str, int] = {}
-    for place in kept:
-        for name in material.parameters[place]:
-            counts[name] = counts.get(name, 0) + 1
-    return [name for name, count in counts.items() if count >= LEAST_WITH * len(kept)]
-
-
-def _by_parameter(
-    material: Material, kept: Sequence[int], safe: BoolArray, groups: IntArray, seed: int
-) -> list[ParameterGuess]:
-    guesses = []
-    for name in _parameters(material, kept):
-        values = [material.parameters[place].get(name) for place in kept]
-        table, words = bag([[ABSENT] if text is None else words_of(text) for text in values])
-        guessed, weights = guess(table, safe, groups, seed)
-        telling = telling_words(table, words, weights, safe, MOST_WORDS // 2)
-        present = sum(text is not None for text in values)
-        guesses.append(ParameterGuess(name, present, guessed, telling))
-    return sorted(guesses, key=lambda one: -np.nan_to_num(one.guess.accuracy.value))
-
-
-def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
-    names = _parameters(material, kept)
-    rows = [
-        [
-            len(material.words[place]),
-            *(len(words_of(material.parameters[place].get(name, ""))) for name in names),
-        ]
-        for place in kept
-    ]
-    return np.log1p(np.array(rows, np.float64).reshape(len(kept), 1 + len(names)))
-
-
 def _findings(leaked: Leakage) -> Iterator[Finding]:
-    yield from _beyond_chance(
-        "shortcut-leakage",
-        leaked.context,
-        "A classifier that sees only which words stand in the context guesses the intended side "
-        f"right in {_share(leaked.context)} of cases: a model can score without weighing context "
-        f"against query. {_telling(leaked.words)}",
-    )
-    yield from _beyond_chance(
-        "query-leakage",
-        leaked.query,
-        "From the words of the query alone the intended side is guessed right in "
-        f"{_share(leaked.query)} of cases. Give every query a context of either side.",
-    )
-    yield from _beyond_chance(
-        "length-leakage",
-        leaked.lengths,
-        "From the lengths of the context and of its parameters alone the intended side is guessed "
-        f"right in {_share(leaked.lengths)} of cases. Make twins equally long.",
-    )
-    telling = [
-        parameter for parameter in leaked.parameters if parameter.guess.beyond_chance > BEYOND
+    found = [
+        (
+            "shortcut-leakage",
+            leaked.context,
+            "A classifier that sees only which words stand in the context guesses the intended "
+            f"side right in {_share(leaked.context)} of cases: a model can score without weighing "
+            f"context against query. {_telling(leaked.words)}",
+        ),
+        (
+            "query-leakage",
+            leaked.query,
+            "From the words of the query alone the intended side is guessed right in "
+            f"{_share(leaked.query)} of cases. Give every query a context of either side.",
+        ),
+        (
+            "length-leakage",
+            leaked.lengths,
+            "From the lengths of the context and of its parameters alone the intended side is "
+            f"guessed right in {_share(leaked.lengths)} of cases. Make twins equally long.",
+        ),
     ]
+    telling = [one for one in leaked.parameters if one.guess.beyond_chance > BEYOND]
     if telling:
-        top = telling[0]
-        others = ", ".join(
-            f"{parameter.parameter} {_share(parameter.guess)}" for parameter in telling[1:4]
+        top, *rest = telling
+        others = ", ".join(f"{one.parameter} {_share(one.guess)}" for one in rest[:3])
+        found.append(
+            (
+                "parameter-leakage",
+                top.guess,
+                f"The words of {top.parameter} alone give the intended side in "
+                f"{_share(top.guess)} of cases{f' ({others})' if others else ''}. "
+                f"{_telling(top.words)}",
+            )
         )
-        yield from _beyond_chance(
-            "parameter-leakage",
-            top.guess,
-            f"The words of {top.parameter} alone give the intended side in {_share(top.guess)} of "
-            f"cases{f' ({others})' if others else ''}. {_telling(top.words)}",
-        )
-
-
-def _beyond_chance(code: str, guessed: Guess, text: str) -> Iterator[Finding]:
-    if guessed.beyond_chance > BEYOND:
-        said, n, found = text.strip(), guessed.n, guessed.accuracy
-        yield measured(code, said, found.value, n, n, interval=found.interval)
+    for code, guessed, text in found:
+        if guessed.beyond_chance > BEYOND:
+            n, accuracy = guessed.n, guessed.accuracy
+            yield measured(code, text.strip(), accuracy.value, n, n, interval=accuracy.interval)
 
 
 def _share(guessed: Guess) -> str:

@@ -8,13 +8,30 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from casewise.contexts import Misfit, NearCopy, misfits, near_copies, words_of
+from casewise.cases import Case
+from casewise.contexts import misfits, near_copies, words_of
 from casewise.dataset import _context_checks as context_checks
-from casewise.dataset._findings import Finding, Material, counted, counted_cases, measured, plural
-from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, cohen_d_paired
+from casewise.dataset._findings import (
+    Finding,
+    Material,
+    counted,
+    counted_cases,
+    ids_of,
+    measured,
+    plural,
+)
+from casewise.statistics import (
+    UNDEFINED,
+    Clusters,
+    Estimate,
+    FloatArray,
+    clustered_mean,
+    cohen_d_paired,
+)
 
 NEAR = 0.8
 """Jaccard index of runs of three words from which on two contexts are near copies."""
@@ -62,57 +79,53 @@ def copies(material: Material) -> tuple[Copies, list[Finding]]:
         if text.strip():
             texts.setdefault(text, []).append(place)
     near = near_copies(list(texts), threshold=NEAR)
-    holders = list(texts.values())
+    holders = [material.ids(places) for places in texts.values()]
     copied = Copies(
         context_checks.repeated_contexts(material.cases),
-        tuple(_near(pair, holders, material) for pair in near),
+        tuple(
+            NearContexts((holders[pair.first][0], holders[pair.second][0]), pair.likeness)
+            for pair in near
+        ),
         len(texts),
         context_checks.similar_queries(material.cases),
-        tuple(_misplaced(misfit, material) for misfit in _misfits(material)),
+        tuple(_misplaced(material)),
     )
     alike = dict.fromkeys(
-        place for pair in near for at in (pair.first, pair.second) for place in holders[at]
+        case for pair in near for at in (pair.first, pair.second) for case in holders[at]
     )
     return copied, [*_copy_findings(copied, material, list(alike))]
 
 
-def _misfits(material: Material) -> tuple[Misfit, ...]:
-    numbers = {query: number for number, query in enumerate(material.queries)}
+def _misplaced(material: Material) -> Iterator[Misplaced]:
+    names = list(material.queries)
+    numbers = {name: number for number, name in enumerate(names)}
     own = [numbers[case.query_id] for case in material.cases]
-    return misfits(material.contexts, list(material.queries.values()), own)
+    for found in misfits(material.contexts, list(material.queries.values()), own):
+        yield Misplaced(
+            material.cases[found.context].id,
+            found.context,
+            names[found.other],
+            found.own_likeness,
+            found.other_likeness,
+        )
 
 
-def _misplaced(misfit: Misfit, material: Material) -> Misplaced:
-    return Misplaced(
-        material.cases[misfit.context].id,
-        misfit.context,
-        list(material.queries)[misfit.other],
-        misfit.own_likeness,
-        misfit.other_likeness,
-    )
-
-
-def _near(pair: NearCopy, holders: Sequence[Sequence[int]], material: Material) -> NearContexts:
-    first, second = material.ids([holders[pair.first][0], holders[pair.second][0]])
-    return NearContexts((first, second), pair.likeness)
-
-
-def _copy_findings(copied: Copies, material: Material, near: Sequence[int]) -> Iterator[Finding]:
+def _copy_findings(copied: Copies, material: Material, near: Sequence[str]) -> Iterator[Finding]:
     yield from context_checks.context_findings(copied.contexts, copied.texts)
-    places = [misplaced.record for misplaced in copied.misplaced]
-    yield from counted(
+    yield from counted_cases(
         "misplaced-context",
-        f"{plural(len(places), 'context')} with words of another query of the set, and hardly a "
-        "word of their own. Read them: they may have been copied to the wrong query.",
-        material.ids(places),
+        [one.case for one in copied.misplaced],
         material.with_context,
-        shown=[material.contexts[place] for place in places],
+        "with words of another query of the set, and hardly a word of their own. Read them: they "
+        "may have been copied to the wrong query.",
+        noun="context",
+        shown=[material.contexts[one.record] for one in copied.misplaced],
     )
     yield from counted(
         "near-copy-context",
         f"{plural(len(copied.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
         "their runs of three words in common.",
-        material.ids(near),
+        near,
         None,
         n=len(copied.near),
     )
@@ -128,34 +141,29 @@ LARGER_SIDE = 0.6
 
 def structure(material: Material) -> tuple[dict[str, float], list[Finding]]:
     """Figures and findings about pairs, sides and categories."""
-    findings = [
-        *context_checks.pair_findings(context_checks.broken_pairs(material.cases)),
-        *context_checks.gap_findings(material.cases),
-        *_missing(material),
-    ]
-    sides, side_findings = _sides(material)
-    categories, category_findings = _categories(material)
-    return (
-        {"label-imbalance": sides, "category-imbalance": categories},
-        [*findings, *side_findings, *category_findings],
-    )
-
-
-def _missing(material: Material) -> Iterator[Finding]:
     cases = material.cases
-    unknown = [case.id for case in cases if case.context is not None and case.intended is None]
-    yield from counted_cases(
-        "missing-intended",
-        unknown,
-        material.with_context,
-        "without an intended side. Checks of pairs, and of what gives the side away, leave them "
-        "out.",
-        noun="context",
-    )
+    sides, side_findings = _sides(cases)
+    categories, category_findings = _categories(cases)
+    findings = [
+        *context_checks.pair_findings(context_checks.broken_pairs(cases)),
+        *context_checks.gap_findings(cases),
+        *counted_cases(
+            "missing-intended",
+            ids_of(one for one in cases if one.context is not None and one.intended is None),
+            material.with_context,
+            "without an intended side. Checks of pairs, and of what gives the side away, leave "
+            "them out.",
+            noun="context",
+        ),
+        *side_findings,
+        *category_findings,
+    ]
+    return {"label-imbalance": sides, "category-imbalance": categories}, findings
 
 
-def _sides(material: Material) -> tuple[float, list[Finding]]:
-    counts = Counter(case.intended for case in material.cases if case.intended is not None)
+def _sides(cases: Sequence[Case]) -> tuple[float, list[Finding]]:
+    """The share of the larger intended side, and a finding where it is large."""
+    counts = Counter(case.intended for case in cases if case.intended is not None)
     total = counts.total()
     if not total:
         return math.nan, []
@@ -169,13 +177,14 @@ def _sides(material: Material) -> tuple[float, list[Finding]]:
     return larger, [measured("label-imbalance", text, larger, total, None)]
 
 
-def _categories(material: Material) -> tuple[float, list[Finding]]:
-    by_category = defaultdict(list)
-    for case in material.cases:
+def _categories(cases: Sequence[Case]) -> tuple[float, list[Finding]]:
+    """The largest category over the smallest, and findings on categories."""
+    by_category: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
         if case.category is not None:
             by_category[case.category].append(case)
-    bare = [case.id for case in material.cases if case.category is None]
-    findings = counted_cases("missing-category", bare, len(material.cases), "without a category.")
+    bare = ids_of(case for case in cases if case.category is None)
+    findings = counted_cases("missing-category", bare, len(cases), "without a category.")
     if not by_category:
         return math.nan, findings
     sizes = [len(group) for group in by_category.values()]
@@ -185,23 +194,21 @@ def _categories(material: Material) -> tuple[float, list[Finding]]:
             f"The {len(sizes)} categories hold {min(sizes)} to {max(sizes)} cases: a mean over "
             "cases is mostly about the large ones. Show means by category too."
         )
-        small = [
-            case.id for group in by_category.values() if len(group) == min(sizes) for case in group
-        ]
+        small = [ids_of(group) for group in by_category.values() if len(group) == min(sizes)]
+        ids = list(chain(*small))
         findings.append(
-            measured("category-imbalance", text, ratio, len(small), sum(sizes), cases=small)
+            measured("category-imbalance", text, ratio, len(ids), sum(sizes), cases=ids)
         )
-    lopsided = {
-        name: group
-        for name, group in by_category.items()
-        if len({case.intended for case in group if case.intended is not None}) == 1
-        and len(group) > 1
-    }
+    lopsided = [
+        group
+        for group in by_category.values()
+        if len(group) > 1 and len({case.intended for case in group} - {None}) == 1
+    ]
     findings += counted(
         "one-sided-category",
         f"{plural(len(lopsided), 'category')} with cases of one intended side alone: there, "
         "the category tells the side.",
-        [case.id for group in lopsided.values() for case in group],
+        ids_of(chain(*lopsided)),
         len(by_category),
         n=len(lopsided),
     )
@@ -212,22 +219,31 @@ def provenance(material: Material) -> list[Finding]:
     """Findings about votes, ratings, labels, sources and licences."""
     cases = material.cases
     voted = [case for case in cases if (case.votes_safe or 0) + (case.votes_unsafe or 0)]
-    bare = [case for case in cases if not (case.votes_safe or 0) + (case.votes_unsafe or 0)]
-    unknown = [
-        case.id for case in bare if case.published_safe_rate is None and case.ratings is None
-    ]
+    known = {case.id for case in voted}
+    bare = [one for one in cases if one.id not in known and one.published_safe_rate is None]
     rated = [case for case in cases if case.ratings is not None]
     means = {sum(one.values) / len(one.values) for case in rated if (one := case.ratings)}
-    without = [
-        case.id for case in bare if case.published_safe_rate is None and case.intended is None
-    ]
-    ties = [case.id for case in voted if case.votes_safe == case.votes_unsafe]
-    sources = [case.id for case in cases if case.source is None]
-    licences = [case.id for case in cases if case.licence is None]
+    lacking = {
+        "missing-label": (
+            [case for case in bare if case.intended is None],
+            "without a label of any kind (intended, votes, published_safe_rate): casewise score "
+            "leaves them out.",
+        ),
+        "missing-votes": (
+            [case for case in bare if case.ratings is None],
+            "without a vote, rating or published share of people: what people think of them is "
+            "not known.",
+        ),
+        "missing-source": ([case for case in cases if case.source is None], "without a source."),
+        "missing-licence": (
+            [case for case in cases if case.licence is None],
+            "without a licence: nobody may know what they may do with it.",
+        ),
+    }
     return [
         *counted_cases(
             "tied-votes",
-            ties,
+            ids_of(case for case in voted if case.votes_safe == case.votes_unsafe),
             len(voted),
             "with votes that are exactly even. A label by majority has to settle them: count ties "
             "half or drop them (--ties), and ask one more person.",
@@ -236,29 +252,13 @@ def provenance(material: Material) -> list[Finding]:
             "constant-ratings",
             f"The ratings of all {len(rated)} cases have the same mean: nothing can be correlated "
             "with them. Is it the right column?",
-            [case.id for case in rated] if len(means) == 1 < len(rated) else [],
+            ids_of(rated) if len(means) == 1 < len(rated) else (),
             len(cases),
         ),
-        *counted_cases(
-            "missing-label",
-            without,
-            len(cases),
-            "without a label of any kind (intended, votes, published_safe_rate): casewise score "
-            "leaves them out.",
-        ),
-        *counted_cases(
-            "missing-votes",
-            unknown,
-            len(cases),
-            "without a vote, rating or published share of people: what people think of them is "
-            "not known.",
-        ),
-        *counted_cases("missing-source", sources, len(cases), "without a source."),
-        *counted_cases(
-            "missing-licence",
-            licences,
-            len(cases),
-            "without a licence: nobody may know what they may do with it.",
+        *(
+            finding
+            for code, (found, what) in lacking.items()
+            for finding in counted_cases(code, ids_of(found), len(cases), what)
         ),
     ]
 
@@ -313,21 +313,20 @@ def lix(text: str) -> float:
 
 def twins(material: Material) -> tuple[Twins, list[Finding]]:
     """Compare the contexts of each pair."""
-    both = [
-        pair for pair in material.pairs if all(material.contexts[place].strip() for place in pair)
+    places = np.array(
+        [pair for pair in material.pairs if all(material.contexts[at].strip() for at in pair)], int
+    ).reshape(-1, 2)
+    lengths = np.array([len(words) for words in material.words], np.float64)
+    indices = np.array([lix(text) for text in material.contexts], np.float64)
+    found = Twins(_difference(lengths[places]), _difference(indices[places]))
+    return found, [
+        *_findings("length-difference", "words", found.words),
+        *_findings("readability-difference", "LIX", found.lix),
     ]
-    lengths = [[float(len(material.words[place])) for place in pair] for pair in both]
-    indices = [[lix(material.contexts[place]) for place in pair] for pair in both]
-    both_measures = Twins(_difference(lengths), _difference(indices))
-    findings = [
-        *_findings("length-difference", "words", both_measures.words),
-        *_findings("readability-difference", "LIX", both_measures.lix),
-    ]
-    return both_measures, findings
 
 
-def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
-    table = np.array(values, np.float64).reshape(-1, 2)
+def _difference(table: FloatArray) -> TwinDifference:
+    """The difference of a measure, both sides of each pair. Shape ``(pairs, 2)``."""
     table = table[np.isfinite(table).all(axis=1)]
     n = len(table)
     if not n:

@@ -4,9 +4,10 @@ Sun et al. (ICML 2025), arXiv 2501.14940, took 21 from G*Power without saying wh
 search over what they may have put in shows how much, or how little, the number 21 tells.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 from casewise.choices import PowerTest
@@ -93,9 +94,7 @@ def search_paper_inputs() -> PaperSearch:
         for alpha, two_sided, power in product(ALPHAS, (False, True), POWERS):
             tried += 1
             votes = way.votes(Level(alpha, two_sided), power)
-            if votes != votes:
-                continue
-            for in_all in (False, True):
+            for in_all in (False, True) if math.isfinite(votes) else ():
                 if whole(2 * votes if in_all else votes) == PAPER_VOTES:
                     row = (alpha, two_sided, power, votes, in_all)
                     fitting.append(PaperInput(way.test, way.method, way.effect, *row))
@@ -123,10 +122,7 @@ def _ways() -> Iterator[_Way]:
     for d in EFFECTS:
         yield _Way(PowerTest.T, "", f"d = {d:g}", _sized(t_power, d))
     for parent, d in product(PARENTS, EFFECTS):
-
-        def ranks(effect: float, n: float, level: Level, parent: Parent = parent) -> float:
-            return mann_whitney_power(effect, n, level, parent)
-
+        ranks = partial(mann_whitney_power, parent=parent)
         yield _Way(PowerTest.MANN_WHITNEY, f"{parent} parent", f"d = {d:g}", _sized(ranks, d))
     for chance in SUPERIORITIES:
         sized = _sized(noether_power, chance)
@@ -154,6 +150,6 @@ def _shares_sized(
         # Far cheaper than the search, which is then needed for a few only.
         reached = fisher_power(p1, p2, PAPER_VOTES, level) >= power
         before = fisher_power(p1, p2, PAPER_VOTES - 1, level) >= power
-        return fisher_size(p1, p2, power, level).n if reached and not before else float("nan")
+        return fisher_size(p1, p2, power, level).n if reached and not before else math.nan
 
     return by_tables if method is ProportionMethod.EXACT else by_formula

@@ -84,7 +84,7 @@ def coverage(material: Material) -> tuple[Coverage, list[Finding]]:
 def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
     values: dict[str, list[int]] = defaultdict(list)
     for place in there:
-        values[" ".join(words_of(material.parameters[place][name]))].append(place)
+        values[_folded(material.parameters[place][name])].append(place)
     sides = [_value(material, text, group) for text, group in values.items()]
     sides.sort(key=lambda side: -side.cases)
     both = [
@@ -92,12 +92,12 @@ def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
         for safe, unsafe in material.pairs
         if name in material.parameters[safe] and name in material.parameters[unsafe]
     ]
-    meant = Counter(material.cases[place].intended for place in there)
+    whole = _value(material, name, there)
     return Parameter(
         name,
-        len(there),
-        meant["safe"],
-        meant["unsafe"],
+        whole.cases,
+        whole.safe,
+        whole.unsafe,
         len(values),
         tuple(value for value in sides if value.cases > 1)[:MOST_VALUES],
         len(both),
@@ -110,6 +110,10 @@ def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
             and not min(value.safe, value.unsafe)
         ),
     )
+
+
+def _folded(text: str) -> str:
+    return " ".join(words_of(text))
 
 
 def _value(material: Material, text: str, places: list[int]) -> Value:
@@ -134,13 +138,6 @@ def _findings(
         material.ids(lacking),
         material.with_context,
     )
-    yield from counted(
-        "unused-parameter",
-        f"No context has {', '.join(covered.unused)}: nothing can be said about what it does.",
-        (),
-        len(USUAL_PARAMETERS),
-        n=len(covered.unused),
-    )
     values = [
         (parameter.name, value) for parameter in covered.parameters for value in parameter.one_sided
     ]
@@ -154,7 +151,7 @@ def _findings(
         [
             case.id
             for case, parameters in zip(material.cases, material.parameters, strict=True)
-            if any((name, " ".join(words_of(text))) in wanted for name, text in parameters.items())
+            if any((name, _folded(text)) in wanted for name, text in parameters.items())
         ],
         None,
         n=len(values),
@@ -166,38 +163,38 @@ def _findings(
 
 
 def _variation(covered: Coverage) -> Iterator[Finding]:
-    single = [
-        parameter.name
-        for parameter in covered.parameters
-        if parameter.distinct == 1 and parameter.present > 1
-    ]
-    yield from counted(
-        "single-value-parameter",
-        f"One value alone for {', '.join(single)}: the set can't show what it does.",
-        (),
-        len(covered.parameters),
-        n=len(single),
-    )
-    paired = [parameter for parameter in covered.parameters if parameter.pairs >= LEAST_PAIRS]
-    never = [
-        parameter.name
-        for parameter in paired
-        if not parameter.differs and parameter.name not in single
-    ]
-    yield from counted(
-        "never-differs",
-        f"The same in both contexts of every pair: {', '.join(never)}. Verdicts that change "
-        "between twins owe nothing to it.",
-        (),
-        len(paired),
-        n=len(never),
-    )
-    always = [parameter.name for parameter in paired if parameter.differs == parameter.pairs]
-    yield from counted(
-        "always-differs",
-        f"Different between the twins of every pair: {', '.join(always)}. What each does on its "
-        "own shows only in counterfactuals (casewise run --swap).",
-        (),
-        len(paired),
-        n=len(always),
-    )
+    """Findings that name parameters."""
+    found = covered.parameters
+    paired = [parameter for parameter in found if parameter.pairs >= LEAST_PAIRS]
+    single = [one.name for one in found if one.distinct == 1 and one.present > 1]
+    never = [one.name for one in paired if not one.differs and one.name not in single]
+    always = [one.name for one in paired if one.differs == one.pairs]
+    for code, names, of, text in (
+        (
+            "unused-parameter",
+            covered.unused,
+            USUAL_PARAMETERS,
+            "No context has {}: nothing can be said about what it does.",
+        ),
+        (
+            "single-value-parameter",
+            single,
+            found,
+            "One value alone for {}: the set can't show what it does.",
+        ),
+        (
+            "never-differs",
+            never,
+            paired,
+            "The same in both contexts of every pair: {}. Verdicts that change between twins owe "
+            "nothing to it.",
+        ),
+        (
+            "always-differs",
+            always,
+            paired,
+            "Different between the twins of every pair: {}. What each does on its own shows only "
+            "in counterfactuals (casewise run --swap).",
+        ),
+    ):
+        yield from counted(code, text.format(", ".join(names)), (), len(of), n=len(names))

@@ -21,7 +21,7 @@ OF_CONTEXTS = (
     PowerTest.CONTEXT_SHARE,
     PowerTest.SEEN_CHANGE,
 )
-"""Tests of what any number of contexts of a query does."""
+"""Tests of any number of contexts of a query."""
 
 
 class Unknown(StrEnum):
@@ -33,40 +33,31 @@ class Unknown(StrEnum):
     EPOCHS = "epochs"
 
 
-_ALWAYS = {"test", "n", "power", "alpha", "two_sided"}
+_COMMON = "test n power alpha two_sided"
+"""Inputs of every test."""
 
-_OWN = {
-    PowerTest.T: {"effect"},
-    PowerTest.MANN_WHITNEY: {"effect", "superiority", "parent"},
-    PowerTest.PROPORTIONS: {"p1", "p2", "method"},
-    PowerTest.PAIRS: {
-        "effect",
-        "margin",
-        "discordance",
-        "sd",
-        "rho",
-        "cases_per_query",
-        "epochs",
-        "noise",
-    },
-    PowerTest.RANK_AGREEMENT: {"effect", "interval", "cases_per_query"},
-    PowerTest.PCC_WITHIN_QUERY: {"effect", "interval", "cases_per_query"},
-    PowerTest.CONTEXT_SHARE: {"effect", "interval", "cases_per_query"},
-    PowerTest.SEEN_CHANGE: {"effect", "interval", "cases_per_query", "discordance", "rho"},
-}
-"""Options that belong to each test, beside those that always do."""
+_CONTEXTS = "effect interval cases_per_query"
 
-_EFFECTS = {
-    PowerTest.T: "--effect (Cohen's d)",
-    PowerTest.MANN_WHITNEY: "--effect (Cohen's d) or --superiority",
-    PowerTest.PROPORTIONS: "--p2 (beside --p1)",
-    PowerTest.PAIRS: "--effect (the difference of the accuracies) or --margin",
-    PowerTest.RANK_AGREEMENT: "--effect (the share of pairs that are ordered as people do)",
-    PowerTest.PCC_WITHIN_QUERY: "--effect (the correlation)",
-    PowerTest.CONTEXT_SHARE: "--effect (the share of variance)",
-    PowerTest.SEEN_CHANGE: "--effect (the change in the share of safe)",
+_QUESTIONS = {
+    PowerTest.T: ("effect", "--effect (Cohen's d)"),
+    PowerTest.MANN_WHITNEY: ("effect superiority parent", "--effect (Cohen's d) or --superiority"),
+    PowerTest.PROPORTIONS: ("p1 p2 method", "--p2 (beside --p1)"),
+    PowerTest.PAIRS: (
+        "effect margin discordance sd rho cases_per_query epochs noise",
+        "--effect (the difference of the accuracies) or --margin",
+    ),
+    PowerTest.RANK_AGREEMENT: (
+        _CONTEXTS,
+        "--effect (the share of pairs that are ordered as people do)",
+    ),
+    PowerTest.PCC_WITHIN_QUERY: (_CONTEXTS, "--effect (the correlation)"),
+    PowerTest.CONTEXT_SHARE: (_CONTEXTS, "--effect (the share of variance)"),
+    PowerTest.SEEN_CHANGE: (
+        f"{_CONTEXTS} discordance rho",
+        "--effect (the change in the share of safe)",
+    ),
 }
-"""Options that tell each test the effect."""
+"""Own inputs of each test, and the options that give its effect."""
 
 
 def option(name: str) -> str:
@@ -75,17 +66,23 @@ def option(name: str) -> str:
 
 
 def check_inputs(inputs: PowerInputs) -> None:
-    """Refuse what is out of range or belongs to another test.
+    """Refuse inputs that are out of range or belong to another test.
 
     Raises:
         UsageError: Which option, and what it takes.
     """
+    own = f"{_COMMON} {_QUESTIONS[inputs.test][0]}".split()
     for field in fields(inputs):
-        foreign = field.name not in _ALWAYS | _OWN[inputs.test]
-        if foreign and getattr(inputs, field.name) is not None:
+        if field.name not in own and getattr(inputs, field.name) is not None:
             raise UsageError(f"{option(field.name)} doesn't belong to --test {inputs.test}")
-    _within(inputs, "alpha", 0, 1, open_ends=True)
-    _within(inputs, "n", int(LEAST_SIZE), int(MOST_SIZE))
+    seen = inputs.test is PowerTest.SEEN_CHANGE
+    fewest = 2 if inputs.test in OF_CONTEXTS and not seen else 1
+    _within(inputs, 0, 1, "alpha", "margin", "interval", open_ends=True)
+    _within(inputs, 0, 1, "superiority", "p1", "p2", "discordance", "sd", "noise")
+    _within(inputs, 0 if seen else -1, 1, "rho")
+    _within(inputs, int(LEAST_SIZE), int(MOST_SIZE), "n")
+    _within(inputs, 1, int(MOST_SIZE), "epochs")
+    _within(inputs, fewest, int(MOST_SIZE), "cases_per_query")
     if inputs.power is not None and not inputs.alpha < inputs.power < 1:
         raise UsageError(
             f"--power {inputs.power:g}: above --alpha ({inputs.alpha:g}) and below 1; "
@@ -95,7 +92,7 @@ def check_inputs(inputs: PowerInputs) -> None:
         raise UsageError(
             f"--effect {inputs.effect:g}: above 0; no study finds a difference of nothing"
         )
-    if inputs.test is PowerTest.MANN_WHITNEY:
+    if inputs.superiority is not None:
         _check_superiority(inputs)
     elif inputs.test is PowerTest.PROPORTIONS:
         _check_proportions(inputs)
@@ -113,36 +110,33 @@ def find_unknown(inputs: PowerInputs) -> Unknown:
     Raises:
         UsageError: Too little is given, or too much.
     """
-    given = {
-        Unknown.EFFECT: _has_effect(inputs),
-        Unknown.SIZE: inputs.n is not None,
-        Unknown.POWER: inputs.power is not None or inputs.interval is not None,
+    effect = _QUESTIONS[inputs.test][1]
+    effects = (inputs.effect, inputs.margin, inputs.superiority, inputs.p2)
+    last = "--power"
+    if inputs.test in OF_CONTEXTS:
+        last = "--interval" if inputs.test is PowerTest.CONTEXT_SHARE else "--power or --interval"
+    missing = {
+        Unknown.EFFECT: (effect, all(one is None for one in effects)),
+        Unknown.SIZE: ("--n", inputs.n is None),
+        Unknown.POWER: (last, inputs.power is None and inputs.interval is None),
     }
-    left_out = [unknown for unknown, known in given.items() if not known]
+    left_out = {unknown: name for unknown, (name, is_missing) in missing.items() if is_missing}
+    is_paired = inputs.test is PowerTest.PAIRS
     if len(left_out) == 1:
-        if inputs.test is PowerTest.PAIRS and inputs.noise is None and (inputs.epochs or 1) > 1:
+        if is_paired and inputs.noise is None and (inputs.epochs or 1) > 1:
             raise UsageError("--epochs above 1 needs --noise, the share that epochs average out")
-        return left_out[0]
-    effect = _EFFECTS[inputs.test]
+        return next(iter(left_out))
     if left_out:
-        last = "--power"
-        if inputs.test in OF_CONTEXTS:
-            last = (
-                "--interval" if inputs.test is PowerTest.CONTEXT_SHARE else "--power or --interval"
-            )
-        names = {Unknown.EFFECT: effect, Unknown.SIZE: "--n", Unknown.POWER: last}
         raise UsageError(
             f"too little is given: two of {effect}, --n and {last} are needed, and the third is "
-            f"worked out (left out: {', '.join(names[option] for option in left_out)})"
+            f"worked out (left out: {', '.join(left_out.values())})"
         )
-    if inputs.test is PowerTest.PAIRS and inputs.epochs is None:
-        if inputs.noise is None:
-            raise UsageError(
-                f"too much is given: leave out {effect}, --n or --power, or add --noise to work "
-                "out the epochs"
-            )
-        return Unknown.EPOCHS
-    raise UsageError(f"too much is given: leave out {effect}, --n or --power, and it is worked out")
+    end = ", and it is worked out"
+    if is_paired and inputs.epochs is None:
+        if inputs.noise is not None:
+            return Unknown.EPOCHS
+        end = ", or add --noise to work out the epochs"
+    raise UsageError(f"too much is given: leave out {effect}, --n or --power{end}")
 
 
 def paired_design(inputs: PowerInputs, difference: float) -> PairedDesign:
@@ -151,31 +145,24 @@ def paired_design(inputs: PowerInputs, difference: float) -> PairedDesign:
         variance = inputs.sd**2
     else:
         variance = discordance_variance(inputs.discordance or 0.0, difference)
-    cases = 2 if inputs.cases_per_query is None else inputs.cases_per_query
-    return PairedDesign(variance, inputs.rho or 0.0, cases, inputs.noise or 0.0)
-
-
-def _has_effect(inputs: PowerInputs) -> bool:
-    effects = (inputs.effect, inputs.margin, inputs.superiority, inputs.p2)
-    return any(effect is not None for effect in effects)
+    return PairedDesign(
+        variance, inputs.rho or 0.0, inputs.cases_per_query or 2, inputs.noise or 0.0
+    )
 
 
 def _within(
-    inputs: PowerInputs, name: str, low: float, high: float, *, open_ends: bool = False
+    inputs: PowerInputs, low: float, high: float, *names: str, open_ends: bool = False
 ) -> None:
-    value = getattr(inputs, name)
-    if value is None:
-        return
-    # Written so that NaN is refused too.
-    if not (low < value < high if open_ends else low <= value <= high):
+    for name in names:
+        value = getattr(inputs, name)
+        # Written so that NaN is refused too.
+        if value is None or (low < value < high if open_ends else low <= value <= high):
+            continue
         ends = f"above {low:,} and below {high:,}" if open_ends else f"{low:,} to {high:,}"
         raise UsageError(f"{option(name)} {value:g}: {ends}")
 
 
 def _check_superiority(inputs: PowerInputs) -> None:
-    _within(inputs, "superiority", 0, 1)
-    if inputs.superiority is None:
-        return
     if inputs.superiority == 0.5:
         raise UsageError("--superiority .5 is no difference at all; no study finds it")
     for other in ("effect", "parent"):
@@ -184,8 +171,6 @@ def _check_superiority(inputs: PowerInputs) -> None:
 
 
 def _check_proportions(inputs: PowerInputs) -> None:
-    _within(inputs, "p1", 0, 1)
-    _within(inputs, "p2", 0, 1)
     if inputs.p1 is None:
         raise UsageError("--test proportions needs --p1, the share of safe votes on one case")
     if inputs.p1 == inputs.p2:
@@ -203,24 +188,45 @@ def _check_pairs(inputs: PowerInputs) -> None:
             "--test pairs needs either --discordance (the share of cases on which just one model "
             "is right) or --sd (of a case's difference)"
         )
-    _within(inputs, "effect", 0, 1)
-    _within(inputs, "margin", 0, 1, open_ends=True)
+    _within(inputs, 0, 1, "effect")
     if inputs.margin is not None and inputs.effect is not None:
         raise UsageError("--margin stands instead of --effect; give one of them")
-    _within(inputs, "discordance", 0, 1)
-    _within(inputs, "sd", 0, 1)
-    _within(inputs, "rho", -1, 1)
-    _within(inputs, "noise", 0, 1)
-    _within(inputs, "cases_per_query", 1, int(MOST_SIZE))
-    _within(inputs, "epochs", 1, int(MOST_SIZE))
     for name in ("sd", "discordance"):
         if getattr(inputs, name) == 0:
             raise UsageError(f"{option(name)} 0: two models that never differ can't be told apart")
-    _check_difference(inputs)
+    _check_design(inputs)
+
+
+def _check_contexts(inputs: PowerInputs) -> None:
+    chance = 0.5 if inputs.test is PowerTest.RANK_AGREEMENT else 0
+    _within(inputs, chance, 1, "effect", open_ends=True)
+    if inputs.interval is not None:
+        if inputs.power is not None or inputs.n is not None:
+            raise UsageError("--interval stands instead of --power, and gives --n; drop them")
+        if inputs.effect is None:
+            effect = _QUESTIONS[inputs.test][1]
+            raise UsageError(f"--interval needs {effect}, as it is expected to be")
+    if inputs.test is PowerTest.CONTEXT_SHARE and inputs.power is not None:
+        raise UsageError("--power: a share of variance is told from nothing; give --interval")
+    if inputs.n is not None and inputs.cases_per_query is None:
+        raise UsageError("--n needs --cases-per-query, the contexts that each query has")
+    if inputs.test is not PowerTest.SEEN_CHANGE:
+        return
+    if not inputs.discordance:
+        raise UsageError(
+            "--test seen-change needs --discordance above 0: the share of cases of which seeing "
+            "the context changes the verdict"
+        )
     _check_design(inputs)
 
 
 def _check_design(inputs: PowerInputs) -> None:
+    """Refuse differences that no spread of verdicts allows."""
+    if inputs.effect is not None and inputs.effect > (inputs.discordance or 1):
+        raise UsageError(
+            f"--effect {inputs.effect:g}: at most --discordance ({inputs.discordance:g}); shares "
+            "can't differ by more than verdicts do"
+        )
     design = paired_design(inputs, 0.0)
     if design.cases == 1 and inputs.rho is not None:
         raise UsageError("--rho is about several cases of a query; --cases-per-query is 1")
@@ -229,40 +235,4 @@ def _check_design(inputs: PowerInputs) -> None:
             f"--rho {design.rho:g} can't be with --noise {design.noise:g} and "
             f"{design.cases} cases a query: at most {1 - design.noise:g}, at least "
             f"{-(1 - design.noise) / max(1, design.cases - 1):g}"
-        )
-
-
-def _check_contexts(inputs: PowerInputs) -> None:
-    seen = inputs.test is PowerTest.SEEN_CHANGE
-    _within(inputs, "cases_per_query", 1 if seen else 2, int(MOST_SIZE))
-    _within(inputs, "interval", 0, 1, open_ends=True)
-    chance = 0.5 if inputs.test is PowerTest.RANK_AGREEMENT else 0
-    _within(inputs, "effect", chance, 1, open_ends=True)
-    if inputs.interval is not None:
-        if inputs.power is not None or inputs.n is not None:
-            raise UsageError("--interval stands instead of --power, and gives --n; drop them")
-        if inputs.effect is None:
-            raise UsageError(f"--interval needs {_EFFECTS[inputs.test]}, as it is expected to be")
-    if inputs.test is PowerTest.CONTEXT_SHARE and inputs.power is not None:
-        raise UsageError("--power: a share of variance is told from nothing; give --interval")
-    if inputs.n is not None and inputs.cases_per_query is None:
-        raise UsageError("--n needs --cases-per-query, the contexts that each query has")
-    if not seen:
-        return
-    _within(inputs, "discordance", 0, 1)
-    _within(inputs, "rho", 0, 1)
-    if not inputs.discordance:
-        raise UsageError(
-            "--test seen-change needs --discordance above 0: the share of cases of which seeing "
-            "the context changes the verdict"
-        )
-    _check_difference(inputs)
-    _check_design(inputs)
-
-
-def _check_difference(inputs: PowerInputs) -> None:
-    if inputs.effect is not None and inputs.effect > (inputs.discordance or 1):
-        raise UsageError(
-            f"--effect {inputs.effect:g}: at most --discordance ({inputs.discordance:g}); shares "
-            "can't differ by more than verdicts do"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from casewise.cases import find_pieces
 from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
-from casewise.dataset._findings import Finding, Material, counted, counted_cases, plural
+from casewise.dataset._findings import Finding, Material, counted, counted_cases, ids_of, plural
 
 _PLACEHOLDER = re.compile(
     r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"
@@ -65,8 +65,15 @@ def _fault(material: Material, code: str, fault: Callable[[str], str], what: str
         for text in (case.query, *parameters.values(), *turns):
             if piece := fault(text):
                 pieces.setdefault(case.id, piece)
+    return _pieces(code, pieces, len(material.cases), what)
+
+
+def _pieces(
+    code: str, pieces: dict[str, str], of: int, what: str, noun: str = "case"
+) -> list[Finding]:
+    """A finding that can show a piece of the text of each case."""
     shown = [f"{case}: {piece}" for case, piece in pieces.items()]
-    return counted_cases(code, list(pieces), len(material.cases), what, shown=shown)
+    return counted_cases(code, list(pieces), of, what, noun=noun, shown=shown)
 
 
 def _placeholder(text: str) -> str:
@@ -133,9 +140,7 @@ def _words(material: Material) -> Iterator[Finding]:
             for case, text in zip(material.cases, material.contexts, strict=True)
             if (match := pattern.search(text))
         }
-        shown = [f"{case}: {word}" for case, word in words.items()]
-        of = material.with_context
-        yield from counted_cases(code, list(words), of, what, noun="context", shown=shown)
+        yield from _pieces(code, words, material.with_context, what, "context")
 
 
 CERTAIN = 0.8
@@ -159,14 +164,16 @@ class Languages:
 
 def languages(material: Material) -> tuple[Languages | None, list[Finding]]:
     """Languages of queries and contexts; None without the extra ``audit``, which tells them."""
-    bare = [case.id for case in material.cases if not case.language]
+    bare = ids_of(case for case in material.cases if not case.language)
     unnamed = counted_cases("missing-language", bare, len(material.cases), "without a language.")
     if find_spec("py3langid") is None:
-        return None, [*unnamed]
+        return None, unnamed
     queries = {query: language_of(text) for query, text in material.queries.items()}
     contexts = [language_of(text) if text.strip() else "" for text in material.contexts]
-    spoken = Languages(_count(queries.values()), _count(filter(None, contexts)))
-    return spoken, [*_findings(material, queries, contexts), *unnamed]
+    counts = [
+        dict(Counter(one).most_common()) for one in (queries.values(), filter(None, contexts))
+    ]
+    return Languages(*counts), [*_findings(material, queries, contexts), *unnamed]
 
 
 def language_of(text: str) -> str:
@@ -189,10 +196,6 @@ def _identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def _count(languages_found: Any) -> dict[str, int]:
-    return dict(Counter(languages_found).most_common())
-
-
 def _findings(
     material: Material, queries: dict[str, str], contexts: list[str]
 ) -> Iterator[Finding]:
@@ -204,7 +207,7 @@ def _findings(
         "mixed-languages",
         f"{plural(len(mixed), 'query')} whose query and contexts are in several languages. Unless "
         "that is what the set is about, the language tells cases apart.",
-        [case.id for case in material.cases if case.query_id in mixed],
+        ids_of(case for case in material.cases if case.query_id in mixed),
         len(queries),
         n=len(mixed),
     )
@@ -241,10 +244,10 @@ def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Fi
     for case, context in zip(material.cases, material.contexts, strict=True):
         texts = (case.query, context, *(turn.text for turn in case.history))
         pieces = dict.fromkeys(piece for text in texts for piece in find_personal(text))
-        personal += [PersonalData(case.id, kind, masked) for kind, masked in pieces]
-    kinds = Counter(piece.kind for piece in personal)
+        personal += [PersonalData(case.id, *piece) for piece in pieces]
+    kinds = Counter(piece.kind for piece in personal).most_common()
     cases = list(dict.fromkeys(piece.case for piece in personal))
-    named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
+    named = ", ".join(f"{kind} ({count})" for kind, count in kinds)
     findings = counted_cases(
         "personal-data",
         cases,

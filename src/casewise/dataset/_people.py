@@ -1,0 +1,113 @@
+"""Cases and the votes of people on them, as arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import Case, VoteCounts
+from casewise.statistics import BoolArray, FloatArray, IntArray
+
+TextArray = NDArray[np.str_]
+
+ARMS = ("safe", "unsafe", "none")
+"""Arm of a case: intended safe, intended unsafe, or none at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleVotes:
+    """Votes with the rater, or the column of the table, that each stands under. Shapes ``(v,)``."""
+
+    verdict: FloatArray
+    """1 safe, 0 unsafe."""
+    case: IntArray
+    """The case's place in its file."""
+    rater: IntArray
+    """The place in ``names``."""
+    names: tuple[str, ...]
+
+    def only(self, kept: BoolArray) -> "SingleVotes":
+        """The votes on some cases. Shape ``(cases,)``."""
+        here = kept[self.case]
+        return SingleVotes(self.verdict[here], self.case[here], self.rater[here], self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Cases as columns. Shapes ``(n,)``."""
+
+    safe: FloatArray
+    """Safe votes; NaN where nobody voted."""
+    unsafe: FloatArray
+    arm: TextArray
+    """One of ``ARMS``; empty for a context without an intended side."""
+    query: IntArray
+    """A number for each query."""
+    queries: int
+    category: TextArray
+    """Empty where there is none."""
+    published: FloatArray
+    """The published safe rate as it stands in the file; NaN where there is none."""
+    single: SingleVotes | None
+    """None where some votes are counts, or have no rater."""
+    sequential: int
+    """Cases that were asked no further once their majority was decided."""
+
+    @property
+    def voted(self) -> BoolArray:
+        """Cases with votes."""
+        return np.asarray(self.safe + self.unsafe > 0)
+
+    @property
+    def share(self) -> FloatArray:
+        """The share of safe votes; NaN where nobody voted."""
+        total = self.safe + self.unsafe
+        return np.divide(self.safe, total, out=np.full_like(total, np.nan), where=total > 0)
+
+    def in_arm(self, arm: str) -> BoolArray:
+        """The cases of an arm."""
+        return np.asarray(self.arm == arm)
+
+
+def to_people(cases: Sequence[Case]) -> People:
+    """Put cases into columns."""
+    queries, query = np.unique([case.query_id for case in cases], return_inverse=True)
+    return People(
+        safe=np.array([case.votes_safe for case in cases], np.float64),
+        unsafe=np.array([case.votes_unsafe for case in cases], np.float64),
+        arm=np.array([arm_of(case) for case in cases], str),
+        query=query.astype(np.int64),
+        queries=len(queries),
+        category=np.array([case.category or "" for case in cases], str),
+        published=np.array([case.published_safe_rate for case in cases], np.float64),
+        single=_single_votes(cases),
+        sequential=sum(case.has_sequential_votes for case in cases),
+    )
+
+
+def arm_of(case: Case) -> str:
+    """The arm of a case; empty for a context without an intended side."""
+    return "none" if case.context is None else case.intended or ""
+
+
+def _single_votes(cases: Sequence[Case]) -> SingleVotes | None:
+    names: dict[str, int] = {}
+    verdict, place, rater = [], [], []
+    for index, case in enumerate(cases):
+        if isinstance(case.votes, VoteCounts):
+            return None
+        for vote in case.votes or ():
+            if vote.rater is None:
+                return None
+            verdict.append(vote.verdict == "safe")
+            place.append(index)
+            rater.append(names.setdefault(vote.rater, len(names)))
+    if not verdict:
+        return None
+    return SingleVotes(
+        np.array(verdict, np.float64),
+        np.array(place, np.int64),
+        np.array(rater, np.int64),
+        tuple(names),
+    )
