@@ -217,11 +217,13 @@ def plan(
         InputError: Cases or a template that can't be used.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
+    given = locals()
     # Inspect takes seconds to import.
     from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
 
     refuse_password("model_base_url", model_base_url)
-    request = RunRequest(
+    request = RunRequest.of(
+        given,
         models=_texts(models),
         targets=_texts(targets),
         cases=_name_of(cases),
@@ -230,21 +232,6 @@ def plan(
         ablations=tuple(ablate) or (None,),
         swaps=tuple(swap) or (None,),
         variations=tuple(vary) or (None,),
-        deployment=_path(deployment),
-        grader=grader,
-        prompt=_path(prompt),
-        verdict_words=_path(verdict_words),
-        sampling=sampling,
-        samples=samples,
-        epochs=epochs,
-        limit=limit,
-        seed=seed,
-        max_tokens=max_tokens,
-        max_connections=max_connections,
-        attempt_timeout=attempt_timeout,
-        batch=batch,
-        client=client,
-        model_base_url=model_base_url,
         model_args=dict(model_args or {}),
         generate=dict(generate or {}),
         prices=Prices(price_in, price_out),
@@ -359,7 +346,3 @@ def _name_of(cases: Cases) -> str:
 
 def _texts(given: Texts) -> tuple[str, ...]:
     return tuple(dict.fromkeys([given] if isinstance(given, str) else given))
-
-
-def _path(given: PathText | None) -> str | None:
-    return None if given is None else os.fspath(given)

@@ -13,9 +13,17 @@ import typer
 
 from casewise.choices import By, Prefer
 from casewise.cli import _complete as complete
-from casewise.cli._console import Format, FormatOption, err, note, note_all, out, print_as
-from casewise.cli._late import case_files, exports, reporting
-from casewise.cli._options import seed_option
+from casewise.cli._console import Format, FormatOption, note, note_all, out, print_as
+from casewise.cli._late import case_files, reporting
+from casewise.cli._options import (
+    argument,
+    flag,
+    open_cases,
+    option,
+    out_option,
+    seed_option,
+    warn_of_content,
+)
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.sheets import terminal
@@ -28,25 +36,22 @@ _NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
 _NAME = re.compile(r"\w[\w.-]*")
 
 StratifyBy = Annotated[
-    By,
-    typer.Option(help="The field whose values each draw has in proportion; none: not stratified."),
+    By, option("The field whose values each draw has in proportion; none: not stratified.")
 ]
 Seed = Annotated[int, seed_option("Of the draw.")]
-Out = Annotated[
-    Path, typer.Option("--out", "-o", metavar="FILE", help="What to write: .jsonl, .yaml or .csv.")
-]
+Out = Annotated[Path, out_option("What to write: .jsonl, .yaml or .csv.")]
 
 
 def split(
     file: File,
     into: Annotated[
         str,
-        typer.Option(
+        option(
+            "The parts and their shares of the queries, which sum to 1; thirds: 1/3.",
             metavar="NAME=SHARE,...",
-            help="The parts and their shares of the queries, which sum to 1; thirds: 1/3.",
         ),
     ],
-    out_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the parts.")],
+    out_dir: Annotated[Path, option("The folder of the parts.", metavar="DIR")],
     by: StratifyBy = By.CATEGORY,
     seed: Seed = 0,
 ) -> None:
@@ -80,10 +85,10 @@ def sample(
     file: File,
     to: Out,
     n: Annotated[
-        int | None, typer.Option("-n", metavar="N", help="How many queries, with all their cases.")
+        int | None, option("How many queries, with all their cases.", None, "N", None, "-n")
     ] = None,
     share: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Or what share of the queries, in 0..1.")
+        str | None, option("Or what share of the queries, in 0..1.", metavar="SHARE")
     ] = None,
     by: StratifyBy = By.CATEGORY,
     seed: Seed = 0,
@@ -109,19 +114,14 @@ def sample(
 
 def merge(
     files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="A B...",
-            help="Files of cases, starter or casebench.",
-            autocompletion=complete.cases,
-        ),
+        list[str], argument("A B...", "Files of cases, starter or casebench.", complete.cases)
     ],
     to: Out,
     prefer: Annotated[
-        Prefer | None, typer.Option(help="Whose fields stand where files differ. Default: none's.")
+        Prefer | None, option("Whose fields stand where files differ. Default: none's.")
     ] = None,
     pool_votes: Annotated[
-        bool, typer.Option("--pool-votes", help="Put the votes on one case together.")
+        bool, flag("--pool-votes", "Put the votes on one case together.")
     ] = False,
 ) -> None:
     """Unite files; identical cases count once, a contradiction is an error.
@@ -156,11 +156,11 @@ def merge(
 
 
 def diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A file of cases, as it was.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The file as it is.")],
+    old: Annotated[str, argument("OLD", "A file of cases, as it was.")],
+    new: Annotated[str, argument("NEW", "The file as it is.")],
     format: FormatOption = Format.TABLE,
     reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show changed texts, not only their lengths.")
+        bool, flag("--reveal", "Show changed texts, not only their lengths.")
     ] = False,
 ) -> None:
     """Say what changed between two versions of a file, case by case.
@@ -180,17 +180,15 @@ def diff(
     """
     difference = case_files.diff_sets(_open(old), _open(new))
     if reveal:
-        err().print(exports.CONTENT_WARNING, style="yellow")
+        warn_of_content()
     print_as(format, reporting.diff_sheet(difference, reveal=reveal))
     if not difference.same:
         raise typer.Exit(DIFFERENT)
 
 
 def _open(file: str) -> case_files.CaseSet:
-    loaded = case_files.open_cases(file)
-    note_all(loaded.notes)
-    # Two files of one name in two folders must be told apart.
-    return replace(loaded, name=file)
+    """Load cases under the path given: two files of one name in two folders are told apart."""
+    return replace(open_cases(file), name=file)
 
 
 def _write(cases: tuple[case_files.Case, ...], path: Path, queries: int) -> None:
@@ -231,13 +229,12 @@ def _share(text: str, option: str) -> Fraction:
 
 
 def release(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of cases.")],
+    file: Annotated[Path, argument("FILE", "A file of cases.")],
     version: Annotated[
-        str | None,
-        typer.Option(metavar="X.Y.Z", help="The version; without it, the releases are listed."),
+        str | None, option("The version; without it, the releases are listed.", metavar="X.Y.Z")
     ] = None,
     text: Annotated[
-        str, typer.Option("--note", metavar="TEXT", help="What changed since the last one.")
+        str, option("What changed since the last one.", None, "TEXT", None, "--note")
     ] = "",
 ) -> None:
     """Give the cases of a file a version, which results then name.

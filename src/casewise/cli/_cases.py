@@ -22,8 +22,16 @@ from casewise.cli._console import (
     working,
     write_out,
 )
-from casewise.cli._late import case_files, contexts, dataset, exports, reporting
-from casewise.cli._options import seed_option
+from casewise.cli._late import case_files, contexts, dataset, reporting
+from casewise.cli._options import (
+    argument,
+    flag,
+    open_cases,
+    option,
+    out_option,
+    seed_option,
+    warn_of_content,
+)
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
 from casewise.files import write_atomically
@@ -71,10 +79,8 @@ def _summarise(loaded: case_files.CaseSet) -> None:
 
 def show(
     file: File,
-    id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="A case's id, or its query's.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON lines.")] = False,
+    id: Annotated[str | None, argument("ID", "A case's id, or its query's.")] = None,
+    as_json: Annotated[bool, flag("--json", "Print the cases as JSON lines.")] = False,
 ) -> None:
     """Show one case, a pair, or the list of a file's cases.
 
@@ -128,13 +134,8 @@ def _page(case: case_files.Case) -> str:
 
 
 def convert(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="IN", help="A file of cases, or starter.", autocompletion=complete.cases
-        ),
-    ],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help=".jsonl, .yaml or .csv")],
+    source: Annotated[str, argument("IN", "A file of cases, or starter.", complete.cases)],
+    target: Annotated[Path, argument("OUT", ".jsonl, .yaml or .csv")],
 ) -> None:
     """Convert a file of cases; the suffix of OUT names its form. Nothing is lost.
 
@@ -142,9 +143,8 @@ def convert(
 
     casewise cases convert CASEBench_data.json cases.jsonl
     """
-    loaded = case_files.open_cases(source)
+    loaded = open_cases(source)
     case_files.write_cases(loaded.cases, target)
-    note_all(loaded.notes)
     note(f"{target}: {len(loaded.cases)} cases")
 
 
@@ -162,14 +162,16 @@ def fetch(
     name: Annotated[DataSet, typer.Argument(help="The data set.")],
     origin: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "A checkout, or the data file, instead of the network.",
+            None,
+            "FILE|FOLDER",
+            None,
             "--from",
-            help="A checkout, or the data file, instead of the network.",
-            metavar="FILE|FOLDER",
         ),
     ] = None,
     accept_terms: Annotated[
-        bool, typer.Option("--accept-terms", help="Accept the data's terms without being asked.")
+        bool, flag("--accept-terms", "Accept the data's terms without being asked.")
     ] = False,
 ) -> None:
     """Fetch a data set into your cache, after you accept its terms.
@@ -213,20 +215,15 @@ def audit(
     file: File,
     fail_on: Annotated[
         str,
-        typer.Option(
-            metavar="WHAT,...",
-            help="Exit with 1 if this is found: error, warning (errors too), a code, or a code "
+        option(
+            "Exit with 1 if this is found: error, warning (errors too), a code, or a code "
             "with a limit.",
+            metavar="WHAT,...",
         ),
     ] = "",
     format: FormatOption = Format.TABLE,
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Also write the audit as Markdown."),
-    ] = None,
-    reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show pieces of the texts, not only ids.")
-    ] = False,
+    to: Annotated[Path | None, out_option("Also write the audit as Markdown.")] = None,
+    reveal: Annotated[bool, flag("--reveal", "Show pieces of the texts, not only ids.")] = False,
     seed: Annotated[int, seed_option("Of folds and hashing.")] = 0,
 ) -> None:
     """Look for what is wrong with a set of cases, before anybody judges them.
@@ -254,12 +251,11 @@ def audit(
     demands = dataset.parse_demands(fail_on) if fail_on.strip() else ()
     if to is not None and to.exists() and Path(file).exists() and to.samefile(file):
         raise UsageError(f"{to}: would overwrite the cases")
-    loaded = case_files.open_cases(file)
-    note_all(loaded.notes)
+    loaded = open_cases(file)
     with working("auditing"):
         audited = dataset.audit_cases(loaded, seed=seed)
     if reveal:
-        err().print(exports.CONTENT_WARNING, style="yellow")
+        warn_of_content()
     sheet = reporting.audit_sheet(audited, reveal=reveal)
     if to is not None:
         write_atomically(to, sheet.markdown().encode())

@@ -1,29 +1,21 @@
 """``casewise describe`` and ``casewise power``: what cases and their votes are worth."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from casewise.choices import DRAWS, PowerInputs, PowerTest
 from casewise.cli import _complete as complete
-from casewise.cli._console import Format, FormatOption, note_all, print_as, working
-from casewise.cli._late import case_files, dataset, reporting
-from casewise.cli._options import options_of, seed_option
+from casewise.cli._console import Format, FormatOption, print_as, working
+from casewise.cli._late import dataset, reporting
+from casewise.cli._options import argument, draws_option, flag, grouped, open_cases, seed_option
 from casewise.errors import UsageError
 
 
 def describe(
     cases: Annotated[
-        str,
-        typer.Argument(
-            metavar="CASES",
-            help="A file of cases, or starter, or casebench.",
-            autocompletion=complete.cases,
-        ),
+        str, argument("CASES", "A file of cases, or starter, or casebench.", complete.cases)
     ],
     bootstrap: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Draws of whole queries for intervals; 0: none.")
+        int, draws_option("Draws of whole queries for intervals; 0: none.", None)
     ] = DRAWS,
     seed: Annotated[int, seed_option("Of draws, halves and simulations.")] = 0,
     format: FormatOption = Format.TABLE,
@@ -43,22 +35,22 @@ def describe(
 
     casewise describe votes.jsonl --bootstrap 10000 --seed 7 --format json
     """
-    loaded = case_files.open_cases(cases)
-    note_all(loaded.notes)
+    loaded = open_cases(cases)
     with working("counting votes"):
         description = dataset.describe_cases(loaded, draws=bootstrap, seed=seed)
     print_as(format, reporting.description_sheet(description))
 
 
-@options_of(PowerInputs)
+@grouped
 def power(
-    given: Mapping[str, Any],
+    inputs: PowerInputs,
+    *,
     reproduce_paper: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--reproduce-paper",
-            help="List the inputs that ask for the 21 annotators of the CASE-Bench paper.",
-            rich_help_panel="Study",
+            "List the inputs that ask for the 21 annotators of the CASE-Bench paper.",
+            "Study",
         ),
     ] = False,
     format: FormatOption = Format.TABLE,
@@ -94,10 +86,10 @@ def power(
     casewise power --reproduce-paper
     """
     if reproduce_paper:
-        if given:
+        if inputs != PowerInputs(None):  # type: ignore[arg-type]
             raise UsageError("--reproduce-paper goes through inputs of its own; give no others")
         print_as(format, reporting.paper_sheet(dataset.search_paper_inputs()))
         return
-    if "test" not in given:
+    if not inputs.test:
         raise UsageError(f"--test is needed: {', '.join(PowerTest)} (or --reproduce-paper)")
-    print_as(format, reporting.plan_sheet(dataset.plan_power(PowerInputs(**given))))
+    print_as(format, reporting.plan_sheet(dataset.plan_power(inputs)))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from casewise.cli._console import Format, FormatOption, print_as, working
+from casewise.cli._options import flag
 from casewise.machine import MachineFact, State, examine, is_ready
 from casewise.sheets import (
     Column,
@@ -29,9 +30,9 @@ _TONES = {State.WRONG: Tone.BAD, State.ABSENT: Tone.DOUBT}
 def doctor(
     reach: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--reach",
-            help="Also ask services on other machines, each once, with its key, for its models.",
+            "Also ask services on other machines, each once, with its key, for its models.",
         ),
     ] = False,
     format: FormatOption = Format.TABLE,
@@ -90,8 +91,5 @@ def _sheet(facts: list[MachineFact]) -> Sheet:
     return Sheet(
         lambda: terminal(table, *heading, verdict),
         lambda: markdown(table, listed if todo else "", escape(verdict.text)),
-        lambda: {
-            "ready": is_ready(facts),
-            "facts": [json_fields(fact, *fields) for fact in facts],
-        },
+        lambda: {"ready": is_ready(facts), "facts": [json_fields(fact, *fields) for fact in facts]},
     )

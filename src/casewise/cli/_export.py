@@ -9,54 +9,45 @@ from typing import Annotated
 import typer
 
 from casewise.choices import ExportForm, LabelRule
-from casewise.cli import _complete as complete
 from casewise.cli._console import err, note, note_all, working
-from casewise.cli._late import case_files, exports
-from casewise.cli._options import LABEL_RULES, READ, read_rule
+from casewise.cli._late import exports
+from casewise.cli._options import (
+    READ,
+    argument,
+    cases_option,
+    flag,
+    labels_option,
+    open_cases,
+    option,
+    out_option,
+    warn_of_content,
+)
 from casewise.errors import UsageError
 from casewise.sheets import count
 
 
 def export(
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="What to write: FILE.parquet, FILE.csv, or a folder.",
-            metavar="FILE|FOLDER",
-        ),
+        Path, out_option("What to write: FILE.parquet, FILE.csv, or a folder.", None, "FILE|FOLDER")
     ],
-    paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH...", help=READ, show_default=False)
-    ] = None,
+    paths: Annotated[list[Path] | None, argument("PATH...", READ, show_default=False)] = None,
     to: Annotated[
-        ExportForm | None,
-        typer.Option(help="The form. Default: the table that the name of --out ends in."),
+        ExportForm | None, option("The form. Default: the table that the name of --out ends in.")
     ] = None,
     reveal: Annotated[
-        bool,
-        typer.Option(
-            "--reveal", help="Include queries, contexts, replies and explanations (distressing)."
-        ),
+        bool, flag("--reveal", "Include queries, contexts, replies and explanations (distressing).")
     ] = False,
     cases: Annotated[
         str | None,
-        typer.Option(
-            help="The whole cases, for forms that hold them: a file, starter or casebench. "
-            "Default: those in the logs and outputs.",
-            metavar="starter|casebench|FILE",
-            autocompletion=complete.cases,
+        cases_option(
+            "The whole cases, for forms that hold them: a file, starter or casebench. "
+            "Default: those in the logs and outputs."
         ),
     ] = None,
     labels: Annotated[
         LabelRule | None,
-        typer.Option(
-            parser=read_rule,
-            metavar=LABEL_RULES,
-            autocompletion=complete.one_of(lambda: LabelRule),
-            help="The truth in the documents of lm-eval. Default: published, else votes, "
-            "else intended.",
+        labels_option(
+            "The truth in the documents of lm-eval. Default: published, else votes, else intended."
         ),
     ] = None,
 ) -> None:
@@ -79,21 +70,19 @@ def export(
     casewise export --to lm-eval --cases starter --reveal --out task/
     """
     form = exports.form_of(out, to)
-    loaded = case_files.open_cases(cases) if cases is not None else None
-    note_all(loaded.notes if loaded is not None else ())
     request = exports.ExportRequest(
         paths=tuple(paths or ()),
         out=out,
         form=form,
         reveal=reveal,
-        cases=loaded.cases if loaded is not None else None,
+        cases=open_cases(cases).cases if cases is not None else None,
         labels=labels,
     )
     with working("exporting"):
         done = exports.export_to(request)
     note_all(done.notes)
     if reveal:
-        err().print(exports.CONTENT_WARNING, style="yellow")
+        warn_of_content()
     whole = reveal or form is ExportForm.REDACTED_LOGS
     note(f"{out}: {done.content}{'' if whole else '; texts withheld (--reveal includes them)'}")
 
@@ -102,10 +91,8 @@ NOT_ALL = 1
 
 
 def purge(
-    logs: Annotated[
-        list[Path], typer.Argument(metavar="LOGS...", help="Log folders, or .eval files.")
-    ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it without asking.")] = False,
+    logs: Annotated[list[Path], argument("LOGS...", "Log folders, or .eval files.")],
+    yes: Annotated[bool, flag("--yes", "Do it without asking.")] = False,
 ) -> None:
     """Remove the texts from logs that you keep; casewise score says the same as before.
 

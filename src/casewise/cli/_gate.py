@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,19 @@ from typing import Annotated
 import typer
 
 from casewise.choices import Undecided
-from casewise.cli import _complete as complete
 from casewise.cli._console import note, out, working, write_out
 from casewise.cli._help import OUTPUT
 from casewise.cli._late import case_files, gates, reporting, scores
-from casewise.cli._options import Force, GraderCheck, read_judgements
+from casewise.cli._options import (
+    Force,
+    GraderCheck,
+    argument,
+    cases_option,
+    flag,
+    grouped,
+    option,
+    read_judgements,
+)
 from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
 
@@ -25,87 +33,70 @@ WORKFLOW = Path(".github/workflows/casewise-gate.yml")
 """Path at which GitHub looks for the workflow that ships."""
 
 
+@grouped
 def gate(
     run: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="RUN",
-            help="A log folder, .eval file, judgement table, or CASE-Bench output file.",
-        ),
+        argument("RUN", "A log folder, .eval file, judgement table, or CASE-Bench output file."),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(
-            metavar="BEFORE",
-            help="What the run must not be worse than. A change is the run minus this baseline.",
-            rich_help_panel="Rules",
+        option(
+            "What the run must not be worse than. A change is the run minus this baseline.",
+            "Rules",
+            "BEFORE",
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The rules (YAML); small: those that ship, as strict as the starter cases can "
+        option(
+            "The rules (YAML); small: those that ship, as strict as the starter cases can "
             "decide. Default: those that ship.",
-            rich_help_panel="Rules",
+            "Rules",
+            "FILE",
         ),
     ] = None,
-    grader_check: GraderCheck = None,
+    grader_check: GraderCheck = (),
     history: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Number the builds in this file, and fail only where that is sure enough for 100 "
+        option(
+            "Number the builds in this file, and fail only where that is sure enough for 100 "
             "of them: unchanged, they fail at all in at most 5 of 100 tries.",
-            rich_help_panel="Rules",
+            "Rules",
+            "FILE",
         ),
     ] = None,
     junit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write the verdicts as JUnit XML.", rich_help_panel=OUTPUT
-        ),
+        Path | None, option("Also write the verdicts as JUnit XML.", OUTPUT, "FILE")
     ] = None,
     markdown: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the table for a build's summary.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, option("Also write the table for a build's summary.", OUTPUT, "FILE")
     ] = None,
     undecided: Annotated[
-        Undecided,
-        typer.Option(help="How JUnit shows what is undecided or missing.", rich_help_panel=OUTPUT),
+        Undecided, option("How JUnit shows what is undecided or missing.", OUTPUT)
     ] = Undecided.FAILURE,
     github: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--github",
-            help="In a job of GitHub: print ::error lines, and add to the job's summary.",
-            rich_help_panel=OUTPUT,
+            "In a job of GitHub: print ::error lines, and add to the job's summary.",
+            OUTPUT,
         ),
     ] = False,
     force: Force = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of a table.", rich_help_panel=OUTPUT)
-    ] = False,
+    as_json: Annotated[bool, flag("--json", "Print JSON instead of a table.", OUTPUT)] = False,
     init: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write gate.yaml and a workflow for GitHub into a folder, and end.",
-            rich_help_panel="Rules",
+        option(
+            "Write gate.yaml and a workflow for GitHub into a folder, and end.", "Rules", "FOLDER"
         ),
     ] = None,
     cases: Annotated[
         str | None,
-        typer.Option(
-            metavar="starter|casebench|FILE",
-            autocompletion=complete.cases,
-            help="--init: the cases that every run will judge; rules are as strict as these can "
+        cases_option(
+            "--init: the cases that every run will judge; rules are as strict as these can "
             "decide. Default: starter.",
-            rich_help_panel="Rules",
+            "Rules",
         ),
     ] = None,
 ) -> None:
@@ -139,8 +130,8 @@ def gate(
     casewise gate --init . --cases mine.yaml
     """
     if init is not None:
-        given = (run, baseline, config, history, junit, markdown, grader_check)
-        if any(one is not None for one in given) or as_json or github:
+        given = (run, baseline, config, history, junit, markdown)
+        if any(one is not None for one in given) or grader_check or as_json or github:
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or case_files.STARTER)
         return
@@ -184,9 +175,10 @@ class _Outputs:
 
     def write(self, report: gates.GateReport) -> None:
         """Write what was judged."""
-        lines = list(reporting.gate_annotations(report))
         self._write(
-            reporting.gate_junit(report, self.undecided), reporting.gate_markdown(report), lines
+            reporting.gate_junit(report, self.undecided),
+            reporting.gate_markdown(report),
+            reporting.gate_annotations(report),
         )
 
     @contextmanager
@@ -203,15 +195,15 @@ class _Outputs:
             )
             raise
 
-    def _write(self, junit: str, markdown: str, annotations: list[str]) -> None:
-        if self.junit is not None:
-            write_atomically(self.junit, junit.encode())
-        if self.markdown is not None:
-            write_atomically(self.markdown, markdown.encode())
+    def _write(self, junit: str, markdown: str, annotations: Iterable[str]) -> None:
+        for path, text in ((self.junit, junit), (self.markdown, markdown)):
+            if path is not None:
+                write_atomically(path, text.encode())
         if not self.github:
             return
-        # Beside the result, which may be JSON; GitHub reads both streams.
-        print(*annotations, sep="\n", end="\n" if annotations else "", file=sys.stderr)
+        for line in annotations:
+            # Beside the result, which may be JSON; GitHub reads both streams.
+            print(line, file=sys.stderr)
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as file:
                 file.write(f"{markdown}\n")

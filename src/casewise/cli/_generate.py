@@ -10,12 +10,12 @@ import typer
 
 from casewise.choices import Structured
 from casewise.cli import _complete as complete
-from casewise.cli import _run_options as options
 from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
 from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
-from casewise.cli._options import seed_option
+from casewise.cli._options import argument, grouped, option, out_option, seed_option
 from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
+from casewise.cli._run_options import Cost, ModelArg, ModelBaseUrl, parse_model_args
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan
@@ -26,109 +26,78 @@ SHOWN = 10
 """Queries kept aside that are named; the file holds all."""
 
 
+@grouped
 def generate(
     queries: Annotated[
         Path,
-        typer.Argument(
-            metavar="QUERIES",
-            help="Text (one query a line), .csv or .jsonl with query, and if you like category, "
+        argument(
+            "QUERIES",
+            "Text (one query a line), .csv or .jsonl with query, and if you like category, "
             "licence, source, language.",
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The cases to write: .jsonl.",
-            rich_help_panel=OUTPUT,
-        ),
-    ],
+    out: Annotated[Path, out_option("The cases to write: .jsonl.", OUTPUT)],
     model: Annotated[
         str,
-        typer.Option(
+        option(
+            "The model that writes, as Inspect names it.",
+            MODEL,
+            "PROVIDER/NAME",
+            complete.models,
             "--model",
             "-m",
-            help="The model that writes, as Inspect names it.",
-            rich_help_panel=MODEL,
-            metavar="PROVIDER/NAME",
-            autocompletion=complete.models,
         ),
     ] = "casewise/smollm2",
     critic: Annotated[
         str | None,
-        typer.Option(
-            help="The model that reviews what the rules let pass; none: rules alone. "
+        option(
+            "The model that reviews what the rules let pass; none: rules alone. "
             "Default: the model that writes.",
-            rich_help_panel=MODEL,
-            metavar="PROVIDER/NAME|none",
-            autocompletion=complete.models,
+            MODEL,
+            "PROVIDER/NAME|none",
+            complete.models,
         ),
     ] = None,
     matched: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Minimal pairs: twins that differ in these parameters only "
-            "(urgency,recipient.type).",
-            rich_help_panel=CASES,
-            autocompletion=complete.parts,
+        option(
+            "Minimal pairs: twins that differ in these parameters only (urgency,recipient.type).",
+            CASES,
+            "NAMES",
+            complete.parts,
         ),
     ] = None,
     candidates: Annotated[
-        int,
-        typer.Option(
-            help="Drafts of each context; the one with fewest faults is taken.",
-            rich_help_panel=SAMPLING,
-        ),
+        int, option("Drafts of each context; the one with fewest faults is taken.", SAMPLING)
     ] = 1,
     repairs: Annotated[
         int | None,
-        typer.Option(
-            help="Times that a faulty context is written again. Default: 2 (embedded: 0).",
-            rich_help_panel=SAMPLING,
-        ),
+        option("Times that a faulty context is written again. Default: 2 (embedded: 0).", SAMPLING),
     ] = None,
     structured: Annotated[
         str,
-        typer.Option(
-            help="The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
-            rich_help_panel=SAMPLING,
-            metavar=one_of(Structured),
-            autocompletion=complete.one_of(lambda: Structured),
+        option(
+            "The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
+            SAMPLING,
+            one_of(Structured),
+            complete.one_of(lambda: Structured),
         ),
     ] = "auto",
     seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0,
-    temperature: Annotated[
-        float, typer.Option(help="Of the model that writes.", rich_help_panel=SAMPLING)
-    ] = 0.8,
+    temperature: Annotated[float, option("Of the model that writes.", SAMPLING)] = 0.8,
     language: Annotated[
-        str | None,
-        typer.Option(
-            help="Of queries that name none (BCP 47: en, de, pt-BR).", rich_help_panel=CASES
-        ),
+        str | None, option("Of queries that name none (BCP 47: en, de, pt-BR).", CASES)
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Of queries that name none.", rich_help_panel=CASES)
-    ] = None,
-    licence: Annotated[
-        str | None, typer.Option(help="Of queries that name none.", rich_help_panel=CASES)
-    ] = None,
+    source: Annotated[str | None, option("Of queries that name none.", CASES)] = None,
+    licence: Annotated[str | None, option("Of queries that name none.", CASES)] = None,
     max_connections: Annotated[
-        int | None,
-        typer.Option(
-            help="Requests at once for each provider. Default: Inspect's.", rich_help_panel=PLACE
-        ),
+        int | None, option("Requests at once for each provider. Default: Inspect's.", PLACE)
     ] = None,
-    max_tokens: Annotated[
-        int, typer.Option(help="Longest answer, in tokens.", rich_help_panel=SAMPLING)
-    ] = 2048,
-    model_base_url: options.ModelBaseUrl = None,
-    model_arg: options.ModelArg = [],  # noqa: B006 - typer copies it
-    dry_run: options.DryRun = False,
-    price_in: options.PriceIn = None,
-    price_out: options.PriceOut = None,
+    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 2048,
+    model_base_url: ModelBaseUrl = None,
+    model_arg: ModelArg = (),
+    *,
+    cost: Cost,
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
@@ -154,7 +123,6 @@ def generate(
     with err().status("loading"):
         from casewise.evaluation import (
             GenerateRequest,
-            Prices,
             check_generation,
             check_out,
             plan_generation,
@@ -178,13 +146,13 @@ def generate(
             max_tokens=max_tokens,
             max_connections=max_connections,
             model_base_url=model_base_url,
-            model_args=options.parse_model_args(model_arg),
-            prices=Prices(price_in, price_out),
+            model_args=parse_model_args(model_arg),
+            prices=cost.prices,
             defaults={"language": language, "source": source, "licence": licence},
         )
     )
     check_out(plan)
-    if dry_run:
+    if cost.dry_run:
         note_lacking(check_generation(plan))
         print_estimates(plan.estimates, at_most=plan.at_most, condition="what")
         return

@@ -6,90 +6,63 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from casewise.choices import RULES, Delivery
-from casewise.cli import _complete as complete
-from casewise.cli._console import err, note, note_all, out
+from casewise.cli._console import err, note, out
 from casewise.cli._help import CASES, CONVERSATIONS, OUTPUT
-from casewise.cli._late import case_files, exports, protocols, reporting, scores, transcripts
-from casewise.cli._options import GraderAddress, GraderConnections, RulesOrModel
+from casewise.cli._late import case_files, protocols, reporting, scores, transcripts
+from casewise.cli._options import (
+    GraderServer,
+    RulesOrModel,
+    argument,
+    card_option,
+    cases_option,
+    flag,
+    grouped,
+    open_cases,
+    option,
+    out_option,
+    warn_of_content,
+)
 from casewise.cli._progress import LineProgress
 from casewise.errors import ModelError, UsageError
 from casewise.sheets import count, terminal
 
 
+@grouped
 def grade(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Conversations: JSON Lines in the chat format, CSV, Parquet, a workbook, logs of "
+        argument(
+            "FILE",
+            "Conversations: JSON Lines in the chat format, CSV, Parquet, a workbook, logs of "
             "Inspect, results of promptfoo or PyRIT.",
         ),
     ],
     cases: Annotated[
-        str | None,
-        typer.Option(
-            help="The cases that were asked: a file, starter or casebench.",
-            rich_help_panel=CASES,
-            metavar="starter|casebench|FILE",
-            autocompletion=complete.cases,
-        ),
+        str | None, cases_option("The cases that were asked: a file, starter or casebench.", CASES)
     ] = None,
     deployment: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CARD",
-            help="In their place a deployment card: its name or file.",
-            rich_help_panel=CASES,
-            autocompletion=complete.cards,
-        ),
+        str | None, card_option("In their place a deployment card: its name or file.", CASES)
     ] = None,
-    to: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="TABLE",
-            help="The judgement table (.parquet).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = Path("graded.parquet"),
+    to: Annotated[Path, out_option("The judgement table (.parquet).", OUTPUT, "TABLE")] = Path(
+        "graded.parquet"
+    ),
     grader: RulesOrModel = RULES,
     model_name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The model that replied, whatever the file says.",
-            rich_help_panel=CONVERSATIONS,
-        ),
+        str | None, option("The model that replied, whatever the file says.", CONVERSATIONS, "NAME")
     ] = None,
     delivery: Annotated[
-        Delivery,
-        typer.Option(
-            help="Where the context stood in the conversations.", rich_help_panel=CONVERSATIONS
-        ),
+        Delivery, option("Where the context stood in the conversations.", CONVERSATIONS)
     ] = Delivery.SYSTEM,
     turn: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Grade the model's Nth reply. Default: the last.",
-            rich_help_panel=CONVERSATIONS,
-        ),
+        option("Grade the model's Nth reply. Default: the last.", CONVERSATIONS, "N", min=1),
     ] = None,
     reveal: Annotated[
-        bool,
-        typer.Option(
-            "--reveal",
-            help="Keep replies and explanations in the table (distressing).",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, flag("--reveal", "Keep replies and explanations in the table (distressing).", OUTPUT)
     ] = False,
-    model_base_url: GraderAddress = None,
-    max_connections: GraderConnections = None,
+    *,
+    server: GraderServer,
 ) -> None:
     """Grade replies that were given elsewhere, as casewise run grades its own.
 
@@ -121,9 +94,7 @@ def grade(
         delivery=delivery,
         turn=turn,
         reveal=reveal,
-        grader=scores.BY_RULES
-        if grader == RULES
-        else _by_model(grader, model_base_url, max_connections),
+        grader=scores.BY_RULES if grader == RULES else _by_model(grader, server),
     )
     conversations = transcripts.read_conversations(file)
     try:
@@ -136,7 +107,7 @@ def grade(
         raise
     _print(tally, file)
     if reveal:
-        err().print(exports.CONTENT_WARNING, style="yellow")
+        warn_of_content()
     whole = "" if reveal else "; texts withheld (--reveal includes them)"
     note(f"{to}: {count(tally.graded)} judgements{whole}")
 
@@ -144,22 +115,18 @@ def grade(
 def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_files.CaseSet]:
     """The name of a deployment card, if one is given, and the cases; else the starter set."""
     if deployment is None:
-        data = case_files.open_cases(cases or case_files.STARTER)
-        note_all(data.notes)
-        return None, data
+        return None, open_cases(cases or case_files.STARTER)
     if cases is not None:
         raise UsageError("give --cases or --deployment, not both")
     card = case_files.load_card(deployment)
     return card.name, case_files.CaseSet(
-        case_files.card_cases(card), card.name, case_files.Form.YAML, ()
+        case_files.card_cases(card), card.name, case_files.Form.YAML
     )
 
 
-def _by_model(grader: str, base_url: str | None, connections: int | None) -> scores.Grader:
+def _by_model(grader: str, server: GraderServer) -> scores.Grader:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
-    with err().status("loading"):
-        from casewise.evaluation import grade_replies, refuse_password
-    refuse_password("--model-base-url", base_url)
+    grade_replies = server.load()
     note(f"sends replies, with what was said before them, to {grader}; nothing else leaves here")
     answered = False
 
@@ -175,7 +142,7 @@ def _by_model(grader: str, base_url: str | None, connections: int | None) -> sco
             for one in replies
         ]
         try:
-            graded = grade_replies(grader, asked, base_url=base_url, max_connections=connections)
+            graded = grade_replies(grader, asked)
         except ModelError as error:
             if not answered:
                 raise

@@ -6,75 +6,60 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from casewise.choices import LABEL, RULES, Draw, Half, Rulings
 from casewise.cli._console import Format, FormatOption, err, note, print_as, working
-from casewise.cli._help import CASES, GRADER, UNCERTAINTY
-from casewise.cli._late import protocols, reporting, scores, statistics
+from casewise.cli._help import CASES, GRADER
+from casewise.cli._late import protocols, reporting, scores
 from casewise.cli._options import (
     DrawSeed,
-    GraderAddress,
-    GraderConnections,
+    GraderServer,
     RulesOrModel,
+    argument,
+    draws_option,
+    flag,
+    grouped,
+    option,
     read_judgements,
+    resampling,
     seed_option,
 )
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 
 
+@grouped
 def check(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="JSON lines with id, query, reply, label; or XSTest's completions (.csv).",
+        argument(
+            "FILE...", "JSON lines with id, query, reply, label; or XSTest's completions (.csv)."
         ),
     ] = None,
     grader: RulesOrModel = RULES,
     injected: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--injected",
-            help="In place of FILE: replies that try to grade themselves; does the grader follow?",
-            rich_help_panel=CASES,
+            "In place of FILE: replies that try to grade themselves; does the grader follow?",
+            CASES,
         ),
     ] = False,
     half: Annotated[
-        Half,
-        typer.Option(
-            help="Of the replies; the rules were written from one half of ours.",
-            rich_help_panel=CASES,
-        ),
+        Half, option("Of the replies; the rules were written from one half of ours.", CASES)
     ] = Half.ALL,
     label: Annotated[
-        str,
-        typer.Option(
-            metavar="FIELD",
-            help="What holds the hand label. In XSTest's files: final_label.",
-            rich_help_panel=CASES,
-        ),
+        str, option("What holds the hand label. In XSTest's files: final_label.", CASES, "FIELD")
     ] = LABEL,
     rulings: Annotated[
         Rulings | None,
-        typer.Option(
-            help="Whose rulings the rules follow where they differ. Default: XSTest's on its "
-            "files.",
-            rich_help_panel=GRADER,
+        option(
+            "Whose rulings the rules follow where they differ. Default: XSTest's on its files.",
+            GRADER,
         ),
     ] = None,
-    model_base_url: GraderAddress = None,
-    max_connections: GraderConnections = None,
-    bootstrap: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Draws of whole queries for kappa's interval.",
-            rich_help_panel=UNCERTAINTY,
-        ),
-    ] = 2000,
+    *,
+    server: GraderServer,
+    bootstrap: Annotated[int, draws_option("Draws of whole queries for kappa's interval.")] = 2000,
     seed: DrawSeed = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -108,7 +93,7 @@ def check(
     version = protocols.READER_VERSION if grader == RULES else protocols.GRADE_VERSION
     if not files:
         told = scores.injected_replies()
-        graded = _grade(grader, told.replies, Rulings.CASEWISE, model_base_url, max_connections)
+        graded = _grade(grader, told.replies, Rulings.CASEWISE, server)
         followed = scores.check_injected(told, graded, grader=grader, grader_version=version)
         print_as(format, reporting.injected_sheet(followed))
         return
@@ -118,53 +103,44 @@ def check(
         rulings = Rulings.XSTEST if published else Rulings.CASEWISE
     report = scores.check_grader(
         replies,
-        _grade(grader, replies, rulings, model_base_url, max_connections),
+        _grade(grader, replies, rulings, server),
         grader=grader,
         grader_version=version,
         file=", ".join(map(str, files)),
         label=label,
         half=half,
-        resampling=statistics.Resampling(bootstrap, seed) if bootstrap else None,
+        resampling=resampling(bootstrap, seed),
     )
     print_as(format, reporting.grader_sheet(report))
 
 
 def _grade(
-    grader: str,
-    replies: Sequence[scores.LabelledReply],
-    rulings: Rulings,
-    base_url: str | None,
-    connections: int | None,
+    grader: str, replies: Sequence[scores.LabelledReply], rulings: Rulings, server: GraderServer
 ) -> list[protocols.Graded]:
     if grader == RULES:
         return [protocols.read_reply(reply.reply, reply.query, rulings) for reply in replies]
-    with err().status("loading"):
-        from casewise.evaluation import grade_replies, refuse_password
-    refuse_password("--model-base-url", base_url)
+    grade_replies = server.load()
     asked = [
         ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
         for reply in replies
     ]
     with err().status(f"{grader} grades {len(asked)} replies"):
-        return grade_replies(grader, asked, base_url=base_url, max_connections=connections)
+        return grade_replies(grader, asked)
 
 
 def sample(
     logs: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="PATH...",
-            help="Log folders, .eval files, or tables of casewise grade --reveal.",
-        ),
+        argument("PATH...", "Log folders, .eval files, or tables of casewise grade --reveal."),
     ],
-    n: Annotated[int, typer.Option(min=1, help="Replies to draw.")] = 100,
+    n: Annotated[int, option("Replies to draw.", min=1)] = 100,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The sheet (.csv); beside it the page (.html).")
+        Path, option("The sheet (.csv); beside it the page (.html).", metavar="FILE")
     ] = Path("to-label.csv"),
     draw: Annotated[
         Draw,
-        typer.Option(
-            help="random: each reply alike. stratified: of each model's replies of each class its "
+        option(
+            "random: each reply alike. stratified: of each model's replies of each class its "
             "share, and five at least."
         ),
     ] = Draw.RANDOM,

@@ -14,6 +14,7 @@ from casewise.cli import _complete as complete
 from casewise.cli._cases import MOST_PROBLEMS
 from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.cli._late import case_files
+from casewise.cli._options import argument, flag, option, out_option
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 
@@ -23,40 +24,33 @@ SHOWN = 5
 
 def import_(
     source: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE|FOLDER", help="A table, or a folder of a data set."),
+        Path | None, argument("FILE|FOLDER", "A table, or a folder of a data set.")
     ] = None,
     map: Annotated[
         str | None,
-        typer.Option(
+        option(
+            f"A mapping file, or {', '.join(case_files.MAPPINGS)}.",
             metavar="MAPPING",
-            help=f"A mapping file, or {', '.join(case_files.MAPPINGS)}.",
-            autocompletion=complete.mappings,
+            complete=complete.mappings,
         ),
     ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="What to write: .jsonl, .yaml or .csv."),
-    ] = None,
+    to: Annotated[Path | None, out_option("What to write: .jsonl, .yaml or .csv.")] = None,
     split: Annotated[
-        str | None, typer.Option(help="The split of a data set. Default: the mapping's, else all.")
+        str | None, option("The split of a data set. Default: the mapping's, else all.")
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave bad rows out, and say how many.")
-    ] = False,
+    skip_bad: Annotated[bool, flag("--skip-bad", "Leave bad rows out, and say how many.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the first cases and all counts; write nothing.")
+        bool, flag("--dry-run", "Show the first cases and all counts; write nothing.")
     ] = False,
     draft: Annotated[
-        bool,
-        typer.Option("--draft", help="Write a mapping to edit, guessed from the table, to --out."),
+        bool, flag("--draft", "Write a mapping to edit, guessed from the table, to --out.")
     ] = False,
     example: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Print a shipped mapping, to start your own from.",
             metavar="NAME",
-            help="Print a shipped mapping, to start your own from.",
-            autocompletion=complete.mappings,
+            complete=complete.mappings,
         ),
     ] = None,
 ) -> None:

@@ -1,32 +1,137 @@
-"""Arguments and options that several commands have, worded once; the judgements they name."""
+"""Arguments and options of commands: each in one line, alone or in a group that several share."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from types import GenericAlias
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from casewise.choices import MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy
+from casewise.choices import MAX_SEED, OWN_RULE, Input, LabelRule, Ties, UnreadPolicy
 from casewise.cli import _complete as complete
-from casewise.cli._console import note_all, working
+from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH, UNCERTAINTY
-from casewise.cli._late import case_files, scores
+from casewise.cli._late import case_files, exports, polars, protocols, scores, statistics
+
+
+def option(
+    help: str,
+    panel: str | None = None,
+    metavar: str | None = None,
+    complete: complete.Completer | None = None,
+    *names: str,
+    **others: Any,
+) -> Any:
+    """An option, named after its parameter unless names are given."""
+    return typer.Option(
+        *names, help=help, rich_help_panel=panel, metavar=metavar, autocompletion=complete, **others
+    )
+
+
+def flag(name: str, help: str, panel: str | None = None) -> Any:
+    """A switch that is off unless it is given."""
+    return option(help, panel, None, None, name)
+
+
+def argument(
+    metavar: str, help: str, complete: complete.Completer | None = None, **others: Any
+) -> Any:
+    """An argument by its place."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=complete, **others)
+
+
+def cases_option(help: str, panel: str | None = None) -> Any:
+    """An option of a set of cases."""
+    return option(help, panel, "starter|casebench|FILE", complete.cases)
+
+
+def card_option(help: str, panel: str) -> Any:
+    """An option of a deployment card."""
+    return option(help, panel, "CARD", complete.cards)
+
+
+def out_option(help: str, panel: str | None = None, metavar: str = "FILE") -> Any:
+    """An option of the file that a command writes."""
+    return option(help, panel, metavar, None, "--out", "-o")
+
+
+def seed_option(help: str, panel: str | None = None) -> Any:
+    """An option of a seed that every generator of random numbers takes."""
+    return option(help, panel, min=0, max=MAX_SEED)
+
+
+def draws_option(help: str, panel: str | None = UNCERTAINTY) -> Any:
+    """An option of the number of draws of a bootstrap."""
+    return option(help, panel, "N", min=0)
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of its parameters' groups.
+
+    A group is a dataclass, each of whose fields is an option; the command gets the object. An
+    option that is repeated is a tuple.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {
+        one.name: one.annotation for one in own if dataclasses.is_dataclass(one.annotation)
+    }
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_for_typer(parameter))
+        for one in own
+        for parameter in (_fields(groups[one.name]) if one.name in groups else [one])
+    ]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+        for name, group in groups.items():
+            fields = dataclasses.fields(group)
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields})
+        command(**values)
+
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _fields(group: Any) -> Iterator[inspect.Parameter]:
+    """The fields of a group as parameters; one without a default may be left out, as None."""
+    # Else a lambda in an annotation would look its names up in the class.
+    module = vars(sys.modules[group.__module__])
+    hints = get_type_hints(group, module, include_extras=True)
+    for field in dataclasses.fields(group):
+        kind, default = hints[field.name], field.default
+        if default is dataclasses.MISSING:
+            (kind, about), default = get_args(kind), None
+            kind = Annotated[kind | None, about]
+        yield inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+        )
+
+
+def _for_typer(parameter: inspect.Parameter) -> Any:
+    """Type of an option in Typer's terms, which has lists for what is repeated."""
+    if get_origin(parameter.annotation) is not Annotated:
+        return parameter.annotation
+    kind, about = get_args(parameter.annotation)
+    if isinstance(about, Input):
+        about = option(about.help, about.panel, None, None, *filter(None, [about.option]))
+    if get_origin(kind) is tuple:
+        kind = GenericAlias(list, get_args(kind)[:1])
+    return Annotated[kind, about]
+
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
-Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help=READ)]
+Paths = Annotated[tuple[Path, ...], argument("PATH...", READ)]
 
-Force = Annotated[
-    bool,
-    typer.Option(
-        "--force", help="Compare also over different versions of the data.", rich_help_panel=CASES
-    ),
-]
+Force = Annotated[bool, flag("--force", "Compare also over different versions of the data.", CASES)]
 
 LABEL_RULES = "|".join([*LabelRule, OWN_RULE])
 """Values of ``--labels``, as help shows them."""
@@ -37,118 +142,104 @@ def read_rule(text: str) -> LabelRule:
     return case_files.read_label_rule(text)
 
 
+def labels_option(help: str, panel: str | None = None) -> Any:
+    """An option of a label rule."""
+    rules = complete.one_of(lambda: LabelRule)
+    return option(help, panel, LABEL_RULES, rules, parser=read_rule)
+
+
 Labels = Annotated[
-    LabelRule | None,
-    typer.Option(
-        parser=read_rule,
-        metavar=LABEL_RULES,
-        autocompletion=complete.one_of(lambda: LabelRule),
-        help="The truth to measure against, as in casewise score.",
-        rich_help_panel=TRUTH,
-    ),
+    LabelRule | None, labels_option("The truth to measure against, as in casewise score.", TRUTH)
 ]
-
-Unread = Annotated[
-    UnreadPolicy,
-    typer.Option(
-        help="What an unread answer counts as: honest leaves it out and names the coverage; "
-        "reference does as the published script.",
-        rich_help_panel=TRUTH,
-    ),
-]
-
-TiesOption = Annotated[
-    Ties,
-    typer.Option(
-        help="An exact tie of votes (labels votes): half credit, or left out.",
-        rich_help_panel=TRUTH,
-    ),
-]
-
 
 GraderCheck = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Replies that people labelled (from casewise graders sample, or as casewise graders "
-        "check reads them): correct the rates of replies for the grader's errors. Repeat it.",
-        rich_help_panel=TRUTH,
+    tuple[Path, ...],
+    option(
+        "Replies that people labelled (from casewise graders sample, or as casewise graders check "
+        "reads them): correct the rates of replies for the grader's errors. Repeat it.",
+        TRUTH,
+        "FILE",
     ),
 ]
 
 
-GraderAddress = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Address of the grader's API.", rich_help_panel=GRADER),
-]
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """Treatment of what answers and labels leave open."""
 
-GraderConnections = Annotated[
-    int | None,
-    typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
-]
+    unparsed: Annotated[
+        UnreadPolicy,
+        option(
+            "What an unread answer counts as: honest leaves it out and names the coverage; "
+            "reference does as the published script.",
+            TRUTH,
+        ),
+    ] = UnreadPolicy.HONEST
+    ties: Annotated[
+        Ties, option("An exact tie of votes (labels votes): half credit, or left out.", TRUTH)
+    ] = Ties.HALF
+    grader_check: GraderCheck = ()
+
+    def scoring(
+        self, labels: LabelRule | None, resampling: statistics.Resampling | None = None
+    ) -> scores.Scoring:
+        """Way of scoring under a label rule."""
+        return scores.Scoring(labels, self.unparsed, self.ties, resampling)
+
+    def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[scores.CheckFile, ...]:
+        """Labelled replies that correct the rates of tables."""
+        return scores.load_checks(self.grader_check, tables)
+
+
+def resampling(draws: int, seed: int) -> statistics.Resampling | None:
+    """Bootstrap of so many draws; none where there are none."""
+    return statistics.Resampling(draws, seed) if draws else None
+
 
 RulesOrModel = Annotated[
     str,
-    typer.Option(
-        help="rules (offline), or a model as Inspect names it.",
-        rich_help_panel=GRADER,
-        metavar="rules|PROVIDER/NAME",
-        autocompletion=complete.graders,
+    option(
+        "rules (offline), or a model as Inspect names it.",
+        GRADER,
+        "rules|PROVIDER/NAME",
+        complete.graders,
     ),
 ]
 
 
-def seed_option(help: str, panel: str | None = None) -> Any:
-    """An option of a seed that every generator of random numbers takes."""
-    return typer.Option(min=0, max=MAX_SEED, help=help, rich_help_panel=panel)
+@dataclasses.dataclass(frozen=True)
+class GraderServer:
+    """Way to the model that grades replies."""
+
+    model_base_url: Annotated[str | None, option("Address of the grader's API.", GRADER, "URL")] = (
+        None
+    )
+    max_connections: Annotated[
+        int | None, option("Requests at once. Default: Inspect's.", GRADER, min=1)
+    ] = None
+
+    def load(self) -> Callable[..., list[protocols.Graded]]:
+        """``grade_replies`` of a grader and its requests."""
+        with err().status("loading"):
+            from casewise.evaluation import grade_replies, refuse_password
+        refuse_password("--model-base-url", self.model_base_url)
+        return functools.partial(
+            grade_replies, base_url=self.model_base_url, max_connections=self.max_connections
+        )
 
 
 DrawSeed = Annotated[int, seed_option("Of the draws.", UNCERTAINTY)]
 
 
-def options_of(inputs: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each field of a dataclass, as its ``Input`` words it.
-
-    The command's first parameter takes those that were given, by name.
-    """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-        options = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=None if field.default is dataclasses.MISSING else field.default,
-                annotation=_option_type(field),
-            )
-            for field in dataclasses.fields(inputs)
-        ]
-        defaults = {one.name: one.default for one in options}
-
-        @functools.wraps(command)
-        def run(**given: Any) -> None:
-            values = {name: given.pop(name) for name in defaults}
-            command({name: one for name, one in values.items() if one != defaults[name]}, **given)
-
-        signature = inspect.Signature(
-            [*options, *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own)]
-        )
-        run.__dict__ |= {"__signature__": signature}
-        run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
-        return run
-
-    return decorate
-
-
-def _option_type(field: dataclasses.Field[Any]) -> Any:
-    kind, one = get_args(field.type)
-    needed = field.default is dataclasses.MISSING
-    option = typer.Option(*filter(None, [one.option]), help=one.help, rich_help_panel=one.panel)
-    return Annotated[kind | None if needed else kind, option]
+def open_cases(name: str) -> case_files.CaseSet:
+    """Load cases, and say what a person should know of them."""
+    loaded = case_files.open_cases(name)
+    note_all(loaded.notes)
+    return loaded
 
 
 def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Judgements:
-    """Read judgements, and say what a person should know of it.
+    """Read judgements, and say what a person should know of them.
 
     Raises:
         InputError: A path is missing or can't be read, or nothing was recognised.
@@ -157,3 +248,8 @@ def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Jud
         judgements = scores.read_paths(paths, texts=texts)
     note_all(judgements.notes)
     return judgements
+
+
+def warn_of_content() -> None:
+    """Print the warning before texts that are shown."""
+    err().print(exports.CONTENT_WARNING, style="yellow")

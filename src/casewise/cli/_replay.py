@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from casewise.choices import RULES, Cluster
 from casewise.cli import _complete as complete
-from casewise.cli import _run_options as options
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
 from casewise.cli._late import case_files, polars, protocols, reporting, scores, transcripts
-from casewise.cli._options import GraderCheck, seed_option
+from casewise.cli._options import GraderCheck, argument, flag, grouped, option, seed_option
 from casewise.cli._progress import note_lacking, print_estimates
+from casewise.cli._run_options import (
+    Generate,
+    MaxConnections,
+    MaxTokens,
+    ModelBaseUrl,
+    RunCost,
+    new_log_dir,
+    parse_settings,
+)
 from casewise.cli._running import end, fault_lines, run_with_progress
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, is_elsewhere, place_of, write_atomically
@@ -26,95 +31,77 @@ if TYPE_CHECKING:
     from casewise.evaluation import Plan
 
 
+@grouped
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Conversations: JSON Lines in the chat format, or others (docs/how-to/replay.md).",
+        argument(
+            "FILE",
+            "Conversations: JSON Lines in the chat format, or others (docs/how-to/replay.md).",
         ),
     ],
     model: Annotated[
-        list[str],
-        typer.Option(
+        tuple[str, ...],
+        option(
+            "The new model; given twice, the second is asked for the old replies, which "
+            "else are the file's.",
+            MODEL,
+            "PROVIDER/NAME",
+            complete.models,
             "--model",
             "-m",
-            help="The new model; given twice, the second is asked for the old replies, which "
-            "else are the file's.",
-            rich_help_panel=MODEL,
-            metavar="PROVIDER/NAME",
-            autocompletion=complete.models,
         ),
     ],
+    *,
     turn: Annotated[
         str,
-        typer.Option(
-            metavar="last|N|each",
-            help="The user's turn that is asked again: the last answered one, the N-th, or each.",
-            rich_help_panel=CONVERSATIONS,
+        option(
+            "The user's turn that is asked again: the last answered one, the N-th, or each.",
+            CONVERSATIONS,
+            "last|N|each",
         ),
     ] = "last",
     cluster: Annotated[
         Cluster | None,
-        typer.Option(
-            help="What is independent. Default: users, if the file names any.",
-            rich_help_panel=CONVERSATIONS,
-        ),
+        option("What is independent. Default: users, if the file names any.", CONVERSATIONS),
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=2,
-            help="Ask only N turns, more where changes are likely, weighted.",
-            rich_help_panel=CONVERSATIONS,
+        option(
+            "Ask only N turns, more where changes are likely, weighted.", CONVERSATIONS, "N", min=2
         ),
     ] = None,
     seed: Annotated[int, seed_option("Of the draw.", CONVERSATIONS)] = 0,
     grader: Annotated[
         str | None,
-        typer.Option(
-            help="A model that grades all replies. Default: by rules, offline.",
-            rich_help_panel=GRADER,
-            metavar="PROVIDER/NAME",
-            autocompletion=complete.models,
+        option(
+            "A model that grades all replies. Default: by rules, offline.",
+            GRADER,
+            "PROVIDER/NAME",
+            complete.models,
         ),
     ] = None,
-    grader_check: GraderCheck = None,
+    grader_check: GraderCheck = (),
     mask: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--mask",
-            help="Mask names, addresses, numbers and keys before anything is sent.",
-            rich_help_panel=CONVERSATIONS,
+            "Mask names, addresses, numbers and keys before anything is sent.",
+            CONVERSATIONS,
         ),
     ] = False,
     log_dir: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder for the logs; the same again resumes a stopped replay.",
-            rich_help_panel=PLACE,
-            metavar="FOLDER",
-        ),
+        option("Folder for the logs; the same again resumes a stopped replay.", PLACE, "FOLDER"),
     ] = None,
-    dry_run: options.DryRun = False,
+    cost: RunCost,
     reveal: Annotated[
-        bool,
-        typer.Option(
-            "--reveal",
-            help="Keep texts in the logs, and show those of changed replies.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, flag("--reveal", "Keep texts in the logs, and show those of changed replies.", OUTPUT)
     ] = False,
-    max_connections: options.MaxConnections = None,
-    max_tokens: options.MaxTokens = None,
-    model_base_url: options.ModelBaseUrl = None,
-    generate: options.Generate = [],  # noqa: B006 - typer copies it
-    price_in: options.PriceIn = None,
-    price_out: options.PriceOut = None,
-    grader_price_in: options.GraderPriceIn = None,
-    grader_price_out: options.GraderPriceOut = None,
-    max_cost: options.MaxCost = None,
+    max_connections: MaxConnections = None,
+    max_tokens: MaxTokens = None,
+    model_base_url: ModelBaseUrl = None,
+    generate: Generate = (),
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Ask the conversations of a file again: what does a new model refuse, or answer, newly?
@@ -133,37 +120,51 @@ def replay(
 
     casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
     """
-    chosen, checks = transcripts.read_chosen(turn), scores.load_checks(grader_check or ())
+    chosen, checks = transcripts.read_chosen(turn), scores.load_checks(grader_check)
     new, old = _models(model)
-    folder = place_of(log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    folder = place_of(log_dir or new_log_dir())
     if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
     masked = transcripts.open_mask() if mask else None
-    with working("reading the conversations"):
-        turns, left_out, conversations = _look(file, chosen, masked, grader, anew=old is not None)
-    turns = scores.draw_turns(turns, sample, seed)
-    cases, recorded = _drawn(file, chosen, masked, turns, by_model=grader and old is None)
-    plan = _plan(
-        case_files.CaseSet(cases, file.name, case_files.Form.JSONL),
-        (new, *([old] if old else [])),
-        grader=grader,
-        withhold=not reveal,
-        max_connections=max_connections,
-        max_tokens=max_tokens,
-        model_base_url=model_base_url,
-        generate=options.parse_settings(generate),
-        prices=(price_in, price_out),
-        grader_prices=(grader_price_in, grader_price_out),
-    )
-    _say_what_is_sent(plan, grader, len(recorded), masked=mask)
-    if dry_run:
-        from casewise.evaluation import check_models
 
+    def read() -> transcripts.Prefixes:
+        return transcripts.Prefixes(transcripts.read_conversations(file), chosen, masked)
+
+    with working("reading the conversations"):
+        turns, left_out, conversations = _look(read(), file, grader, anew=old is not None)
+    turns = scores.draw_turns(turns, sample, seed)
+    asked = _named(read(), turns.filter("drawn")["case_id"])
+    # The file's own replies that a model is to grade.
+    recorded = asked if grader and old is None else {}
+    with err().status("loading"):
+        from casewise.evaluation import RunRequest, check_models, make_plan, refuse_password
+
+    refuse_password("--model-base-url", model_base_url)
+    cases = tuple(one.case for one in asked.values())
+    plan = make_plan(
+        RunRequest(
+            models=(new, *filter(None, [old])),
+            cases=case_files.CaseSet(cases, file.name, case_files.Form.JSONL),
+            protocols=("respond",),
+            deliveries=("none",),
+            grader=grader,
+            withhold=not reveal,
+            max_connections=max_connections,
+            max_tokens=max_tokens,
+            model_base_url=model_base_url,
+            generate=parse_settings(generate),
+            prices=cost.prices,
+            grader_prices=cost.grader_prices,
+        )
+    )
+    del asked
+    _say_what_is_sent(plan, grader, len(recorded), masked=mask)
+    if cost.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
     before = _recorded(turns, grader, recorded, folder, max_connections) if old is None else None
-    result = run_with_progress(plan.cells, folder, max_cost)
+    result = run_with_progress(plan.cells, folder, cost.max_cost)
     del plan, cases
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
@@ -189,7 +190,7 @@ def replay(
     write_atomically(
         folder / scores.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
     )
-    texts = _texts(found, file, chosen, masked, before, after) if reveal else {}
+    texts = _texts(found, read(), before, after) if reveal else {}
     print_as(format, reporting.replay_sheet(found, texts))
     cuts = (
         scores.cut_note(name, scores.count_cut(replied.rows), acts=True)
@@ -204,26 +205,20 @@ def replay(
     end(result, folder)
 
 
-def _models(names: list[str]) -> tuple[str, str | None]:
+def _models(names: tuple[str, ...]) -> tuple[str, str | None]:
     if len(names) > 2 or len(set(names)) < len(names):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
     return names[0], names[1] if len(names) > 1 else None
 
 
 def _look(
-    file: Path,
-    chosen: transcripts.Chosen,
-    mask: transcripts.Mask | None,
-    grader: str | None,
-    *,
-    anew: bool,
+    prefixes: transcripts.Prefixes, file: Path, grader: str | None, *, anew: bool
 ) -> tuple[polars.DataFrame, dict[str, int], int]:
     """Turns that can be asked and compared; why others can't; how many conversations there are.
 
     Raises:
         InputError: No turn can.
     """
-    prefixes = transcripts.Prefixes(transcripts.read_conversations(file), chosen, mask)
     rows: list[tuple[Any, ...]] = []
     lacking: Counter[str] = Counter()
     endings = transcripts.Endings()
@@ -252,43 +247,12 @@ def _look(
     return scores.turns_frame(rows), left_out, prefixes.conversations
 
 
-def _drawn(
-    file: Path,
-    chosen: transcripts.Chosen,
-    mask: transcripts.Mask | None,
-    turns: polars.DataFrame,
-    *,
-    by_model: object,
-) -> tuple[tuple[case_files.Case, ...], dict[str, transcripts.Prefix]]:
-    """The cases of turns that are asked; where a model grades the file's replies, these too."""
-    wanted = set(turns.filter("drawn")["case_id"])
-    cases: list[case_files.Case] = []
-    recorded: dict[str, transcripts.Prefix] = {}
-    for one in _prefixes(file, chosen, mask, wanted):
-        cases.append(one.case)
-        if by_model:
-            recorded[one.case.id] = one
-    return tuple(cases), recorded
-
-
-def _prefixes(
-    file: Path, chosen: transcripts.Chosen, mask: transcripts.Mask | None, wanted: set[str]
-) -> Iterator[transcripts.Prefix]:
-    found = transcripts.Prefixes(transcripts.read_conversations(file), chosen, mask)
-    return (one for one in found if one.case.id in wanted)
-
-
-def _plan(cases: case_files.CaseSet, models: tuple[str, ...], **given: Any) -> Plan:
-    # Inspect takes seconds to import.
-    with err().status("loading"):
-        from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
-
-    refuse_password("--model-base-url", given["model_base_url"])
-    for name in ("prices", "grader_prices"):
-        given[name] = Prices(*given[name])
-    return make_plan(
-        RunRequest(models, cases, protocols=("respond",), deliveries=("none",), **given)
-    )
+def _named(
+    prefixes: transcripts.Prefixes, case_ids: Iterable[str]
+) -> dict[str, transcripts.Prefix]:
+    """The beginnings of conversations that are asked, by the case that is made of each."""
+    wanted = set(case_ids)
+    return {one.case.id: one for one in prefixes if one.case.id in wanted}
 
 
 def _say_what_is_sent(plan: Plan, grader: str | None, recorded: int, *, masked: bool) -> None:
@@ -335,9 +299,7 @@ def _recorded(
 
 def _texts(
     found: scores.ReplayReport,
-    file: Path,
-    chosen: transcripts.Chosen,
-    mask: transcripts.Mask | None,
+    prefixes: transcripts.Prefixes,
     before: scores.ReplayedReplies,
     after: scores.ReplayedReplies,
 ) -> dict[str, scores.ReplayTexts]:
@@ -352,12 +314,10 @@ def _texts(
 
     old, new = answers(before), answers(after)
     return {
-        one.case.id: scores.ReplayTexts(
-            one.case.query,
-            (old.get(one.case.id) if found.old else one.old) or _GONE,
-            new.get(one.case.id) or _GONE,
+        id: scores.ReplayTexts(
+            one.case.query, (old.get(id) if found.old else one.old) or _GONE, new.get(id) or _GONE
         )
-        for one in _prefixes(file, chosen, mask, wanted)
+        for id, one in _named(prefixes, wanted).items()
     }
 
 

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from casewise.choices import COMPARED, Ties, UnreadPolicy
+from casewise.choices import COMPARED
 from casewise.cli import _complete as complete
-from casewise.cli import _options as options
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
-from casewise.cli._late import case_files, dataset, polars, reporting, scores, statistics
+from casewise.cli._late import case_files, dataset, polars, reporting, scores
+from casewise.cli._options import (
+    READ,
+    DrawSeed,
+    Force,
+    Labels,
+    Paths,
+    Truth,
+    argument,
+    cases_option,
+    draws_option,
+    flag,
+    grouped,
+    option,
+    out_option,
+    read_judgements,
+    resampling,
+    seed_option,
+)
 from casewise.errors import UsageError, choose_from
 from casewise.files import write_atomically
 
@@ -22,39 +37,23 @@ MOST_PAIRS = 200
 """Pairs of runs above which a person surely meant something else."""
 
 
+@grouped
 def compare(
-    paths: Annotated[list[Path], typer.Argument(metavar="BEFORE AFTER...", help=options.READ)],
-    labels: options.Labels = None,
-    unparsed: options.Unread = UnreadPolicy.HONEST,
-    ties: options.TiesOption = Ties.HALF,
+    paths: Annotated[tuple[Path, ...], argument("BEFORE AFTER...", READ)],
+    labels: Labels = None,
+    *,
+    truth: Truth,
     metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A measure to compare; repeat it. Default: all.",
-            rich_help_panel=OUTPUT,
-            metavar="MEASURE",
-            autocompletion=complete.measures,
+        tuple[str, ...],
+        option(
+            "A measure to compare; repeat it. Default: all.", OUTPUT, "MEASURE", complete.measures
         ),
-    ] = None,
-    bootstrap: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Draws of whole queries, for both runs alike.",
-            rich_help_panel=UNCERTAINTY,
-        ),
-    ] = 2000,
-    seed: options.DrawSeed = 0,
-    grader_check: options.GraderCheck = None,
-    force: options.Force = False,
+    ] = (),
+    bootstrap: Annotated[int, draws_option("Draws of whole queries, for both runs alike.")] = 2000,
+    seed: DrawSeed = 0,
+    force: Force = False,
     whole: Annotated[
-        bool,
-        typer.Option(
-            "--all",
-            help="Show every measure, not only what changed beyond chance.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, flag("--all", "Show every measure, not only what changed beyond chance.", OUTPUT)
     ] = False,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -79,14 +78,10 @@ def compare(
     for name in chosen:
         if name not in COMPARED:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, COMPARED)}")
-    tables = {}
-    for path in dict.fromkeys(paths):
-        tables[str(path)] = options.read_judgements([path]).table
-    checks = scores.load_checks(grader_check or (), tables.values())
+    tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
+    checks = truth.checks(tables.values())
     pairs = find_pairs(tables, force=force)
-    scoring = scores.Scoring(
-        labels, unparsed, ties, statistics.Resampling(bootstrap, seed) if bootstrap else None
-    )
+    scoring = truth.scoring(labels, resampling(bootstrap, seed))
     with working("comparing"):
         comparisons = scores.compare_runs(pairs, scoring, chosen, checks)
     page = ["casewise", "report", *map(str, paths), "--compare", "--reveal"]
@@ -119,62 +114,55 @@ PAGE, CARD = "report.html", "card.md"
 """Files of a folder."""
 
 
+@grouped
 def report(
-    paths: options.Paths,
+    paths: Paths,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The page (FILE.html), the evaluation card (FILE.md), or a folder.",
-            rich_help_panel=OUTPUT,
-            metavar="FILE|FOLDER",
+        out_option(
+            "The page (FILE.html), the evaluation card (FILE.md), or a folder.",
+            OUTPUT,
+            "FILE|FOLDER",
         ),
     ] = Path(PAGE),
     reveal: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--reveal",
-            help="Show queries, contexts and replies, behind a content warning. Without it ids, "
+            "Show queries, contexts and replies, behind a content warning. Without it ids, "
             "categories and lengths stand in.",
-            rich_help_panel=OUTPUT,
+            OUTPUT,
         ),
     ] = False,
     compare: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--compare",
-            help="Begin with what changed between the runs BEFORE AFTER: after minus before.",
-            rich_help_panel=OUTPUT,
+            "Begin with what changed between the runs BEFORE AFTER: after minus before.",
+            OUTPUT,
         ),
     ] = False,
     trend: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--trend",
-            help="Begin with the latest run of PATH, and how the measures moved in time, by "
+            "Begin with the latest run of PATH, and how the measures moved in time, by "
             "version of the model (from logs, which have dates).",
-            rich_help_panel=OUTPUT,
+            OUTPUT,
         ),
     ] = False,
-    force: options.Force = False,
+    force: Force = False,
     cases: Annotated[
         str | None,
-        typer.Option(
-            help="Where texts are that the judgements lack: starter, casebench, a file.",
-            rich_help_panel=CASES,
-            metavar="starter|casebench|FILE",
-            autocompletion=complete.cases,
+        cases_option(
+            "Where texts are that the judgements lack: starter, casebench, a file.", CASES
         ),
     ] = None,
-    labels: options.Labels = None,
-    unparsed: options.Unread = UnreadPolicy.HONEST,
-    ties: options.TiesOption = Ties.HALF,
-    grader_check: options.GraderCheck = None,
-    title: Annotated[
-        str, typer.Option(help="The page's title.", rich_help_panel=OUTPUT)
-    ] = "Safety in context",
-    seed: Annotated[int, options.seed_option("Of simulated ceilings.", UNCERTAINTY)] = 0,
+    labels: Labels = None,
+    *,
+    truth: Truth,
+    title: Annotated[str, option("The page's title.", OUTPUT)] = "Safety in context",
+    seed: Annotated[int, seed_option("Of simulated ceilings.", UNCERTAINTY)] = 0,
 ) -> None:
     """Make a page that shows the scores and every case, or an evaluation card.
 
@@ -197,15 +185,20 @@ def report(
     casewise report logs/ --reveal --out everything/
     """
     wanted = _wanted(out)
-    judgements = options.read_judgements(paths, texts=True)
-    scoring = scores.Scoring(labels, unparsed, ties)
+    judgements = read_judgements(paths, texts=True)
+    scoring = truth.scoring(labels)
     with working("scoring"):
-        checks = scores.load_checks(grader_check or (), [judgements.table])
-        comparisons = _compare(paths, scoring, checks, force=force) if compare else []
+        checks = truth.checks([judgements.table])
+        comparisons = []
+        if compare:
+            tables = {str(path): scores.read_paths([path]).table for path in dict.fromkeys(paths)}
+            pairs = find_pairs(tables, force=force)
+            comparisons = scores.compare_runs(pairs, scoring, checks=checks)
+        known = case_files.open_cases(cases).cases if cases is not None else ()
         overview = scores.make_overview(
             judgements,
             scoring,
-            cases=_known(cases),
+            cases={case.id: case for case in known},
             comparisons=comparisons,
             checks=checks,
             seed=seed,
@@ -239,24 +232,6 @@ def _wanted(out: Path) -> list[Path]:
             "folder"
         )
     return [out / PAGE, out / CARD]
-
-
-def _known(cases: str | None) -> dict[str, case_files.Case]:
-    return (
-        {case.id: case for case in case_files.open_cases(cases).cases} if cases is not None else {}
-    )
-
-
-def _compare(
-    paths: Sequence[Path],
-    scoring: scores.Scoring,
-    checks: Sequence[scores.CheckFile],
-    *,
-    force: bool,
-) -> list[scores.Comparison]:
-    """Every two runs that can be subtracted, told apart by where they were read."""
-    tables = {str(path): scores.read_paths([path]).table for path in dict.fromkeys(paths)}
-    return scores.compare_runs(find_pairs(tables, force=force), scoring, checks=checks)
 
 
 def _note_missing(overview: scores.Overview) -> None:

@@ -1,76 +1,36 @@
 """``casewise run``."""
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from casewise.choices import EngineName
-from casewise.cli import _run_options as options
 from casewise.cli._console import Format, command_line, err, note, note_all
-from casewise.cli._help import OUTPUT
 from casewise.cli._late import case_files, contexts
+from casewise.cli._options import grouped
 from casewise.cli._progress import note_lacking, print_estimates
-from casewise.cli._running import EngineChoice, end, print_judged, run_with_progress
+from casewise.cli._run_options import (
+    EngineChoice,
+    RunCost,
+    RunOptions,
+    new_log_dir,
+    parse_model_args,
+    parse_settings,
+)
+from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
 from casewise.errors import UsageError
 from casewise.files import address_of, place_of
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Plan, RunRequest
+    from casewise.evaluation import Plan
 
 
-MatrixFormat = Annotated[
-    Format, typer.Option(help="Of a sweep: how its matrix is printed.", rich_help_panel=OUTPUT)
-]
-
-
-def run(
-    context: typer.Context,
-    sweep: options.Sweep = None,
-    model: options.Model = ["casewise/smollm2"],  # noqa: B006 - typer copies it
-    target: options.Targets = [],  # noqa: B006
-    cases: options.Cases = "starter",
-    protocol: options.Protocol = "probability",
-    delivery: options.Delivery = None,
-    deployment: options.Deployment = None,
-    vary: options.Vary = [],  # noqa: B006
-    seed: options.Seed = 0,
-    grader: options.Grader = None,
-    ablate: options.Ablate = [],  # noqa: B006
-    swap: options.Swap = [],  # noqa: B006
-    prompt: options.Prompt = None,
-    verdict_words: options.VerdictWords = None,
-    sampling: options.Sampling = "greedy",
-    samples: options.Samples = None,
-    limit: options.Limit = None,
-    log_dir: options.LogDir = None,
-    max_connections: options.MaxConnections = None,
-    attempt_timeout: options.AttemptTimeout = None,
-    max_tokens: options.MaxTokens = None,
-    epochs: options.Epochs = 1,
-    model_base_url: options.ModelBaseUrl = None,
-    model_arg: options.ModelArg = [],  # noqa: B006
-    generate: options.Generate = [],  # noqa: B006
-    client: options.Client = "auto",
-    batch: options.Batch = False,
-    dry_run: options.DryRun = False,
-    price_in: options.PriceIn = None,
-    price_out: options.PriceOut = None,
-    grader_price_in: options.GraderPriceIn = None,
-    grader_price_out: options.GraderPriceOut = None,
-    max_cost: options.MaxCost = None,
-    status: options.Status = False,
-    format: MatrixFormat = Format.TABLE,
-    engine: options.Engine = EngineName.PROCESS,
-    address: options.Address = None,
-    shard_size: options.Size = None,
-    shard_cpus: options.Cpus = None,
-    shard_gpus: options.Gpus = None,
-) -> None:
+@grouped
+def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: EngineChoice) -> None:
     """Run models over cases in their contexts, and score them against people.
 
     Without options, the embedded model (135 million parameters, offline) judges the bundled
@@ -100,92 +60,71 @@ def run(
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
-    log_dir = None if log_dir is None else place_of(log_dir)
-    where = EngineChoice(engine, address, shard_size, shard_cpus, shard_gpus)
-    if sweep is not None:
+    if options.log_dir is not None:
+        options = replace(options, log_dir=place_of(options.log_dir))
+    if options.sweep is not None:
         check_alone(context)
-        run_sweep(
-            sweep,
-            log_dir=log_dir,
-            dry_run=dry_run,
-            status=status,
-            max_cost=max_cost,
-            attempt_timeout=attempt_timeout,
-            format=format,
-            engine=where,
-        )
+        run_sweep(options.sweep, options, cost, engine)
         return
-    if status or format is not Format.TABLE:
+    if options.status or options.format is not Format.TABLE:
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import Prices, RunRequest, check_models, make_plan, refuse_password
+        from casewise.evaluation import RunRequest, check_models, make_plan, refuse_password
 
-    refuse_password("--model-base-url", model_base_url)
+    refuse_password("--model-base-url", options.model_base_url)
 
     source = context.get_parameter_source("model")
-    alone = target and source is not None and source.name == "DEFAULT"
-    request = RunRequest(
-        models=() if alone else tuple(dict.fromkeys(model)),
-        targets=tuple(dict.fromkeys(target)),
-        cases=cases,
-        protocols=_list(protocol),
-        deliveries=_list(delivery) if delivery is not None else (),
-        deployment=deployment,
-        variations=(None, *dict.fromkeys(name for names in vary for name in _list(names))),
-        seed=seed,
-        grader=grader,
-        ablations=tuple(ablate) or (None,),
-        swaps=_swaps(swap, cases),
-        prompt=prompt,
-        verdict_words=None if verdict_words is None else str(verdict_words),
-        sampling=sampling,
-        samples=samples,
-        limit=limit,
-        max_tokens=max_tokens,
-        epochs=epochs,
-        max_connections=max_connections,
-        attempt_timeout=attempt_timeout,
-        batch=batch,
-        model_base_url=model_base_url,
-        model_args=options.parse_model_args(model_arg),
-        generate=options.parse_settings(generate),
-        prices=Prices(price_in, price_out),
-        grader_prices=Prices(grader_price_in, grader_price_out),
-        client=client,
+    alone = options.target and source is not None and source.name == "DEFAULT"
+    request = RunRequest.of(
+        vars(options),
+        models=() if alone else tuple(dict.fromkeys(options.model)),
+        targets=tuple(dict.fromkeys(options.target)),
+        protocols=_list(options.protocol),
+        deliveries=_list(options.delivery) if options.delivery is not None else (),
+        variations=(None, *dict.fromkeys(_names(options.vary))),
+        ablations=options.ablate or (None,),
+        swaps=_swaps(options.swap, options.cases),
+        model_args=parse_model_args(options.model_arg),
+        generate=parse_settings(options.generate),
+        prices=cost.prices,
+        grader_prices=cost.grader_prices,
     )
     plan = make_plan(request)
     note_all(line for cell in plan.cells for line in cell.notes)
-    folder = log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    _offer_whole(plan, log_dir if dry_run else folder)
-    if dry_run:
+    folder = options.log_dir or new_log_dir()
+    _offer_whole(plan, options.log_dir if cost.dry_run else folder)
+    if cost.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
-    cluster = where.cluster()
+    cluster = engine.cluster()
     _say_what(plan, folder)
-    result = run_with_progress(plan.cells, folder, max_cost, cluster)
+    result = run_with_progress(plan.cells, folder, cost.max_cost, cluster)
     # It holds all cases; the scores of many need the room.
     del plan
     print_judged(result, folder)
     end(result, folder)
 
 
-def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
-    names = [name for names in given for name in _list(names)]
+def _swaps(given: Iterable[str], cases: str) -> tuple[str | None, ...]:
+    """Parts to swap, after the plain run; ``each`` is all by which any two twins differ."""
+    names = _names(given)
     if "each" in names:
         loaded = case_files.open_cases(cases).cases
         every = [*contexts.differing_parameters(loaded), *case_files.GROUPS]
         every = [name for name in every if contexts.swap_cases(loaded, name)]
-        names = [
-            name
-            for given_name in names
-            for name in (every if given_name == "each" else (given_name,))
-        ]
+        names = [one for name in names for one in (every if name == "each" else [name])]
     return (None, *dict.fromkeys(names))
 
 
+def _names(lists: Iterable[str]) -> list[str]:
+    """All names of several lists."""
+    return [name for names in lists for name in _list(names)]
+
+
 def _list(text: str) -> tuple[str, ...]:
+    """Names joined by commas, each once."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
 
 
@@ -216,7 +155,7 @@ def _offer_whole(plan: "Plan", folder: Path | None) -> None:
 def _say_what(plan: "Plan", log_dir: Path) -> None:
     from casewise.evaluation import SMOLLM2
 
-    request: RunRequest = plan.request
+    request = plan.request
     judged, models = plan.judgements, dict.fromkeys(cell.model for cell in plan.cells)
     note(
         f"{', '.join(models)} on {request.deployment or request.cases}: "

@@ -1,17 +1,34 @@
-"""Options of the commands that ask models, each worded once, and how their values are read."""
+"""Options of the commands that ask models, each in one place, and how their values are read."""
+
+from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from casewise import choices
 from casewise.cli import _complete as complete
-from casewise.cli import _help as shown
-from casewise.cli._options import seed_option
+from casewise.cli._console import Format
+from casewise.cli._help import (
+    CASES,
+    CONVERSATIONS,
+    COST,
+    MODEL,
+    OUTPUT,
+    PLACE,
+    PROTOCOL,
+    SAMPLING,
+    one_of,
+    several_of,
+)
+from casewise.cli._options import argument, card_option, cases_option, flag, option, seed_option
 from casewise.errors import UsageError
+
+if TYPE_CHECKING:
+    from casewise.evaluation import ClusterOptions, Prices
 
 
 def parse_model_args(pairs: Sequence[str]) -> dict[str, Any]:
@@ -62,306 +79,332 @@ def _pairs(option: str, pairs: Sequence[str]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-Engine = Annotated[
-    choices.EngineName,
-    typer.Option(
-        help="This process; or in shards, on this machine or a cluster, with the same results "
-        "(docs/how-to/scale.md).",
-        rich_help_panel=shown.PLACE,
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT",
-        help="ray: the cluster's head. Default: one on this machine that ends with the run.",
-        rich_help_panel=shown.PLACE,
-    ),
-]
-Size = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="ray: most judgements of a shard. Default: 50 to 1000, by the run.",
-        rich_help_panel=shown.PLACE,
-    ),
-]
-Cpus = Annotated[
-    float | None,
-    typer.Option(
-        min=0.01,
-        help="ray: CPUs of a shard. Default: 1; a node's, for a model that a node loads.",
-        rich_help_panel=shown.PLACE,
-    ),
-]
-Gpus = Annotated[
-    float | None,
-    typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.", rich_help_panel=shown.PLACE),
-]
+def new_log_dir() -> Path:
+    """Folder of a run's logs where none is named: by its start."""
+    return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
-Sweep = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="SWEEP",
-        help="A file of models, protocols, deliveries... to run as one job "
-        "(docs/how-to/sweeps.md).",
-    ),
-]
-Model = Annotated[
-    list[str],
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="PROVIDER/NAME",
-        autocompletion=complete.models,
-        help="A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
-        "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
-        rich_help_panel=shown.MODEL,
-    ),
-]
-Targets = Annotated[
-    list[str],
-    typer.Option(
-        "--target",
-        metavar="FILE",
-        help="A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
-        "(docs/start/your-bot.md). Instead of --model, or beside it. Repeat for several.",
-        rich_help_panel=shown.MODEL,
-    ),
-]
-Cases = Annotated[
-    str,
-    typer.Option(
-        metavar="starter|casebench|FILE",
-        autocompletion=complete.cases,
-        help="The bundled cases, CASE-Bench (casewise cases fetch), or a file of your own.",
-        rich_help_panel=shown.CASES,
-    ),
-]
-Protocol = Annotated[
-    str,
-    typer.Option(
-        metavar=shown.several_of(choices.Protocol),
-        autocompletion=complete.protocol_list,
-        help="binary, score or probability (the model judges), guard (a moderation model "
-        "does), respond (it is the chatbot, and its reply is graded); several joined by commas.",
-        rich_help_panel=shown.PROTOCOL,
-    ),
-]
-Delivery = Annotated[
-    str | None,
-    typer.Option(
-        metavar=shown.several_of(choices.Delivery),
-        autocompletion=complete.delivery_list,
-        help="Where the context stands. Judging: judge (in the prompt; the default) or none. "
-        "respond and guard: system (the deployer's description; the default), claimed (by the "
-        "user), none; respond also history (over earlier turns). Several joined by commas.",
-        rich_help_panel=shown.PROTOCOL,
-    ),
-]
-Deployment = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CARD",
-        autocompletion=complete.cards,
-        help="respond: a deployment card instead of cases: customer-support, "
-        "creative-writing, therapy-support, security-training, or a file, which may hold your "
-        "bot's own system message, tools and retrieved texts (docs/how-to/acting.md).",
-        rich_help_panel=shown.CONVERSATIONS,
-    ),
-]
-Vary = Annotated[
-    list[str],
-    typer.Option(
-        metavar="CHANGE,...",
-        autocompletion=complete.changes,
-        help="respond: also with every conversation changed, for example urgency, persona, "
-        "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas.",
-        rich_help_panel=shown.CONVERSATIONS,
-    ),
-]
-Seed = Annotated[int, seed_option("Of the changed conversations.", shown.CONVERSATIONS)]
-Grader = Annotated[
-    str | None,
-    typer.Option(
-        metavar="rules|PROVIDER/NAME",
-        autocompletion=complete.graders,
-        help="respond: a model that grades the replies. Default: by rules, offline.",
-        rich_help_panel=shown.CONVERSATIONS,
-    ),
-]
-Ablate = Annotated[
-    list[str],
-    typer.Option(
-        metavar="PART,...",
-        autocompletion=complete.parts,
-        help="Groups or parameters to remove from every context (recipient,urgency); none "
-        "leaves contexts whole, to compare with. Repeat for several ablations.",
-        rich_help_panel=shown.CASES,
-    ),
-]
-Swap = Annotated[
-    list[str],
-    typer.Option(
-        metavar="PART,...|each",
-        autocompletion=complete.parts,
-        help="Also with a parameter or group of every context taken from the twin's: which "
-        "change flips the model? Several joined by commas; each: every single one.",
-        rich_help_panel=shown.CASES,
-    ),
-]
-Prompt = Annotated[
-    str | None,
-    typer.Option(
-        metavar="upstream|casewise:LANGUAGE|FILE",
-        autocompletion=complete.prompts,
-        help="The data's own prompts, ours in one language (casewise:en, de, es, fr, zh), or a "
-        "template file with {query} and {context}. Default: ours, in each case's language.",
-        rich_help_panel=shown.PROTOCOL,
-    ),
-]
-VerdictWords = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A table of words by which answers in other languages are read "
-        "(docs/how-to/cases.md).",
-        rich_help_panel=shown.PROTOCOL,
-    ),
-]
-Sampling = Annotated[
-    str,
-    typer.Option(
-        metavar=shown.one_of(choices.Sampling),
-        autocompletion=complete.one_of(lambda: choices.Sampling),
-        help="Temperature 0, or as the published runs sampled (docs/reference/scores.md).",
-        rich_help_panel=shown.SAMPLING,
-    ),
-]
-Samples = Annotated[
-    int | None,
-    typer.Option(
-        help="Answers that the protocol score averages. Default: 3.", rich_help_panel=shown.SAMPLING
-    ),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(help="Only the first N cases of the file.", rich_help_panel=shown.CASES),
-]
-LogDir = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Folder for the logs, or an address such as s3://bucket/folder; the same folder "
-        "again resumes a stopped run.",
-        rich_help_panel=shown.PLACE,
-    ),
-]
+
 MaxConnections = Annotated[
     int | None,
-    typer.Option(
-        help="Requests at once for each provider, over all shards. Default: Inspect's, for "
-        "each process.",
-        rich_help_panel=shown.PLACE,
+    option(
+        "Requests at once for each provider, over all shards. Default: Inspect's, for each "
+        "process.",
+        PLACE,
     ),
 ]
-AttemptTimeout = Annotated[
-    int | None,
-    typer.Option(
-        metavar="SECONDS",
-        envvar="CASEWISE_ATTEMPT_TIMEOUT",
-        show_envvar=False,
-        help="When a request is given up and sent again. Default: 300.",
-        rich_help_panel=shown.PLACE,
-    ),
-]
-MaxTokens = Annotated[
-    int | None, typer.Option(help="Longest answer, in tokens.", rich_help_panel=shown.SAMPLING)
-]
-Epochs = Annotated[
-    int, typer.Option(help="How often each case is asked.", rich_help_panel=shown.SAMPLING)
-]
-ModelBaseUrl = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="Address of the model's API.", rich_help_panel=shown.MODEL),
-]
+
+MaxTokens = Annotated[int | None, option("Longest answer, in tokens.", SAMPLING)]
+
+ModelBaseUrl = Annotated[str | None, option("Address of the model's API.", MODEL, "URL")]
+
 ModelArg = Annotated[
-    list[str],
-    typer.Option(
+    tuple[str, ...],
+    option(
+        "An argument of the model's provider. Repeat for several.",
+        MODEL,
+        "KEY=VALUE",
+        None,
         "--model-arg",
         "-M",
-        metavar="KEY=VALUE",
-        help="An argument of the model's provider. Repeat for several.",
-        rich_help_panel=shown.MODEL,
     ),
 ]
+
 Generate = Annotated[
-    list[str],
-    typer.Option(
-        metavar="KEY=VALUE",
-        help="A setting of the model's generation, as Inspect names it: reasoning_effort, "
+    tuple[str, ...],
+    option(
+        "A setting of the model's generation, as Inspect names it: reasoning_effort, "
         "top_p, stop_seqs, extra_body... (docs/how-to/sweeps.md). Repeat for several.",
-        rich_help_panel=shown.SAMPLING,
+        SAMPLING,
+        "KEY=VALUE",
     ),
 ]
-Client = Annotated[
-    str,
-    typer.Option(
-        metavar=shown.one_of(choices.Client),
-        autocompletion=complete.one_of(lambda: choices.Client),
-        help="What sends the requests of openai-api models: a lean client where the options "
-        "allow it, or Inspect's own (docs/method/speed.md).",
-        rich_help_panel=shown.PLACE,
-    ),
-]
-Batch = Annotated[
-    bool,
-    typer.Option(
-        "--batch",
-        help="Send through the provider's batch interface: half the price, answers within a "
-        "day (docs/how-to/batches.md). For openai, anthropic, google, grok and together.",
-        rich_help_panel=shown.COST,
-    ),
-]
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Print requests, tokens and cost; send nothing.",
-        rich_help_panel=shown.COST,
-    ),
-]
-PriceIn = Annotated[
-    float | None,
-    typer.Option(help="Dollars for a million input tokens.", rich_help_panel=shown.COST),
-]
-PriceOut = Annotated[
-    float | None,
-    typer.Option(help="Dollars for a million output tokens.", rich_help_panel=shown.COST),
-]
-GraderPriceIn = Annotated[
-    float | None,
-    typer.Option(
-        help="respond: the same of the grader's input tokens.", rich_help_panel=shown.COST
-    ),
-]
-GraderPriceOut = Annotated[
-    float | None,
-    typer.Option(
-        help="respond: the same of the grader's output tokens.", rich_help_panel=shown.COST
-    ),
-]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        metavar="DOLLARS",
-        help="Stop when so much is spent (earlier starts in the folder too); nothing is lost.",
-        rich_help_panel=shown.COST,
-    ),
-]
-Status = Annotated[
-    bool,
-    typer.Option(
-        "--status", help="Of a sweep: what is done; asks nothing.", rich_help_panel=shown.OUTPUT
-    ),
-]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of ``casewise run``, by panel."""
+
+    sweep: Annotated[
+        Path | None,
+        argument(
+            "SWEEP",
+            "A file of models, protocols, deliveries... to run as one job (docs/how-to/sweeps.md).",
+        ),
+    ] = None
+    model: Annotated[
+        tuple[str, ...],
+        option(
+            "A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
+            "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
+            MODEL,
+            "PROVIDER/NAME",
+            complete.models,
+            "--model",
+            "-m",
+        ),
+    ] = ("casewise/smollm2",)
+    target: Annotated[
+        tuple[str, ...],
+        option(
+            "A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
+            "(docs/start/your-bot.md). Instead of --model, or beside it. Repeat for several.",
+            MODEL,
+            "FILE",
+        ),
+    ] = ()
+    model_base_url: ModelBaseUrl = None
+    model_arg: ModelArg = ()
+    cases: Annotated[
+        str,
+        cases_option(
+            "The bundled cases, CASE-Bench (casewise cases fetch), or a file of your own.", CASES
+        ),
+    ] = "starter"
+    ablate: Annotated[
+        tuple[str, ...],
+        option(
+            "Groups or parameters to remove from every context (recipient,urgency); none "
+            "leaves contexts whole, to compare with. Repeat for several ablations.",
+            CASES,
+            "PART,...",
+            complete.parts,
+        ),
+    ] = ()
+    swap: Annotated[
+        tuple[str, ...],
+        option(
+            "Also with a parameter or group of every context taken from the twin's: which "
+            "change flips the model? Several joined by commas; each: every single one.",
+            CASES,
+            "PART,...|each",
+            complete.parts,
+        ),
+    ] = ()
+    limit: Annotated[int | None, option("Only the first N cases of the file.", CASES)] = None
+    protocol: Annotated[
+        str,
+        option(
+            "binary, score or probability (the model judges), guard (a moderation model does), "
+            "respond (it is the chatbot, and its reply is graded); several joined by commas.",
+            PROTOCOL,
+            several_of(choices.Protocol),
+            complete.protocol_list,
+        ),
+    ] = "probability"
+    delivery: Annotated[
+        str | None,
+        option(
+            "Where the context stands. Judging: judge (in the prompt; the default) or none. "
+            "respond and guard: system (the deployer's description; the default), claimed (by the "
+            "user), none; respond also history (over earlier turns). Several joined by commas.",
+            PROTOCOL,
+            several_of(choices.Delivery),
+            complete.delivery_list,
+        ),
+    ] = None
+    prompt: Annotated[
+        str | None,
+        option(
+            "The data's own prompts, ours in one language (casewise:en, de, es, fr, zh), or a "
+            "template file with {query} and {context}. Default: ours, in each case's language.",
+            PROTOCOL,
+            "upstream|casewise:LANGUAGE|FILE",
+            complete.prompts,
+        ),
+    ] = None
+    verdict_words: Annotated[
+        Path | None,
+        option(
+            "A table of words by which answers in other languages are read (docs/how-to/cases.md).",
+            PROTOCOL,
+            "FILE",
+        ),
+    ] = None
+    deployment: Annotated[
+        str | None,
+        card_option(
+            "respond: a deployment card instead of cases: customer-support, "
+            "creative-writing, therapy-support, security-training, or a file, which may hold your "
+            "bot's own system message, tools and retrieved texts (docs/how-to/acting.md).",
+            CONVERSATIONS,
+        ),
+    ] = None
+    vary: Annotated[
+        tuple[str, ...],
+        option(
+            "respond: also with every conversation changed, for example urgency, persona, "
+            "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas.",
+            CONVERSATIONS,
+            "CHANGE,...",
+            complete.changes,
+        ),
+    ] = ()
+    seed: Annotated[int, seed_option("Of the changed conversations.", CONVERSATIONS)] = 0
+    grader: Annotated[
+        str | None,
+        option(
+            "respond: a model that grades the replies. Default: by rules, offline.",
+            CONVERSATIONS,
+            "rules|PROVIDER/NAME",
+            complete.graders,
+        ),
+    ] = None
+    sampling: Annotated[
+        str,
+        option(
+            "Temperature 0, or as the published runs sampled (docs/reference/scores.md).",
+            SAMPLING,
+            one_of(choices.Sampling),
+            complete.one_of(lambda: choices.Sampling),
+        ),
+    ] = "greedy"
+    samples: Annotated[
+        int | None, option("Answers that the protocol score averages. Default: 3.", SAMPLING)
+    ] = None
+    max_tokens: MaxTokens = None
+    epochs: Annotated[int, option("How often each case is asked.", SAMPLING)] = 1
+    generate: Generate = ()
+    log_dir: Annotated[
+        Path | None,
+        option(
+            "Folder for the logs, or an address such as s3://bucket/folder; the same folder "
+            "again resumes a stopped run.",
+            PLACE,
+            "FOLDER",
+        ),
+    ] = None
+    max_connections: MaxConnections = None
+    attempt_timeout: Annotated[
+        int | None,
+        option(
+            "When a request is given up and sent again. Default: 300.",
+            PLACE,
+            "SECONDS",
+            envvar="CASEWISE_ATTEMPT_TIMEOUT",
+            show_envvar=False,
+        ),
+    ] = None
+    client: Annotated[
+        str,
+        option(
+            "What sends the requests of openai-api models: a lean client where the options "
+            "allow it, or Inspect's own (docs/method/speed.md).",
+            PLACE,
+            one_of(choices.Client),
+            complete.one_of(lambda: choices.Client),
+        ),
+    ] = "auto"
+    batch: Annotated[
+        bool,
+        flag(
+            "--batch",
+            "Send through the provider's batch interface: half the price, answers within a "
+            "day (docs/how-to/batches.md). For openai, anthropic, google, grok and together.",
+            COST,
+        ),
+    ] = False
+    status: Annotated[bool, flag("--status", "Of a sweep: what is done; asks nothing.", OUTPUT)] = (
+        False
+    )
+    format: Annotated[Format, option("Of a sweep: how its matrix is printed.", OUTPUT)] = (
+        Format.TABLE
+    )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Count of what would be asked, and its prices."""
+
+    dry_run: Annotated[
+        bool, flag("--dry-run", "Print requests, tokens and cost; send nothing.", COST)
+    ] = False
+    price_in: Annotated[float | None, option("Dollars for a million input tokens.", COST)] = None
+    price_out: Annotated[float | None, option("Dollars for a million output tokens.", COST)] = None
+
+    @property
+    def prices(self) -> Prices:
+        """Prices of the model."""
+        from casewise.evaluation import Prices
+
+        return Prices(self.price_in, self.price_out)
+
+
+@dataclass(frozen=True)
+class RunCost(Cost):
+    """The same with the grader's prices, and a limit."""
+
+    grader_price_in: Annotated[
+        float | None, option("respond: the same of the grader's input tokens.", COST)
+    ] = None
+    grader_price_out: Annotated[
+        float | None, option("respond: the same of the grader's output tokens.", COST)
+    ] = None
+    max_cost: Annotated[
+        float | None,
+        option(
+            "Stop when so much is spent (earlier starts in the folder too); nothing is lost.",
+            COST,
+            "DOLLARS",
+        ),
+    ] = None
+
+    @property
+    def grader_prices(self) -> Prices:
+        """Prices of the model that grades replies."""
+        from casewise.evaluation import Prices
+
+        return Prices(self.grader_price_in, self.grader_price_out)
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """Engine that runs models."""
+
+    engine: Annotated[
+        choices.EngineName,
+        option(
+            "This process; or in shards, on this machine or a cluster, with the same results "
+            "(docs/how-to/scale.md).",
+            PLACE,
+        ),
+    ] = choices.EngineName.PROCESS
+    address: Annotated[
+        str | None,
+        option(
+            "ray: the cluster's head. Default: one on this machine that ends with the run.",
+            PLACE,
+            "HOST:PORT",
+        ),
+    ] = None
+    shard_size: Annotated[
+        int | None,
+        option("ray: most judgements of a shard. Default: 50 to 1000, by the run.", PLACE, min=1),
+    ] = None
+    shard_cpus: Annotated[
+        float | None,
+        option(
+            "ray: CPUs of a shard. Default: 1; a node's, for a model that a node loads.",
+            PLACE,
+            min=0.01,
+        ),
+    ] = None
+    shard_gpus: Annotated[
+        float | None, option("ray: GPUs of a shard. Default: 0.", PLACE, min=0)
+    ] = None
+
+    def cluster(self) -> ClusterOptions | None:
+        """The cluster; None is this process.
+
+        Raises:
+            UsageError: An option of Ray's without it.
+        """
+        _, *for_ray = ((field.name, getattr(self, field.name)) for field in fields(self))
+        if self.engine is choices.EngineName.PROCESS:
+            if stray := next((name for name, value in for_ray if value is not None), None):
+                raise UsageError(f"--{stray.replace('_', '-')} is for --engine ray")
+            return None
+        from casewise.evaluation import ClusterOptions
+
+        return ClusterOptions(
+            self.address, self.shard_size, self.shard_cpus, self.shard_gpus or 0.0
+        )

@@ -2,16 +2,14 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from casewise import choices
 from casewise.cli._console import command_line, err, note
 from casewise.cli._progress import RunProgress
-from casewise.errors import InputError, ModelError, UsageError
+from casewise.errors import InputError, ModelError
 from casewise.files import address_of, is_elsewhere
 
 if TYPE_CHECKING:
@@ -19,36 +17,6 @@ if TYPE_CHECKING:
     from casewise.logs import LogFolder
 
 NOT_ALL_DONE = 1
-
-ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """Engine that the options choose."""
-
-    engine: choices.EngineName
-    address: str | None
-    shard_size: int | None
-    shard_cpus: float | None
-    shard_gpus: float | None
-
-    def cluster(self) -> "ClusterOptions | None":
-        """The cluster; None is this process.
-
-        Raises:
-            UsageError: An option of Ray's without it.
-        """
-        if self.engine is choices.EngineName.PROCESS:
-            stray = [name for name in ENGINE_OPTIONS[1:] if getattr(self, name) is not None]
-            if stray:
-                raise UsageError(f"--{stray[0].replace('_', '-')} is for --engine ray")
-            return None
-        from casewise.evaluation import ClusterOptions
-
-        return ClusterOptions(
-            self.address, self.shard_size, self.shard_cpus, self.shard_gpus or 0.0
-        )
 
 
 def run_with_progress(

@@ -6,14 +6,24 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
-import typer
-
-from casewise.choices import LabelRule, Split, Ties, UnreadPolicy
+from casewise.choices import LabelRule, Split
 from casewise.cli import _complete as complete
-from casewise.cli import _options as options
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
-from casewise.cli._late import polars, reporting, scores, statistics
+from casewise.cli._late import polars, reporting, scores
+from casewise.cli._options import (
+    LABEL_RULES,
+    Paths,
+    Truth,
+    draws_option,
+    flag,
+    grouped,
+    option,
+    read_judgements,
+    read_rule,
+    resampling,
+    seed_option,
+)
 from casewise.errors import UsageError
 
 
@@ -29,62 +39,47 @@ class ScoreFormat(StrEnum):
 EVERY_RULE = "all"
 
 
+@grouped
 def score(
-    paths: options.Paths,
+    paths: Paths,
     labels: Annotated[
         str | None,
-        typer.Option(
-            metavar=f"{options.LABEL_RULES}|{EVERY_RULE}",
-            autocompletion=complete.one_of(lambda: [*LabelRule, EVERY_RULE]),
-            help="The truth to measure against; all shows every rule, votes:.6 calls safe what .6 "
+        option(
+            "The truth to measure against; all shows every rule, votes:.6 calls safe what .6 "
             "of the people do. Default: published where it exists, else votes, else intended.",
-            rich_help_panel=TRUTH,
+            TRUTH,
+            f"{LABEL_RULES}|{EVERY_RULE}",
+            complete.one_of(lambda: [*LabelRule, EVERY_RULE]),
         ),
     ] = None,
-    unparsed: options.Unread = UnreadPolicy.HONEST,
-    ties: options.TiesOption = Ties.HALF,
-    by: Annotated[
-        Split | None, typer.Option(help="Split every row.", rich_help_panel=OUTPUT)
-    ] = None,
+    *,
+    truth: Truth,
+    by: Annotated[Split | None, option("Split every row.", OUTPUT)] = None,
     bootstrap: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Add intervals from N draws of whole queries (JSON, CSV).",
-            rich_help_panel=UNCERTAINTY,
-        ),
+        int, draws_option("Add intervals from N draws of whole queries (JSON, CSV).")
     ] = 0,
     calibrate: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--calibrate",
-            help="Show what temperature scaling and isotonic regression would do, each query "
+            "Show what temperature scaling and isotonic regression would do, each query "
             "mended by a fit on others.",
-            rich_help_panel="Calibration and costs",
+            "Calibration and costs",
         ),
     ] = False,
     cost_over: Annotated[
         float | None,
-        typer.Option(
+        option(
+            "What refusing a safe case costs; finds the best threshold.",
+            "Calibration and costs",
             min=0,
-            help="What refusing a safe case costs; finds the best threshold.",
-            rich_help_panel="Calibration and costs",
         ),
     ] = None,
     cost_under: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="What answering an unsafe case costs.",
-            rich_help_panel="Calibration and costs",
-        ),
+        float | None, option("What answering an unsafe case costs.", "Calibration and costs", min=0)
     ] = None,
-    grader_check: options.GraderCheck = None,
-    seed: Annotated[int, options.seed_option("Of draws, folds and simulations.", UNCERTAINTY)] = 0,
-    format: Annotated[
-        ScoreFormat, typer.Option(help="How to print.", rich_help_panel=OUTPUT)
-    ] = ScoreFormat.TABLE,
+    seed: Annotated[int, seed_option("Of draws, folds and simulations.", UNCERTAINTY)] = 0,
+    format: Annotated[ScoreFormat, option("How to print.", OUTPUT)] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.
 
@@ -107,24 +102,20 @@ def score(
     casewise score logs/ --grader-check labelled.csv
     """
     prices = _prices(cost_over, cost_under)
-    if by is not None and (calibrate or prices or grader_check):
+    if by is not None and (calibrate or prices or truth.grader_check):
         others = "--calibrate, --cost-over and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
     every = labels == EVERY_RULE
-    rule = None if labels is None or every else options.read_rule(labels)
-    judgements = options.read_judgements(paths)
-    checks = scores.load_checks(grader_check or (), [judgements.table])
-    scoring = scores.Scoring(
-        labels=rule,
-        unparsed=unparsed,
-        ties=ties,
-        resampling=statistics.Resampling(bootstrap, seed) if bootstrap else None,
+    rules: list[LabelRule | None] = (
+        [*LabelRule] if every else [read_rule(labels) if labels is not None else None]
     )
-    rules: list[LabelRule | None] = [*LabelRule] if every else [rule]
+    table = read_judgements(paths).table
+    checks = truth.checks([table])
+    scoring = truth.scoring(rules[0], resampling(bootstrap, seed))
     with working("scoring"):
         reports = [
             scores.report_scores(
-                judgements.table,
+                table,
                 replace(scoring, labels=rule),
                 by=by,
                 seed=seed,
@@ -136,16 +127,16 @@ def score(
         ]
     if every:
         reports = [report for report in reports if any(row.score.n for row in report.rows)]
-    if format is not ScoreFormat.TABLE:
-        texts = {
-            ScoreFormat.JSON: reporting.to_json,
-            ScoreFormat.CSV: reporting.to_csv,
-            ScoreFormat.MARKDOWN: reporting.to_markdown,
-        }
-        write_out(texts[format](reports))
-        return
-    for report in reports:
-        _print_report(judgements.table, report, scoring, by, not every)
+    match format:
+        case ScoreFormat.JSON:
+            write_out(reporting.to_json(reports))
+        case ScoreFormat.CSV:
+            write_out(reporting.to_csv(reports))
+        case ScoreFormat.MARKDOWN:
+            write_out(reporting.to_markdown(reports))
+        case ScoreFormat.TABLE:
+            for report in reports:
+                _print_report(table, report, scoring, by, not every)
 
 
 def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
@@ -160,9 +151,8 @@ def _prices(over: float | None, under: float | None) -> scores.CostPrices | None
 
 def print_scores(table: polars.DataFrame) -> None:
     """Print the scores of a table as ``casewise score`` does without options."""
-    _print_report(
-        table, scores.report_scores(table, scores.Scoring()), scores.Scoring(), None, True
-    )
+    scoring = scores.Scoring()
+    _print_report(table, scores.report_scores(table, scoring), scoring, None, True)
 
 
 def _print_report(

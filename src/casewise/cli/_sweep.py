@@ -1,6 +1,6 @@
 """``casewise run FILE``: a sweep, and its matrix of conditions against models."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,8 @@ import typer
 
 from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
 from casewise.cli._progress import estimates_table, note_lacking, print_estimates
-from casewise.cli._running import ENGINE_OPTIONS, EngineChoice, end, print_judged, run_with_progress
+from casewise.cli._run_options import EngineChoice, RunCost, RunOptions
+from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.errors import UsageError
 from casewise.files import address_of
 from casewise.sheets import Cell, Column, Row, Sheet, Table, markdown, terminal
@@ -95,10 +96,10 @@ def _of_the_grader(grading: "CostEstimate") -> dict[str, Any]:
     return {f"grader_{name}": getattr(grading, name) for name in asked}
 
 
-WITH_A_SWEEP = (
+WITH_A_SWEEP = {
     *("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout"),
-    *ENGINE_OPTIONS,
-)
+    *(field.name for field in fields(EngineChoice)),
+}
 """The options that a sweep's file leaves open."""
 
 
@@ -116,18 +117,8 @@ def check_alone(context: typer.Context) -> None:
             raise UsageError(f"{option}: a sweep's file says this itself; leave the option out")
 
 
-def run_sweep(
-    path: Path,
-    *,
-    log_dir: Path | None,
-    dry_run: bool,
-    status: bool,
-    max_cost: float | None,
-    attempt_timeout: int | None,
-    format: Format,
-    engine: EngineChoice,
-) -> None:
-    """Run a sweep, or tell what it asks for (``dry_run``), or how far it is (``status``).
+def run_sweep(path: Path, options: RunOptions, cost: RunCost, engine: EngineChoice) -> None:
+    """Run a sweep, or tell what it asks for (``--dry-run``), or how far it is (``--status``).
 
     Raises:
         Exit: Not all was judged.
@@ -135,26 +126,26 @@ def run_sweep(
     with err().status("loading"):
         from casewise.evaluation import check_models, plan_sweep, read_done
         from casewise.logs import LogFolder
-    if dry_run and status:
+    if cost.dry_run and options.status:
         raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
     with working("planning"):
         sweep = plan_sweep(path)
-        folder = log_dir or Path("logs") / sweep.name
+        folder = options.log_dir or Path("logs") / sweep.name
         logs = LogFolder(folder)
         done = read_done(sweep.cells, logs)
     note_all(sweep.notes)
     _say_what(sweep, done, folder)
-    if status:
-        print_as(format, _matrix_sheet(sweep, done))
-    elif dry_run:
+    if options.status:
+        print_as(options.format, _matrix_sheet(sweep, done))
+    elif cost.dry_run:
         note_lacking(check_models(sweep.cells))
-        _print_plan(sweep, done, format)
+        _print_plan(sweep, done, options.format)
     else:
-        cells = [cell.patient(attempt_timeout) for cell in sweep.cells]
-        result = run_with_progress(cells, logs, max_cost, engine.cluster())
-        if format is Format.TABLE:
+        cells = [cell.patient(options.attempt_timeout) for cell in sweep.cells]
+        result = run_with_progress(cells, logs, cost.max_cost, engine.cluster())
+        if options.format is Format.TABLE:
             print_judged(result, folder)
-        print_as(format, _matrix_sheet(sweep, read_done(sweep.cells, logs)))
+        print_as(options.format, _matrix_sheet(sweep, read_done(sweep.cells, logs)))
         end(result, folder)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from casewise.cli._console import Format, FormatOption, err, print_as
+from casewise.cli._options import argument, option
 from casewise.sheets import Column, Row, Sheet, Table, markdown, terminal
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ HELLO = "Hello! What can you help me with?"
 
 
 def check(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its file, or MODULE:FUNCTION.")],
-    message: Annotated[str, typer.Option(help="What is sent.")] = HELLO,
+    target: Annotated[str, argument("TARGET", "Its file, or MODULE:FUNCTION.")],
+    message: Annotated[str, option("What is sent.")] = HELLO,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Send one harmless message to a bot of your own, and show what was sent and read.

@@ -2,17 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from casewise.cli import _complete as complete
+from casewise.cli._options import argument
 
 __all__ = ["File"]
 
 File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="A file of cases, or starter, or casebench.",
-        autocompletion=complete.cases,
-    ),
+    str, argument("FILE", "A file of cases, or starter, or casebench.", complete.cases)
 ]

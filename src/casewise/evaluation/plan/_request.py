@@ -1,7 +1,9 @@
 """Options of ``casewise run``, and every product of its lists."""
 
 import math
-from dataclasses import dataclass, field
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from casewise.cases import STARTER, CaseSet
@@ -72,6 +74,18 @@ class RunRequest:
     def __post_init__(self) -> None:
         if self.grader == RULES:
             object.__setattr__(self, "grader", None)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], **others: Any) -> "RunRequest":
+        """The request of options by name, paths as text; those of no field are left out.
+
+        Args:
+            options: Options of the command or the front door, or keys of a sweep's line.
+            others: Fields whose name or form differs from the option's.
+        """
+        own = {field.name: options[field.name] for field in fields(cls) if field.name in options}
+        paths = {name: str(one) for name, one in own.items() if isinstance(one, os.PathLike)}
+        return cls(**own | paths | others)
 
 
 @dataclass(frozen=True, slots=True)
