@@ -1,18 +1,20 @@
 """Stand between Inspect and OpenAI's Files and Batches interface, so that no answer is lost.
 
-Inspect hands in a file of requests, asks how the batch is, and fetches one file of results. What it
-hands in is split here: requests that a batch of an earlier start holds are waited for there, the
-others are sent. What it fetches holds one line for each request, whatever became of it: Inspect
-would wait for ever for a request that is missing, and take one line that it can't read for the
-failure of all.
+Inspect uploads a file of requests, asks for the batch, and fetches one file of results. The desk
+splits its requests: those that a batch of an earlier start holds are waited for there, the others
+are sent. The results that it gives back hold one line for each request, whatever became of it:
+Inspect would wait for ever for a request that is missing, and take one line that it can't read for
+the failure of all.
 """
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 from uuid import uuid4
 
+import httpx2
 from inspect_ai.model import Model
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
 from openai.types import Batch, FileObject
@@ -29,11 +31,11 @@ ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 """Statuses that a batch keeps."""
 
 EXPIRED = 408
-"""The status given to what a batch ended without: it is worth another request."""
+"""Status of requests whose batch ended without their result: they are worth another attempt."""
 
 _REFUSED = 400
 _FULL = "token_limit_exceeded"
-"""A batch that does not fit into what may be out at once."""
+"""Code of a batch that exceeds what may be out at once."""
 _RATE = 429
 _GONE = (400, 404, 410)
 _SEARCHED = 1_000
@@ -52,9 +54,9 @@ class _Handed:
 
     numbers: tuple[str, ...]
     new: tuple[str, ...]
-    """Those that no earlier batch holds."""
+    """Requests that no earlier batch holds."""
     file: str
-    """File of the requests that are sent; empty where none is."""
+    """File of the new requests; empty where there are none."""
     out: dict[str, set[str]]
     """Requests whose answers are awaited, by batch."""
     earlier: frozenset[str]
@@ -64,16 +66,15 @@ class _Handed:
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Requests done and failed, by batch."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    reasons: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Failure by request number."""
+    """Answers and errors by request, as Inspect reads them."""
 
 
 class BatchDesk:
-    """Takes the place of a client's Files and Batches.
+    """Replacement for a client's Files and Batches.
 
     Args:
-        model: Its client is OpenAI's.
-        ledger: Where batches are noted that are out.
+        model: A model of OpenAI's client.
+        ledger: Ledger of the batches that are out.
     """
 
     def __init__(self, model: Model, ledger: BatchLedger) -> None:
@@ -97,7 +98,7 @@ class BatchDesk:
         try:
             await self._ledger.claim(self._name, self._find)
             earlier = self._ledger.take(lines)
-            held = {number for numbers in earlier.values() for number in numbers}
+            held = set[str]().union(*earlier.values())
             new = tuple(number for number in lines if number not in held)
             uploaded = ""
             if new:
@@ -131,19 +132,14 @@ class BatchDesk:
     async def _send(self, file: str, **more: Any) -> str:
         try:
             return (await self._create(input_file_id=file, **more)).id
-        except APIStatusError as error:
-            if error.status_code < 500:
+        except (APIStatusError, APIConnectionError) as error:
+            refused = isinstance(error, APIStatusError) and error.status_code < 500
+            # Otherwise it may have been taken all the same.
+            sent = None if refused else await self._find(file)
+            if sent is None:
                 self._ledger.sent(file, None)
                 raise
-            failed: OpenAIError = error
-        except APIConnectionError as error:
-            failed = error
-        # It may have been taken all the same.
-        sent = await self._find(file)
-        if sent is None:
-            self._ledger.sent(file, None)
-            raise failed
-        return sent
+            return sent
 
     async def _find(self, file: str) -> str | None:
         """The batch of a file, if there is one."""
@@ -156,15 +152,13 @@ class BatchDesk:
                 break
         return None
 
-    async def retrieve(self, batch_id: str, **more: Any) -> Batch:
-        """State of a batch; one that has ended is fetched first.
+    async def retrieve(self, batch_id: str) -> Batch:
+        """State of a batch; the results of those of the provider's that ended are fetched.
 
         Raises:
             openai.APIError: The provider does not say; Inspect asks again.
         """
-        handed = self._handed.get(batch_id)
-        if handed is None:
-            return await self._retrieve(batch_id, **more)
+        handed = self._handed[batch_id]
         for name in list(handed.out):
             try:
                 await self._look(handed, name)
@@ -179,31 +173,31 @@ class BatchDesk:
         try:
             batch = await self._retrieve(name)
         except APIStatusError as error:
-            if error.status_code not in (*_GONE, 401, 403):
+            if error.status_code in _GONE:
+                lacking = _error(EXPIRED, f"batch {name} is not known to the provider")
+            elif error.status_code in (401, 403):
+                lacking = _error(error.status_code, error.message)
+            else:
                 raise
-            gone = error.status_code in _GONE
-            status = EXPIRED if gone else error.status_code
-            words = f"batch {name} is not known to the provider" if gone else error.message
-            handed.reasons |= dict.fromkeys(handed.out.pop(name), (status, words))
+            handed.results |= dict.fromkeys(handed.out.pop(name), lacking)
             return
         self._reach.has_answered()
         handed.created_at = batch.created_at or handed.created_at
-        if batch.request_counts is not None:
-            counts = batch.request_counts
+        if (counts := batch.request_counts) is not None:
             handed.counts[name] = (counts.completed or 0, counts.failed or 0)
         if batch.status not in ENDED:
             return
-        results: dict[str, dict[str, Any]] = {}
-        for file in (batch.output_file_id, batch.error_file_id):
-            if file:
-                results |= _results(await (await self._content(file)).aread())
-        own = handed.out.pop(name)
-        handed.results |= {number: results[number] for number in own & results.keys()}
-        handed.reasons |= dict.fromkeys(own - results.keys(), _why(batch))
+        found: dict[str, dict[str, Any]] = {}
+        for file in filter(None, (batch.output_file_id, batch.error_file_id)):
+            found |= _results(await (await self._content(file)).aread())
+        lacking = _lacking(batch)
+        own = {
+            number: _result(found[number], handed.endpoint) if number in found else lacking
+            for number in handed.out.pop(name)
+        }
+        handed.results |= own
         if name in handed.earlier:
-            self._ledger.collected += sum(
-                _is_answer(results.get(number, {}), handed.endpoint) for number in own
-            )
+            self._ledger.collected += sum("response" in result for result in own.values())
 
     def _batch(self, name: str) -> Batch:
         """State of a batch as Inspect sees it."""
@@ -222,79 +216,52 @@ class BatchDesk:
             ),
         )
 
-    async def content(self, file_id: str, **more: Any) -> Any:
-        """The results of what Inspect takes for a batch: one line a request."""
-        handed = self._handed.pop(file_id, None)
-        if handed is None:
-            return await self._content(file_id, **more)
+    async def content(self, file_id: str) -> httpx2.Response:
+        """Results of a batch as Inspect sees it: one line a request."""
+        handed = self._handed.pop(file_id)
         lines = (
-            json.dumps({"custom_id": number} | _result(handed, number)) for number in handed.numbers
+            json.dumps({"custom_id": number} | handed.results[number]) for number in handed.numbers
         )
-        return _Content("\n".join(lines).encode())
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """A file, as the client gives it."""
-
-    data: bytes
-
-    async def aread(self) -> bytes:
-        """Its bytes."""
-        return self.data
+        return httpx2.Response(200, content="\n".join(lines).encode())
 
 
 def _results(data: bytes) -> dict[str, dict[str, Any]]:
     """Results by request number; lines that can't be read are left out."""
     results = {}
     for line in data.splitlines():
-        try:
+        with suppress(ValueError):
             result = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(result, dict) and isinstance(result.get("custom_id"), str):
-            results[result["custom_id"]] = result
+            if isinstance(result, dict) and isinstance(result.get("custom_id"), str):
+                results[result["custom_id"]] = result
     return results
 
 
-def _result(handed: _Handed, number: str) -> dict[str, Any]:
-    """A line as Inspect reads it: an answer, or an error with an HTTP status."""
-    result = handed.results.get(number)
-    if result is None:
-        return _error(*handed.reasons.get(number, (EXPIRED, "the batch ended without an answer")))
-    if _is_answer(result, handed.endpoint):
-        return {"response": result["response"], "error": None}
-    response, error = result.get("response"), result.get("error")
-    if isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
-        if status >= _REFUSED:
-            return _error(status, json.dumps(response.get("body")))
-        return _error(_REFUSED, "the answer can't be read")
+def _result(found: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
+    """A provider's result as Inspect reads it: an answer, or an error with an HTTP status."""
+    response, error = found.get("response"), found.get("error")
+    if isinstance(response, dict):
+        status, body = response.get("status_code"), response.get("body")
+        if error is None and (status is None or status < _REFUSED):
+            with suppress(ValidationError):
+                _ANSWERS[endpoint].model_validate(body)
+                return {"response": response, "error": None}
+        if isinstance(status, int) and status >= _REFUSED:
+            return _error(status, json.dumps(body))
+        if isinstance(status, int):
+            return _error(_REFUSED, "the answer can't be read")
     said = error.get("message") if isinstance(error, dict) else None
     return _error(EXPIRED, str(said or "the batch ended without an answer"))
-
-
-def _is_answer(result: Mapping[str, Any], endpoint: str) -> bool:
-    response = result.get("response")
-    if result.get("error") is not None or not isinstance(response, dict):
-        return False
-    if response.get("status_code", 200) >= _REFUSED:
-        return False
-    try:
-        _ANSWERS[endpoint].model_validate(response.get("body"))
-    except ValidationError:
-        return False
-    return True
 
 
 def _error(status: int, message: str) -> dict[str, Any]:
     return {"error": {"code": status, "message": message}}
 
 
-def _why(batch: Batch) -> tuple[int, str]:
-    """Status and reason of requests that a batch has no result for."""
+def _lacking(batch: Batch) -> dict[str, Any]:
+    """Error of a request that an ended batch has no result for."""
     errors = (batch.errors.data if batch.errors is not None else None) or []
     words = "; ".join(dict.fromkeys(error.message or error.code or "" for error in errors))
     if batch.status != "failed":
-        return EXPIRED, words or f"the batch is {batch.status}"
+        return _error(EXPIRED, words or f"the batch is {batch.status}")
     full = any(error.code == _FULL for error in errors)
-    return _RATE if full else _REFUSED, words or "the batch was not taken"
+    return _error(_RATE if full else _REFUSED, words or "the batch was not taken")

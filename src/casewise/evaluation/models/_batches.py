@@ -1,15 +1,15 @@
 """Send requests in batches: which providers take them, and what is out at each moment.
 
-Inspect collects the requests that wait at the same time, sends them as a batch, and looks after it.
-Each is numbered by its place in the journal of answers, so that what a provider says of a batch
-tells whose answer it is, in a later start too. The ledger says which batches are out.
+Inspect collects the requests that wait at the same time, sends them as a batch, and follows it.
+Each request bears its key in the journal of answers, by which a later start, too, finds its answer
+in a batch's results. The ledger says which batches are out.
 """
 
 import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
 from casewise.errors import UsageError
 from casewise.evaluation.models._answer_journal import AnswerJournal
+from casewise.evaluation.models._context import holding
 from casewise.evaluation.models._faults import count_in, status_of
 from casewise.evaluation.models._seam import HOOKS, batcher
 from casewise.files import write_atomically
@@ -27,13 +28,13 @@ PRICE = 0.5
 """Price of a token in a batch, as a share of its usual price."""
 
 PROVIDERS = frozenset({"anthropic", "google", "grok", "openai", "together"})
-"""Those whose batch interface Inspect knows; any other would be asked live."""
+"""Providers whose batch interface Inspect knows; any other would be asked live."""
 
 COLLECTED = "openai"
 """The provider whose batches a later start collects."""
 
 AT_ONCE = 5_000
-"""Cases of a model that wait for batches at the same time; each takes about 70 kB of memory."""
+"""Most cases of a model that wait for batches at the same time; each takes about 70 kB."""
 
 TICK = "CASEWISE_BATCH_TICK"
 """Environment variable: seconds until a batch is sent, and between two looks at it."""
@@ -43,7 +44,7 @@ TICK_S = 15.0
 LEDGER = "batches.jsonl"
 
 _HOSTS = frozenset({"azure", "bedrock", "vertex"})
-"""Other houses' computers, whose batches Inspect does not know."""
+"""Other companies that host the models, whose batches Inspect does not know."""
 _ALWAYS = 1_000_000_000
 
 
@@ -51,7 +52,8 @@ def check_batches(*models: str | None) -> None:
     """Refuse models that would be asked live.
 
     Raises:
-        UsageError: Inspect knows no batch interface for one; or ``batch_settings`` raises it.
+        UsageError: Inspect knows no batch interface for a model, or the environment's setting is
+            wrong (``batch_settings``).
     """
     batch_settings()
     for model in filter(None, models):
@@ -68,7 +70,7 @@ def batch_settings() -> BatchConfig:
     """Settings by which Inspect collects, sends and follows batches.
 
     Raises:
-        UsageError: The environment says how often to look, and it is no number of seconds.
+        UsageError: ``TICK`` in the environment is no number of seconds.
     """
     text = os.environ.get(TICK, "")
     try:
@@ -83,7 +85,7 @@ def batch_settings() -> BatchConfig:
 
 
 class NotSentError(Exception):
-    """A batch could not be sent; its cause says why."""
+    """A batch that could not be sent; its cause says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class BatchCounts:
 
 
 BatchObserver = Callable[[BatchCounts], None]
-"""Told at every look at the batches that are out."""
+"""Called with the counts at every look at the batches that are out."""
 
 
 class BatchLedger:
@@ -104,42 +106,40 @@ class BatchLedger:
 
     Args:
         path: The file; None keeps nothing, and no later start collects anything.
-        journal: Told where the file can't be written: the run can't go on then.
+        journal: Its ``failure`` is set where the file can't be written: the run can't go on then.
     """
 
     def __init__(self, path: Path | None, journal: AnswerJournal | None) -> None:
         self._path, self._journal = path, journal
         self._out: dict[str, str] = {}
-        """Latest batch of each request by number, of requests that are not known as answered."""
-        self._sending: dict[str, list[str]] = {}
-        """Request numbers, by file, of batches that no answer confirmed."""
-        self._models: dict[str, str] = {}
-        """Model of a batch, by file."""
+        """Latest batch of each request that is not known as answered."""
+        self._sending: dict[str, Mapping[str, Any]] = {}
+        """Lines, by file, of batches that may have been sent or not."""
         self._lost: dict[str, None] = {}
+        """Models whose batches no later start can collect."""
         self._forgotten = False
         self.collected = 0
         """Answers from batches of earlier starts."""
         for line in _lines(path):
             self._read(line)
         self._earlier = set(self._out)
-        self._unnamed = {file: self._models[file] for file in self._sending}
+        """Requests of earlier starts that no batch of this one holds."""
+        self._unnamed = set(self._sending)
+        """Files of batches of which an earlier start never knew whether they were sent."""
         self._claiming = asyncio.Lock()
 
     def _read(self, line: Mapping[str, Any]) -> None:
         if "lost" in line:
             self._lost[line["lost"]] = None
         elif "numbers" in line:
-            self._sending[line["file"]] = line["numbers"]
-            self._models[line["file"]] = line["model"]
-        else:
-            numbers = self._sending.pop(line["file"], [])
-            if line["batch"] is not None:
-                self._out |= dict.fromkeys(numbers, line["batch"])
+            self._sending[line["file"]] = line
+        elif (sent := self._sending.pop(line["file"], None)) and line["batch"] is not None:
+            self._out |= dict.fromkeys(sent["numbers"], line["batch"])
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Batches that earlier starts left there, and their fate, in words."""
-        requests = len(self._out) + sum(map(len, self._sending.values()))
+        """Messages on batches that earlier starts left."""
+        requests = len(self._out) + sum(len(line["numbers"]) for line in self._sending.values())
         lines = []
         if requests:
             lines.append(
@@ -154,34 +154,40 @@ class BatchLedger:
         return tuple(lines)
 
     def sending(self, model: str, file: str, numbers: Sequence[str]) -> None:
-        """A batch is about to be sent; whether it was, is not known if nothing follows."""
+        """Note a batch that is about to be sent; unless a line follows, it may have been."""
         self._add({"file": file, "numbers": list(numbers), "model": model})
 
     def sent(self, file: str, batch: str | None) -> None:
-        """A batch was sent under a name, or was not."""
+        """Note the name of a batch that was sent; None of one that was not."""
         self._add({"file": file, "batch": batch})
 
     def answered(self, number: str) -> None:
-        """A request needs its batch no more."""
+        """Note a request that needs its batch no more."""
         self._out.pop(number, None)
 
     def lost(self, model: str) -> None:
-        """A model has batches out that no later start can collect."""
+        """Note a model with batches out that no later start can collect."""
         if model not in self._lost:
             self._add({"lost": model})
 
     async def claim(self, model: str, find: Callable[[str], Awaitable[str | None]]) -> None:
-        """Find out which of a model's batches were sent that an earlier start never knew of."""
+        """Look up a model's batches that an interrupted start may have sent.
+
+        Args:
+            model: The model.
+            find: Name of the batch of a file; None if there is none.
+        """
         # Conditions of one model ask at the same time, and one asks for all.
         async with self._claiming:
-            for file in [file for file, name in self._unnamed.items() if name == model]:
-                numbers = self._sending[file]
-                self.sent(file, await find(file))
-                self._earlier |= self._out.keys() & set(numbers)
-                del self._unnamed[file]
+            for file in sorted(self._unnamed):
+                line = self._sending[file]
+                if line["model"] == model:
+                    self.sent(file, await find(file))
+                    self._earlier |= self._out.keys() & set(line["numbers"])
+                    self._unnamed.discard(file)
 
     def take(self, numbers: Iterable[str]) -> dict[str, set[str]]:
-        """The batches of earlier starts that hold requests; each request once."""
+        """Batches of earlier starts that hold requests; each request is taken once."""
         taken: dict[str, set[str]] = {}
         for number in self._earlier.intersection(numbers):
             self._earlier.discard(number)
@@ -190,14 +196,14 @@ class BatchLedger:
         return taken
 
     def forget(self) -> None:
-        """Remove the file in the end: all that was sent is answered, or not needed."""
+        """Remove the file when it is closed: all that was sent is answered, or not needed."""
         self._forgotten = True
 
     def close(self, *, stopped: bool) -> None:
-        """Leave in the file what is still out, if anything is."""
+        """Leave in the file the batches that are still out, if any are."""
         if self._path is None or not self._path.exists():
             return
-        lines: list[dict[str, Any]] = []
+        lines: list[Mapping[str, Any]] = []
         if not self._forgotten:
             held: dict[str, list[str]] = {}
             for number, batch in self._out.items():
@@ -207,10 +213,7 @@ class BatchLedger:
                     {"file": batch, "numbers": numbers, "model": ""},
                     {"file": batch, "batch": batch},
                 ]
-            lines += [
-                {"file": file, "numbers": own, "model": self._models[file]}
-                for file, own in self._sending.items()
-            ]
+            lines += self._sending.values()
             lines += [{"lost": model} for model in self._lost if stopped]
         if lines:
             text = "".join(f"{json.dumps(line)}\n" for line in lines)
@@ -239,13 +242,11 @@ def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
     if path is None or not path.is_file():
         return
     for line in path.read_text("utf-8", errors="replace").splitlines():
-        try:
+        # A line that a kill cut short can't be read.
+        with suppress(ValueError):
             entry = json.loads(line)
-        except ValueError:
-            # What a kill tore off.
-            continue
-        if isinstance(entry, dict) and entry.keys() in _FORMS:
-            yield entry
+            if isinstance(entry, dict) and entry.keys() in _FORMS:
+                yield entry
 
 
 @dataclass(slots=True)
@@ -259,10 +260,11 @@ class Batches:
     _done: int = 0
     _failed: int = 0
     _most: BatchCounts = field(default_factory=BatchCounts)
+    """Highest counts so far."""
     _workers: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def answered(self, number: str | None, error: Exception | None) -> None:
-        """A request's batch is back, with an answer or an error, or was not sent."""
+        """Count a request that is back from its batch, or whose batch was not sent."""
         self._done += error is None
         self._failed += error is not None
         # Another key may still fetch what this one may not.
@@ -273,11 +275,10 @@ class Batches:
             self.ledger.answered(number)
 
     def look(self, status: Any) -> None:
-        """Take what Inspect says of the batches that one of its workers has out."""
-        pending, done, failed = (
-            getattr(status, f"{name}_requests") for name in ("pending", "completed", "failed")
-        )
-        self._out[_worker.get()] = BatchCounts(pending + done + failed, done, failed)
+        """Take Inspect's counts of the batches that one of its workers has out."""
+        done, failed = status.completed_requests, status.failed_requests
+        submitted = status.pending_requests + done + failed
+        self._out[_worker.get()] = BatchCounts(submitted, done, failed)
         self.tell()
 
     def tell(self) -> None:
@@ -294,7 +295,7 @@ class Batches:
             self.observe(self._most)
 
     def start(self, worker: Callable[[], Awaitable[None]], *_: object) -> None:
-        """Start a worker of Inspect's, outside of the case that happens to need it."""
+        """Start a worker of Inspect's, outside of the context of the case that needs it first."""
         context = Context()
         context.run(_worker.set, id(worker))
         count_in(context)
@@ -307,26 +308,24 @@ _worker: ContextVar[int] = ContextVar("casewise_batch_worker", default=0)
 
 
 async def _work(worker: Callable[[], Awaitable[None]]) -> None:
-    """Run a worker; one batch that can't be sent ends it, and leaves the others waiting."""
+    """Run a worker; it ends with a batch that can't be sent, and runs again for the others."""
     while True:
         try:
-            await worker()
+            return await worker()
         except Exception:
-            # The requests of that batch have been told.
+            # The requests of that batch have got the error.
             await asyncio.sleep(batch_settings().tick or TICK_S)
-        else:
-            return
 
 
 def as_batched(model: Model, config: GenerateConfig, number: str | None) -> GenerateConfig:
-    """A request's settings, made ready for a batch: it bears its number, and is looked after.
+    """Settings of a request that goes in a batch, with its number; the model gets its desk.
 
     Args:
-        model: Whom it is for.
-        config: Its settings.
-        number: Its place in the journal of answers; None where there is no journal.
+        model: The model that is asked.
+        config: Settings of the request.
+        number: Key of its answer in the journal; None where there is no journal.
     """
-    run = batches()
+    run = _current.get()
     collected = str(model).startswith(f"{COLLECTED}/")
     if collected and "casewise_batches" not in vars(model.api):
         # Only here: it imports what no other provider needs.
@@ -344,24 +343,20 @@ def as_batched(model: Model, config: GenerateConfig, number: str | None) -> Gene
 
 
 def count_answered(config: GenerateConfig, number: str | None, error: Exception | None) -> None:
-    """Tell the batches of the run that a request is back, if it went in one; see ``answered``."""
-    run = batches()
+    """Count a request that is back, if it went in a batch; see ``Batches.answered``."""
+    run = _current.get()
     if config.batch and run is not None:
         run.answered(number, error)
 
 
 def cause_of(error: Exception) -> Exception:
-    """Why a batch could not be sent; any other error as it is."""
+    """Cause of a batch that could not be sent; any other error as it is."""
     cause = error.__cause__
     return cause if isinstance(error, NotSentError) and isinstance(cause, Exception) else error
 
 
 _current: ContextVar[Batches | None] = ContextVar("casewise_batches", default=None)
-
-
-def batches() -> Batches | None:
-    """Those of the run that is under way."""
-    return _current.get()
+"""Batches of the run that is under way."""
 
 
 @contextmanager
@@ -369,7 +364,7 @@ def batches_kept(
     folder: Path | None, journal: AnswerJournal | None, observe: BatchObserver | None = None
 ) -> Iterator[Batches]:
     """Follow the batches that are sent in the block, and keep in a folder which are out."""
-    batches = Batches(BatchLedger(None if folder is None else folder / LEDGER, journal), observe)
+    batches = Batches(BatchLedger(folder and folder / LEDGER, journal), observe)
     # Inspect would print both, and end its worker with the first batch that can't be sent.
     ours = {
         "emit_batch_status": batches.look,
@@ -377,14 +372,13 @@ def batches_kept(
         "run_in_background": batches.start,
     }
     before = {name: getattr(batcher, name) for name in ours}
-    token = _current.set(batches)
     vars(batcher).update(ours)
     stopped = True
     try:
-        yield batches
+        with holding(_current, batches):
+            yield batches
         stopped = False
     finally:
         vars(batcher).update(before)
-        _current.reset(token)
         batches.tell()
         batches.ledger.close(stopped=stopped)

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from casewise.errors import CasewiseError, UsageError
+from casewise.evaluation.models._context import holding
 
 HIDDEN = "[key]"
 """Replacement for a redacted key."""
 
 SHORTEST = 8
-"""Letters of a text that is taken for a key: shorter ones would be taken out of common words."""
+"""Minimum key length; shorter values would be cut out of ordinary words."""
 
 _SECRET = re.compile(
     r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?)$", re.IGNORECASE
@@ -26,13 +27,13 @@ _SECRET = re.compile(
 """Endings of the names of options and variables that hold secrets."""
 
 _PROOF = re.compile(r"authori[sz]ation|cookie|(^|[_-])auth$", re.IGNORECASE)
-"""Headers that hold one."""
+"""Names of headers that hold secrets."""
 
 _PROVEN = re.compile(r"(bearer|basic)\s+\S", re.IGNORECASE)
-"""Beginning of such a header's value."""
+"""Beginning of the value of such a header."""
 
 _opened: set[str] = set()
-"""Keys of models that were opened."""
+"""Keys of opened models."""
 
 
 def is_secret(name: str) -> bool:
@@ -41,12 +42,12 @@ def is_secret(name: str) -> bool:
 
 
 def keep_secret(*values: str | None) -> None:
-    """Take these out of all that is kept or printed from now on."""
+    """Redact these values from all that is kept or printed from now on."""
     _opened.update(value for value in values if value and len(value) >= SHORTEST)
 
 
 def secrets_of_address(address: str | None) -> tuple[str, ...]:
-    """The password that an address holds."""
+    """Password in an address, as it stands there and decoded; nothing where there is none."""
     try:
         password = urlsplit(address or "").password
     except ValueError:
@@ -86,7 +87,7 @@ def refuse_secrets_within(where: str, value: Any) -> None:
     """Refuse a value that is a secret, or holds one, by the names in it and what is known of keys.
 
     Raises:
-        UsageError: It does.
+        UsageError: It is, or holds, a secret.
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
@@ -101,10 +102,10 @@ def refuse_secrets_within(where: str, value: Any) -> None:
 
 
 def refuse_password(where: str, address: str | None) -> None:
-    """Refuse an address with a password: it would stand in the logs.
+    """Refuse an address with a password, which would stand in the logs.
 
     Raises:
-        UsageError: It has one.
+        UsageError: It has a password.
     """
     if secrets_of_address(address):
         raise UsageError(
@@ -115,13 +116,15 @@ def refuse_password(where: str, address: str | None) -> None:
 
 
 def redacted(text: str) -> str:
-    """A text without the keys that are known: those of opened models, and of the environment."""
+    """A text without the known keys: those of opened models, and of the environment."""
     return make_redactor()(text)
 
 
 def make_redactor() -> Callable[[str], str]:
-    """``redacted`` for many texts: the environment is read now, and not again for each."""
-    of_environment = _of_environment()
+    """Function as ``redacted`` for many texts: the environment is read once, now."""
+    of_environment = {
+        value for name, value in os.environ.items() if len(value) >= SHORTEST and is_secret(name)
+    }
 
     def redact(text: str) -> str:
         for secret in sorted(_opened | of_environment, key=len, reverse=True):
@@ -132,16 +135,10 @@ def make_redactor() -> Callable[[str], str]:
     return redact
 
 
-def _of_environment() -> set[str]:
-    return {
-        value for name, value in os.environ.items() if len(value) >= SHORTEST and is_secret(name)
-    }
-
-
 Answer = TypeVar("Answer")
 
 SHOWN = 200
-"""Characters of a failed request's reason."""
+"""Most characters of a failed request's reason."""
 
 
 class FaultKind(StrEnum):
@@ -150,14 +147,14 @@ class FaultKind(StrEnum):
     RATE_LIMITED = "rate_limited"
     """HTTP 429."""
     SERVER_ERROR = "server_error"
-    """HTTP 5xx, and what else a server says of itself."""
+    """HTTP 5xx."""
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     """Refused, reset, or cut before the answer was whole."""
     UNREADABLE = "unreadable_answer"
     """Not JSON, of another form, or without choices."""
     TOO_LONG = "answer_too_long"
-    """More than any answer can be."""
+    """Longer than any model writes."""
     OTHER_MODEL = "another_model"
     """The answer bears the name of another model."""
     CONTENT_FILTER = "content_filter"
@@ -165,12 +162,12 @@ class FaultKind(StrEnum):
     AUTHENTICATION = "authentication"
     """HTTP 401 or 403: the key."""
     REFUSED = "request_refused"
-    """Another HTTP 4xx: no later request would be taken."""
+    """Another HTTP 4xx, which another attempt would meet again."""
     OTHER = "other"
 
     @property
     def words(self) -> str:
-        """The kind as it is printed."""
+        """Name of the kind as it is printed."""
         return self.replace("_", " ")
 
 
@@ -179,20 +176,20 @@ Faults = Mapping[str, Mapping[str, int]]
 
 
 class UnreadAnswerError(RuntimeError):
-    """The body under a status of success is no answer of the model that was asked."""
+    """A body under a status of success that is no answer of the model that was asked."""
 
     def __init__(self, kind: FaultKind, reason: str, again: bool = True) -> None:
         self.kind = kind
         self.again = again
-        """True if it is worth another request."""
+        """True if another attempt may do better."""
         super().__init__(reason)
 
 
 class FailedRequestError(RuntimeError):
-    """A request that no attempt got an answer to; holds no key.
+    """A request without an answer after all attempts.
 
-    Its message holds the provider's own words, which may quote what was asked: it is for logs and
-    tables. What is printed is ``plain``.
+    Its message holds no key, but the provider's own words, which may quote what was asked: it is
+    for logs and tables. ``plain`` is printed.
     """
 
     def __init__(self, kind: FaultKind, reason: str, status_code: int | None) -> None:
@@ -204,7 +201,7 @@ class FailedRequestError(RuntimeError):
 
     @property
     def plain(self) -> str:
-        """Fault, in words of ours alone."""
+        """The fault in casewise's words alone."""
         if self.status_code is None:
             return self.kind.words
         hint = _HINTS.get(self.status_code)
@@ -222,12 +219,12 @@ _HINTS = {
 
 
 def status_words(status: int) -> str:
-    """An HTTP status of 400 or more, and its kind."""
+    """Words for an HTTP status of 400 or more, with its kind."""
     return f"HTTP {status} ({kind_of_status(status).words})"
 
 
 def printable(message: str) -> str:
-    """Printable part of an error that a log holds: not what a provider said of it."""
+    """Printable part of a logged error: a provider's own words are left out."""
     kind = message.split(":")[0]
     return kind if kind in _KINDS else message
 
@@ -238,22 +235,22 @@ _KINDS = {kind.words: kind for kind in FaultKind}
 FaultCounts = Counter[tuple[str, FaultKind]]
 
 FaultObserver = Callable[[str, str], None]
-"""Called with the model and what happened, in words, when a kind is met for the first time."""
+"""Called with the model and a kind of fault, in words, when it is met for the first time."""
 
 _counting: ContextVar[tuple[tuple[FaultCounts, FaultObserver], ...]] = ContextVar(
     "casewise_counting", default=()
 )
-"""Counters of this context: the run that asks, and whoever runs it."""
+"""Counters of this context, the innermost last."""
 
 
 def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> None:
-    """Report a fault; an answer may come after several.
+    """Count a fault of a request, which may get its answer all the same.
 
     Args:
         model: The model that was asked.
-        kind: What went wrong.
-        times: How often.
-        said: The same in more words, of ours alone: they are printed.
+        kind: Kind of the fault.
+        times: Number of times that it was met.
+        said: The fault in more words; they are printed, so none may be a provider's.
     """
     for counter, tell in _counting.get():
         if not counter[model, kind]:
@@ -262,7 +259,7 @@ def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> 
 
 
 def count_faults(met: FaultCounts) -> None:
-    """Report what another process met."""
+    """Count the faults that another process met."""
     for (model, kind), times in met.items():
         count_fault(model, kind, times)
 
@@ -275,25 +272,22 @@ def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
     """
     counter: FaultCounts = Counter()
     observer = tell or (lambda _model, _kind: None)
-    token = _counting.set((*_counting.get(), (counter, observer)))
-    try:
+    with holding(_counting, (*_counting.get(), (counter, observer))):
         yield counter
-    finally:
-        _counting.reset(token)
 
 
 def count_in(context: Context) -> None:
-    """Let what runs in another context count its faults where those of this one are counted."""
+    """Count faults of another context by the counters of this one."""
     context.run(_counting.set, _counting.get())
 
 
 def logged_kind(error: str) -> FaultKind:
-    """The kind of fault that a case's error, as its log keeps it, tells of."""
+    """Kind of fault of a case's error, as its log keeps it."""
     return _KINDS.get(error.split(":")[0], FaultKind.OTHER)
 
 
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
-    """Counts by model, then by kind, both in a fixed order."""
+    """Counts by model, then by kind, both sorted."""
     nested: dict[str, dict[str, int]] = {}
     for (model, kind), number in sorted(counts.items()):
         nested.setdefault(model, {})[str(kind)] = number
@@ -301,7 +295,7 @@ def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
 
 
 def failed(error: BaseException) -> FailedRequestError:
-    """An error of a provider's client, in words that may be kept."""
+    """An error of a provider's client, without keys and without what was asked."""
     if isinstance(error, FailedRequestError):
         return error
     cause = root_of(error)
@@ -338,7 +332,7 @@ def first_within(error: BaseException) -> BaseException:
 
 
 def failure_reason(error: BaseException) -> str:
-    """Why a request failed, on one line, without what was asked and without keys.
+    """Reason of a failed request, on one line, without what was asked and without keys.
 
     Inspect's own message holds the whole request, and so the query; its cause's does not.
     """
@@ -348,9 +342,9 @@ def failure_reason(error: BaseException) -> str:
 
 
 def kind_of(error: BaseException) -> FaultKind:
-    """The kind of an error, by its status, else by what it is called.
+    """Kind of an error: by its status, else by its name.
 
-    Every provider's client has errors of its own; they go by the same few names.
+    Every provider's client has its own errors, under the same few names.
     """
     error = root_of(error)
     if isinstance(error, UnreadAnswerError | FailedRequestError):
@@ -372,18 +366,21 @@ _CONNECTION = ("ConnectionError", "TransportError", "ClientError", "ProtocolErro
 
 
 def kind_of_status(status: int) -> FaultKind:
-    """The kind of an HTTP status of 400 or more."""
-    if status == 429:
-        return FaultKind.RATE_LIMITED
-    if status in (401, 403):
-        return FaultKind.AUTHENTICATION
-    if status == 408:
-        return FaultKind.TIMEOUT
-    return FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED
+    """Kind of an HTTP status of 400 or more."""
+    usual = FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED
+    return _OF_STATUS.get(status, usual)
+
+
+_OF_STATUS = {
+    401: FaultKind.AUTHENTICATION,
+    403: FaultKind.AUTHENTICATION,
+    408: FaultKind.TIMEOUT,
+    429: FaultKind.RATE_LIMITED,
+}
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an error tells of, if any."""
+    """HTTP status of an error, if it has one."""
     for name in ("status_code", "code"):
         value = getattr(error, name, None)
         if isinstance(value, int) and 400 <= value < 600:

@@ -21,7 +21,7 @@ from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
 from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError
-from casewise.evaluation.models._provider_calls import attempt_failed, connected
+from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
 from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
 
 CONNECT_TIMEOUT_S = 60.0
@@ -38,8 +38,7 @@ _APART = frozenset({"extra_headers", "extra_body"})
 """Options of a request that aren't members of its body."""
 _RARE = frozenset({"extra_query", "timeout"})
 """Options that are left to the provider's client."""
-_DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-"""Headers of a body that no longer hold once it is read."""
+
 _SETTINGS = "INSPECT_HTTP_"
 """Prefix of the environment variables that only the provider's client understands."""
 
@@ -154,7 +153,7 @@ class _Sender:
 
     def _response(self, status: int, told: Mapping[str, str], content: bytes) -> httpx2.Response:
         """A failed answer in the terms of the provider's client, which knows what to do next."""
-        headers = [(name, value) for name, value in told.items() if name.lower() not in _DECODED]
+        headers = [(name, value) for name, value in told.items() if name.lower() not in DECODED]
         return httpx2.Response(status, headers=headers, content=content, request=self._asked())
 
     async def _session(self) -> aiohttp.ClientSession:

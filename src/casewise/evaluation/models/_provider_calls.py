@@ -1,7 +1,7 @@
-"""Stand between Inspect and a model's provider: count what goes wrong, let no fault be an answer.
+"""Stand between Inspect and a model's provider: count faults, and let none pass for an answer.
 
-Whatever client sends the requests, all of a model's answers pass here. Inspect's own retries stay;
-they are told of what it would take for an answer, or for a fault of ours.
+All of a model's answers pass here, whichever client sends the requests. Inspect's own retries stay;
+they are told of faults that Inspect would take for an answer, or for a fault of casewise.
 """
 
 import re
@@ -16,6 +16,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
+from casewise.evaluation.models._context import holding
 from casewise.evaluation.models._faults import (
     FaultKind,
     UnreadAnswerError,
@@ -29,21 +30,24 @@ from casewise.evaluation.models._faults import (
     status_of,
     status_words,
 )
-from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._in_process import PROVIDERS, is_in_process
 from casewise.evaluation.models._model_address import why_unconnected
 from casewise.evaluation.models._reachability import Reach, now, reach_of
 from casewise.evaluation.models._seam import HOOKS
 
 LONGEST = 2_000_000
-"""Letters of the longest answer: above what any model writes, below what fills memory and logs."""
+"""Length of the longest answer: above what any model writes, below what fills memory and logs."""
 
 MOST_UNREAD = 4
 """Unread answers in a row after which a request has failed: some servers answer a prompt so for
 ever, and waits double."""
 
+DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Headers of a body that no longer hold once it is read."""
+
 _WATCHED = "casewise_watched"
-_NAMELESS = ("mockllm", "none")
-"""Providers whose answers bear no model's name, as do those of models in this process."""
+_NAMELESS = ("mockllm", "none", *PROVIDERS)
+"""Providers whose answers bear no model's name."""
 
 
 @dataclass(slots=True)
@@ -53,11 +57,11 @@ class _Call:
     model: str
     reach: Reach
     began: float
-    """Time at which its last attempt began."""
+    """Start of its last attempt."""
     open: bool = False
-    """True if an attempt is under way of which nothing was counted."""
+    """True if an attempt is under way without a counted fault."""
     told: bool = False
-    """True if the last attempt's fault was counted by its status."""
+    """True if the last attempt's fault was counted."""
     status: int | None = None
     waits: bool = False
     """True if a connection stands, and the answer is awaited."""
@@ -73,7 +77,7 @@ class _Call:
             self.reach.waits_no_more()
 
     def count(self, error: BaseException, kind: FaultKind | None = None) -> None:
-        """Count an attempt's error, and say what it was; whether it reached a server, too."""
+        """Count an attempt's error, and tell the model's reach of it."""
         kind = kind or kind_of(error)
         status, self.told, self.open = status_of(error), True, False
         if status is not None:
@@ -93,18 +97,16 @@ class _Call:
         count_fault(self.model, kind, said=said)
 
     def count_status(self, status: int, kind: FaultKind) -> None:
-        """Count an answer that tells of an error."""
+        """Count an error's status."""
         self.reach.has_answered()
         self.wait_no_more()
-        count_fault(
-            self.model, kind, said=f"{status_words(status)} from {self.reach.address.place}"
-        )
+        said = f"{status_words(status)} from {self.reach.address.place}"
+        count_fault(self.model, kind, said=said)
 
 
 def _is_of_connecting(error: BaseException) -> bool:
-    """Tell if an error, a timeout as it may be, is of the time before there was a connection."""
-    cause = error.__cause__
-    names = [type(raised).__name__ for raised in (error, cause) if raised is not None]
+    """Tell whether an error is a timeout before there was a connection."""
+    names = (type(raised).__name__ for raised in (error, error.__cause__))
     return any("ConnectTimeout" in name or "ConnectionTimeout" in name for name in names)
 
 
@@ -113,7 +115,7 @@ _unread: ContextVar[int] = ContextVar("casewise_unread", default=0)
 
 
 def watch(model: Model) -> Model:
-    """Watch a model from now on; once is enough for one that is shared."""
+    """Watch a model from now on; one that is shared is watched once."""
     api = model.api
     keep_secret(api.api_key, *secrets_of_address(api.base_url))
     if _WATCHED in vars(api):
@@ -139,17 +141,16 @@ class _Watcher:
         self._generate = model.api.generate
         self._ask = model.generate
         self._follows_connections = follows_connections
-        """True if it is told when a connection stands."""
+        """True if the client tells when a connection stands."""
         self._should_retry = model.should_retry
         self._by_name = False
-        """True if an answer has come under the model's own name."""
+        """True once an answer has come under the model's own name."""
 
     async def ask(self, *given: Any, **named: Any) -> ModelOutput:
-        """``Model.generate``, which gives a model up whose server can't be reached."""
+        """Answer as ``Model.generate`` does; give the model up if it can't be reached."""
         answer = await reach_of(self._model).until_given_up(lambda: self._ask(*given, **named))
-        given_config: GenerateConfig | None = named.get("config")
-        batch = given_config.batch if given_config is not None else None
-        # As Inspect merges them: what a request leaves open is the model's.
+        batch = getattr(named.get("config"), "batch", None)
+        # As Inspect merges them: a setting that the request leaves open is the model's.
         batched = self._model.config.batch if batch is None else batch
         if batched and answer.usage is not None and answer.usage.total_cost is not None:
             # Inspect counts at the price of live requests.
@@ -159,20 +160,20 @@ class _Watcher:
     async def generate(
         self, input: list[ChatMessage], tools: Any, tool_choice: Any, config: GenerateConfig
     ) -> Any:
-        """The provider's answer to a request, or the answer that an earlier start had of it."""
+        """The provider's answer to a request, or the answer that an earlier start had to it."""
         place = remembered(self._name, input)
         if place is not None and (known := place.take()) is not None:
             _note_answer(self._name, known)
             return known
         call = _Call(self._name, reach_of(self._model), now())
-        token = _call.set(call)
         if not self._follows_connections or config.batch:
             call.begin_to_wait()
         number = None if place is None else place.name
         if config.batch:
             config = as_batched(self._model, config, number)
         try:
-            generated = await self._generate(input, tools, tool_choice, config)
+            with holding(_call, call):
+                generated = await self._generate(input, tools, tool_choice, config)
             answer = generated[0] if isinstance(generated, tuple) else generated
             if isinstance(answer, ModelOutput):
                 self._check(answer)
@@ -180,7 +181,6 @@ class _Watcher:
             count_answered(config, number, error)
             raise self._counted(cause_of(error), call) from None
         finally:
-            _call.reset(token)
             call.wait_no_more()
         if isinstance(answer, ModelOutput):
             _unread.set(0)
@@ -196,7 +196,7 @@ class _Watcher:
         return generated
 
     def should_retry(self, error: BaseException) -> bool:
-        """Inspect's own decision, and that unread answers are asked for again."""
+        """Tell whether to ask again: as Inspect decides, and after unread answers."""
         if type(error).__name__ in _TIMEOUTS:
             place = reach_of(self._model).address.place
             said = f"no answer in time from {place} (timeout)"
@@ -206,15 +206,13 @@ class _Watcher:
         return self._should_retry(error)
 
     def _counted(self, error: Exception, call: _Call) -> Exception:
-        """Count the error of an attempt, and say of what can't be read that it is no answer."""
-        if isinstance(error, UnreadAnswerError):
-            kind = error.kind
-        elif call.open and call.status is not None and kind_of(error) not in _NO_CONNECTION:
-            # The server had said that all is well: what then fails is the reading.
+        """Count an attempt's error, and return it; as an unread answer, if there was one."""
+        kind = kind_of(error)
+        is_read = call.open and call.status is not None and kind not in _NO_CONNECTION
+        if is_read and not isinstance(error, UnreadAnswerError):
+            # After a status of success, only the reading can fail.
             kind = FaultKind.UNREADABLE
-        else:
-            kind = kind_of(error)
-        # That the model can't be used is no fault of the attempt.
+        # A model that can't be used is no fault of the attempt.
         if not call.told and not isinstance(error, CasewiseError):
             call.count(error, kind)
         if kind not in _NO_ANSWER:
@@ -224,27 +222,25 @@ class _Watcher:
         return UnreadAnswerError(kind, failure_reason(error), again=times < MOST_UNREAD)
 
     def _check(self, answer: ModelOutput) -> None:
-        if not answer.choices and not answer.error:
-            raise UnreadAnswerError(FaultKind.UNREADABLE, "the answer has no choices")
-        if answer.choices and len(answer.completion) > LONGEST:
-            raise UnreadAnswerError(
-                FaultKind.TOO_LONG, f"the answer has {len(answer.completion):,} letters"
-            )
+        """Raise ``UnreadAnswerError`` for an output that is no answer of the model."""
         if not answer.choices:
-            return
-        if other_model(self._model, answer) is None:
+            if not answer.error:
+                raise UnreadAnswerError(FaultKind.UNREADABLE, "the answer has no choices")
+        elif (letters := len(answer.completion)) > LONGEST:
+            raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {letters:,} letters")
+        elif other_model(self._model, answer) is None:
             self._by_name = True
-            return
-        if self._by_name:
+        elif self._by_name:
             raise UnreadAnswerError(
                 FaultKind.OTHER_MODEL, f"the answer is by {answer.model[:60]!r}, not by the model"
             )
-        # A server may have a name of its own for every answer: then it is the model's.
-        count_fault(self._name, FaultKind.OTHER_MODEL)
+        else:
+            # A server may have its own name for the model in every answer.
+            count_fault(self._name, FaultKind.OTHER_MODEL)
 
 
 def _note_answer(model: str, answer: ModelOutput) -> None:
-    """Count what an answer took for the sample that asked."""
+    """Add an answer to those of the sample that asked."""
     if (sample := underway()) is not None:
         sample.answers.append((model, answer, sample.grading))
 
@@ -257,31 +253,29 @@ _NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
 
 
 def attempt_failed(error: BaseException) -> None:
-    """Count at once that an attempt got no answer, where the client knows it."""
-    call = _call.get()
-    if call is not None and call.open:
+    """Count an attempt without an answer at once, where the client knows it."""
+    if (call := _call.get()) is not None and call.open:
         call.count(error)
 
 
 def connected() -> None:
-    """Note that an attempt has its connection, where the client knows it."""
-    call = _call.get()
-    if call is not None:
+    """Note the connection of an attempt, where the client knows it."""
+    if (call := _call.get()) is not None:
         call.begin_to_wait()
 
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
-    """The name that an answer bears, if it is not that of the model that was asked."""
-    # First: it is so of nearly every answer, and Inspect takes its time to write a model's name.
+    """Name in an answer, if it is not that of the model that was asked."""
+    # First: nearly every answer bears the name, and Inspect is slow to write a model's name.
     if not answer.model or answer.model == asked.name:
         return None
-    if is_in_process(str(asked)) or str(asked).split("/")[0] in _NAMELESS:
+    if str(asked).split("/")[0] in _NAMELESS or is_same_model(asked.name, answer.model):
         return None
-    return None if is_same_model(asked.name, answer.model) else answer.model[:60]
+    return answer.model[:60]
 
 
 def is_same_model(asked: str, answered: str) -> bool:
-    """Tell if an answer's model is the one asked for: the same name, or a dated edition of it."""
+    """Tell whether an answer's model is the one asked for: the same name, or a dated edition."""
     shorter, other = sorted((_last(asked), _last(answered)), key=len)
     return other == shorter or (
         other.startswith(shorter) and _EDITION.match(other[len(shorter) :]) is not None
@@ -303,10 +297,9 @@ def _watch_attempts(hooks: Any) -> None:
     end: Callable[..., None] = hooks.record_response
 
     def began(request_id: str) -> None:
-        call = _call.get()
-        if call is not None:
+        if (call := _call.get()) is not None:
             if call.open:
-                # The client tries again, and no status said why.
+                # The client tries again without a status that says why.
                 call.count(ConnectionError())
             call.open, call.told, call.status, call.began = True, False, None, now()
         begin(request_id)
@@ -314,15 +307,14 @@ def _watch_attempts(hooks: Any) -> None:
     def ended(
         request_id: str | None, status: int, headers: Mapping[str, str] | None, **more: Any
     ) -> None:
-        call = _call.get()
-        if call is not None:
+        if (call := _call.get()) is not None:
             call.status = status
             call.reach.has_answered()
             if status in _AGAIN or status >= 500:
                 call.count_status(status, kind_of_status(status))
                 call.open, call.told = False, True
             elif status >= 400:
-                # Whether it is an error or a provider's refusal is known when it is read.
+                # An error, or a provider's refusal: reading it will tell.
                 call.open = False
         end(request_id, status, headers, **more)
 
@@ -337,7 +329,7 @@ def _watch_connections(client: Any) -> bool:
     """Note each attempt that gets its connection, and each that fails, in clients over httpx.
 
     Returns:
-        Whether the client is of that sort.
+        True if the client is over httpx.
     """
     http = getattr(client, "_client", None)
     send = getattr(http, "send", None)
@@ -364,7 +356,7 @@ async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001
 
 
 def _redact_errors(client: Any) -> None:
-    """Take keys out of what a server says of an error, before anything is made of it.
+    """Redact keys from a server's words on an error, before anything is made of them.
 
     The clients that are generated from a provider's description share this method.
     """
@@ -386,7 +378,7 @@ def _redact_errors(client: Any) -> None:
             headers = {
                 name: value
                 for name, value in response.headers.items()
-                if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+                if name.lower() not in DECODED
             }
             response = type(response)(
                 response.status_code,

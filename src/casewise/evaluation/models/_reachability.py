@@ -1,12 +1,12 @@
-"""True if models' servers can be reached, and when to give up.
+"""Reachability of models' servers, and the time to give one up.
 
 Only failures to connect count. A server that has accepted a connection may take its time, and one
 that answers with an error (too many requests, overloaded) is alive.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,20 +17,21 @@ import anyio
 from inspect_ai.model import Model
 
 from casewise.errors import ModelError
+from casewise.evaluation.models._context import holding
 from casewise.evaluation.models._faults import FaultObserver
 from casewise.evaluation.models._model_address import Address, address_of_model
 
 Answer = TypeVar("Answer")
 
 UNREACHABLE_S = 30.0
-"""After so many seconds of nothing but failed connections, a model is given up."""
+"""Seconds of nothing but failed connections after which a model is given up."""
 
 OUTAGE_S = 5.0
-"""After so many seconds of nothing but failed connections, a model that had answered is out."""
+"""Seconds of nothing but failed connections after which a model that had answered is out."""
 
 
 class UnreachableError(ModelError):
-    """Nothing but failed connections came of a model's requests, from the first one on."""
+    """A model whose requests met nothing but failed connections, from the first one on."""
 
     def __init__(self, text: str, reason: str) -> None:
         # Inspect shows this attribute of an error, and else its repr.
@@ -40,7 +41,7 @@ class UnreachableError(ModelError):
 
 @dataclass(slots=True)
 class _Outage:
-    """Connections fail to a server that had answered."""
+    """Failing connections to a server that had answered."""
 
     began: float
     clock: datetime
@@ -49,7 +50,7 @@ class _Outage:
 
 @dataclass(slots=True)
 class Reach:
-    """Result of connecting to one model's server, in one start."""
+    """Connections to one model's server, in one start."""
 
     model: str
     address: Address
@@ -58,73 +59,77 @@ class Reach:
     tell: FaultObserver
     """Told when an outage begins, and when it ends."""
     answered: bool = False
-    """True if any answer has come, an error's status among them."""
+    """True once an answer has come, be it an error's status."""
     failing_since: float | None = None
-    """Since when connections have failed."""
+    """Time of the first failed connection."""
     waiting: int = 0
     """Requests whose connection stands, and whose answer is awaited."""
     reason: str = ""
-    gave_up: UnreachableError | None = None
+    """Reason of the last failed connection."""
+    gave_up: str = ""
+    """Message on a model that was given up; empty for any other."""
     _scopes: set[anyio.CancelScope] = field(default_factory=set)
-    _set: float = float("inf")
-    """The deadline that the scopes have."""
+    _deadline: float = float("inf")
+    """Deadline of the scopes."""
     _connected: float = 0.0
     """Time of the last connection."""
     _outage: _Outage | None = None
 
     async def until_given_up(self, asking: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Wait for an answer, as long as there is hope of one.
+        """Wait for an answer until the model is given up.
 
         Raises:
-            UnreachableError: There is none.
+            UnreachableError: It is given up.
         """
         self.check()
-        with anyio.CancelScope(deadline=self._set) as scope:
+        with anyio.CancelScope(deadline=self._deadline) as scope:
             self._scopes.add(scope)
             try:
                 return await asking()
             finally:
                 self._scopes.discard(scope)
-        raise self._give_up()
+        self.gave_up = self.gave_up or self._advice()
+        raise UnreachableError(self.gave_up, self.reason)
 
     def check(self) -> None:
         """Raise ``UnreachableError`` for a model that was given up."""
-        if self.gave_up is not None:
-            raise UnreachableError(str(self.gave_up), self.reason)
+        if self.gave_up:
+            raise UnreachableError(self.gave_up, self.reason)
 
     def begins_to_wait(self) -> None:
-        """A connection stands."""
+        """Note a request whose connection stands."""
         self.waiting += 1
         self._connected = now()
         self._renew()
 
     def waits_no_more(self) -> None:
-        """A request whose connection stood is over."""
+        """Note the end of a request whose connection stood."""
         self.waiting -= 1
         self._renew()
 
     def has_answered(self) -> None:
-        """An answer came: from now on, failures are waited out."""
+        """Note an answer: from now on, failures are waited out."""
         if not self.answered:
             self.answered = True
             self._renew()
-        if self._outage is not None:
-            self._end_outage(self._outage)
+        if (outage := self._outage) is not None:
+            self._outage = None
+            if outage.is_told:
+                self.tell(
+                    self.model,
+                    f"answers again, after {now() - outage.began:,.0f} s without a connection "
+                    f"(since {outage.clock:%H:%M:%S})",
+                )
 
     def has_failed(self, began: float, reason: str) -> None:
-        """A connection failed that was begun at a time."""
+        """Note a failed connection, begun at a time; tell once of an outage that lasts."""
         self.reason = reason
         if self.failing_since is None:
             self.failing_since = began
         self._renew()
-        if self.answered:
-            self._note_outage()
-
-    def _note_outage(self) -> None:
-        """Say once that nothing but failed connections has come for a while."""
-        if self._outage is None:
-            self._outage = _Outage(now(), datetime.now())
-        outage = self._outage
+        if not self.answered:
+            return
+        outage = self._outage = self._outage or _Outage(now(), datetime.now())
         may_answer = self.waiting > 0 and self._connected > outage.began
         if outage.is_told or may_answer or now() - outage.began < OUTAGE_S:
             return
@@ -136,35 +141,17 @@ class Reach:
             "its requests wait, and are sent again until it answers",
         )
 
-    def _end_outage(self, outage: _Outage) -> None:
-        self._outage = None
-        if outage.is_told:
-            seconds = now() - outage.began
-            self.tell(
-                self.model,
-                f"answers again, after {seconds:,.0f} s without a connection "
-                f"(since {outage.clock:%H:%M:%S})",
-            )
-
-    @property
-    def _deadline(self) -> float:
-        if self.answered or self.waiting or self.failing_since is None:
-            return float("inf")
-        return self.failing_since + self.patience
-
     def _renew(self) -> None:
-        deadline = self._deadline
-        if deadline != self._set:
-            self._set = deadline
+        """Set the deadline of all that wait, by what is known now."""
+        deadline = float("inf")
+        if not (self.answered or self.waiting or self.failing_since is None):
+            deadline = self.failing_since + self.patience
+        if deadline != self._deadline:
+            self._deadline = deadline
             for scope in self._scopes:
                 scope.deadline = deadline
 
-    def _give_up(self) -> UnreachableError:
-        if self.gave_up is None:
-            self.gave_up = UnreachableError(self._text(), self.reason)
-        return UnreachableError(str(self.gave_up), self.reason)
-
-    def _text(self) -> str:
+    def _advice(self) -> str:
         where = self.address
         address = f" ({where.url})" if where.url else ""
         proxies = (
@@ -179,52 +166,44 @@ class Reach:
         )
 
 
-_Starts = dict[tuple[str, str], Reach]
-
-
 @dataclass(frozen=True, slots=True)
 class _Start:
+    """Connections of one start of a run."""
+
     patience: float = UNREACHABLE_S
     tell: FaultObserver = lambda _model, _what: None
-    reaches: _Starts = field(default_factory=dict)
+    reaches: dict[tuple[str, str], Reach] = field(default_factory=dict)
     of_models: WeakKeyDictionary[Model, Reach] = field(default_factory=WeakKeyDictionary)
-    """Clients whose address was made out: that reads the environment, and every request asks."""
+    """Reach of each client: finding its address reads the environment, and every request asks."""
 
 
 _start: ContextVar[_Start] = ContextVar("casewise_start", default=_Start())  # noqa: B039
 
 
-@contextmanager
 def reached_anew(
     patience: float = UNREACHABLE_S, tell: FaultObserver | None = None
-) -> Iterator[None]:
-    """Forget what was reached before the block: its first requests decide.
+) -> AbstractContextManager[object]:
+    """Forget in a block what was reached before: its own first requests decide.
 
     Args:
         patience: Seconds of nothing but failed connections after which a model is given up.
         tell: Told, once each, when a model that had answered can't be reached any more, and when
             it answers again.
     """
-    token = _start.set(_Start(patience) if tell is None else _Start(patience, tell))
-    try:
-        yield
-    finally:
-        _start.reset(token)
+    return holding(_start, _Start(patience) if tell is None else _Start(patience, tell))
 
 
 def reach_of(model: Model) -> Reach:
-    """Result of connecting to a model's server so far."""
+    """Connections to a model's server so far."""
     start = _start.get()
     known = start.of_models.get(model)
     if known is None:
-        address = address_of_model(model)
-        known = start.reaches.setdefault(
-            (str(model), address.url), Reach(str(model), address, start.patience, start.tell)
-        )
-        start.of_models[model] = known
+        name, address = str(model), address_of_model(model)
+        reach = Reach(name, address, start.patience, start.tell)
+        known = start.of_models[model] = start.reaches.setdefault((name, address.url), reach)
     return known
 
 
 def now() -> float:
-    """The time by which deadlines are set."""
+    """Time of the running loop, by which deadlines are set."""
     return asyncio.get_running_loop().time()
