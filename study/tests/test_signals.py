@@ -3,13 +3,13 @@
 import json
 import re
 import shlex
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from alembic import command
 from conftest import ROOT, Cli
 from support.serving import Guest, Serving
 from support.studied import World, a_study, simulate
@@ -19,7 +19,6 @@ from casewise.cases import digest
 from casewise_study.exchange.payments import Payment, Proposal, propose_payments
 from casewise_study.simulation.drawn_studies import screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
-from casewise_study.store.database import Database, alembic_config
 from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study, study_hashes
@@ -104,8 +103,10 @@ def test_an_earlier_study_opens_and_exports_as_before(tmp_path: Path) -> None:
         enter(store, "ada")
         before = store.collected()
     # The database as the version before left it.
-    database = Database(address)
-    database.write(lambda connection: command.downgrade(alembic_config(connection), "v0004"))
+    with sqlite3.connect(tmp_path / "study.db") as database:
+        database.execute("DROP TABLE page_signal")
+        database.execute("ALTER TABLE assignment DROP COLUMN drawn")
+        database.execute("UPDATE alembic_version SET version_num = 'v0004'")
     database.close()
     with Store(earlier, address, KEYS, clock=Clock()) as store:
         assert store.collected() == before

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, func, insert, select, text
+from sqlalchemy import Connection, Engine, Table, func, insert, select, text
 
 from casewise.cases import CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
@@ -59,11 +59,8 @@ def back_up(file: Path, address: str, out: Path, *, force: bool = False) -> Back
     own = file.with_suffix(".db").name
     names = frozenset(Path(name).parts[0] for name in (*parts, own))
     with new_folder(out, FolderKind(names, own), force=force) as new:
-        with _naming(address, "backed up"):
-            _save(address, new / own)
-            people, votes = _counted(new / own, of.id)
-        _copy_parts(parts, new)
-    return Backup(file.name, people, votes, left_out)
+        counts = _copy(of, address, new / own, parts, "backed up")
+    return Backup(file.name, *counts, left_out)
 
 
 def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup:
@@ -84,19 +81,31 @@ def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup
     parts, left_out = _parts(file, of)
     with new_folder(out, TASKS) as new:
         own = new / source.name
-        with _naming(f"sqlite:///{source}", "restored"):
-            _save(f"sqlite:///{source}", own)
-            people, votes = _counted(own, of.id)
-        _copy_parts(parts, new)
+        counts = _copy(of, f"sqlite:///{source}", own, parts, "restored")
         if address is not None:
             _load(own, address)
             own.unlink()
-    return Backup(file.name, people, votes, left_out)
+    return Backup(file.name, *counts, left_out)
+
+
+def _copy(of: Study, address: str, own: Path, parts: dict[str, Path], done: str) -> tuple[int, int]:
+    """Copy a database and the files beside it; the number of people and votes."""
+    try:
+        _save(address, own)
+        counts = _counted(own, of.id)
+    except sqlite3.DatabaseError as error:
+        file = Path(read_address(address).database or "")
+        raise InputError(f"can't be {done}: {error}", file=file) from None
+    _copy_parts(parts, own.parent)
+    return counts
 
 
 def _study_file(folder: Path) -> Path:
-    found = [path for path in sorted(folder.glob("*")) if path.suffix in (".yaml", ".yml")]
-    found = [path for path in found if path.with_suffix(".db").is_file()]
+    found = [
+        path
+        for path in folder.glob("*")
+        if path.suffix in (".yaml", ".yml") and path.with_suffix(".db").is_file()
+    ]
     if len(found) != 1:
         raise InputError(
             "not a backup of a study", file=folder, expected="a study file and its database"
@@ -134,7 +143,9 @@ def _save(address: str, to: Path) -> None:
     url = read_address(address)
     with new_file(to, sync=True, mode=0o600) as new:
         if url.get_backend_name() != "sqlite":
-            _save_rows(address, new)
+            with _both(address, new) as (server, file):
+                snapshot = server.engine.execution_options(isolation_level="REPEATABLE READ")
+                _copy_rows(snapshot, file.engine)
         else:
             with _opened(Path(url.database or "")) as database, _opened(new) as copy:
                 # All pages in one step: a snapshot, which neither waits for writers nor stops them.
@@ -142,22 +153,6 @@ def _save(address: str, to: Path) -> None:
         with _opened(new) as copy:
             # One file that lacks nothing; the server switches the write-ahead log on again.
             copy.execute("PRAGMA journal_mode = DELETE").close()
-
-
-@contextlib.contextmanager
-def _naming(address: str, what: str) -> Iterator[None]:
-    """Let an error of SQLite name the file."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        file = Path(read_address(address).database or "")
-        raise InputError(f"can't be {what}: {error}", file=file) from None
-
-
-def _save_rows(address: str, to: Path) -> None:
-    with _both(address, to) as (server, file):
-        snapshot = server.engine.execution_options(isolation_level="REPEATABLE READ")
-        _copy_rows(snapshot, file.engine)
 
 
 def _load(copy: Path, address: str) -> None:
@@ -188,16 +183,15 @@ def _copy_rows(source: Engine, target: Engine) -> None:
             while some := rows.fetchmany(_ROWS):
                 writing.execute(insert(table), [dict(row) for row in some])
             if writing.dialect.name == "postgresql" and "id" in table.c and table is not study:
-                _count_on(writing, table.name)
+                _continue_numbers(writing, table)
 
 
-def _count_on(connection: Connection, table: str) -> None:
+def _continue_numbers(connection: Connection, table: Table) -> None:
     """Let new rows take the numbers after those that were written."""
-    last = select(func.max(metadata.tables[table].c.id))
-    number = connection.execute(last).scalar_one()
+    number = connection.execute(select(func.max(table.c.id))).scalar_one()
     if number is not None:
         sequence = text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :number)")
-        connection.execute(sequence, {"table": table, "number": number})
+        connection.execute(sequence, {"table": table.name, "number": number})
 
 
 def _counted(copy: Path, name: str) -> tuple[int, int]:
@@ -209,9 +203,10 @@ def _counted(copy: Path, name: str) -> tuple[int, int]:
         (found,) = database.execute("SELECT name FROM study").fetchone() or ("",)
         if found != name:
             raise UsageError(f"the database holds the study {found!r}, not {name!r}")
-        people = database.execute("SELECT count(*) FROM participant WHERE NOT purged").fetchone()
-        votes = database.execute("SELECT count(*) FROM vote").fetchone()
-    return people[0], votes[0]
+        counts: tuple[int, int] = database.execute(
+            "SELECT count(*), (SELECT count(*) FROM vote) FROM participant WHERE NOT purged"
+        ).fetchone()
+    return counts
 
 
 @contextlib.contextmanager

@@ -3,12 +3,32 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, case, exists, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    case,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
-from casewise_study.store.people import change, count, end, latest, log, own_votes, set_status
+from casewise_study.store.people import (
+    change,
+    change_block,
+    count,
+    end,
+    latest,
+    log,
+    own_votes,
+)
 from casewise_study.store.standing import Person, Progress, Vacancy
 from casewise_study.store.tables import (
     LIVE,
@@ -56,8 +76,8 @@ def lease(
     number = connection.execute(_FREE.with_for_update(skip_locked=True)).scalar_one_or_none()
     if number is None:
         number = _add_block(connection) if cells else _take_over(connection, now)
-    if number is None:
-        return False
+        if number is None:
+            return False
     connection.execute(
         insert(assignment).values(
             block=number,
@@ -94,10 +114,15 @@ def _take_over(connection: Connection, now: datetime) -> int | None:
     held = connection.execute(oldest).one_or_none()
     if held is None:
         return None
-    set_status(connection, held.participant, PersonStatus.ABANDONED)
+    change_block(connection, held.participant, status=PersonStatus.ABANDONED)
     end(connection, held.participant, PersonStatus.ABANDONED, now)
-    number: int = held.block
-    return number
+    return int(held.block)
+
+
+def _live_votes(*columns: ColumnElement[Any]) -> Select[Any]:
+    """Select columns of the votes that count."""
+    votes = vote.join(assignment, onclause=own_votes())
+    return select(*columns).select_from(votes).where(LIVE)
 
 
 def _expired(now: datetime) -> ColumnElement[bool]:
@@ -147,12 +172,7 @@ class _Demand:
         live = connection.execute(blocks).all()
         # In one number, since drivers take their time for each value.
         coded = case((late, 2), else_=0) + case((vote.c.verdict == "safe", 1), else_=0)
-        votes = (
-            select(4 * vote.c.place + coded)
-            .select_from(vote.join(assignment, onclause=own_votes()))
-            .where(LIVE)
-            .order_by(vote.c.time, vote.c.id)
-        )
+        votes = _live_votes(4 * vote.c.place + coded).order_by(vote.c.time, vote.c.id)
         said = np.array(connection.execute(votes).scalars().all(), np.int64)
 
         def demand(expired: bool) -> "_Demand":
@@ -173,7 +193,7 @@ class _Demand:
 
 
 def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
-    """Tell whether somebody new could have a block."""
+    """Vacancy for somebody new."""
     if of.collection.is_sequential:
         held, kept = _Demand.of(connection, of, now)
         vacant = bool(held.wanted.any() or kept.wanted.any())
@@ -181,8 +201,8 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
         complete = not (vacant or kept.undecided.any() or kept.at_work)
     else:
         blocks, counts, expired = block_counts(connection, now)
-        completed, active = counts.get("completed", 0), counts.get("active", 0)
-        vacant = completed + active < blocks or expired > 0
+        completed = counts[PersonStatus.COMPLETED]
+        vacant = completed + counts[PersonStatus.ACTIVE] < blocks or expired > 0
         complete = completed >= blocks
     if complete:
         return Vacancy.COMPLETE
@@ -191,39 +211,35 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
     return Vacancy.OPEN if vacant else Vacancy.HELD
 
 
-def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, int], int]:
-    """Number of blocks, how many of each status are held, and how many past their time."""
-    blocks = connection.execute(select(func.count()).select_from(block)).scalar_one()
-    grouped = select(assignment.c.status, func.count()).group_by(assignment.c.status)
-    counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(grouped)}
-    return blocks, counts, count(connection, assignment, _expired(now))
+def block_counts(connection: Connection, now: datetime) -> tuple[int, Counter[PersonStatus], int]:
+    """Number of blocks, of assignments by status, and of assignments past their lease."""
+    counts = _statuses(connection, assignment)
+    return count(connection, block), counts, count(connection, assignment, _expired(now))
+
+
+def _statuses(
+    connection: Connection, table: Table, *where: ColumnElement[bool]
+) -> Counter[PersonStatus]:
+    """Count the rows of a table by status."""
+    counts = select(table.c.status, func.count()).where(*where).group_by(table.c.status)
+    return Counter({row[0]: row[1] for row in connection.execute(counts)})
 
 
 def progress(connection: Connection, of: Study, now: datetime) -> Progress:
     """Figures for the administrator."""
     blocks, counts, expired = block_counts(connection, now)
-    grouped = (
-        select(participant.c.status, func.count())
-        .where(~participant.c.purged)
-        .group_by(participant.c.status)
-    )
-    people = {row[0]: row[1] for row in connection.execute(grouped)}
-    counted = (
-        select(vote.c.place, vote.c.verdict, vote.c.seconds)
-        .select_from(vote.join(assignment, onclause=own_votes()))
-        .where(LIVE)
-    )
-    rows = connection.execute(counted).all()
+    people = _statuses(connection, participant, ~participant.c.purged)
+    rows = connection.execute(_live_votes(vote.c.place, vote.c.verdict, vote.c.seconds)).all()
     tally = Counter((place, verdict) for place, verdict, _ in rows)
     cells = range(len(of.design.cells))
     return Progress(
         places=places(connection, of, now),
         paused=connection.execute(select(study.c.paused)).scalar_one(),
         blocks=blocks,
-        completed=counts.get("completed", 0),
-        active=counts.get("active", 0),
+        completed=counts[PersonStatus.COMPLETED],
+        active=counts[PersonStatus.ACTIVE],
         expired=expired,
-        people={status: people.get(status, 0) for status in PersonStatus},
+        people={status: people[status] for status in PersonStatus},
         declined=count(connection, event, event.c.kind == "declined"),
         passed=count(connection, participant, participant.c.passed.is_not(None)),
         answered_one=count(connection, assignment, assignment.c.position > 0),

@@ -93,7 +93,7 @@ class Database:
         self.url = read_address(address)
         self._patience = patience
         self.trouble: str | None = None
-        """Failure of the latest transaction: place, reason and remedy; None once one succeeds."""
+        """Place, reason and remedy of the latest transaction's failure; None once one succeeds."""
         self._lite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self._lite else _postgresql(self.url)
         # SQLite's own waiting is by chance: a queue is fair, and shorter for the last one.
@@ -164,7 +164,7 @@ class Database:
             return f"{self.url.host}: the database does not answer ({reason}); see that it runs"
         reason = str(original) if isinstance(original, sqlite3.Error) else type(error).__name__
         remedy = "see that its folder can be written"
-        code = getattr(original, "sqlite_errorcode", 0) & 0xFF
+        code = _lite_code(original)
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             remedy = "free some room on its disk"
         elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -173,24 +173,21 @@ class Database:
 
 
 def _may_pass(error: Exception) -> bool:
-    if not isinstance(error, DBAPIError):
-        return True
-    if error.connection_invalidated:
+    if not isinstance(error, DBAPIError) or error.connection_invalidated:
         return True
     original = error.orig
     if isinstance(original, sqlite3.OperationalError):
-        code = getattr(original, "sqlite_errorcode", 0) & 0xFF
-        return code in _PASSING_LITE
-    state = _state(original)
-    if state is None:
-        # pg8000 has no state where no connection could be made.
-        return type(original).__name__ == "InterfaceError"
-    return state in _PASSING or state.startswith("08")
+        return _lite_code(original) in _PASSING_LITE
+    match original.args if original is not None else ():
+        case ({"C": str(state)}, *_):
+            return state in _PASSING or state.startswith("08")
+    # pg8000 has no state where no connection could be made.
+    return type(original).__name__ == "InterfaceError"
 
 
-def _state(original: BaseException | None) -> str | None:
-    first = original.args[0] if original is not None and original.args else None
-    return first.get("C") if isinstance(first, dict) else None
+def _lite_code(error: object) -> int:
+    """SQLite's primary result code; 0 of another error."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def read_address(address: str) -> URL:

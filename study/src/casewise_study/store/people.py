@@ -111,10 +111,10 @@ def log(connection: Connection, now: datetime, kind: str, person: int | None = N
     connection.execute(insert(event).values(time=now, participant=person, kind=kind))
 
 
-def set_status(connection: Connection, person: int, status: PersonStatus) -> None:
-    """Set the status of the block that a person holds or held."""
+def change_block(connection: Connection, person: int, **values: Any) -> None:
+    """Change the row of the block that a person holds or held."""
     held = update(assignment).where(assignment.c.participant == person)
-    connection.execute(held.values(status=status))
+    connection.execute(held.values(values))
 
 
 def write_answer(
@@ -174,7 +174,7 @@ def exclude(connection: Connection, rater: str, reason: str, now: datetime) -> P
         return person.status if person else None
     if person.status is not PersonStatus.COMPLETED:
         end(connection, person.id, PersonStatus.ABANDONED, now)
-    set_status(connection, person.id, PersonStatus.ABANDONED)
+    change_block(connection, person.id, status=PersonStatus.ABANDONED)
     connection.execute(insert(exclusion).values(participant=person.id, reason=reason, time=now))
     log(connection, now, "excluded", person.id)
     return person.status
@@ -184,7 +184,7 @@ def erase(connection: Connection, person: int) -> None:
     """Delete a person's answers and free its block."""
     for table in (vote, check_answer, page_signal, about_answer):
         connection.execute(delete(table).where(table.c.participant == person))
-    set_status(connection, person, PersonStatus.WITHDRAWN)
+    change_block(connection, person, status=PersonStatus.WITHDRAWN)
 
 
 def purge(connection: Connection, person: Person, now: datetime) -> None:
@@ -192,7 +192,8 @@ def purge(connection: Connection, person: Person, now: datetime) -> None:
     erase(connection, person.id)
     for table in (event, exclusion):
         connection.execute(delete(table).where(table.c.participant == person.id))
-    _forget_accounts(connection, person.id)
+    either = (second_account.c.participant == person.id, second_account.c.other == person.id)
+    connection.execute(delete(second_account).where(or_(*either)))
     change(
         connection,
         person.id,
@@ -213,19 +214,14 @@ def purge(connection: Connection, person: Person, now: datetime) -> None:
 
 def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
     """All people but those whose data were purged, with their votes and checks."""
-    return Collected(
-        _people(connection),
-        _votes(connection, cells),
-        _checks(connection),
-        identity(connection),
-    )
+    votes = _votes(connection, cells)
+    return Collected(_people(connection), votes, _checks(connection), identity(connection))
 
 
 def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     said = defaultdict[int, dict[str, str]](dict)
-    answers = (about_answer.c[name] for name in ("participant", "name", "answer"))
-    for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
-        said[person][name] = answer
+    for row in connection.execute(select(about_answer).order_by(about_answer.c.id)):
+        said[row.participant][row.name] = row.answer
     columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
     # A block that was drawn is none of the design, whatever its number.
     planned = case((assignment.c.drawn.is_(None), assignment.c.block))
@@ -237,20 +233,16 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .order_by(participant.c.started, participant.c.id)
     )
     seen = signals_by_person(connection)
-    people = ((PersonRecord(*row[:-2], **seen.get(row.id, {})), row) for row in rows)
-    return tuple(_person(person, said[row.id], row.reason) for person, row in people)
-
-
-def _person(person: PersonRecord, said: Mapping[str, str], reason: str | None) -> PersonRecord:
-    person = replace(
-        person,
-        demographics=tuple(pair for pair in said.items() if pair[0] not in (REMARK, TOOL)),
-        remark=said.get(REMARK),
-        tool=said.get(TOOL),
-    )
-    if reason is None or person.status is PersonStatus.WITHDRAWN:
-        return person
-    return replace(person, status=PersonStatus.EXCLUDED, excluded=reason)
+    people = []
+    for row in rows:
+        about = said[row.id]
+        last = {"remark": about.pop(REMARK, None), "tool": about.pop(TOOL, None)}
+        told = seen.get(row.id, {}) | last | {"demographics": tuple(about.items())}
+        person = PersonRecord(*row[:-2], **told)
+        if row.reason is not None and row.status is not PersonStatus.WITHDRAWN:
+            person = replace(person, status=PersonStatus.EXCLUDED, excluded=row.reason)
+        people.append(person)
+    return tuple(people)
 
 
 def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:
@@ -346,12 +338,6 @@ def is_left_out(connection: Connection, rules: SecondAccounts, person: int) -> b
     return connection.execute(found.limit(1)).one_or_none() is not None
 
 
-def _forget_accounts(connection: Connection, person: int) -> None:
-    """Delete what was recorded of a person and others."""
-    either = (second_account.c.participant == person, second_account.c.other == person)
-    connection.execute(delete(second_account).where(or_(*either)))
-
-
 def identity(connection: Connection) -> Identity:
     """Facts on people's identity that could be checked."""
     kept = ~participant.c.purged
@@ -372,8 +358,7 @@ def identity(connection: Connection) -> Identity:
     )
 
 
-def count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
+def count(connection: Connection, table: Table, *where: ColumnElement[bool]) -> int:
     """Count the rows of a table."""
-    rows = select(func.count()).select_from(table).where(where)
-    number: int = connection.execute(rows).scalar_one()
-    return number
+    rows = select(func.count()).select_from(table).where(*where)
+    return int(connection.execute(rows).scalar_one())

@@ -74,7 +74,7 @@ class AnswerStep:
 
 
 class Vacancy(StrEnum):
-    """True if somebody new could have a block."""
+    """Vacancy of a study for somebody new."""
 
     OPEN = "open"
     HELD = "held"

@@ -1,11 +1,11 @@
 """The store: each method is one transaction of a study."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
@@ -20,7 +20,7 @@ from casewise_study.store.standing import (
     Vacancy,
     Visitor,
 )
-from casewise_study.store.tables import assignment, participant, study
+from casewise_study.store.tables import participant, study
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.block_design import DrawnFrom
 from casewise_study.study.page_signals import PageSignals
@@ -28,6 +28,8 @@ from casewise_study.study.reading_times import pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import Collected, Kind, PersonStatus
+
+T = TypeVar("T")
 
 
 class Store:
@@ -93,8 +95,7 @@ class Store:
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""
         clock = self._clock
-        ahead = latest - clock() if latest else timedelta(0)
-        if ahead > timedelta(0):
+        if latest is not None and (ahead := latest - clock()) > timedelta(0):
             self._clock = lambda: clock() + ahead
 
     def renew_leases(self) -> None:
@@ -150,7 +151,8 @@ class Store:
         rater = f"p-{secrets.token_hex(5)}"
 
         def work(connection: Connection) -> Person:
-            known = people.find(connection, participant.c.key == visitor.key)
+            own = participant.c.key == visitor.key
+            known = people.find(connection, own)
             if known is None and visitor.platform_key is not None:
                 same = participant.c.platform_key == visitor.platform_key
                 known = people.find(connection, same)
@@ -169,11 +171,10 @@ class Store:
                 code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
                 signed=visitor.signed,
             )
-            number = connection.execute(made).inserted_primary_key
-            assert number is not None
-            people.log(connection, now, "consented", number[0])
-            person = people.find(connection, participant.c.id == number[0])
+            connection.execute(made)
+            person = people.find(connection, own)
             assert person is not None
+            people.log(connection, now, "consented", person.id)
             others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
             for kind, key in others.items():
                 other = people.find(connection, participant.c.key == key) if key else None
@@ -184,11 +185,11 @@ class Store:
         return self._database.write(work)
 
     def same_browser(self, person: Person, other: Person | None) -> None:
-        """Record that the person's browser opened the study under another id too.
+        """Record that the browser of a person opened the study under another id too.
 
         Args:
-            person: Who was known there.
-            other: Who has shown to be the owner of the other id; None of an id alone.
+            person: Person who was known in the browser.
+            other: Person who has proved to own the other id; None for an id alone.
         """
         work = partial(people.link, now=self._clock(), kind="browser", person=person, other=other)
         self._database.write(work)
@@ -197,23 +198,27 @@ class Store:
         """Log that a visitor did not consent."""
         self._database.write(partial(people.log, now=self._clock(), kind="declined"))
 
+    def _change(self, key: str, work: Callable[[Connection, Person], T]) -> T | None:
+        """Run a transaction on a person, who is locked until it ends; None if there is none."""
+
+        def locked(connection: Connection) -> T | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            return None if person is None else work(connection, person)
+
+        return self._database.write(locked)
+
     def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
-        """Take an attempt at the comprehension check, and lease a block to who passes.
+        """Take an attempt at the comprehension check, and lease a block to whoever passes.
 
         Args:
             key: The person's.
-            attempt: Which one this is, from 1; one that was taken already changes nothing.
-            passed: Whether every answer is right.
+            attempt: Its number, from 1; one that was taken already changes nothing.
+            passed: True if every answer is right.
         """
 
-        def work(connection: Connection) -> Person | None:
-            person = people.find_locked(connection, participant.c.key == key)
-            if (
-                person is None
-                or person.status is not PersonStatus.STARTED
-                or person.passed
-                or person.attempts != attempt - 1
-            ):
+        def work(connection: Connection, person: Person) -> Person | None:
+            begun = person.status is PersonStatus.STARTED and not person.passed
+            if not begun or person.attempts != attempt - 1:
                 return person
             now = self._clock()
             people.change(connection, person.id, attempts=attempt)
@@ -227,19 +232,17 @@ class Store:
                 people.log(connection, now, "missed", person.id)
             return people.find(connection, participant.c.id == person.id)
 
-        return self._database.write(work)
+        return self._change(key, work)
 
     def lease(self, key: str) -> Person | None:
         """Lease a block to a person who passed when none was to be had."""
 
-        def work(connection: Connection) -> Person | None:
-            person = people.find_locked(connection, participant.c.key == key)
-            if person is None or person.status is not PersonStatus.STARTED or not person.passed:
-                return person
-            self._lease(connection, person=person, now=self._clock())
+        def work(connection: Connection, person: Person) -> Person | None:
+            if person.status is PersonStatus.STARTED and person.passed:
+                self._lease(connection, person=person, now=self._clock())
             return people.find(connection, participant.c.id == person.id)
 
-        return self._database.write(work)
+        return self._change(key, work)
 
     def answer(
         self,
@@ -262,10 +265,7 @@ class Store:
             signals: Of the page; None where the study records none.
         """
 
-        def work(connection: Connection) -> AnswerStep | None:
-            person = people.find_locked(connection, participant.c.key == key)
-            if person is None:
-                return None
+        def work(connection: Connection, person: Person) -> AnswerStep:
             if person.status is not PersonStatus.ACTIVE or person.position != position:
                 return AnswerStep(person, Taken.BEFORE)
             assert person.block is not None
@@ -281,62 +281,45 @@ class Store:
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
             given |= {"seconds": seconds, "time": now}
             people.write_answer(connection, self.study, person, pages[position], given, signals)
-            status = block_status = PersonStatus.ACTIVE
+            moved: dict[str, Any] = {"position": position + 1, "shown": now}
+            held = moved | {"lease_until": now + self._until}
+            after = replace(person, **moved)
             if position + 1 == len(pages):
-                status = block_status = PersonStatus.COMPLETED
-                people.end(connection, person.id, status, now)
-                if people.is_left_out(connection, self.study.second_accounts, person.id):
-                    block_status = PersonStatus.ABANDONED
-            held = update(assignment).where(assignment.c.participant == person.id)
-            moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}
-            connection.execute(held.values(moved | {"status": block_status}))
-            outcome = status if status is PersonStatus.COMPLETED else None
-            due = status is PersonStatus.COMPLETED and self.study.asks_about
-            if due:
-                people.change(connection, person.id, about_due=True)
-            after = replace(
-                person,
-                status=status,
-                outcome=outcome,
-                position=position + 1,
-                shown=now,
-                about_due=due,
-            )
+                completed = PersonStatus.COMPLETED
+                people.end(connection, person.id, completed, now)
+                left_out = people.is_left_out(connection, self.study.second_accounts, person.id)
+                held["status"] = PersonStatus.ABANDONED if left_out else completed
+                due = self.study.asks_about
+                people.change(connection, person.id, about_due=due)
+                after = replace(after, status=completed, outcome=completed, about_due=due)
+            people.change_block(connection, person.id, **held)
             return AnswerStep(after, Taken.YES)
 
-        return self._database.write(work)
+        return self._change(key, work)
 
     def tell_about(self, key: str, answers: Mapping[str, str]) -> Person | None:
         """Take what a person says after the last case, by the names of the questions, once."""
 
-        def work(connection: Connection) -> Person | None:
-            person = people.find_locked(connection, participant.c.key == key)
-            if person is None or not person.about_due:
-                return person
-            people.write_about(connection, person.id, answers)
+        def work(connection: Connection, person: Person) -> Person:
+            if person.about_due:
+                people.write_about(connection, person.id, answers)
             return replace(person, about_due=False)
 
-        return self._database.write(work)
+        return self._change(key, work)
 
     def withdraw(self, key: str) -> Person | None:
         """Delete a person's votes and free the block. Who was screened out has none."""
 
-        def work(connection: Connection) -> Person | None:
-            person = people.find_locked(connection, participant.c.key == key)
-            if person is None or person.status in (
-                PersonStatus.WITHDRAWN,
-                PersonStatus.SCREENED_OUT,
-            ):
+        def work(connection: Connection, person: Person) -> Person | None:
+            if person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
                 return person
             people.erase(connection, person.id)
-            now = self._clock()
-            paid = person.outcome is PersonStatus.COMPLETED
-            people.end(connection, person.id, PersonStatus.WITHDRAWN, now)
-            if paid:
-                people.change(connection, person.id, outcome=PersonStatus.COMPLETED)
+            people.end(connection, person.id, PersonStatus.WITHDRAWN, self._clock())
+            if person.outcome is PersonStatus.COMPLETED:
+                people.change(connection, person.id, outcome=person.outcome)
             return people.find(connection, participant.c.id == person.id)
 
-        return self._database.write(work)
+        return self._change(key, work)
 
     def personal_codes(self) -> dict[str, str]:
         """Everybody's personal code, by pseudonym."""

@@ -1,6 +1,7 @@
 """The tables of a study's database."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
@@ -35,6 +36,11 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+
+def required(name: str, *parts: Any, **options: Any) -> Column[Any]:
+    """Column that is never null."""
+    return Column(name, *parts, nullable=False, **options)
 
 
 class Utc(TypeDecorator[datetime]):
@@ -79,11 +85,11 @@ study = Table(
     "study",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("name", String(64), nullable=False),
-    Column("hash", String(64), nullable=False),
-    Column("secrets", String(64), nullable=False),
-    Column("paused", Boolean, nullable=False),
-    Column("created", Utc, nullable=False),
+    required("name", String(64)),
+    required("hash", String(64)),
+    required("secrets", String(64)),
+    required("paused", Boolean),
+    required("created", Utc),
     CheckConstraint("id = 1", name="one"),
 )
 """One row: whose votes these are. ``hash`` is of the study, ``secrets`` of the key to the ids."""
@@ -99,20 +105,20 @@ participant = Table(
     "participant",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("key", String(64), nullable=False, unique=True),
-    Column("rater", String(64), nullable=False, unique=True),
+    required("key", String(64), unique=True),
+    required("rater", String(64), unique=True),
     Column("platform_key", String(64), unique=True),
-    Column("panel", String(64), nullable=False),
-    Column("status", STATUS, nullable=False, index=True),
+    required("panel", String(64)),
+    required("status", STATUS, index=True),
     Column("outcome", STATUS),
-    Column("attempts", Integer, nullable=False),
-    Column("started", Utc, nullable=False),
+    required("attempts", Integer),
+    required("started", Utc),
     Column("passed", Utc),
     Column("ended", Utc),
-    Column("purged", Boolean, nullable=False),
+    required("purged", Boolean),
     Column("code_key", String(64)),
-    Column("signed", Boolean, nullable=False, server_default=false()),
-    Column("about_due", Boolean, nullable=False, server_default=false()),
+    required("signed", Boolean, server_default=false()),
+    required("about_due", Boolean, server_default=false()),
     CheckConstraint(
         "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', 'abandoned')",
         name="status",
@@ -129,12 +135,12 @@ assignment = Table(
     "assignment",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("block", Integer, ForeignKey("block.number"), nullable=False),
-    Column("participant", Integer, ForeignKey("participant.id"), nullable=False, unique=True),
-    Column("status", STATUS, nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("shown", Utc, nullable=False),
-    Column("lease_until", Utc, nullable=False),
+    required("block", Integer, ForeignKey("block.number")),
+    required("participant", Integer, ForeignKey("participant.id"), unique=True),
+    required("status", STATUS),
+    required("position", Integer),
+    required("shown", Utc),
+    required("lease_until", Utc),
     Column("drawn", CellsColumn),
     CheckConstraint("status in ('active', 'completed', 'abandoned', 'withdrawn')", name="status"),
     Index(
@@ -154,15 +160,15 @@ vote = Table(
     "vote",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("place", Integer, nullable=False),
-    Column("query", Text, nullable=False),
-    Column("verdict", String(6), nullable=False),
-    Column("seconds", Float, nullable=False),
+    required("participant", Integer, ForeignKey("participant.id")),
+    required("position", Integer),
+    required("place", Integer),
+    required("query", Text),
+    required("verdict", String(6)),
+    required("seconds", Float),
     Column("confidence", Integer),
     Column("reason", Text),
-    Column("time", Utc, nullable=False),
+    required("time", Utc),
     CheckConstraint("verdict in ('safe', 'unsafe')", name="verdict"),
     CheckConstraint("confidence between 1 and 5", name="confidence"),
     UniqueConstraint("participant", "query"),
@@ -174,8 +180,8 @@ exclusion = Table(
     "exclusion",
     metadata,
     Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
-    Column("reason", Text, nullable=False),
-    Column("time", Utc, nullable=False),
+    required("reason", Text),
+    required("time", Utc),
 )
 """People excluded by whoever runs the study, with the reason; the person's votes stay,
 uncounted."""
@@ -184,12 +190,12 @@ check_answer = Table(
     "check_answer",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("name", String(64), nullable=False),
-    Column("passed", Boolean, nullable=False),
-    Column("seconds", Float, nullable=False),
-    Column("time", Utc, nullable=False),
+    required("participant", Integer, ForeignKey("participant.id")),
+    required("position", Integer),
+    required("name", String(64)),
+    required("passed", Boolean),
+    required("seconds", Float),
+    required("time", Utc),
     UniqueConstraint("participant", "position"),
 )
 """Answers to attention checks."""
@@ -199,7 +205,7 @@ page_signal = Table(
     metadata,
     Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("honeypot", Boolean, nullable=False),
+    required("honeypot", Boolean),
     Column("left", Integer),
     Column("away", Float),
     Column("copied", Integer),
@@ -211,10 +217,10 @@ second_account = Table(
     "second_account",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("participant", Integer, ForeignKey("participant.id"), nullable=False, index=True),
+    required("participant", Integer, ForeignKey("participant.id"), index=True),
     Column("other", Integer, ForeignKey("participant.id")),
-    Column("kind", String(16), nullable=False),
-    Column("time", Utc, nullable=False),
+    required("kind", String(16)),
+    required("time", Utc),
 )
 """Signs that two people are one. ``other`` began before; null where the person's browser opened
 the study under an id that did not begin there. No address is kept, only that two shared a range."""
@@ -223,9 +229,9 @@ about_answer = Table(
     "about_answer",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
-    Column("name", String(64), nullable=False),
-    Column("answer", Text, nullable=False),
+    required("participant", Integer, ForeignKey("participant.id")),
+    required("name", String(64)),
+    required("answer", Text),
     UniqueConstraint("participant", "name"),
 )
 """Answers of people about themselves and the study after their last case, apart from their
@@ -235,8 +241,8 @@ event = Table(
     "event",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("time", Utc, nullable=False),
+    required("time", Utc),
     Column("participant", Integer, ForeignKey("participant.id"), index=True),
-    Column("kind", String(32), nullable=False, index=True),
+    required("kind", String(32), index=True),
 )
 """Changes by time, without content."""

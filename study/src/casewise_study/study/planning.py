@@ -4,7 +4,8 @@ import math
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,12 +134,14 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
     language = open_language(plan.language, path.parent)
     # The minutes count the words of the consent that names them: a number is a word, whichever.
     texts = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=0)
-    if plan.attention > len(texts.checks):
+    checks = texts.pop("attention")["checks"]
+    if plan.attention > len(checks):
         raise UsageError(
-            f"--attention {plan.attention}: there are {len(texts.checks)} checks to draw from; "
+            f"--attention {plan.attention}: there are {len(checks)} checks to draw from; "
             "write more into the study file, and raise attention.per_person there"
         )
     study = Study(
+        **texts,
         id=_name(path.stem),
         title=plan.title,
         cases=_seen_from(path, source),
@@ -150,17 +153,9 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         language=plan.language,
         pay=plan.pay,
         recruitment=_recruitment(plan.platform),
-        consent=texts.consent,
-        instructions=texts.instructions,
-        tutorial=texts.tutorial,
-        comprehension=texts.comprehension,
-        attention=Attention(checks=texts.checks, per_person=plan.attention),
+        attention=Attention(checks=checks, per_person=plan.attention),
         screening=PLANNED,
         second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
-        demographics=texts.demographics,
-        exit_question=texts.exit_question,
-        tool_question=texts.tool_question,
-        debriefing=texts.debriefing,
         design=design,
     )
     study._cases = (study.cases, study.design, cases)
@@ -171,7 +166,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         study = study.model_copy(update={"pay": plan.pay.model_copy(update=times)})
     minutes = forecast(study).minutes
     told = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=minutes)
-    return study.model_copy(update={"consent": told.consent})
+    return study.model_copy(update={"consent": told["consent"]})
 
 
 def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> Forecast:
@@ -218,14 +213,14 @@ def _recruitment(platform: Platform) -> Recruitment:
     """With codes that can't be guessed where they are worth money."""
     if platform is Platform.NONE:
         return Recruitment()
-    codes: Sequence[str] = [secrets.token_hex(4).upper() for _ in range(3)]
+    completed, screened_out, withdrawn = (f"{end}{secrets.token_hex(4).upper()}" for end in "CSW")
     return Recruitment(
         platform=platform,
         return_url=PROLIFIC_RETURN if platform is Platform.PROLIFIC else None,
         signed=platform is Platform.PROLIFIC,
-        completed=f"C{codes[0]}",
-        screened_out=f"S{codes[1]}",
-        withdrawn=f"W{codes[2]}",
+        completed=completed,
+        screened_out=screened_out,
+        withdrawn=withdrawn,
     )
 
 
@@ -297,7 +292,8 @@ def time_warnings(study: Study) -> list[str]:
     """
     read = reading(study)
     warnings = [*_odd_times(read), *_odd_floors(read)]
-    if not read.has_words and study.pay.seconds_per_task is None:
+    seconds, besides = study.pay.seconds_per_task, study.pay.minutes_besides
+    if not read.has_words and seconds is None:
         warnings.append(
             "the cases are in a script without spaces, so words can't be counted and times are "
             "too short: give --seconds (pay.seconds_per_task), timing.least_seconds and "
@@ -308,18 +304,13 @@ def time_warnings(study: Study) -> list[str]:
             f"language: {study.language}: no measured speed of reading it is known, so English "
             "words a minute are taken: measure the times in a pilot (--from-pilot)"
         )
-    planned = forecast(study).minutes
-    minutes = read.session_minutes(USUAL) if _too_short(read) else planned
-    low = pay_shortfall(study, minutes)
-    return [*warnings, *([f"{low} (pay, and consent.text)"] if low else [])]
-
-
-def _too_short(read: ReadingTimes) -> bool:
-    """Tell whether the file plans less time than fast readers need."""
-    seconds, besides = read.study.pay.seconds_per_task, read.study.pay.minutes_besides
-    return (seconds is not None and seconds < read.case_seconds(FAST)) or (
+    too_short = (seconds is not None and seconds < read.case_seconds(FAST)) or (
         besides is not None and besides < read.besides_minutes(FAST)
     )
+    minutes = read.session_minutes(USUAL) if too_short else forecast(study).minutes
+    if low := pay_shortfall(study, minutes):
+        warnings.append(f"{low} (pay, and consent.text)")
+    return warnings
 
 
 def _odd_times(read: ReadingTimes) -> Iterator[str]:
@@ -407,18 +398,13 @@ def _consent_line(study: Study) -> str:
 
 def _amounts(study: Study) -> tuple[str, str, str]:
     """Patterns of an amount, and of the words before and after that make it an hourly pay."""
-    before, after = (re.escape(part) for part in _hourly_words(study).split("{amount}"))
+    hourly = english = "{amount} an hour"
+    with suppress(InputError):
+        hourly = study_language(study).say(english)
+    if hourly.count("{amount}") != 1:
+        hourly = english
+    before, after = map(re.escape, hourly.split("{amount}"))
     return rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}", before, after
-
-
-def _hourly_words(study: Study) -> str:
-    """Words of the consent for an hourly pay in the study's language."""
-    english = "{amount} an hour"
-    try:
-        said = study_language(study).say(english)
-    except InputError:
-        return english
-    return said if said.count("{amount}") == 1 else english
 
 
 def _number(text: str) -> float:

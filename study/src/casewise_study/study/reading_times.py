@@ -207,42 +207,47 @@ class ReadingTimes:
             pace: The person's.
             tasks: What if a person judged so many cases; None is as designed.
         """
+        return self.besides_minutes(pace) + self._judging_minutes(pace, tasks)
+
+    def _judging_minutes(self, pace: Pace, tasks: int | None) -> float:
+        """Minutes on cases and checks in the longest session, by their words."""
         if tasks is None:
             words = max(
                 sum(self.cells[place] for place in block) for block in self.study.design.blocks
             )
-            tasks = max(map(len, self.study.design.blocks))
         else:
             words = round(tasks * fmean(self.cells))
-        checks = self.study.attention.per_person
-        pages = tasks + checks
-        words += round(checks * self._check_words()) + pages * count_words(QUESTION)
-        return self.besides_minutes(pace) + self.seconds(pace, words, pages) / 60
+        pages = self._pages(tasks)
+        words += round(self.study.attention.per_person * self._check_words)
+        return self.seconds(pace, words + pages * count_words(QUESTION), pages) / 60
+
+    def _pages(self, tasks: int | None) -> int:
+        """Pages of the longest session; None is as designed."""
+        cases = max(map(len, self.study.design.blocks)) if tasks is None else tasks
+        return cases + self.study.attention.per_person
+
+    @property
+    def planned_besides(self) -> float:
+        """Minutes besides cases and checks as planned: by the study file, else by the words."""
+        given = self.study.pay.minutes_besides
+        return self.besides_minutes(USUAL) if given is None else given
 
     def planned_minutes(self, tasks: int | None = None) -> float:
         """Minutes of the longest session as planned: by the study file, else by the words."""
-        pay = self.study.pay
-        cases = max(map(len, self.study.design.blocks)) if tasks is None else tasks
-        pages = cases + self.study.attention.per_person
-        besides = self.besides_minutes(USUAL)
-        judging = self.session_minutes(USUAL, tasks) - besides
-        if pay.seconds_per_task is not None:
-            judging = pages * pay.seconds_per_task / 60
-        return judging + (besides if pay.minutes_besides is None else pay.minutes_besides)
+        seconds = self.study.pay.seconds_per_task
+        if seconds is None:
+            return self.planned_besides + self._judging_minutes(USUAL, tasks)
+        return self.planned_besides + self._pages(tasks) * seconds / 60
 
     def planned_hours(self, people: int) -> float:
         """Planned hours of so many people who share all votes."""
-        study, pay = self.study, self.study.pay
-        besides = pay.minutes_besides
-        if besides is None:
-            besides = self.besides_minutes(USUAL)
-        votes = study.votes * len(self.cells)
-        checks = people * study.attention.per_person
-        check = self._check_words() + count_words(QUESTION)
-        seconds = votes * self.case_seconds(USUAL) + checks * self.seconds(USUAL, check)
-        if pay.seconds_per_task is not None:
-            seconds = (votes + checks) * pay.seconds_per_task
-        return people * besides / 60 + seconds / 3600
+        votes = self.study.votes * len(self.cells)
+        checks = people * self.study.attention.per_person
+        case = check = self.study.pay.seconds_per_task
+        if case is None or check is None:
+            case = self.case_seconds(USUAL)
+            check = self.seconds(USUAL, self._check_words + count_words(QUESTION))
+        return people * self.planned_besides / 60 + (votes * case + checks * check) / 3600
 
     def least_seconds(self, page: Page) -> float:
         """Seconds before which an answer to a page is refused."""
@@ -263,7 +268,9 @@ class ReadingTimes:
         """False in scripts without spaces, where words can't be counted."""
         return self.letters <= _LONG_WORD
 
+    @property
     def _check_words(self) -> float:
+        """Mean words of an attention check; 0 without any."""
         return fmean(self.checks.values()) if self.checks else 0.0
 
 

@@ -266,11 +266,11 @@ class Recruitment(StudyPart):
 
 
 class Counting(StrEnum):
-    """True if the votes of a second account count."""
+    """Counting of a second account's votes."""
 
     COUNT = "count"
     LEAVE_OUT = "leave_out"
-    """They count for nothing, and another person gets the block; the person is paid all the
+    """Another person gets the block, and the votes don't count; the person is paid all the
     same."""
 
 
@@ -346,7 +346,7 @@ class Study(StudyPart):
     exit_question: Text | None = None
     """Asked beside these, to be answered in one's own words."""
     tool_question: Text | None = None
-    """True if a language model or another tool gave some or all of the answers."""
+    """Question whether a language model or another tool gave some or all of the answers."""
     debriefing: Text | None = None
     """Shown on the last page: what people were not told before, and where they find help."""
     design: Design

@@ -9,15 +9,10 @@ from typing import Any
 
 from casewise_study.study.language import Language, source_texts
 from casewise_study.study.schema import (
-    AboutQuestion,
     Arm,
-    AttentionCheck,
-    Comprehension,
-    ComprehensionQuestion,
     Consent,
     Pay,
     Study,
-    TutorialExample,
 )
 from casewise_study.study.study_file import study_cases, study_language
 
@@ -37,21 +32,6 @@ class Investigator:
     the last one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The texts of a new study."""
-
-    consent: Consent
-    instructions: str
-    tutorial: tuple[TutorialExample, ...]
-    comprehension: Comprehension
-    checks: tuple[AttentionCheck, ...]
-    demographics: tuple[AboutQuestion, ...]
-    exit_question: str
-    tool_question: str
-    debriefing: str
-
-
 def default_texts(
     arms: Collection[Arm],
     asker: Investigator,
@@ -60,35 +40,32 @@ def default_texts(
     *,
     tasks: int,
     minutes: float,
-) -> Texts:
+) -> dict[str, Any]:
     """The texts that ship with casewise, for the arms that people will see, in their language.
 
     Without contexts there are no examples, questions and checks that speak of them.
+
+    Returns:
+        Fields of ``Study``, of ``attention`` the checks alone.
     """
     kept = language.say_all(source_texts())
     sort = "none" if set(arms) == {Arm.NONE} else "context"
-    shown = {
-        "none": ("none_safe", "none_unsafe"),
-        "context": ("none_safe", "context_safe", "context_unsafe"),
-    }[sort]
-    if Arm.NONE not in arms:
-        shown = shown[1:]
-    return Texts(
-        consent=_consent(kept, asker, pay, language, tasks, minutes),
-        instructions=_wrapped(kept["instructions"][sort]),
-        tutorial=tuple(TutorialExample.model_validate(kept["tutorial"][name]) for name in shown),
-        comprehension=Comprehension(
-            questions=tuple(
-                ComprehensionQuestion.model_validate(kept["comprehension"][name])
-                for name in ("what", sort, "stop")
-            )
-        ),
-        checks=tuple(_checks(kept["checks"], arms)),
-        demographics=tuple(AboutQuestion.model_validate(one) for one in kept["demographics"]),
-        exit_question=kept["exit_question"],
-        tool_question=kept["tool_question"],
-        debriefing=_wrapped(kept["debriefing"][sort]),
-    )
+    shown = ["none_unsafe"] if sort == "none" else ["context_safe", "context_unsafe"]
+    if Arm.NONE in arms:
+        shown = ["none_safe", *shown]
+    return {
+        "consent": _consent(kept, asker, pay, language, tasks, minutes),
+        "instructions": _wrapped(kept["instructions"][sort]),
+        "tutorial": [kept["tutorial"][name] for name in shown],
+        "comprehension": {
+            "questions": [kept["comprehension"][name] for name in ("what", sort, "stop")]
+        },
+        "attention": {"checks": _checks(kept["checks"], arms)},
+        "demographics": kept["demographics"],
+        "exit_question": kept["exit_question"],
+        "tool_question": kept["tool_question"],
+        "debriefing": _wrapped(kept["debriefing"][sort]),
+    }
 
 
 def text_warnings(study: Study) -> list[str]:
@@ -98,19 +75,17 @@ def text_warnings(study: Study) -> list[str]:
         InputError: The file of cases is gone, or has changed; or there is no such language.
     """
     asked = {_bare(case.query) for case in study_cases(study)}
-    warnings, seen = [], set[str]()
-    for number, example in enumerate(study.tutorial, 1):
-        query = _bare(example.query)
+    warnings = []
+    examples = [_bare(example.query) for example in study.tutorial]
+    for number, query in enumerate(examples, 1):
         if query in asked:
             warnings.append(f"tutorial, record {number}: its query is in the study; take another")
-        if query in seen:
+        if query in examples[: number - 1]:
             warnings.append(
                 f"tutorial, record {number}: the query of another example too. To see one query in "
                 "two contexts shows people the effect that is to be measured; take another"
             )
-        seen.add(query)
-    lacking = study_language(study).lacking
-    if lacking:
+    if lacking := study_language(study).lacking:
         warnings.append(
             f"language: {study.language}: {len(lacking)} messages are not translated, or without "
             f"their fields, and are shown in English; the first is {lacking[0][:60]!r}"
@@ -144,15 +119,14 @@ def _consent(
     tasks: int,
     minutes: float,
 ) -> Consent:
-    by, contact = asker.by or TODO, asker.contact or TODO
     paid = kept["paid" if pay.per_hour else "unpaid"].format(
         amount=language.money(pay_each(pay, minutes), pay.currency),
         rate=kept["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
     )
     approved = kept["approved" if asker.ethics else "not_approved"].format(ethics=asker.ethics)
-    until = asker.keep_until
+    until, contact = asker.keep_until, asker.contact or TODO
     text = kept["consent"].format(
-        by=by,
+        by=asker.by or TODO,
         contact=contact,
         tasks=language.number(tasks),
         minutes=language.number(whole_minutes(minutes)),
@@ -168,13 +142,13 @@ def _consent(
     )
 
 
-def _checks(kept: list[dict[str, Any]], arms: Collection[Arm]) -> list[AttentionCheck]:
-    """With a context as often as the cases have one: always, never, or half of the time."""
-    checks = []
-    for number, check in enumerate(kept):
-        bare = set(arms) == {Arm.NONE} or (Arm.NONE in arms and number >= len(kept) // 2)
-        checks.append(AttentionCheck.model_validate(check | {"context": None} if bare else check))
-    return checks
+def _checks(kept: list[dict[str, Any]], arms: Collection[Arm]) -> list[dict[str, Any]]:
+    """Checks with a context as often as the cases have one: always, never, or half of the time."""
+    with_context = len(kept) if Arm.NONE not in arms else len(kept) // 2 if len(arms) > 1 else 0
+    return [
+        check if number < with_context else check | {"context": None}
+        for number, check in enumerate(kept)
+    ]
 
 
 def _wrapped(text: str) -> str:

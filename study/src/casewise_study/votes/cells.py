@@ -118,17 +118,14 @@ class CellStop:
 
 
 def cell_stops(study: Study, table: VoteTable) -> tuple[CellStop, ...]:
-    """Say which rule stopped each cell, in the order of the design; nothing of fixed collection."""
+    """Say what stopped each cell, in the order of the design; empty under fixed collection."""
     if not study.collection.is_sequential:
         return ()
     decided = study.collection.stops(table.cell, table.safe, len(table.cells)).tolist()
     stops = []
-    for cell, at, votes in zip(
-        table.cells, decided, table.counts.astype(int).tolist(), strict=True
-    ):
+    for cell, at, votes in zip(table.cells, decided, map(int, table.counts), strict=True):
         most = Stopped.MOST_VOTES if votes >= study.votes else Stopped.OPEN
-        stopped = Stopped.POSTERIOR if at else most
-        stops.append(CellStop(cell.arm, cell.case_id, stopped, at or None, votes))
+        stops.append(CellStop(*cell, Stopped.POSTERIOR if at else most, at or None, votes))
     return tuple(stops)
 
 
@@ -142,36 +139,18 @@ def cell_votes(
 ) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
     decided = decided_cases(stops)
-    safe, counts = table.counts_safe, table.counts
+    columns = (map(int, table.counts_safe), map(int, table.counts), map(float, classes.p_safe))
     votes = []
-    for place, cell in enumerate(table.cells):
-        yes, n = int(safe[place]), int(counts[place])
-        share = yes / n if n else math.nan
-        votes.append(
-            CellVotes(
-                arm=cell.arm,
-                case_id=cell.case_id,
-                safe=yes,
-                unsafe=n - yes,
-                share_safe=share,
-                interval=_NO_INTERVAL
-                if table.is_sequential
-                else statistics.wilson_interval(share, n),
-                majority=_majority(yes, n - yes),
-                quota_met=n >= quota or cell.case_id in decided,
-                p_safe=float(classes.p_safe[place]),
-            )
-        )
+    for (arm, case_id), safe, n, p_safe in zip(table.cells, *columns, strict=True):
+        share = safe / n if n else math.nan
+        interval = (math.nan, math.nan)
+        if not table.is_sequential:
+            interval = statistics.wilson_interval(share, n)
+        majority: Side | None = "safe" if 2 * safe > n else "unsafe" if 2 * safe < n else None
+        met = n >= quota or case_id in decided
+        cell = CellVotes(arm, case_id, safe, n - safe, share, interval, majority, met, p_safe)
+        votes.append(cell)
     return tuple(votes)
-
-
-_NO_INTERVAL = (math.nan, math.nan)
-
-
-def _majority(safe: int, unsafe: int) -> Side | None:
-    if safe == unsafe:
-        return None
-    return "safe" if safe > unsafe else "unsafe"
 
 
 def arm_votes(
@@ -179,11 +158,10 @@ def arm_votes(
 ) -> tuple[ArmVotes, ...]:
     """Every arm that has cells."""
     queries = table.cell_queries()
+    safe, counts = table.counts_safe, table.counts
     votes = []
-    for arm in Arm:
+    for arm in table.arms:
         places = table.arm_places(arm)
-        if not len(places):
-            continue
         here = [cells[place] for place in places]
         votes.append(
             ArmVotes(
@@ -196,8 +174,8 @@ def arm_votes(
                 ties=sum(cell.is_tie for cell in here),
                 share_safe=mean_share(table.only(table.in_arm(arm))),
                 agreement=statistics.agreement(
-                    np.array([cell.safe for cell in here], np.float64),
-                    np.array([cell.unsafe for cell in here], np.float64),
+                    safe[places],
+                    (counts - safe)[places],
                     queries[places],
                     None if table.is_sequential else resampling,
                 ),
@@ -229,11 +207,6 @@ def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> statisti
     return found.without_error() if table.is_sequential else found
 
 
-def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
-    """Every two arms that share a query with votes in both."""
-    return tuple(_contrast(paired) for paired in pairs_of_arms(table))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedArms:
     """The votes on the queries that have votes under both of two arms."""
@@ -244,11 +217,9 @@ class PairedArms:
 
     @property
     def sides(self) -> tuple[FloatArray, FloatArray]:
-        """Masks of votes in the first arm, and which in the second. Shapes ``(votes,)``."""
-        one, other = (
-            self.table.in_arm(arm).astype(np.float64) for arm in (self.first, self.second)
-        )
-        return one, other
+        """Masks of votes in the first arm and in the second. Shapes ``(votes,)``."""
+        first, second = map(self.table.in_arm, (self.first, self.second))
+        return first.astype(np.float64), second.astype(np.float64)
 
     @property
     def difference(self) -> statistics.TwoWay:
@@ -267,7 +238,8 @@ def pairs_of_arms(table: VoteTable) -> list[PairedArms]:
     return pairs
 
 
-def _contrast(paired: PairedArms) -> Contrast:
+def contrast(paired: PairedArms) -> Contrast:
+    """Effect of the context on the votes of two arms."""
     table, sides = paired.table, paired.sides
     asked, query = np.unique(table.query, return_inverse=True)
     counts = [
@@ -279,15 +251,16 @@ def _contrast(paired: PairedArms) -> Contrast:
     leaning = np.sign(pairs.safe_1 - pairs.unsafe_1) * np.sign(pairs.safe_2 - pairs.unsafe_2)
     weights = 1 / table.counts[table.cell]
     shares = [float((table.safe * weights * side).sum() / (weights * side).sum()) for side in sides]
-    tested = statistics.PairVotes(*(column[:0] for column in counts))
-    odds = math.nan if table.is_sequential else statistics.mantel_haenszel(pairs)
+    tested, odds = pairs, statistics.mantel_haenszel(pairs)
+    if table.is_sequential:
+        tested, odds = statistics.PairVotes(*(column[:0] for column in counts)), math.nan
     return Contrast(
         first=paired.first,
         second=paired.second,
         queries=len(asked),
         difference=paired.difference,
         cohen_h=statistics.cohen_h(shares[0], shares[1]),
-        z_tests=statistics.proportion_tests(tested if table.is_sequential else pairs),
+        z_tests=statistics.proportion_tests(tested),
         mantel_haenszel_or=odds,
         majority_flips=int((leaning < 0).sum()),
     )

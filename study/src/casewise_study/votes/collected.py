@@ -1,6 +1,8 @@
 """Data that a study has collected, and the votes that count, as columns."""
 
+import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,7 +21,7 @@ class PersonStatus(StrEnum):
     """Status of a person.
 
     ``abandoned``: the lease ran out before the last case. ``excluded``: by whoever runs the study;
-    a database keeps that beside how far the person came.
+    a database keeps the exclusion beside the status before it.
     """
 
     STARTED = "started"
@@ -65,7 +67,7 @@ class PersonRecord:
     copied: int | None = None
     """Watched pages whose case was copied from, or where something was pasted."""
     tool: str | None = None
-    """Number of answers that a tool gave, as the person says: one of ``TOOL_ANSWERS``."""
+    """Share of the answers that a tool gave, by the person's own word: one of ``TOOL_ANSWERS``."""
 
 
 TOOL_ANSWERS = ("none", "some", "all")
@@ -219,9 +221,15 @@ class VoteTable:
         """Clusters of votes by person: votes of one person are correlated."""
         return number_clusters(self.rater)
 
+    @property
+    def arms(self) -> list[Arm]:
+        """Arms that have cells."""
+        present = {cell.arm for cell in self.cells}
+        return [arm for arm in Arm if arm in present]
+
     def arm_places(self, arm: Arm) -> IntArray:
         """The cells of an arm."""
-        return np.array([n for n, cell in enumerate(self.cells) if cell.arm is arm], np.int64)
+        return np.flatnonzero([cell.arm is arm for cell in self.cells])
 
     def in_arm(self, arm: Arm) -> BoolArray:
         """Mask of votes on cells of an arm."""
@@ -236,13 +244,12 @@ class VoteTable:
     def only(self, kept: BoolArray) -> Self:
         """Some of the votes; cells, raters and queries keep their numbers."""
         columns = ("safe", "cell", "rater", "query", "position", "seconds", "time")
-        chosen = {name: getattr(self, name)[kept] for name in columns}
-        return replace(self, **chosen)
+        return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
     def without(self, raters: frozenset[str]) -> Self:
         """The votes of everybody else."""
-        out = np.array([name in raters for name in self.raters], bool)
-        return self.only(~out[self.rater])
+        stays = np.array([name not in raters for name in self.raters], bool)
+        return self.only(stays[self.rater])
 
 
 def vote_table(study: Study, collected: Collected) -> VoteTable:
@@ -252,21 +259,24 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
     raters = tuple(person.rater for person in collected.people if person.rater in voted)
     places = {name: place for place, name in enumerate(raters)}
     queries = {name: n for n, name in enumerate(dict.fromkeys(vote.query_id for vote in votes))}
+    times = (None if vote.time is None else to_utc(vote.time).timestamp() for vote in votes)
+
+    def numbers(values: Iterable[float | None]) -> FloatArray:
+        return np.array([*values], np.float64)  # None becomes NaN
+
+    def codes(values: Iterable[int]) -> IntArray:
+        return np.array([*values], np.int64)
+
     return VoteTable(
         cells=study.design.cells,
         raters=raters,
-        safe=np.array([vote.verdict == "safe" for vote in votes], np.float64),
-        cell=np.array([study.places[vote.case_id] for vote in votes], np.int64),
-        rater=np.array([places[vote.rater] for vote in votes], np.int64),
-        query=np.array([queries[vote.query_id] for vote in votes], np.int64),
-        position=np.array([vote.position for vote in votes], np.float64),
-        seconds=np.array(
-            [np.nan if vote.seconds is None else vote.seconds for vote in votes], np.float64
-        ),
-        time=np.array(
-            [np.nan if vote.time is None else to_utc(vote.time).timestamp() for vote in votes],
-            np.float64,
-        ),
+        safe=numbers(vote.verdict == "safe" for vote in votes),
+        cell=codes(study.places[vote.case_id] for vote in votes),
+        rater=codes(places[vote.rater] for vote in votes),
+        query=codes(queries[vote.query_id] for vote in votes),
+        position=numbers(vote.position for vote in votes),
+        seconds=numbers(vote.seconds for vote in votes),
+        time=numbers(times),
         is_sequential=study.collection.is_sequential,
     )
 
@@ -277,26 +287,24 @@ def active_minutes(study: Study, collected: Collected) -> dict[str, float]:
     The seconds of every page, and the time from the consent to the first page, each up to
     ``timing.most_seconds``. Where a page's seconds aren't known, from start to end.
     """
-    most = study.timing.most_seconds
-    pages: defaultdict[str, list[float | None]] = defaultdict(list)
+    pages = defaultdict[str, list[float]](list)
     first: dict[str, datetime] = {}
-    for check in collected.checks:
-        pages[check.rater].append(check.seconds)
+    answers: tuple[CheckRecord | VoteRecord, ...] = (*collected.checks, *collected.votes)
+    for answer in answers:
+        pages[answer.rater].append(math.nan if answer.seconds is None else answer.seconds)
     for vote in collected.votes:
-        pages[vote.rater].append(vote.seconds)
         if vote.time is not None and vote.seconds is not None:
             shown = to_utc(vote.time) - timedelta(seconds=vote.seconds)
             first[vote.rater] = min(shown, first.get(vote.rater, shown))
     minutes = {}
     for person in collected.people:
-        known = [seconds for seconds in pages[person.rater] if seconds is not None]
         if person.started is None:
             continue
-        if person.rater in first and len(known) == len(pages[person.rater]):
-            before = (first[person.rater] - to_utc(person.started)).total_seconds()
-            parts = (max(0.0, before), *known)
-            minutes[person.rater] = sum(min(part, most) for part in parts) / 60
+        started, spent = to_utc(person.started), pages[person.rater]
+        if person.rater in first and not any(map(math.isnan, spent)):
+            before = (first[person.rater] - started).total_seconds()
+            parts = (max(0.0, before), *spent)
+            minutes[person.rater] = sum(min(part, study.timing.most_seconds) for part in parts) / 60
         elif person.ended is not None:
-            taken = to_utc(person.ended) - to_utc(person.started)
-            minutes[person.rater] = taken.total_seconds() / 60
+            minutes[person.rater] = (to_utc(person.ended) - started).total_seconds() / 60
     return minutes

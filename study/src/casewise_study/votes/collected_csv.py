@@ -5,7 +5,7 @@ votes alone is read too. ``study/docs/annotation-votes.md`` lists the columns.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,48 +43,45 @@ PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
 COUNT = "a whole number from 0"
 SECONDS = "seconds, a number from 0"
 TIME = "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00"
-STATUSES = tuple(PersonStatus)
-
-
-def _confidence(cell: str) -> int:
-    return int(one_of("1", "2", "3", "4", "5")(cell))
 
 
 _RATER = VoteColumn("rater", str, "a pseudonym", needed=True, filled=True)
+_POSITION = VoteColumn("position", read_count, COUNT, filled=True)
 _SECONDS = VoteColumn("seconds", read_seconds, SECONDS)
+
+
+def _count(name: str) -> VoteColumn:
+    return VoteColumn(name, read_count, f"{COUNT}, or nothing")
+
 
 PERSON_COLUMNS = (
     _RATER,
     VoteColumn(
-        "status",
-        lambda cell: PersonStatus(cell),
-        f"one of {', '.join(STATUSES)}",
-        needed=True,
-        filled=True,
+        "status", PersonStatus, f"one of {', '.join(PersonStatus)}", needed=True, filled=True
     ),
     VoteColumn("panel", str, "a name"),
-    VoteColumn("block", read_count, f"{COUNT}, or nothing"),
+    _count("block"),
     VoteColumn("started", read_time, TIME),
     VoteColumn("ended", read_time, TIME),
     VoteColumn("excluded", str, "a reason, or nothing"),
     VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
     VoteColumn("remark", str, "a text"),
-    *(VoteColumn(name, read_count, f"{COUNT}, or nothing") for name in SIGNAL_FIELDS[:4]),
+    *map(_count, SIGNAL_FIELDS[:4]),
     VoteColumn("away_seconds", read_seconds, SECONDS),
-    VoteColumn("copied", read_count, f"{COUNT}, or nothing"),
+    _count("copied"),
     VoteColumn("tool", one_of(*TOOL_ANSWERS), f"{', '.join(TOOL_ANSWERS)}, or nothing"),
     VoteColumn("attempts", read_count, COUNT, filled=True),
 )
 VOTE_COLUMNS = (
     _RATER,
-    VoteColumn("position", read_count, COUNT, filled=True),
+    _POSITION,
     VoteColumn("time", read_time, TIME),
     VoteColumn("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
     VoteColumn("case_id", str, "the id of a case", needed=True, filled=True),
     VoteColumn("query_id", str, "the id of a query", filled=True),
     VoteColumn("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True, filled=True),
     _SECONDS,
-    VoteColumn("confidence", _confidence, "1 to 5, or nothing"),
+    VoteColumn("confidence", lambda cell: int(one_of(*"12345")(cell)), "1 to 5, or nothing"),
     VoteColumn("reason", str, "a text"),
     # Last, so that a file that was cut within its last row shows it.
     VoteColumn("counted", read_flag, "true or false", filled=True),
@@ -92,7 +89,7 @@ VOTE_COLUMNS = (
 CHECK_COLUMNS = (
     _RATER,
     VoteColumn("check", str, "the id of an attention check", needed=True, filled=True),
-    VoteColumn("position", read_count, COUNT, filled=True),
+    _POSITION,
     _SECONDS,
     VoteColumn("passed", read_flag, "true or false", needed=True, filled=True),
 )
@@ -168,16 +165,15 @@ def read_collected(path: Path, study: Study) -> Collected:
         InputError: A file, record or cell can't be used, or doesn't fit the study: a case that it
             doesn't have, a query judged twice by one person, more counted votes than the quota.
     """
-    folder = path if path.is_dir() else None
-    votes_path = path / VOTES if folder else path
+    votes_path = path / VOTES if path.is_dir() else path
     votes = _votes(read_table(votes_path, VOTE_COLUMNS, VOTE_FIGURES), study)
-    if folder and (folder / PEOPLE).exists():
-        rows = read_table(folder / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
+    if (path / PEOPLE).exists():
+        rows = read_table(path / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
         people = [(PersonRecord(**row.cells), row.place) for row in rows]
     else:
         everybody = _people_of_votes([vote for vote, _ in votes], study)
         people = [(person, ValuePlace(path / PEOPLE)) for person in everybody]
-    has_checks = folder is not None and (folder / CHECKS).exists()
+    has_checks = (path / CHECKS).exists()
     checks = _checks(read_table(path / CHECKS, CHECK_COLUMNS) if has_checks else [])
     known = _check_people(people, study)
     _check_votes(votes, study, known)
@@ -197,37 +193,34 @@ def names_of(columns: Sequence[VoteColumn]) -> list[str]:
 
 
 def _votes(rows: Sequence[PlacedRow], study: Study) -> list[tuple[VoteRecord, ValuePlace]]:
-    queries: Mapping[str, str] | None = None
-    order: defaultdict[str, int] = defaultdict(int)
     votes = []
-    for row in rows:
-        values: dict[str, Any] = dict(row.cells)
-        place = study.places.get(values["case_id"])
+    for values, at in _with_positions(rows):
+        case_id = values["case_id"]
+        place = study.places.get(case_id)
         if place is None:
             expected = f"the id of one of its {len(study.design.cells)} cases"
-            raise row.place.refuse("no case of the study", "case_id", values["case_id"], expected)
+            raise at.refuse("no case of the study", "case_id", case_id, expected)
         arm = study.design.cells[place].arm
-        if values.setdefault("arm", arm.value) != arm.value:
-            raise row.place.refuse("the case is in another arm", "arm", values["arm"], arm.value)
+        if values.get("arm", arm) != arm:
+            raise at.refuse("the case is in another arm", "arm", values["arm"], arm.value)
         values["arm"] = arm
         if "query_id" not in values:
-            if queries is None:
-                queries = {case.id: case.query_id for case in study_cases(study)}
-            values["query_id"] = queries[values["case_id"]]
-        values.setdefault("position", order[values["rater"]])
-        order[values["rater"]] += 1
-        votes.append((VoteRecord(**values), row.place))
+            values["query_id"] = study_cases(study)[place].query_id
+        votes.append((VoteRecord(**values), at))
     return votes
 
 
 def _checks(rows: Sequence[PlacedRow]) -> list[tuple[CheckRecord, ValuePlace]]:
-    order: defaultdict[str, int] = defaultdict(int)
-    checks = []
+    return [(CheckRecord(**values), place) for values, place in _with_positions(rows)]
+
+
+def _with_positions(rows: Sequence[PlacedRow]) -> Iterator[tuple[dict[str, Any], ValuePlace]]:
+    """Cells of each row; without a position, its place among the rows of the same person."""
+    order = Counter[str]()
     for row in rows:
-        values = {"position": order[row.cells["rater"]], **row.cells}
-        order[values["rater"]] += 1
-        checks.append((CheckRecord(**values), row.place))
-    return checks
+        rater = row.cells["rater"]
+        yield {"position": order[rater], **row.cells}, row.place
+        order[rater] += 1
 
 
 def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRecord]:
@@ -310,7 +303,7 @@ def _check_answered(
 ) -> None:
     """Check answers to attention checks against the people and the study."""
     ids = {check.id for check in study.attention.checks}
-    answered: set[tuple[str, str]] = set()
+    answered = set()
     for check, place in checks:
         if check.rater not in known:
             raise place.refuse("nobody of this name among the people", "rater", check.rater)
@@ -327,10 +320,11 @@ def _check_completed(
     """Check that completed blocks have all their votes and, where any are known, their checks."""
     voted = Counter(vote.rater for vote in collected.votes)
     answered = Counter(check.rater for check in collected.checks)
+    wanted = study.attention.per_person
     for person, place in people:
         if person.status is not PersonStatus.COMPLETED or person.block is None:
             continue
-        asked, wanted = len(study.design.blocks[person.block]), study.attention.per_person
+        asked = len(study.design.blocks[person.block])
         if missing := asked - voted[person.rater]:
             problem = f"completed, but {missing} of the votes are missing: was the file cut?"
             raise place.refuse(problem, "rater", person.rater, f"{asked} votes in {VOTES}")

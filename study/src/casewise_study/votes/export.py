@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from casewise.cases import SEQUENTIAL_VOTES, Case, Vote, write_cases
 from casewise.errors import InputError
 from casewise.sheets import to_json
 from casewise_study.study.block_balance import balance
-from casewise_study.study.schema import Arm, Design, Study
+from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import (
@@ -60,10 +61,9 @@ def voted_cases(
     """
     left_out = frozenset(without)
     cases = study_cases(study)
-    by_id = {case.id: case for case in cases}
-    votes: defaultdict[str, list[Vote]] = defaultdict(list)
+    votes = defaultdict[str, list[Vote]](list)
     for vote in collected.votes:
-        case = by_id[vote.case_id]
+        case = cases[study.places[vote.case_id]]
         if vote.query_id != case.query_id:
             raise InputError(
                 "a vote names another query than its case's",
@@ -75,27 +75,17 @@ def voted_cases(
         if vote.counted and vote.rater not in left_out:
             time = None if vote.time is None else to_utc(vote.time).isoformat()
             votes[case.id].append(Vote(verdict=vote.verdict, rater=vote.rater, time=time))
-    first = {case.query_id: place for place, case in reversed(list(enumerate(cases)))}
-    order = sorted(
-        zip(study.design.cells, cases, strict=True),
-        key=lambda pair: (first[pair[1].query_id], _ARMS.index(pair[0].arm)),
-    )
-    return tuple(
-        case.model_copy(
-            update={
-                "votes": tuple(votes[case.id]) or None,
-                "published_safe_rate": None,
-                "ratings": None,
-                "tags": _marked(case.tags, sequential=study.collection.is_sequential),
-            }
-        )
-        for _, case in order
-    )
-
-
-def _marked(tags: Iterable[str], *, sequential: bool) -> tuple[str, ...]:
-    others = tuple(tag for tag in tags if tag != SEQUENTIAL_VOTES)
-    return (*others, SEQUENTIAL_VOTES) if sequential else others
+    mark = (SEQUENTIAL_VOTES,) if study.collection.is_sequential else ()
+    by_query = defaultdict[str, list[tuple[int, Case]]](list)
+    for cell, case in zip(study.design.cells, cases, strict=True):
+        made = {
+            "votes": tuple(votes[case.id]) or None,
+            "published_safe_rate": None,
+            "ratings": None,
+            "tags": (*(tag for tag in case.tags if tag != SEQUENTIAL_VOTES), *mark),
+        }
+        by_query[case.query_id].append((_ARMS.index(cell.arm), case.model_copy(update=made)))
+    return tuple(case for arms in by_query.values() for _, case in sorted(arms, key=itemgetter(0)))
 
 
 def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
@@ -113,31 +103,33 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     """
     check_free(out, EXPORT, force=choices.force)
     evenness = balance(_as_judged(results), study_cases(results.study))
-    left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
+    left_out = results.screened.flagged() if choices.without_flagged else ()
     cases = voted_cases(results.study, results.collected, left_out)
     votes = vote_rows(results)
+    names = names_of(VOTE_COLUMNS)
+    place = names.index("arm")
+    columns = [*names[:place], "panel", "block", *names[place:-1], "long", "flags", names[-1]]
+    *first, last = person_names(results.collected)
+    people_columns = [*first, *PERSON_FIGURES, last]
+    if not choices.with_reasons:
+        columns.remove("reason")
+        people_columns.remove("remark")
+    if not choices.with_demographics:
+        people_columns.remove("demographics")
+    record = {"cases_votes": choices.votes_words, **as_results_record(results)}
+    summary = to_json(record | {"balance": plain(evenness)})
+    texts = {
+        VOTES: to_csv(columns, votes),
+        PEOPLE: to_csv(people_columns, person_rows(results)),
+        CHECKS: to_csv(names_of(CHECK_COLUMNS), map(row_of, results.collected.checks)),
+        "data-card.md": data_card(results, evenness, choices),
+        "summary.json": summary,
+    }
     with new_folder(out, EXPORT, force=choices.force) as new:
-        names = names_of(VOTE_COLUMNS)
-        place = names.index("arm")
-        columns = [*names[:place], "panel", "block", *names[place:-1], "long", "flags", names[-1]]
-        if not choices.with_reasons:
-            columns.remove("reason")
-        _write(new / VOTES, to_csv(columns, votes))
+        for name, text in texts.items():
+            (new / name).write_bytes(text.encode())
         _write_parquet(new / "votes.parquet", columns, votes)
-        people = person_names(results.collected)
-        people = [*people[:-1], *PERSON_FIGURES, people[-1]]
-        if not choices.with_reasons:
-            people.remove("remark")
-        if not choices.with_demographics:
-            people.remove("demographics")
-        _write(new / PEOPLE, to_csv(people, person_rows(results)))
-        checks = map(row_of, results.collected.checks)
-        _write(new / CHECKS, to_csv(names_of(CHECK_COLUMNS), checks))
         write_cases(cases, new / "cases.jsonl")
-        _write(new / "data-card.md", data_card(results, evenness, choices))
-        record = {"cases_votes": choices.votes_words, **as_results_record(results)}
-        summary = to_json(record | {"balance": plain(evenness)})
-        _write(new / "summary.json", summary)
     return summary
 
 
@@ -146,19 +138,17 @@ def _as_judged(results: Results) -> Study:
     study = results.study
     if not study.collection.is_sequential:
         return study
-    judged: defaultdict[str, list[int]] = defaultdict(list)
+    judged = defaultdict[str, list[int]](list)
     for vote in results.collected.votes:
         if vote.counted:
             judged[vote.rater].append(study.places[vote.case_id])
-    blocks = tuple(tuple(places) for places in judged.values())
-    return study.model_copy(
-        update={"design": Design.model_construct(cells=study.design.cells, blocks=blocks)}
-    )
+    design = study.design.model_copy(update={"blocks": tuple(map(tuple, judged.values()))})
+    return study.model_copy(update={"design": design})
 
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:
     """A row a vote, with what is known of the person."""
-    flags = {person.rater: _flags(person) for person in (each.screen for each in results.people)}
+    flags = {person.rater: _flags(person) for person in results.screened.people}
     people = {person.rater: person for person in results.collected.people}
     most = results.study.timing.most_seconds
     rows = []
@@ -189,10 +179,6 @@ def _figures(person: PersonQuality) -> dict[str, Any]:
 
 def _flags(person: PersonScreen) -> str:
     return ";".join(flag.rule.value for flag in person.flags)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode())
 
 
 def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:

@@ -64,19 +64,10 @@ def person_quality(
         lean = np.where(seen, table.safe - safe / others, 0.0)
         leniency = np.bincount(table.rater, lean, minlength=raters) / size
     kappa = cohen_kappa(_against_majority(table, others, safe))
-    return tuple(
-        PersonQuality(
-            screen=person,
-            kappa=float(kappa[number]),
-            sensitivity=float(classes.sensitivity[number]),
-            specificity=float(classes.specificity[number]),
-            leniency=float(leniency[number]),
-            median_seconds=_median(table.seconds[mine]),
-        )
-        for number, (person, mine) in enumerate(
-            zip(screened.people, table.of_raters(), strict=True)
-        )
-    )
+    medians = (_median(table.seconds[mine]) for mine in table.of_raters())
+    columns = (kappa, classes.sensitivity, classes.specificity, leniency)
+    figures = (map(float, column) for column in columns)
+    return tuple(map(PersonQuality, screened.people, *figures, medians))
 
 
 def _against_majority(table: VoteTable, others: FloatArray, safe: FloatArray) -> FloatArray:
@@ -129,7 +120,7 @@ class PanelVotes:
 
 @dataclass(frozen=True, slots=True)
 class PanelEffect:
-    """True if panels judge the same cases otherwise; NaN is undefined."""
+    """Effect of the panel on votes on the same cases; NaN is undefined."""
 
     panels: tuple[PanelVotes, ...]
     shared_cells: int
@@ -227,44 +218,27 @@ def measured_times(pilot: Study, collected: Collected) -> PilotTimes:
     for answer, count in timed:
         if answer.seconds is not None:
             pages[answer.rater].append(answer.seconds)
-            words[answer.rater] += count
-    done = [
-        person
-        for person in collected.people
-        if person.status is PersonStatus.COMPLETED
-        and person.started
-        and person.ended
-        and _is_whole(pilot, person, len(pages[person.rater]))
-    ]
-    if not done:
+            words[answer.rater] += count + count_words(QUESTION)
+    unclocked = read.unclocked_minutes(USUAL)
+    factors, besides, sessions = [], [], []
+    for person in collected.people:
+        spent = pages[person.rater]
+        done = person.status is PersonStatus.COMPLETED and _is_whole(pilot, person, len(spent))
+        if not (done and person.started and person.ended):
+            continue
+        session = (to_utc(person.ended) - to_utc(person.started)).total_seconds()
+        judging = sum(min(seconds, pilot.timing.most_seconds) for seconds in spent)
+        rest = unclocked + max(0.0, session - sum(spent)) / 60
+        factors.append(judging / read.seconds(USUAL, words[person.rater], len(spent)))
+        besides.append(rest)
+        sessions.append(judging / 60 + rest)
+    if not sessions:
         raise UsageError(
             f"--from-pilot: nobody has finished the pilot {pilot.id!r} with known times"
         )
-    question = count_words(QUESTION)
-    unclocked = read.unclocked_minutes(USUAL)
-    factors, besides, sessions = [], [], []
-    for person in done:
-        spent = pages[person.rater]
-        judging = sum(min(seconds, pilot.timing.most_seconds) for seconds in spent)
-        rest = unclocked + max(0.0, _session(person) - sum(spent)) / 60
-        read_words = words[person.rater] + question * len(spent)
-        factors.append(judging / read.seconds(USUAL, read_words, len(spent)))
-        besides.append(rest)
-        sessions.append(judging / 60 + rest)
-    return PilotTimes(
-        len(done),
-        median(factors),
-        median(besides),
-        median(sessions),
-        (min(sessions), max(sessions)),
-    )
-
-
-def _session(person: PersonRecord) -> float:
-    """Seconds from the consent to the last answer."""
-    assert person.started is not None
-    assert person.ended is not None
-    return (to_utc(person.ended) - to_utc(person.started)).total_seconds()
+    whole = (min(sessions), max(sessions))
+    middle = median(factors), median(besides), median(sessions)
+    return PilotTimes(len(sessions), *middle, whole)
 
 
 def _is_whole(pilot: Study, person: PersonRecord, pages: int) -> bool:

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from statistics import median
@@ -23,7 +22,7 @@ from casewise_study.votes.cells import (
     arm_votes,
     cell_stops,
     cell_votes,
-    contrasts,
+    contrast,
     mean_share,
     pairs_of_arms,
 )
@@ -154,7 +153,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
         cells=cells,
         stops=stops,
         arms=arm_votes(table, cells, resampling),
-        contrasts=contrasts(table),
+        contrasts=tuple(map(contrast, pairs_of_arms(table))),
         people=person_quality(table, screened, classes),
         drift=drift(table),
         panels=panel_effect(table, collected.people),
@@ -165,12 +164,12 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
 def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...]:
     """Objections to screening by agreement, in sentences: none, one or two."""
     over, most = screened.agreement_over, study.screening.agreement_most
-    limited = (
+    limited = over and (
         f"Agreement would flag {over} of {len(screened.people)} people; so many, or so many others "
         f"of a mind of their own, are more than the {most:.0%} that the study allows, so it flags "
         "none."
     )
-    return tuple(sentence for sentence in (over and limited, groups.told) if sentence)
+    return tuple(sentence for sentence in (limited, groups.told) if sentence)
 
 
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
@@ -227,15 +226,14 @@ def sensitivity(table: VoteTable, screened: Screened) -> tuple[SensitivityRow, .
 
 def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     kept = table.without(out) if out else table
-    whole, here = _leaning(table), _leaning(kept)
-    voted = table.counts > 0
-    left = kept.counts > 0
+    whole, here = (np.sign(2 * some.counts_safe - some.counts) for some in (table, kept))
+    voted, left = table.counts > 0, kept.counts > 0
     measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe)
     return SensitivityRow(
         name=name,
         people=len(table.raters) - len(out),
         votes=len(kept.safe),
-        share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in _arms(table)},
+        share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in table.arms},
         alpha=measures.krippendorff_alpha.value,
         ac1=measures.gwet_ac1.value,
         differences={
@@ -248,61 +246,48 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     )
 
 
-def _leaning(table: VoteTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.sign(2 * table.counts_safe - table.counts)
-
-
-def _arms(table: VoteTable) -> Sequence[Arm]:
-    present = {cell.arm for cell in table.cells}
-    return [arm for arm in Arm if arm in present]
-
-
 def as_results_record(results: Results) -> dict[str, Any]:
     """All figures as JSON values; what is undefined is null."""
-    classes, rule = results.classes, results.study.collection
-    stopped = {
-        "collection": rule.model_dump(mode="json") | {"cells": plain(results.stops)},
-        "withheld": NO_INTERVALS,
-    }
-    return {
-        "study": results.study.id,
-        "cases_hash": results.study.cases_hash,
-        "votes_wanted": results.study.votes,
-        "screening": results.study.screening.model_dump(mode="json"),
-        "funnel": plain(results.funnel),
+    study, classes = results.study, results.classes
+    record = {
+        "study": study.id,
+        "cases_hash": study.cases_hash,
+        "votes_wanted": study.votes,
+        "screening": study.screening.model_dump(),
+        "funnel": results.funnel,
         "agreement_over": results.screened.agreement_over,
-        "groups": plain(results.groups),
-        "arms": plain(results.arms),
-        "contrasts": plain(results.contrasts),
+        "groups": results.groups,
+        "arms": results.arms,
+        "contrasts": results.contrasts,
         "sensitivity": [
             plain(row)
             | {
                 "differences": [
-                    {"first": first.value, "second": second.value} | plain(difference)
+                    {"first": first, "second": second} | plain(difference)
                     for (first, second), difference in row.differences.items()
                 ]
             }
             for row in results.sensitivity
         ],
-        "drift": plain(results.drift),
-        "panels": plain(results.panels),
+        "drift": results.drift,
+        "panels": results.panels,
         "dawid_skene": {
-            "prevalence": plain(classes.prevalence),
-            "iterations": classes.iterations,
-            "converged": classes.converged,
+            name: getattr(classes, name) for name in ("prevalence", "iterations", "converged")
         },
-        "cells": plain(results.cells),
-        **(stopped if results.stops else {}),
-        "people": [_person(person) for person in plain(results.people)],
+        "cells": results.cells,
     }
+    if results.stops:
+        record["collection"] = study.collection.model_dump() | {"cells": results.stops}
+        record["withheld"] = NO_INTERVALS
+    people = [_person(person) for person in plain(results.people)]
+    return {**plain(record), "people": people}
 
 
 def _person(person: dict[str, Any]) -> dict[str, Any]:
     """The screening of a person beside the quality, not inside it."""
     screen = person.pop("screen")
     flags = screen.pop("flags")
-    record: dict[str, Any] = screen | person | {"flags": flags}
-    return record
+    return {**screen, **person, "flags": flags}
 
 
 def _without_p(record: dict[str, Any]) -> dict[str, Any]:
@@ -316,8 +301,7 @@ def _without_p(record: dict[str, Any]) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """A result as JSON values; what is undefined is null."""
     if isinstance(value, Estimate):
-        named = {"value": value.value, "se": value.se, "interval": value.interval, "p": value.p}
-        return plain(named)
+        return plain({name: getattr(value, name) for name in ("value", "se", "interval", "p")})
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float):

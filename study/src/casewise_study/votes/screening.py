@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.statistics import (
     agreement_p,
@@ -19,12 +18,15 @@ from casewise.statistics import (
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening
-from casewise_study.votes.collected import Collected, VoteTable, vote_table
+from casewise_study.votes.collected import (
+    BoolArray,
+    Collected,
+    FloatArray,
+    IntArray,
+    VoteTable,
+    vote_table,
+)
 from casewise_study.votes.signals import Flag, signals_of
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 ONE_ANSWER_VOTES = 20
 """Below so many votes, one answer to all of them says nothing of the person."""
@@ -96,7 +98,7 @@ class Screened:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """True if the votes of people whom no rule flags fall in two groups."""
+    """Division of the votes of people whom no rule flags into two groups."""
 
     p: float
     """p of the test; NaN with fewer than three people."""
@@ -151,25 +153,16 @@ def screen(study: Study, collected: Collected) -> Screened:
         collected: From the app, or from a file.
     """
     table = vote_table(study, collected)
-    rules = study.screening
-    checks = Counter(check.rater for check in collected.checks)
-    failed = Counter(check.rater for check in collected.checks if not check.passed)
     mine = table.of_raters()
-    floors = _fast_seconds(study)
-    signals = signals_of(study, table, collected.people)
-    alone = [
-        _alone(table, name, places, rules, (checks[name], failed[name]), floors, shown)
-        for name, places, shown in zip(table.raters, mine, signals, strict=True)
-    ]
-    trusted = np.array([not person.flags for person in alone], bool)
-    people = alone
+    alone = _alone(study, table, collected)
+    people, trusted = alone, np.array([not person.flags for person in alone], bool)
     for _ in range(ROUNDS):
         others = Others(table, trusted)
         people = [
-            _beside_others(person, table, others, places, rules)
+            _beside_others(person, table, others, places, study.screening)
             for person, places in zip(alone, mine, strict=True)
         ]
-        people = _adjusted(people, rules)
+        people = _adjusted(people, study.screening)
         left = np.array([not person.flags for person in people], bool) & trusted
         if (left == trusted).all():
             break
@@ -182,17 +175,15 @@ def _limited(study: Study, table: VoteTable, screened: Screened) -> Screened:
     most, flagged = study.screening.agreement_most, screened.flagged(Rule.AGREEMENT)
     if most is None or not flagged:
         return screened
-    alone = [
-        replace(
-            person, flags=tuple(flag for flag in person.flags if flag.rule is not Rule.AGREEMENT)
-        )
-        for person in screened.people
-    ]
-    without = Screened(tuple(alone), len(flagged))
-    if len(flagged) > most * len(alone):
+    people = []
+    for person in screened.people:
+        flags = tuple(flag for flag in person.flags if flag.rule is not Rule.AGREEMENT)
+        people.append(replace(person, flags=flags))
+    without, allowed = Screened(tuple(people), len(flagged)), most * len(people)
+    if len(flagged) > allowed:
         return without
     groups = groups_of(table, without, study.seed)
-    return without if groups.told and groups.people[1] > most * len(alone) else screened
+    return without if groups.told and groups.people[1] > allowed else screened
 
 
 class Others:
@@ -214,9 +205,9 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
     It is fitted to each arm: where few have voted, the arm counts for more. Where the fit is
     undefined, half a vote is added to either side.
     """
-    alpha, beta = np.full(len(table.cells), 0.5), np.full(len(table.cells), 0.5)
+    alpha, beta = np.full((2, len(table.cells)), 0.5)
     safe, unsafe = kept.counts_safe, kept.counts - kept.counts_safe
-    for arm in {cell.arm for cell in table.cells}:
+    for arm in table.arms:
         places = table.arm_places(arm)
         for tally in tallies(safe[places], unsafe[places], None):
             fitted = fit_beta_binomial(tally)
@@ -227,45 +218,37 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
     return np.asarray(np.clip((others.safe + a) / (others.votes + a + b), 1e-9, 1 - 1e-9))
 
 
-def _fast_seconds(study: Study) -> FloatArray:
-    """For each cell, the time before which a vote counts as fast. Shape ``(cells,)``."""
-    given = study.screening.fast_seconds
-    if given is not None:
-        return np.full(len(study.design.cells), given)
-    return np.array(reading(study).fast_seconds(), np.float64)
-
-
-def _alone(
-    table: VoteTable,
-    rater: str,
-    mine: IntArray,
-    rules: Screening,
-    checks: tuple[int, int],
-    floors: FloatArray,
-    signals: Sequence[Flag],
-) -> PersonScreen:
-    """Signs of a person alone, without others to compare; checks are answered and failed ones."""
-    answered, failed = checks
-    said = table.safe[mine]
-    timed = mine[np.isfinite(table.seconds[mine])]
-    least = floors[table.cell[timed]]
-    fast = float((table.seconds[timed] < least).mean()) if len(timed) else math.nan
-    flags = list[Flag]()
-    if rules.attention_failed is not None and failed > rules.attention_failed:
-        flags.append(Flag(Rule.ATTENTION, f"failed {failed} of {answered} attention checks"))
-    if rules.fast_share is not None and fast > rules.fast_share:
-        reason = f"{fast:.0%} of votes in less than {_between(least)} s"
-        flags.append(Flag(Rule.FAST, reason))
-    flags += signals
-    return PersonScreen(
-        rater=rater,
-        votes=len(said),
-        checks=answered,
-        checks_failed=failed,
-        fast_share=fast,
-        one_answer_share=float(max(said.mean(), 1 - said.mean())),
-        flags=tuple(flags),
-    )
+def _alone(study: Study, table: VoteTable, collected: Collected) -> list[PersonScreen]:
+    """Signs of each person alone, without others to compare."""
+    rules = study.screening
+    checks = Counter(check.rater for check in collected.checks)
+    failures = Counter(check.rater for check in collected.checks if not check.passed)
+    # Before these a vote on a cell counts as fast.
+    floors = np.array(reading(study).fast_seconds(), np.float64)
+    signals = signals_of(study, table, collected.people)
+    people = []
+    for rater, mine, flags in zip(table.raters, table.of_raters(), signals, strict=True):
+        timed = mine[np.isfinite(table.seconds[mine])]
+        least = floors[table.cell[timed]]
+        fast = float((table.seconds[timed] < least).mean()) if len(timed) else math.nan
+        failed, share = failures[rater], float(table.safe[mine].mean())
+        if rules.fast_share is not None and fast > rules.fast_share:
+            reason = f"{fast:.0%} of votes in less than {_between(least)} s"
+            flags = (Flag(Rule.FAST, reason), *flags)
+        if rules.attention_failed is not None and failed > rules.attention_failed:
+            reason = f"failed {failed} of {checks[rater]} attention checks"
+            flags = (Flag(Rule.ATTENTION, reason), *flags)
+        person = PersonScreen(
+            rater=rater,
+            votes=len(mine),
+            checks=checks[rater],
+            checks_failed=failed,
+            fast_share=fast,
+            one_answer_share=max(share, 1 - share),
+            flags=flags,
+        )
+        people.append(person)
+    return people
 
 
 def _between(seconds: FloatArray) -> str:
@@ -296,13 +279,15 @@ def _beside_others(
 def _one_answer(
     person: PersonScreen, said: FloatArray, expected: FloatArray, rules: Screening
 ) -> list[Flag]:
-    if rules.one_answer_share is None or person.one_answer_share <= rules.one_answer_share:
+    limit = rules.one_answer_share
+    if limit is None or person.one_answer_share <= limit or person.votes < ONE_ANSWER_VOTES:
         return []
-    side, count = ("safe", said.sum()) if said.mean() > 0.5 else ("unsafe", (1 - said).sum())
-    chances = expected if side == "safe" else 1 - expected
-    if person.votes < ONE_ANSWER_VOTES or at_least_p(int(count), chances) >= ONE_ANSWER_P:
+    side, count = "safe", int(said.sum())
+    if 2 * count <= person.votes:
+        side, count, expected = "unsafe", person.votes - count, 1 - expected
+    if at_least_p(count, expected) >= ONE_ANSWER_P:
         return []
-    return [Flag(Rule.ONE_ANSWER, f"{side} to {int(count)} of {person.votes} cases")]
+    return [Flag(Rule.ONE_ANSWER, f"{side} to {count} of {person.votes} cases")]
 
 
 def _adjusted(people: Sequence[PersonScreen], rules: Screening) -> list[PersonScreen]:

@@ -7,20 +7,23 @@ copies, and without times nothing of times.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
 from casewise.statistics import benjamini_hochberg, clustered_spearman, number_clusters
 from casewise_study.study.reading_times import FAST_SECONDS, UNDERSTOOD, reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening
-from casewise_study.votes.collected import TOOL_ANSWERS, Collected, PersonRecord, VoteTable
-
-FloatArray = NDArray[np.float64]
+from casewise_study.votes.collected import (
+    TOOL_ANSWERS,
+    Collected,
+    FloatArray,
+    PersonRecord,
+    VoteTable,
+)
 
 LEAST_PAGES = 5
 """Least pages of which a share is taken."""
@@ -56,23 +59,21 @@ def signals_of(
     )
 
 
-def _observed(rules: Screening, person: PersonRecord) -> list[Flag]:
+def _observed(rules: Screening, person: PersonRecord) -> Iterator[Flag]:
     """Records of a person's pages, and what the person says."""
-    found = list[Flag]()
     trapped, watched = person.trapped or 0, person.watched or 0
     if rules.honeypot_pages is not None and trapped > rules.honeypot_pages:
         reason = f"followed the hidden text of {trapped} of {person.trap_pages} pages"
-        found.append(Flag(Rule.HONEYPOT, reason))
+        yield Flag(Rule.HONEYPOT, reason)
     enough = watched >= LEAST_PAGES
     left, copied = person.left or 0, person.copied or 0
     if rules.left_share is not None and enough and left > rules.left_share * watched:
         reason = f"left {left} of {watched} pages, for {person.away_seconds or 0:.0f} s in all"
-        found.append(Flag(Rule.LEFT, reason))
+        yield Flag(Rule.LEFT, reason)
     if rules.copied_share is not None and enough and copied > rules.copied_share * watched:
-        found.append(Flag(Rule.COPIED, f"copied or pasted on {copied} of {watched} pages"))
+        yield Flag(Rule.COPIED, f"copied or pasted on {copied} of {watched} pages")
     if rules.tool_told and person.tool in ("some", "all"):
-        found.append(Flag(Rule.TOOL, f"says that a tool gave {person.tool} of the answers"))
-    return found
+        yield Flag(Rule.TOOL, f"says that a tool gave {person.tool} of the answers")
 
 
 def _times(study: Study, table: VoteTable) -> Mapping[int, list[Flag]]:
@@ -131,16 +132,13 @@ def rise_p(rises: FloatArray, sizes: FloatArray, usual: float) -> FloatArray:
         return np.asarray(norm.cdf(z * np.sqrt((sizes - 3) / _RANKS_VARIANCE)))
 
 
-def rules_in_words(rules: Screening) -> list[str]:
+def rules_in_words(rules: Screening) -> Iterator[str]:
     """The rules that are on, a sentence each."""
-    sentences = []
     if rules.attention_failed is not None:
         checks = "check" if rules.attention_failed == 1 else "checks"
-        sentences.append(
-            f"Attention: more than {rules.attention_failed} attention {checks} failed."
-        )
+        yield (f"Attention: more than {rules.attention_failed} attention {checks} failed.")
     if rules.fast_share is not None:
-        sentences.append(
+        yield (
             f"Fast: more than {rules.fast_share:.0%} of votes in less than "
             + (
                 f"the words of the case take at {UNDERSTOOD:g} a minute, at least "
@@ -150,12 +148,12 @@ def rules_in_words(rules: Screening) -> list[str]:
             )
         )
     if rules.one_answer_share is not None:
-        sentences.append(
+        yield (
             f"One answer: one answer to more than {rules.one_answer_share:.0%} of at least 20 "
             "cases, where the others' answers make that unlikely (p < .01)."
         )
     if rules.agreement_p is not None:
-        sentences.append(
+        yield (
             "Agreement: agrees with the others less than these do among themselves; one-sided, "
             "exact, given how many answers of a kind the person gave, against those whom nothing "
             f"else flagged; p below {rules.agreement_p:g} after Benjamini and Hochberg's "
@@ -163,44 +161,40 @@ def rules_in_words(rules: Screening) -> list[str]:
             + ("" if (most := rules.agreement_most) is None else f" Nobody, if over {most:.0%}.")
         )
     if rules.honeypot_pages is not None:
-        sentences.append(
+        yield (
             "Honeypot: followed on more than "
             f"{rules.honeypot_pages} pages the hidden text, which stands in the page's source and "
             "which people neither see nor hear."
         )
     if rules.left_share is not None:
-        sentences.append(
-            f"Left: more than {rules.left_share:.0%} of pages lost the focus before the answer."
-        )
+        yield (f"Left: more than {rules.left_share:.0%} of pages lost the focus before the answer.")
     if rules.copied_share is not None:
-        sentences.append(
+        yield (
             f"Copied: the case was copied from, or something pasted, on more than "
             f"{rules.copied_share:.0%} of pages."
         )
     if rules.even_times is not None:
-        sentences.append(
+        yield (
             "Times: the logarithms of the seconds of the middle four fifths of at least "
             f"{LEAST_TIMES} cases have a standard deviation below {rules.even_times:g}."
         )
     if rules.words_p is not None:
-        sentences.append(
+        yield (
             "Times: the rank correlation of seconds with words is lower than other people's; "
             f"one-sided p below {rules.words_p:g} after the same adjustment."
         )
     if rules.tool_told:
-        sentences.append("Tool: says at the end that a tool gave some or all of the answers.")
-    return sentences or ["No rule was on."]
+        yield ("Tool: says at the end that a tool gave some or all of the answers.")
 
 
-def observed_in_words(study: Study, collected: Collected) -> list[str]:
+def observed_in_words(study: Study, collected: Collected) -> Iterator[str]:
     """Number of people whose signals are known, a sentence each."""
     voted = {vote.rater for vote in collected.votes if vote.counted}
     people = [person for person in collected.people if person.rater in voted]
-    sentences = []
     if study.screening.watches:
         trapped = sum(person.trap_pages is not None for person in people)
         watched = [person for person in people if person.watched]
-        sentences.append(
+        yield (
             f"Of {len(people)} people with counted votes, {trapped} answered pages with hidden "
             f"text, and the pages of {len(watched)} counted focus and copies; of the others "
             "(scripts off, or asked elsewhere) that is absent."
@@ -210,12 +204,11 @@ def observed_in_words(study: Study, collected: Collected) -> list[str]:
             pages, left, copied = (
                 sum(getattr(person, name) for person in watched) for name in names
             )
-            sentences.append(
+            yield (
                 f"Of the {pages} pages that counted, {left} were left for another window or tab, "
                 f"and {copied} copied from or pasted into."
             )
     if study.tool_question:
         said = Counter(person.tool for person in people)
         answers = ", ".join(f"{answer} {said[answer]}" for answer in TOOL_ANSWERS)
-        sentences.append(f"Asked how many answers a tool gave: {answers}, not said {said[None]}.")
-    return sentences
+        yield (f"Asked how many answers a tool gave: {answers}, not said {said[None]}.")

@@ -1,32 +1,47 @@
 """The tables of a study, as they began. Names of constraints follow from ``tables.metadata``."""
 
-import sqlalchemy as sa
 from alembic import op
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from casewise_study.store.tables import required
 
 revision = "v0001"
 down_revision = None
 
-_LIVE = sa.text("status in ('active', 'completed')")
+_LIVE = text("status in ('active', 'completed')")
 
 
 def upgrade() -> None:
     """Forwards."""
-    op.create_table("block", sa.Column("number", sa.Integer, primary_key=True, autoincrement=False))
+    op.create_table("block", Column("number", Integer, primary_key=True, autoincrement=False))
     op.create_table(
         "participant",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("key", sa.String(64), nullable=False, unique=True),
-        sa.Column("rater", sa.String(64), nullable=False, unique=True),
-        sa.Column("platform_key", sa.String(64), unique=True),
-        sa.Column("panel", sa.String(64), nullable=False),
-        sa.Column("status", sa.String(16), nullable=False, index=True),
-        sa.Column("outcome", sa.String(16)),
-        sa.Column("attempts", sa.Integer, nullable=False),
-        sa.Column("started", sa.DateTime, nullable=False),
-        sa.Column("passed", sa.DateTime),
-        sa.Column("ended", sa.DateTime),
-        sa.Column("purged", sa.Boolean, nullable=False),
-        sa.CheckConstraint(
+        Column("id", Integer, primary_key=True),
+        required("key", String(64), unique=True),
+        required("rater", String(64), unique=True),
+        Column("platform_key", String(64), unique=True),
+        required("panel", String(64)),
+        required("status", String(16), index=True),
+        Column("outcome", String(16)),
+        required("attempts", Integer),
+        required("started", DateTime),
+        Column("passed", DateTime),
+        Column("ended", DateTime),
+        required("purged", Boolean),
+        CheckConstraint(
             "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', "
             "'abandoned')",
             name="status",
@@ -34,30 +49,28 @@ def upgrade() -> None:
     )
     op.create_table(
         "study",
-        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("name", sa.String(64), nullable=False),
-        sa.Column("hash", sa.String(64), nullable=False),
-        sa.Column("secrets", sa.String(64), nullable=False),
-        sa.Column("paused", sa.Boolean, nullable=False),
-        sa.Column("created", sa.DateTime, nullable=False),
-        sa.CheckConstraint("id = 1", name="one"),
+        Column("id", Integer, primary_key=True, autoincrement=False),
+        required("name", String(64)),
+        required("hash", String(64)),
+        required("secrets", String(64)),
+        required("paused", Boolean),
+        required("created", DateTime),
+        CheckConstraint("id = 1", name="one"),
     )
     op.create_table(
         "assignment",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("block", sa.Integer, sa.ForeignKey("block.number"), nullable=False),
-        sa.Column(
-            "participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False, unique=True
-        ),
-        sa.Column("status", sa.String(16), nullable=False),
-        sa.Column("position", sa.Integer, nullable=False),
-        sa.Column("shown", sa.DateTime, nullable=False),
-        sa.Column("lease_until", sa.DateTime, nullable=False),
-        sa.CheckConstraint(
+        Column("id", Integer, primary_key=True),
+        required("block", Integer, ForeignKey("block.number")),
+        required("participant", Integer, ForeignKey("participant.id"), unique=True),
+        required("status", String(16)),
+        required("position", Integer),
+        required("shown", DateTime),
+        required("lease_until", DateTime),
+        CheckConstraint(
             "status in ('active', 'completed', 'abandoned', 'withdrawn')", name="status"
         ),
-        sa.Index("ix_assignment_status_lease_until", "status", "lease_until"),
-        sa.Index(
+        Index("ix_assignment_status_lease_until", "status", "lease_until"),
+        Index(
             "uq_assignment_live_block",
             "block",
             unique=True,
@@ -67,42 +80,36 @@ def upgrade() -> None:
     )
     op.create_table(
         "check_answer",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False),
-        sa.Column("position", sa.Integer, nullable=False),
-        sa.Column("name", sa.String(64), nullable=False),
-        sa.Column("passed", sa.Boolean, nullable=False),
-        sa.Column("seconds", sa.Float, nullable=False),
-        sa.Column("time", sa.DateTime, nullable=False),
-        sa.UniqueConstraint("participant", "position"),
+        Column("id", Integer, primary_key=True),
+        required("participant", Integer, ForeignKey("participant.id")),
+        required("position", Integer),
+        required("name", String(64)),
+        required("passed", Boolean),
+        required("seconds", Float),
+        required("time", DateTime),
+        UniqueConstraint("participant", "position"),
     )
     op.create_table(
         "event",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("time", sa.DateTime, nullable=False),
-        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), index=True),
-        sa.Column("kind", sa.String(32), nullable=False, index=True),
+        Column("id", Integer, primary_key=True),
+        required("time", DateTime),
+        Column("participant", Integer, ForeignKey("participant.id"), index=True),
+        required("kind", String(32), index=True),
     )
     op.create_table(
         "vote",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False),
-        sa.Column("position", sa.Integer, nullable=False),
-        sa.Column("place", sa.Integer, nullable=False),
-        sa.Column("query", sa.Text, nullable=False),
-        sa.Column("verdict", sa.String(6), nullable=False),
-        sa.Column("seconds", sa.Float, nullable=False),
-        sa.Column("confidence", sa.Integer),
-        sa.Column("reason", sa.Text),
-        sa.Column("time", sa.DateTime, nullable=False),
-        sa.CheckConstraint("verdict in ('safe', 'unsafe')", name="verdict"),
-        sa.CheckConstraint("confidence between 1 and 5", name="confidence"),
-        sa.UniqueConstraint("participant", "position"),
-        sa.UniqueConstraint("participant", "query"),
+        Column("id", Integer, primary_key=True),
+        required("participant", Integer, ForeignKey("participant.id")),
+        required("position", Integer),
+        required("place", Integer),
+        required("query", Text),
+        required("verdict", String(6)),
+        required("seconds", Float),
+        Column("confidence", Integer),
+        Column("reason", Text),
+        required("time", DateTime),
+        CheckConstraint("verdict in ('safe', 'unsafe')", name="verdict"),
+        CheckConstraint("confidence between 1 and 5", name="confidence"),
+        UniqueConstraint("participant", "position"),
+        UniqueConstraint("participant", "query"),
     )
-
-
-def downgrade() -> None:
-    """Back."""
-    for table in ("vote", "event", "check_answer", "assignment", "study", "participant", "block"):
-        op.drop_table(table)

@@ -1,48 +1,48 @@
 """Signed links, second accounts in one browser or address range, and answers about oneself."""
 
-import sqlalchemy as sa
 from alembic import op
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    ForeignKey,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+)
+
+from casewise_study.store.tables import required
 
 revision = "v0003"
 down_revision = "v0002"
 
-_ADDED = ("signed", "about_due")
-
 
 def upgrade() -> None:
     """Forwards. What was logged of browsers before is kept, as rows of the new table."""
-    for name in _ADDED:
+    for name in ("signed", "about_due"):
         op.add_column(
             "participant",
-            sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false()),
+            required(name, Boolean, server_default=false()),
         )
     op.create_table(
         "second_account",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column(
-            "participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False, index=True
-        ),
-        sa.Column("other", sa.Integer, sa.ForeignKey("participant.id")),
-        sa.Column("kind", sa.String(16), nullable=False),
-        sa.Column("time", sa.DateTime, nullable=False),
+        Column("id", Integer, primary_key=True),
+        required("participant", Integer, ForeignKey("participant.id"), index=True),
+        Column("other", Integer, ForeignKey("participant.id")),
+        required("kind", String(16)),
+        required("time", DateTime),
     )
     op.create_table(
         "about_answer",
-        sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False),
-        sa.Column("name", sa.String(64), nullable=False),
-        sa.Column("answer", sa.Text, nullable=False),
-        sa.UniqueConstraint("participant", "name"),
+        Column("id", Integer, primary_key=True),
+        required("participant", Integer, ForeignKey("participant.id")),
+        required("name", String(64)),
+        required("answer", Text),
+        UniqueConstraint("participant", "name"),
     )
     op.execute(
         "INSERT INTO second_account (participant, kind, time) SELECT participant, 'browser', time "
         "FROM event WHERE kind = 'another_id' AND participant IS NOT NULL"
     )
-
-
-def downgrade() -> None:
-    """Back."""
-    op.drop_table("about_answer")
-    op.drop_table("second_account")
-    for name in _ADDED:
-        op.drop_column("participant", name)

@@ -1,7 +1,7 @@
 """Blocks that are drawn as people come."""
 
-import sqlalchemy as sa
 from alembic import op
+from sqlalchemy import Column, Text
 
 revision = "v0006"
 down_revision = "v0005"
@@ -9,9 +9,4 @@ down_revision = "v0005"
 
 def upgrade() -> None:
     """Forwards. Blocks of before are planned ones: nothing was drawn."""
-    op.add_column("assignment", sa.Column("drawn", sa.Text))
-
-
-def downgrade() -> None:
-    """Back."""
-    op.drop_column("assignment", "drawn")
+    op.add_column("assignment", Column("drawn", Text))
