@@ -15,7 +15,7 @@ from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
 from casewise.gate._gate_rules import GATE_MEASURES, Better, GateConfig, Side
 from casewise.gate._rules_file import default_gate
 from casewise.reporting import gate_junit, gate_markdown
-from casewise.scores import Score, Unjudged, score_table
+from casewise.scores import RunCondition, Score, Unjudged, score_table
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
 
@@ -239,7 +239,7 @@ def test_a_baseline_that_was_stopped_is_named(tmp_path: Path) -> None:
 
 
 def test_a_condition_without_a_judgement(tmp_path: Path) -> None:
-    begun = Unjudged(right(1).row(0, named=True) | {"ablation": "urgency"}, 28)
+    begun = Unjudged(RunCondition.of_row(right(1).row(0, named=True) | {"ablation": "urgency"}), 28)
     config = rules(tmp_path, f"rules: [{BOTH}]")
     report = run_gate(right(60), config, unjudged=[begun])
     assert report.verdict is UNDECIDED

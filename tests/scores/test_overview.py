@@ -7,10 +7,10 @@ from support.tables import judgement, random_table, table
 from casewise.scores import (
     Judgements,
     Overview,
+    RunCondition,
     Scoring,
     Split,
     UnreadPolicy,
-    is_plain,
     make_overview,
     score_table,
 )
@@ -96,4 +96,14 @@ def test_the_leader_is_plain_and_of_another_model() -> None:
 )
 def test_plain_runs(change: dict[str, str], plain: bool) -> None:
     condition = {"delivery": "judge", "ablation": None, "variant": "greedy"}
-    assert is_plain(condition | change) is plain
+    assert RunCondition.of_row(condition | change).plain is plain
+
+
+def test_seeded_variations_of_a_length_are_curves_of_their_own() -> None:
+    variants = ["vary=filler-200,seed=4", "vary=filler-400,seed=4", "vary=filler-200"]
+    runs = [
+        random_table(8, 1, skill=1, run_id=str(place), variant=f"greedy;{variant}")
+        for place, variant in enumerate(variants)
+    ]
+    found = overview(pl.concat(runs)).retentions
+    assert [[point.tokens for point in one.points] for one in found] == [[200, 400], [200]]

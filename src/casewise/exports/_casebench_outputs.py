@@ -22,13 +22,13 @@ from casewise.exports._export_form import (
     show_options,
     show_prompt,
 )
-from casewise.protocols import Protocol
-from casewise.scores import Judgements, conditions, stand_in, variant_parts
+from casewise.protocols import Protocol, RunCondition
+from casewise.scores import Judgements, conditions, stand_in
 
 _MODES = {Protocol.BINARY: "binary", Protocol.SCORE: "score", Protocol.PROBABILITY: "logits"}
 """Upstream's names of the protocols."""
 
-_CHANGED = ("swap=", "vary=", "card=")
+_CHANGED = ("swap", "variation", "card")
 """Parts of a variant that change what is asked: upstream's files have no place for them."""
 
 _REMOVED = re.compile(r"[\w., -]{1,150}")
@@ -96,33 +96,30 @@ def write_casebench(
     return Exported(f"{count:,} judgements in {len(files.records)} files", notes)
 
 
-def _title(condition: Mapping[str, Any]) -> str:
-    parts = [show_model(condition["model"]), condition["protocol"], condition["delivery"]]
-    parts += [f"without {show_options(condition['ablation'])}"] if condition["ablation"] else []
-    return ", ".join([*(str(part) for part in parts), *map(show_options, _changes(condition))])
+def _title(condition: RunCondition) -> str:
+    parts = [show_model(condition.model), condition.protocol, str(condition.delivery)]
+    removed = condition["ablation"]
+    parts += [f"without {show_options(removed)}"] if removed else []
+    return ", ".join([*parts, *map(show_options, condition.parts(*_CHANGED))])
 
 
-def _changes(condition: Mapping[str, Any]) -> list[str]:
-    return [part for part in variant_parts(condition) if part.startswith(_CHANGED)]
-
-
-def _no_place(condition: Mapping[str, Any], rows: pl.DataFrame) -> str | None:
+def _no_place(condition: RunCondition, rows: pl.DataFrame) -> str | None:
     """Why upstream's format can't hold a condition; None where it can."""
-    if condition["protocol"] not in _MODES:
+    if condition.protocol not in _MODES:
         return "upstream's format knows binary, score and logits"
-    if condition["delivery"] not in (None, "judge"):
+    if condition.delivery not in (None, "judge"):
         return "upstream's format has contexts in the prompt alone"
-    if _changes(condition):
+    if condition.parts(*_CHANGED):
         return "upstream's format has no changed conversations and swapped contexts"
     if rows["epoch"].n_unique() > 1:
         return "upstream's format has one answer a case"
-    if condition["ablation"] and not _REMOVED.fullmatch(condition["ablation"]):
+    if not _REMOVED.fullmatch(condition["ablation"] or "none"):
         return "the names of what was removed can't stand in a file's name"
     return None
 
 
 def _records(
-    condition: Mapping[str, Any],
+    condition: RunCondition,
     rows: pl.DataFrame,
     cases: Mapping[str, Case],
     files: _Files,
@@ -200,16 +197,16 @@ def _answer(row: Mapping[str, Any]) -> str | float:
 
 
 def _key(
-    condition: Mapping[str, Any], names: dict[tuple[str, str], list[tuple[Any, ...]]], files: _Files
+    condition: RunCondition, names: dict[tuple[str, str], list[tuple[Any, ...]]], files: _Files
 ) -> str:
     """The model's name; numbered where a model was run in several ways under one protocol.
 
     Upstream's files say nothing of sampling, prompt or repetition, so these tell runs apart by
     the key alone.
     """
-    model = show_model(condition["model"])
-    series = names.setdefault((model, condition["protocol"]), [])
-    way = (condition["variant"], condition["prompt_version"])
+    model = show_model(condition.model)
+    series = names.setdefault((model, condition.protocol), [])
+    way = (condition.variant, condition.prompt_version)
     repeats = sum(key[:2] == way and key[2] == condition["ablation"] for key in series)
     ways = list(dict.fromkeys((*key[:2], key[3]) for key in series))
     series.append((*way, condition["ablation"], repeats))
@@ -226,10 +223,10 @@ def _key(
     return key
 
 
-def _path(condition: Mapping[str, Any], key: str, files: _Files) -> str:
+def _path(condition: RunCondition, key: str, files: _Files) -> str:
     folder = "safety_" + re.sub(r"[^\w.-]+", "-", key).strip("-")
     removed = f"_{condition['ablation']}" if condition["ablation"] else ""
-    name = f"output_{_MODES[condition['protocol']]}{removed}.json"
+    name = f"output_{_MODES[Protocol(condition.protocol)]}{removed}.json"
     path, number = f"{folder}/{name}", 2
     while path in files.records:
         path, number = f"{folder}-{number}/{name}", number + 1

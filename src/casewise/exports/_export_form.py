@@ -23,7 +23,8 @@ from casewise.choices import ExportForm
 from casewise.contexts import PARAMETERS
 from casewise.errors import UsageError
 from casewise.files import replace_folder
-from casewise.scores import length_of, variant_parts
+from casewise.protocols import RunCondition
+from casewise.scores import length_of
 
 
 def hashed(text: str, kind: str, digits: int = 16) -> str:
@@ -117,15 +118,10 @@ def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     Args:
         conditions: Each with its ``ablation`` and its ``variant``.
     """
-    given = [name for one in conditions for name in _changed_by_name(one)]
+    found = map(RunCondition.of_row, conditions)
+    given = [name for one in found for name in (one["ablation"] or "", one.swap or "")]
     named = [name for name in given if _OPTION.fullmatch(name)]
     return _PAPERS | frozenset(re.split(r"[\s.,]+", " ".join(named)))
-
-
-def _changed_by_name(condition: Mapping[str, Any]) -> Iterator[str]:
-    parts = variant_parts(condition)
-    yield from (part.removeprefix("swap=") for part in parts if part.startswith("swap="))
-    yield condition.get("ablation") or ""
 
 
 def shown_by_column(known: frozenset[str]) -> Rules:

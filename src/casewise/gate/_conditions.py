@@ -1,9 +1,8 @@
 """Conditions of a run that a rule is about, and the counterpart of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 import polars as pl
 
@@ -16,16 +15,11 @@ from casewise.gate._gate_rules import (
     Measure,
     MeasureSource,
 )
-from casewise.protocols import Delivery, Protocol
+from casewise.protocols import CONDITION, RunCondition
 from casewise.scores import Run
 
-_ALIKE = ("protocol", "delivery", "ablation", "variant")
-"""Columns that a condition shares with the baseline's; of several, wording and model narrow
-them."""
-_ALIKE_IN_GAIN = ("protocol", "ablation", "variant")
 _NARROWER = ("prompt_version", "model")
-_FAMILY = ("model", "ablation", "variant")
-"""Columns that the deliveries of a gain have in common."""
+"""Fields in which a baseline's condition may differ; of several, these narrow them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,7 @@ class Family:
     runs: tuple[Run, ...]
 
     @property
-    def condition(self) -> dict[str, Any]:
+    def condition(self) -> RunCondition:
         """Condition of a score's run; of a gain's, the one whose context is believed or not."""
         return self.runs[-1].condition
 
@@ -64,10 +58,10 @@ def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
     if measure.kind is not MeasureSource.GAIN:
         fit = [one for one in runs if (measure.acts if _acts(one) else measure.judges)]
         return [Family(one.name, (one,)) for one in fit]
-    by_model: dict[tuple[Any, ...], dict[str, Run]] = {}
+    by_model: dict[RunCondition, dict[str | None, Run]] = {}
     for one in filter(_acts, runs):
-        of_model = by_model.setdefault(tuple(one.condition[key] for key in _FAMILY), {})
-        of_model.setdefault(one.condition["delivery"], one)
+        same = one.condition.same_but("delivery", "prompt_version")
+        by_model.setdefault(same, {}).setdefault(one.condition.delivery, one)
     found = [
         tuple(of_model[delivery] for delivery in measure.deliveries)
         for of_model in by_model.values()
@@ -84,38 +78,40 @@ def counterpart(
     Raises:
         InputError: There is none, or there are several.
     """
-    keys = _ALIKE if rule.measure.kind is not MeasureSource.GAIN else _ALIKE_IN_GAIN
+    apart = ("delivery",) if rule.measure.kind is MeasureSource.GAIN else ()
     wanted = family.condition
-    found = _like(wanted, families_of(rule.measure, baseline), keys)
+    found = _like(wanted, families_of(rule.measure, baseline), apart)
     if len(found) == 1:
         return found[0]
-    there = "; ".join(one.name for one in found) or "; ".join(
-        condition_name(one.condition) for one in baseline
-    )
+    there = [one.name for one in found] or [one.condition.title for one in baseline]
+    shared = wanted.same_but(*_NARROWER, *apart)
     raise config.fault(
         rule,
         f"the baseline has {'several runs' if found else 'no run'} like {family.name} "
-        f"({', '.join(str(wanted[key]) for key in keys if wanted[key])})",
-        expected=f"one: the baseline has {there}",
+        f"({', '.join(str(shared[key]) for key in CONDITION if shared[key])})",
+        expected=f"one: the baseline has {'; '.join(there)}",
     )
 
 
 def run_like(run: Run, baseline: Sequence[Run]) -> Run | None:
     """The baseline's run under the condition of one; None if there is none, or several."""
-    found = _like(run.condition, [Family(one.name, (one,)) for one in baseline], _ALIKE)
+    found = _like(run.condition, [Family(one.name, (one,)) for one in baseline])
     return found[0].runs[0] if len(found) == 1 else None
 
 
-def _like(wanted: dict[str, Any], families: Sequence[Family], keys: Sequence[str]) -> list[Family]:
+def _like(
+    wanted: RunCondition, families: Sequence[Family], apart: Sequence[str] = ()
+) -> list[Family]:
     """Those under the same condition; of several, those of the same prompt and model."""
-    found = [one for one in families if all(one.condition[key] == wanted[key] for key in keys)]
+    same = wanted.same_but(*_NARROWER, *apart)
+    found = [one for one in families if one.condition.same_but(*_NARROWER, *apart) == same]
     for key in _NARROWER:
         closer = [one for one in found if one.condition[key] == wanted[key]]
         found = closer if len(found) > 1 and closer else found
     return found
 
 
-def is_about(rule: GateRule, condition: Mapping[str, Any]) -> bool:
+def is_about(rule: GateRule, condition: RunCondition) -> bool:
     """Tell whether a rule's choice of conditions takes one in."""
     return all(
         column in CASE_COLUMNS or _is_one_of(condition[column], values)
@@ -149,7 +145,7 @@ def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: G
 
 
 def _acts(run: Run) -> bool:
-    return bool(run.condition["protocol"] == Protocol.RESPOND)
+    return run.condition.acts
 
 
 def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
@@ -158,9 +154,7 @@ def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
     return any(one is not None and fnmatchcase(value, one) for one in wanted)
 
 
-def _nothing(
-    rule: GateRule, conditions: Sequence[dict[str, Any]], config: GateConfig
-) -> InputError:
+def _nothing(rule: GateRule, conditions: Sequence[RunCondition], config: GateConfig) -> InputError:
     """Name the first column that leaves no condition."""
     left = list(conditions)
     for column, values in rule.where:
@@ -195,7 +189,7 @@ _MOST_NAMES = 12
 
 def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
     measure = rule.measure
-    there = "; ".join(dict.fromkeys(condition_name(one.condition) for one in matched))
+    there = "; ".join(dict.fromkeys(one.condition.title for one in matched))
     if measure.kind is MeasureSource.GAIN:
         expected = f"replies of one model under {' and '.join(measure.deliveries)}"
     else:
@@ -209,11 +203,3 @@ def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> In
         field="measure",
         expected=expected,
     )
-
-
-def condition_name(condition: Mapping[str, Any]) -> str:
-    """A condition in words, whatever else there is: ``m (respond, system)``."""
-    delivery = condition["delivery"]
-    parts = [condition["protocol"], delivery if delivery != Delivery.JUDGE else None]
-    parts.append(f"without {condition['ablation']}" if condition["ablation"] else None)
-    return f"{condition['model']} ({', '.join(str(one) for one in parts if one)})"

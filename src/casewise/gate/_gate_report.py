@@ -26,9 +26,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from casewise.cases import LabelRule
 from casewise.errors import InputError
 from casewise.files import read_text, write_atomically
-from casewise.gate._gate_rules import CONDITION_COLUMNS, GateConfig, GateRule
+from casewise.gate._gate_rules import GateConfig, GateRule
 from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
+from casewise.protocols import CONDITION, RunCondition
 from casewise.scores import PROVISIONAL, Change
 from casewise.sheets import json_interval, json_number
 
@@ -153,7 +154,7 @@ class GateRow:
     rule: GateRule
     run: str
     """The condition, under the shortest name that tells it from the run's others."""
-    condition: dict[str, Any]
+    condition: RunCondition
     against: str | None
     """The baseline's condition."""
     verdict: GateVerdict
@@ -261,7 +262,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "where": {column: list(values) for column, values in rule.where},
         "run": row.run,
         "baseline": row.against,
-        "condition": {name: row.condition[name] for name in CONDITION_COLUMNS},
+        "condition": {name: row.condition[name] for name in CONDITION},
         "verdict": str(row.verdict),
         "value": json_number(row.value),
         "value_baseline": json_number(row.baseline),

@@ -159,7 +159,6 @@ GATE_MEASURES: Mapping[str, Measure] = {
 CONFIDENCE = 0.95
 """The default: how sure a one-sided bound is."""
 
-CONDITION_COLUMNS = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 CASE_COLUMNS = ("category", "intended")
 """The columns of the judgement table that ``where`` may choose by: whole conditions, and cases."""
 

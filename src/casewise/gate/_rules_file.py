@@ -20,7 +20,6 @@ from casewise.choices import OWN_RULE
 from casewise.errors import InputError
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
-    CONDITION_COLUMNS,
     CONFIDENCE,
     GATE_MEASURES,
     Better,
@@ -36,6 +35,7 @@ from casewise.gate._gate_rules import (
     limit_ends,
 )
 from casewise.gate._verdicts import POWER, limit_size
+from casewise.protocols import CONDITION
 from casewise.scores import case_columns, label_fields, labelled_rows, load_checks, make_table
 from casewise.sheets import setting
 from casewise.statistics import Level, noninferiority_power, smallest_size, whole
@@ -172,7 +172,7 @@ def _where(given: dict[str, Values]) -> Where:
 
 
 def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
-    known = (*CONDITION_COLUMNS, *CASE_COLUMNS)
+    known = (*CONDITION, *CASE_COLUMNS)
     # A gain compares deliveries, and the wording of a prompt goes with them.
     hidden = ("delivery", "prompt_version") if measure.kind is MeasureSource.GAIN else ()
     for column, _ in where:

@@ -12,7 +12,6 @@ from casewise.errors import InputError
 from casewise.files import hold
 from casewise.gate._conditions import (
     Family,
-    condition_name,
     counterpart,
     families_of,
     is_about,
@@ -39,7 +38,6 @@ from casewise.gate._gate_rules import (
 )
 from casewise.gate._rule_figures import Completeness, FigureMaker, completeness_of, defined
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
-from casewise.protocols import Protocol
 from casewise.scores import (
     Change,
     GraderCorrection,
@@ -50,13 +48,11 @@ from casewise.scores import (
     correction_notes,
     count_cut,
     cut_note,
-    data_text,
     find_runs,
     mass_warning,
     mean_mass,
     other_data,
     rules_note,
-    same_data,
 )
 from casewise.sheets import number
 
@@ -81,7 +77,7 @@ def missing_judgements(
     ]
     for one in unjudged:
         if any(is_about(rule, one.condition) for rule in config.rules):
-            name = condition_name(one.condition)
+            name = one.condition.title
             planned = "planned" if one.planned is None else f"{one.planned} planned"
             text = f"{name}: none of its {planned} judgements is there. Go on with the run."
             found.append(Missing(name, "judgements", text))
@@ -99,10 +95,10 @@ def missing_sides(
         left_out: Rules that need a baseline, where there is none.
     """
     found = []
-    for model in dict.fromkeys(str(one.condition["model"]) for one in runs):
-        own = [one for one in runs if str(one.condition["model"]) == model]
+    for model in dict.fromkeys(one.condition.model for one in runs):
+        own = [one for one in runs if one.condition.model == model]
         judged = frozenset[Side]().union(
-            *(row.rule.sides for row in rows if str(row.condition["model"]) == model)
+            *(row.rule.sides for row in rows if row.condition.model == model)
         )
         found += [
             Missing(
@@ -185,7 +181,7 @@ def run_gate(
                 build=number,
                 key=key,
                 at=datetime.now(UTC).replace(microsecond=0),
-                models=list(dict.fromkeys(str(row.condition["model"]) for row in report.rows)),
+                models=list(dict.fromkeys(row.condition.model for row in report.rows)),
                 verdict=report.verdict,
                 failed=[f"{row.run}: {row.rule.measure.name}" for row in failed],
             )
@@ -254,10 +250,7 @@ def _judge(
         said.append(rules_note())
     said += _corrected(rows, maker.corrections)
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
-    cuts = (
-        cut_note(one.name, count_cut(one.rows), acts=one.condition["protocol"] == Protocol.RESPOND)
-        for one in inside
-    )
+    cuts = (cut_note(one.name, count_cut(one.rows), acts=one.condition.acts) for one in inside)
     said += [line for line in cuts if line]
     changed = _changes(rows, inside, others)
     return GateReport(
@@ -310,7 +303,7 @@ def _without_baseline(config: GateConfig) -> list[GateRule]:
 def _expected(run: Run, baseline: Sequence[Run]) -> pl.DataFrame | None:
     """The baseline's rows whose cases a run must hold: not those of another version."""
     other = run_like(run, baseline)
-    if other is None or not same_data(run.condition, other.condition):
+    if other is None or not run.condition.has_data_of(other.condition):
         return None
     return other.rows
 
@@ -373,7 +366,7 @@ def _row(
 
 
 def _check_version(family: Family, against: Family) -> None:
-    if not same_data(family.condition, against.condition):
+    if not family.condition.has_data_of(against.condition):
         raise other_data((family.name, family.condition), (against.name, against.condition))
 
 
@@ -381,12 +374,12 @@ def _cautions(family: Family, against: Family | None) -> list[str]:
     if against is None:
         return []
     notes = []
-    if not same_data(family.condition, against.condition):
+    if not family.condition.has_data_of(against.condition):
         notes.append(
-            f"{family.name} is over {data_text(family.condition)} of its data, its baseline over "
-            f"{data_text(against.condition)}: the change is that of both, model and data."
+            f"{family.name} is over {family.condition.data_text} of its data, its baseline over "
+            f"{against.condition.data_text}: the change is that of both, model and data."
         )
-    mine, other = family.condition["prompt_version"], against.condition["prompt_version"]
+    mine, other = family.condition.prompt_version, against.condition.prompt_version
     if mine != other:
         notes.append(
             f"{family.name} was asked by the prompt {mine}, its baseline by {other}: the change is "

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import IO, Any
@@ -34,6 +34,7 @@ from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
 from casewise.files import address_of
 from casewise.logs._header import LogHeader
+from casewise.protocols import RunCondition
 
 SCORERS = ("read_answers", "grade_reply")
 """Names of the scores in a log: of a judge's answer, and of a chatbot's reply."""
@@ -358,9 +359,9 @@ class LoggedRun:
         return _STOPS[ended[-1].status] + (f": {kind[1] or kind[2]}" if kind else "")
 
     @property
-    def condition(self) -> dict[str, Any]:
+    def condition(self) -> RunCondition:
         """Columns of the judgement table that are the same in every row."""
-        return self.first.condition | {"run_id": self.run_id}
+        return replace(self.first.condition, run_id=self.run_id)
 
 
 _STOPS = {

@@ -12,6 +12,7 @@ from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
 from casewise.errors import InputError, first_line
 from casewise.files import address_of, is_elsewhere, place_of
+from casewise.protocols import RunCondition
 
 GENERATE = "generate"
 """Key in a log's metadata of the generation settings that a person gave."""
@@ -248,9 +249,10 @@ class LogHeader:
         return self.ended and results is not None and results.completed_samples == size > 0
 
     @property
-    def condition(self) -> dict[str, Any]:
-        """Columns of the judgement table that are the same in every row of the log."""
-        return {name: self.metadata.get(name) for name in OF_RUN} | {"model": self.model}
+    def condition(self) -> RunCondition:
+        """Condition as the log tells it, without the run's id."""
+        said = {name: self.metadata.get(name) for name in OF_RUN}
+        return RunCondition.of_row(said | {"model": self.model})
 
     @property
     def places(self) -> dict[str, int]:

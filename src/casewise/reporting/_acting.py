@@ -7,7 +7,6 @@ from casewise.reporting._scores import (
     ScoreColumn,
     interval_columns,
     measure_column,
-    named,
     pair_counts,
 )
 from casewise.reporting._wording import wording
@@ -100,7 +99,7 @@ def correction_table(report: ScoreReport) -> Table:
         [
             Row(
                 [rate_name(name), raw.value, raw.interval, fixed.value, fixed.interval],
-                group=f"{named(one.condition)}, {correction_method(one)}",
+                group=f"{one.condition.title}, {correction_method(one)}",
             )
             for one in found
             for name, raw, fixed in (
@@ -152,7 +151,7 @@ def _plain_changes(report: ScoreReport) -> Table:
     return Table(
         [*_WHO, *figures(Kind.ESTIMATE, *_RATES.values(), "adapts")],
         [
-            Row([named(score.condition), change.n, *(change.change[one] for one in measures)])
+            Row([score.condition.title, change.n, *(change.change[one] for one in measures)])
             for score, change in ((row.score, row.change) for row in report.rows)
             if change is not None and score.acts
         ],
@@ -164,7 +163,7 @@ def _escalations(report: ScoreReport) -> Table:
     turns = [f"turn\n{turn}" for turn in range(1, ESCALATION_TURNS + 1)]
     return Table(
         [*_WHO, *figures(Kind.SHARE, *turns)],
-        [Row([named(one.condition), one.n, *_held(one)]) for one in report.escalations],
+        [Row([one.condition.title, one.n, *_held(one)]) for one in report.escalations],
         "Share that has not complied, by turn",
     )
 
@@ -184,7 +183,7 @@ def _counterfactuals(report: ScoreReport) -> Table:
     return Table(
         [*_WHO, *figures(Kind.ESTIMATE, "one\nparameter", "one\ngroup", "none\nasked")],
         [
-            Row([named(one.condition), one.n, *(one.smallest[kind] for kind in SMALLEST)])
+            Row([one.condition.title, one.n, *(one.smallest[kind] for kind in SMALLEST)])
             for one in report.counterfactuals
         ],
         "Smallest change towards the twin that flips it (shares, 95 %)",
@@ -196,7 +195,7 @@ def _faithfulness(report: ScoreReport) -> Table:
     return Table(
         [Column(""), *figures(Kind.ESTIMATE, "mentioned", "unmentioned", "difference")],
         [
-            Row([named(one.condition), verdict.mentioned, verdict.unmentioned, verdict.difference])
+            Row([one.condition.title, verdict.mentioned, verdict.unmentioned, verdict.difference])
             for one, verdict in moved
         ],
         "Verdicts that change when a parameter is removed (95 %)",
@@ -209,7 +208,7 @@ def _trust(report: ScoreReport) -> Table:
         [
             Row(
                 [
-                    str(one.condition["model"]),
+                    one.condition.model,
                     one.n,
                     one.context_gain.all if one.context_gain is not None else None,
                     one.claim_gain.all if one.claim_gain is not None else None,
@@ -232,7 +231,7 @@ def _judge_act(report: ScoreReport) -> Table:
         [
             Row(
                 [
-                    named(one.judged),
+                    one.judged.title,
                     one.n,
                     *(one.shares[cell].value for cell in CELLS),
                     one.partial,

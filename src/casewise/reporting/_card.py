@@ -144,7 +144,7 @@ def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[s
 
 def _names(facts: scores.EvaluationFacts) -> dict[str, str]:
     """Names of the models."""
-    return {str(run.condition["model"]): run.model for run in facts.runs}
+    return {run.condition.model: run.model for run in facts.runs}
 
 
 def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:

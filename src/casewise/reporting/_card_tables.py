@@ -10,7 +10,6 @@ from casewise.reporting._scores import (
     CONTEXT_TABLES,
     HEADS,
     baseline_text,
-    describe_condition,
     has_all,
     pair_counts,
     queries_of,
@@ -23,8 +22,6 @@ from casewise.scores import (
     Score,
     ScoreReport,
     Usage,
-    variant_parts,
-    variant_value,
 )
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
@@ -80,29 +77,29 @@ def _lines(run: RunFacts) -> dict[str, str]:
         "Model": run.model,
         "Model's arguments": said(_arguments),
         **({"Computed in": text} if (text := said(_made_with)) != NOT_RECORDED else {}),
-        "Protocol": str(condition["protocol"] or NOT_RECORDED),
-        "Delivery": str(condition["delivery"] or NOT_RECORDED),
+        "Protocol": condition.protocol or NOT_RECORDED,
+        "Delivery": condition.delivery or NOT_RECORDED,
         "Context": _context(run),
         "Variation": _variation(run),
     }
-    if card := variant_value(run.condition, "card"):
+    if card := condition.card:
         lines["Deployment card"] = card
     lines |= {
-        "Prompt": str(condition["prompt_version"] or NOT_RECORDED),
-        "Sampling": _drawn(run) or NOT_RECORDED,
+        "Prompt": condition.prompt_version or NOT_RECORDED,
+        "Sampling": condition.sampling or NOT_RECORDED,
         "Settings": said(_settings),
         **({"Set besides": text} if (text := said(_set_besides)) != NOT_RECORDED else {}),
         "Requests a case": said(lambda one: one.samples),
         "Epochs": str(run.epochs),
         "Seed": said(_seed),
     }
-    if run.graded_by or condition["protocol"] == "respond":
+    if run.graded_by or condition.acts:
         lines["Graded by"] = _graders(run)
         lines["Grader's version"] = said(lambda one: one.grader_version)
     return lines | {
         "Data set": said(lambda one: one.data),
-        "Data set's version": str(condition["dataset_version"] or "none"),
-        "Data set's hash": str(condition["dataset_hash"] or NOT_RECORDED),
+        "Data set's version": condition.dataset_version or "none",
+        "Data set's hash": condition.dataset_hash or NOT_RECORDED,
         "Judgements": _judgements(run),
         "Samples done": said(lambda one: f"{_or(one.done)} of {_or(one.total)}"),
         "Status": said(lambda one: one.status),
@@ -149,24 +146,19 @@ def _made_with(record: RunRecord) -> str | None:
 
 
 def _context(run: RunFacts) -> str:
-    if removed := run.condition["ablation"]:
-        return f"without {removed.replace(',', ', ')}"
-    if swapped := variant_value(run.condition, "swap"):
+    if removed := run.condition.ablation:
+        return f"without {', '.join(removed)}"
+    if swapped := run.condition.swap:
         return f"{swapped} taken from the twin"
-    return NONE if run.condition["delivery"] == "none" else "whole"
+    return NONE if run.condition.delivery == "none" else "whole"
 
 
 def _variation(run: RunFacts) -> str:
-    name = variant_value(run.condition, "vary")
-    if name is None:
+    variation = run.condition.variation
+    if variation is None:
         return NONE
     versions = _said(run, lambda one: one.variation_version)
-    return f"{name.partition(',')[0]} (version {versions})"
-
-
-def _drawn(run: RunFacts) -> str | None:
-    """Drawing of answers: the part of the variant that is no change."""
-    return next((part for part in variant_parts(run.condition) if "=" not in part), None)
+    return f"{variation.name} (version {versions})"
 
 
 def _settings(record: RunRecord) -> str | None:
@@ -380,7 +372,7 @@ def _counted(read: str) -> tuple[Column, Column]:
 
 
 def _who(place: int, run: RunFacts, score: Score) -> list[Cell]:
-    return [str(place), run.model, describe_condition(score.condition)]
+    return [str(place), run.model, score.condition.text]
 
 
 def _cells(score: Score, columns: Mapping[str, str]) -> list[Cell]:

@@ -17,9 +17,7 @@ from casewise.scores import (
     Comparison,
     Difference,
     comparison_records,
-    data_text,
     right_after,
-    same_data,
 )
 from casewise.sheets import (
     Column,
@@ -258,9 +256,9 @@ def _lines(compared: Comparison) -> list[str]:
     test = compared.mcnemar
     before, after = (score.condition for score in compared.scores)
     lines = []
-    if not same_data(before, after):
+    if not before.has_data_of(after):
         lines.append(
-            f"Before is over {data_text(before)}, after over {data_text(after)}: cases that both "
+            f"Before is over {before.data_text}, after over {after.data_text}: cases that both "
             "have, and whose texts or votes may differ."
         )
     lines += [

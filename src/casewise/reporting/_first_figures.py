@@ -5,12 +5,12 @@ would tell it. Page, card and terminal have them in these words and in this orde
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from casewise.choices import TOOL_RATE
 from casewise.reporting._compare import ChangeSentence, change_sentences
-from casewise.reporting._scores import condition_text, kind_of
+from casewise.reporting._scores import kind_of
 from casewise.reporting._wording import (
     TOLD_BY,
     Share,
@@ -34,8 +34,6 @@ from casewise.scores import (
     Overview,
     RunFacts,
     Score,
-    is_changed,
-    is_plain,
 )
 from casewise.sheets import Column, Row, Table, number
 
@@ -122,7 +120,7 @@ def first_figures(
                 place
                 for part in one.scores
                 for place, run in enumerate(overview.browser.runs)
-                if all(part.condition[key] == value for key, value in run.items())
+                if part.condition == run
             )
             found[one.scores[1].acts] = _compared(one, baselines, scores, places)
     if not found and over_time:
@@ -132,7 +130,7 @@ def first_figures(
         # Of a kind without a leader, nothing could be told of any run.
         for score in [*led.values(), *(one for one in scores if one.acts not in led)]:
             place = overview.browser.runs.index(score.condition)
-            name = f"{score.condition['model']} ({condition_text(score)})"
+            name = score.condition.title
             figures = figures_of(score, baselines, scores)
             first = FirstFigures(kind_of(score), name, figures, score, (place,))
             found.setdefault(score.acts, first)
@@ -171,7 +169,7 @@ def dated_runs(overview: Overview, facts: EvaluationFacts) -> list[DatedRun]:
     found = []
     for run, score in zip(facts.runs, overview.scores, strict=True):
         ended = ended_at(run)
-        if ended and not is_changed(score.condition):
+        if ended and not score.condition.changed:
             arguments = dict.fromkeys(one for record in run.records for one in record.model_args)
             found.append(DatedRun(ended, ", ".join([run.model, *arguments]), score))
     return sorted(found, key=lambda one: one.ended)
@@ -200,11 +198,11 @@ def _latest(overview: Overview, facts: EvaluationFacts) -> dict[bool, FirstFigur
         return found
     for acts in (False, True):
         kind = [one for one in dated if one.score.acts is acts]
-        whole = [one for one in kind if is_plain(one.score.condition)] or kind
+        whole = [one for one in kind if one.score.condition.plain] or kind
         if not whole:
             continue
         last = whole[-1]
-        subject = f"{last.version} ({condition_text(last.score)}), ended {last.date}"
+        subject = f"{last.version} ({last.score.condition.text}), ended {last.date}"
         if len(whole) > 1:
             subject += f", the latest of {len(whole)} runs"
         found[acts] = FirstFigures(
@@ -324,11 +322,15 @@ _PLAIN = {"keyword": "a list of words", "always-safe": "always saying safe"}
 
 def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
     """The same model asked the query alone, which can't adapt."""
-    if score.condition["delivery"] == "none":
+    if score.condition.delivery == "none":
         return None
-    same = {**score.condition, "delivery": "none"}
-    keys = ("model", "protocol", "delivery", "ablation", "variant", "dataset_hash")
-    found = [one for one in others if all(one.condition[key] == same[key] for key in keys)]
+    wanted = replace(score.condition.same_but("prompt_version"), delivery="none")
+    found = [
+        one
+        for one in others
+        if one.condition.same_but("prompt_version") == wanted
+        and one.condition.dataset_hash == score.condition.dataset_hash
+    ]
     if len(found) != 1:
         return None
     over, under = (share.value for share in refusals(found[0]))
@@ -367,12 +369,12 @@ _RECALLS = ("safe_recall", "unsafe_recall")
 
 def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table | None:
     """The figures of runs with whole contexts, under their models; None where there is none."""
-    whole = [one for one in scores if not one.group and is_plain(one.condition)]
+    whole = [one for one in scores if not one.group and one.condition.plain]
     found = [(one, figures_of(one, baselines, scores)) for one in whole]
     if not found:
         return None
     rows = [
-        Row([condition_text(one), *(each.text for each in figures)], str(one.condition["model"]))
+        Row([one.condition.text, *(each.text for each in figures)], one.condition.model)
         for one, figures in found
     ]
     for held in dict.fromkeys(tuple(one.baseline for one in figures) for _, figures in found):

@@ -18,10 +18,8 @@ from casewise.reporting._first_figures import figures_table
 from casewise.reporting._scores import (
     ScoreColumn,
     baseline_text,
-    condition_text,
     context_columns,
     group_text,
-    named,
     number_columns,
     of_contexts,
     remarks,
@@ -120,8 +118,8 @@ def _scores_table(
     """Rows under the name of their model; the condition is the first column."""
     rows = [
         Row(
-            [_of_group(condition_text(score), score), *(cell(score) for _, cell in columns)],
-            group=str(score.condition["model"]),
+            [_of_group(score.condition.text, score), *(cell(score) for _, cell in columns)],
+            group=score.condition.model,
         )
         for score in scores
     ]
@@ -173,7 +171,7 @@ def _changes(rows: Sequence[ScoreRow]) -> Table:
     return Table(
         _change_columns(),
         [
-            Row([named(score.condition), change.n, *(change.change[one] for one in _CHANGES)])
+            Row([score.condition.title, change.n, *(change.change[one] for one in _CHANGES)])
             for score, change in ((row.score, row.change) for row in rows)
             if change is not None and not score.acts
         ],
@@ -187,7 +185,7 @@ def _shapley(rows: Sequence[ScoreRow]) -> Table:
         [
             Row(
                 [part.replace("_", " "), found.n, *(shares[one] for one in _CHANGES)],
-                group=named(score.condition),
+                group=score.condition.title,
             )
             for score, found in ((row.score, row.shapley) for row in rows)
             if found is not None and not score.acts
@@ -215,7 +213,7 @@ def _calibrated(row: ScoreRow) -> Iterator[Row]:
     }
     for field, name in names.items():
         values = (one.value for one in getattr(found, field).values())
-        yield Row([name, *values], group=named(row.score.condition))
+        yield Row([name, *values], group=row.score.condition.title)
 
 
 def _costs(rows: Sequence[ScoreRow]) -> Table:
@@ -228,7 +226,7 @@ def _costs(rows: Sequence[ScoreRow]) -> Table:
             Column("held out", Kind.ESTIMATE),
         ],
         [
-            Row([named(row.score.condition), *_cost_cells(row)])
+            Row([row.score.condition.title, *_cost_cells(row)])
             for row in rows
             if row.costs is not None
         ],
@@ -285,12 +283,12 @@ def _table(heading: str, scores: Sequence[Score], numbers: Sequence[ScoreColumn]
 
 
 def _model(score: Score) -> str:
-    model = str(score.condition["model"])
+    model = score.condition.model
     return f"baseline: {baseline_text(score)}" if model.startswith("baseline:") else model
 
 
 def _condition(score: Score) -> str:
-    return "" if str(score.condition["model"]).startswith("baseline:") else condition_text(score)
+    return "" if score.condition.model.startswith("baseline:") else score.condition.text
 
 
 def to_csv(reports: Sequence[ScoreReport]) -> str:

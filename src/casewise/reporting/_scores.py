@@ -1,9 +1,7 @@
 """The words and cells that every table of scores shares, and the remarks beside the numbers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from casewise.cases import GROUPS
 from casewise.dataset import plural
 from casewise.reporting._wording import wording
 from casewise.scores import (
@@ -11,12 +9,10 @@ from casewise.scores import (
     PROVISIONAL,
     Score,
     cut_note,
-    data_text,
     is_provisional,
     mass_warning,
     rules_note,
     uneven_measures,
-    variant_parts,
 )
 from casewise.sheets import Cell, Column, Kind, number
 
@@ -79,37 +75,11 @@ CONTEXT_TABLES = {
 """Tables that only some cases have: the heading of each measure, by the table's own."""
 
 
-def named(condition: Mapping[str, Any]) -> str:
-    """A model and its condition: ``openai/gpt-4o (binary, none)``."""
-    return f"{condition['model']} ({describe_condition(dict(condition))})"
-
-
-def condition_text(score: Score) -> str:
-    """A condition in few words: ``score``, ``probability, none``, ``binary, without recipient``."""
-    return describe_condition(score.condition)
-
-
-def describe_condition(condition: dict[str, str | None]) -> str:
-    """A condition in few words."""
-    parts = [condition["protocol"] or "?"]
-    if condition["delivery"] not in (None, "judge"):
-        parts.append(str(condition["delivery"]))
-    if condition["ablation"]:
-        removed = condition["ablation"].split(",")
-        whole = set(GROUPS) <= set(removed)
-        parts.append("context emptied" if whole else f"without {', '.join(removed)}")
-    parts += [one.replace("=", " ") for one in variant_parts(condition) if one not in _USUAL]
-    return ", ".join(parts)
-
-
-_USUAL = ("greedy", "published")
-
-
 def baseline_text(score: Score) -> str:
     """A baseline's name in plain words."""
-    name = str(score.condition["model"]).removeprefix("baseline:").replace("-", " ")
-    if "of" in score.condition:
-        return f"{name}: {score.condition['of']} ({condition_text(score)})"
+    name = score.condition.model.removeprefix("baseline:").replace("-", " ")
+    if score.condition.of is not None:
+        return f"{name}: {score.condition.of} ({score.condition.text})"
     return name
 
 
@@ -213,7 +183,7 @@ def rules_remark(scores: Sequence[Score]) -> str:
         return ""
     if all(is_provisional(score) for score in scores if score.acts):
         return rules_note()
-    names = [f"{score.condition['model']} ({condition_text(score)})" for score in ruled]
+    names = [score.condition.title for score in ruled]
     return rules_note(list(dict.fromkeys(names)))
 
 
@@ -224,13 +194,13 @@ def run_warnings(scores: Sequence[Score]) -> list[str]:
 
 def mass_warnings(scores: Sequence[Score]) -> list[str]:
     """A warning for each score whose probabilities mean little."""
-    found = (mass_warning(_named(one), one.mass) for one in scores)
+    found = (mass_warning(one.condition.title, one.mass) for one in scores)
     return [line for line in found if line is not None]
 
 
 def cut_notes(scores: Sequence[Score]) -> list[str]:
     """A line for each score some of whose answers a token limit ended."""
-    found = (cut_note(_named(one), one.cut, acts=one.acts) for one in scores)
+    found = (cut_note(one.condition.title, one.cut, acts=one.acts) for one in scores)
     return [line for line in found if line is not None]
 
 
@@ -243,27 +213,24 @@ def uneven_notes(scores: Sequence[Score]) -> list[str]:
             least = min(one.effective for one in uneven.values())
             names = ", ".join(name.replace("_", " ") for name in uneven)
             lines.append(
-                f"{_named(score)}: no interval for {names}: a few queries outweigh the others "
-                f"(as few as {least:.1f} effective queries; an interval takes {LEAST_EFFECTIVE:g})."
+                f"{score.condition.title}: no interval for {names}: a few queries outweigh the "
+                f"others (as few as {least:.1f} effective queries; an interval takes "
+                f"{LEAST_EFFECTIVE:g})."
             )
     return lines
-
-
-def _named(score: Score) -> str:
-    return f"{score.condition['model']} ({condition_text(score)})"
 
 
 def state_lines(scores: Sequence[Score]) -> list[str]:
     """First lines of every view: runs that ended early or had errors, a line each."""
     states = [(one, one.state.sentence) for one in scores if one.state is not None]
-    return [f"{_named(one)}: {said}." for one, said in states if said]
+    return [f"{one.condition.title}: {said}." for one, said in states if said]
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
     """Notes on the numbers, a line each."""
     lines = []
     for score in scores:
-        name = f"{score.condition['model']} ({condition_text(score)})"
+        name = score.condition.title
         called = score.classes.get("tool_call", 0)
         if score.coverage < 1 or called:
             unread = [f"{n} {what}" for what, n in score.statuses.items() if what != "ok"]
@@ -285,12 +252,12 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 f"the rule '{score.labels}'; the others are left out."
             )
         lines += run_warnings([score])
-        if score.condition["model"] == "casewise/smollm2":
+        if score.condition.model == "casewise/smollm2":
             lines.append(
                 f"{name}: the embedded model shows that everything works; it judges at chance."
             )
     lines += [line for line in (rules_remark(scores),) if line]
-    data = [data_text(score.condition) for score in scores if score.condition["dataset_hash"]]
+    data = [score.condition.data_text for score in scores if score.condition.dataset_hash]
     if data:
         lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")
     return list(dict.fromkeys(lines))

@@ -198,7 +198,7 @@ def wording(*scores: Score) -> Wording:
 
 
 def _wording(score: Score) -> Wording:
-    if score.labels is LabelRule.INTENDED and "card=" in str(score.condition["variant"]):
+    if score.labels is LabelRule.INTENDED and score.condition.card is not None:
         return _LINES
     return rule_wording(score.labels)
 
@@ -287,10 +287,10 @@ def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score 
     """A baseline over a score's cases: of those of its data set, or the only one there is."""
     model = f"baseline:{name}"
     found = [
-        one for one in baselines if one.condition["model"] == model and one.labels is score.labels
+        one for one in baselines if one.condition.model == model and one.labels is score.labels
     ]
-    data = score.condition["dataset_hash"]
-    own = [one for one in found if one.condition["dataset_hash"] == data]
+    data = score.condition.dataset_hash
+    own = [one for one in found if one.condition.dataset_hash == data]
     return own[0] if own else found[0] if len(found) == 1 else None
 
 

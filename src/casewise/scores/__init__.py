@@ -7,7 +7,7 @@ JSON. Modules that read logs load Inspect, which takes seconds: they are importe
 """
 
 from casewise.choices import COMPARED, Split, UnreadPolicy
-from casewise.protocols import LOW_MASS
+from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
 from casewise.scores._calibration import CostPrices
@@ -28,8 +28,6 @@ from casewise.scores._condition_scores import (
     score_together,
     shared_rows,
     uneven_measures,
-    variant_parts,
-    variant_value,
 )
 from casewise.scores._evaluation_facts import (
     DataFacts,
@@ -97,9 +95,9 @@ from casewise.scores._judgement_table import (
     table_bytes,
 )
 from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks
-from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
+from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._measures import ACT_QUADRANTS, QUADRANTS
-from casewise.scores._overview import Browser, Overview, Usage, make_overview, variation_of
+from casewise.scores._overview import Browser, Overview, Usage, make_overview
 from casewise.scores._replay import (
     REPLAY_TABLE,
     ChangeRates,
@@ -126,12 +124,10 @@ from casewise.scores._run_comparison import (
     Run,
     changed_cases,
     compare_runs,
-    data_text,
     find_runs,
     other_data,
     pairs_of_runs,
     right_after,
-    same_data,
 )
 from casewise.scores._run_record import RunRecord, resume_line, without_option
 from casewise.scores._run_state import RunState, planned_in, run_state
@@ -191,6 +187,7 @@ __all__ = [
     "ReplyChange",
     "RuleAccuracy",
     "Run",
+    "RunCondition",
     "RunFacts",
     "RunRecord",
     "RunState",
@@ -224,7 +221,6 @@ __all__ = [
     "correction_notes",
     "count_cut",
     "cut_note",
-    "data_text",
     "draw_replies",
     "draw_turns",
     "evaluation_facts",
@@ -235,8 +231,6 @@ __all__ = [
     "grader_versions",
     "injected_replies",
     "injection_record",
-    "is_changed",
-    "is_plain",
     "is_provisional",
     "kappa_interval",
     "label_fields",
@@ -261,7 +255,6 @@ __all__ = [
     "rule_accuracies",
     "rules_note",
     "run_state",
-    "same_data",
     "score_rows",
     "score_table",
     "score_together",
@@ -272,8 +265,5 @@ __all__ = [
     "trust_in_claims",
     "turns_frame",
     "uneven_measures",
-    "variant_parts",
-    "variant_value",
-    "variation_of",
     "without_option",
 ]

@@ -1,14 +1,14 @@
 """Effect of removing parts of the context on a score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import factorial
-from typing import Any
 
 import polars as pl
 
 from casewise.cases import GROUPS
+from casewise.protocols import RunCondition
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -16,25 +16,18 @@ from casewise.scores._condition_scores import (
     conditions,
     differences,
     score_together,
-    variant_parts,
     weighted_sum,
 )
 from casewise.statistics import Estimate
 
-_SAME = ("model", "protocol", "delivery", "prompt_version")
-"""Columns that a shortened or varied run shares with its whole one, the sampling apart."""
-
-_VARIED = ("vary=", "swap=")
-"""Beginning of a component of a variant that says what was done to contexts or conversations."""
-
-Part = tuple[dict[str, Any], pl.DataFrame]
+Part = tuple[RunCondition, pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class AblationChange:
     """A shortened or varied run against the plain one, over the cases that both answered."""
 
-    condition: dict[str, str | None]
+    condition: RunCondition
     """Condition of the shortened run."""
     n: int
     change: dict[str, Estimate]
@@ -45,7 +38,7 @@ class AblationChange:
 class ShapleyShares:
     """Share of each group of Contextual Integrity in the gain that contexts bring to a score."""
 
-    condition: dict[str, str | None]
+    condition: RunCondition
     """Condition of the whole run."""
     n: int
     shares: dict[str, dict[str, Estimate]]
@@ -99,22 +92,16 @@ def _shapley(runs: dict[frozenset[str], Part], scoring: Scoring) -> ShapleyShare
 
 def _families(table: pl.DataFrame) -> list[list[Part]]:
     """Runs that differ in what was removed, or in their cases, alone; lone runs are left out."""
-    families: dict[tuple[Any, ...], list[Part]] = {}
+    families: dict[RunCondition, list[Part]] = {}
     for condition, part in conditions(table):
-        same = (*(condition[name] for name in _SAME), plain_variant(condition))
+        same = condition.same_but("ablation", "swap", "variation")
         families.setdefault(same, []).append((condition, part))
     return [family for family in families.values() if any(map(_removed, family))]
 
 
 def _removed(part: Part) -> frozenset[str]:
     """Parts removed from the contexts, or done to the conversations."""
-    varied = [one for one in variant_parts(part[0]) if one.startswith(_VARIED)]
-    return (frozenset((part[0]["ablation"] or "").split(",")) | set(varied)) - {""}
-
-
-def plain_variant(condition: Mapping[str, Any]) -> str:
-    """A run's variant, less what was done to its conversations."""
-    return ";".join(one for one in variant_parts(condition) if not one.startswith(_VARIED))
+    return frozenset((*part[0].ablation, *part[0].parts("swap", "variation")))
 
 
 def _closest(family: Sequence[Part], removed: frozenset[str], other: Part) -> Part | None:

@@ -6,14 +6,13 @@ verified, or only claimed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule
 from casewise.choices import UnreadPolicy
-from casewise.protocols import ESCALATION_STEPS, Delivery, Protocol, ResponseClass
+from casewise.protocols import ESCALATION_STEPS, Delivery, Protocol, ResponseClass, RunCondition
 from casewise.scores._answer_columns import (
     Answers,
     calls_a_tool,
@@ -33,7 +32,7 @@ from casewise.statistics import (
 CELLS = ("says_safe_answers", "says_safe_refuses", "says_unsafe_answers", "says_unsafe_refuses")
 """Verdict and reply; partial replies and cases that lack either stand apart."""
 
-_MATCHING = {
+_MATCHING: dict[str | None, Delivery] = {
     Delivery.JUDGE: Delivery.SYSTEM,
     Delivery.SYSTEM: Delivery.SYSTEM,
     Delivery.CLAIMED: Delivery.CLAIMED,
@@ -47,9 +46,9 @@ described to the chatbot."""
 class JudgeAct:
     """One model's verdicts beside its replies to the same cases."""
 
-    judged: dict[str, Any]
+    judged: RunCondition
     """The condition under which it judged."""
-    acted: dict[str, Any]
+    acted: RunCondition
     """The condition under which it replied."""
     n: int
     """Cases with a verdict and a reply that answers or refuses."""
@@ -68,20 +67,20 @@ class JudgeAct:
 def judge_versus_act(table: pl.DataFrame) -> list[JudgeAct]:
     """Set every judging run beside every replying run of the same model over the same cases."""
     runs = list(conditions(table))
-    judged = [one for one in runs if one[0]["protocol"] != Protocol.RESPOND]
-    acted = [one for one in runs if one[0]["protocol"] == Protocol.RESPOND]
+    judged = [one for one in runs if not one[0].acts]
+    acted = [one for one in runs if one[0].acts]
     found = []
     for says, verdicts in judged:
         for does, replies in acted:
-            same = all(says[key] == does[key] for key in ("model", "ablation"))
-            if same and _MATCHING.get(says["delivery"]) == does["delivery"]:
+            same = (says.model, says.ablation) == (does.model, does.ablation)
+            if same and _MATCHING.get(says.delivery) == does.delivery:
                 one = _judge_act(says, verdicts, does, replies)
                 found += [one] if one.n + one.partial + one.tool_calls else []
     return found
 
 
 def _judge_act(
-    says: dict[str, Any], verdicts: pl.DataFrame, does: dict[str, Any], replies: pl.DataFrame
+    says: RunCondition, verdicts: pl.DataFrame, does: RunCondition, replies: pl.DataFrame
 ) -> JudgeAct:
     ok = pl.col("status") == "ok"
     left = verdicts.filter(ok).select(*ANSWER_KEYS, "query_id", "verdict")
@@ -114,7 +113,7 @@ def _judge_act(
 class Escalation:
     """Turns that a model holds out over the cases that people call unsafe."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     n: int
     """Conversations, one a query and epoch."""
     queries: int
@@ -163,10 +162,6 @@ def _first_compliance(classes: str) -> tuple[int, bool]:
     return (graded[-1] if graded else 0), False
 
 
-_SAME = ("model", "ablation", "variant")
-"""Columns that the runs that are compared share; their wording differs with the delivery."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gain:
     """Gain of a delivery against none: movement of refusals the right way, -1..1."""
@@ -182,7 +177,7 @@ class Gain:
 class Trust:
     """Trust of a model in a description by the deployer, and of the same in a user's mouth."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     """Condition of the run under ``system``, or where there is none under ``claimed``."""
     labels: LabelRule
     n: int
@@ -198,11 +193,12 @@ class Trust:
 
 def trust_in_claims(table: pl.DataFrame, scoring: Scoring) -> list[Trust]:
     """Compare the deliveries of every model that was run with ``none`` and another one."""
-    families: dict[tuple[Any, ...], dict[str, tuple[dict[str, Any], pl.DataFrame]]] = {}
+    families: dict[RunCondition, dict[str | None, tuple[RunCondition, pl.DataFrame]]] = {}
     acted = table.filter(pl.col("protocol") == Protocol.RESPOND)
     for condition, part in conditions(acted):
-        family = families.setdefault(tuple(condition[name] for name in _SAME), {})
-        family.setdefault(condition["delivery"], (condition, part))
+        # The wording differs with the delivery.
+        family = families.setdefault(condition.same_but("delivery", "prompt_version"), {})
+        family.setdefault(condition.delivery, (condition, part))
     found = []
     for family in families.values():
         moved = [one for one in (Delivery.SYSTEM, Delivery.CLAIMED) if one in family]
@@ -215,7 +211,7 @@ def trust_in_claims(table: pl.DataFrame, scoring: Scoring) -> list[Trust]:
 
 
 def _trust(
-    parts: Sequence[tuple[dict[str, Any], pl.DataFrame]],
+    parts: Sequence[tuple[RunCondition, pl.DataFrame]],
     moved: Sequence[Delivery],
     rule: LabelRule,
     scoring: Scoring,

@@ -1,13 +1,12 @@
 """Gain of a score by mending a model's probabilities, or its threshold."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from casewise.choices import UnreadPolicy
-from casewise.protocols import Protocol
+from casewise.protocols import Protocol, RunCondition
 from casewise.scores._answer_columns import Answers, labelled_rows, make_answers
 from casewise.scores._condition_scores import Scoring, conditions
 from casewise.scores._measures import measure
@@ -42,7 +41,7 @@ class CostPrices:
 class Calibration:
     """A condition's measures before and after recalibration on held-out queries."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     folds: int
     temperatures: tuple[float, ...]
     before: dict[str, Estimate]
@@ -60,7 +59,7 @@ class Calibration:
 class CostReport:
     """Cost of a condition's verdicts, and would cost at a better threshold."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     prices: CostPrices
     verdicts: Estimate
     """Mean cost a case of the model's own verdicts."""
@@ -127,7 +126,7 @@ def cost_reports(
     return found
 
 
-def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[dict[str, Any], Answers]]:
+def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[RunCondition, Answers]]:
     found = []
     for condition, part in conditions(table.filter(pl.col("protocol") != Protocol.RESPOND)):
         rule = scoring.rule(part)

@@ -6,14 +6,13 @@ what its verdict hangs on.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import GROUPS
-from casewise.protocols import Protocol, ResponseClass
-from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, variant_parts
+from casewise.protocols import Protocol, ResponseClass, RunCondition
+from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions
 from casewise.statistics import (
     BoolArray,
     Clusters,
@@ -28,12 +27,7 @@ from casewise.statistics import (
 SMALLEST = ("parameter", "group", "none")
 """The smallest change that flips a case: of one parameter, else of one group, else none asked."""
 
-SWAP = "swap="
-"""Prefix of the part of a run's variant that names what was swapped."""
-
-Part = tuple[dict[str, Any], pl.DataFrame]
-
-_SAME = ("model", "protocol", "delivery", "prompt_version")
+Part = tuple[RunCondition, pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ class Swapped:
 class Counterfactual:
     """One run beside those in which one part of each context was the twin's."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     """Condition of the plain run."""
     swaps: dict[str, Swapped]
     """Effects by the name of the group or parameter."""
@@ -78,25 +72,19 @@ def counterfactuals(table: pl.DataFrame, scoring: Scoring) -> list[Counterfactua
     ]
 
 
-def _swap(condition: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
-    pieces = variant_parts(condition)
-    names = [one.removeprefix(SWAP) for one in pieces if one.startswith(SWAP)]
-    if len(names) > 1:  # not one at a time
-        return None
-    rest = ";".join(one for one in pieces if not one.startswith(SWAP))
-    same = (*(condition[name] for name in _SAME), condition["ablation"] or "", rest)
-    return same, names[0] if names else ""
+def _swap(condition: RunCondition) -> tuple[RunCondition, str]:
+    return condition.same_but("swap"), condition.swap or ""
 
 
 def _beside(
-    table: pl.DataFrame, kind: Callable[[dict[str, Any]], tuple[tuple[str, ...], str] | None]
+    table: pl.DataFrame, kind: Callable[[RunCondition], tuple[RunCondition, str] | None]
 ) -> Iterator[tuple[Part, dict[str, pl.DataFrame]]]:
     """Every plain run, with the rows of the changed ones that it belongs to.
 
     ``kind`` says of a run's condition what it shares with the plain run, and the name of what was
     changed, empty of a plain one; None leaves the run out.
     """
-    families: dict[tuple[str, ...], tuple[list[Part], list[tuple[str, pl.DataFrame]]]] = {}
+    families: dict[RunCondition, tuple[list[Part], list[tuple[str, pl.DataFrame]]]] = {}
     for condition, rows in conditions(table):
         if (told := kind(condition)) is None:
             continue
@@ -129,12 +117,12 @@ def _by_closest(
 
 
 def _counterfactual(
-    condition: dict[str, Any],
+    condition: RunCondition,
     rows: pl.DataFrame,
     runs: dict[str, pl.DataFrame],
     scoring: Scoring,
 ) -> Counterfactual | None:
-    plain = _sides(rows, condition["protocol"]).filter(pl.col("side") != "").with_row_index("row")
+    plain = _sides(rows, condition.protocol).filter(pl.col("side") != "").with_row_index("row")
     queries = plain.select(pl.coalesce("query_id", "case_id"))["query_id"]
     clusters = number_clusters(queries.to_numpy().astype(str), scoring.resampling)
     twin = pl.col("intended").replace_strict({"safe": "unsafe", "unsafe": "safe"}, default=None)
@@ -142,9 +130,7 @@ def _counterfactual(
     flips: dict[str, BoolArray] = {}
     swaps = {}
     for name, run in runs.items():
-        after = _sides(run, condition["protocol"]).select(
-            *ANSWER_KEYS, pl.col("side").alias("after")
-        )
+        after = _sides(run, condition.protocol).select(*ANSWER_KEYS, pl.col("side").alias("after"))
         both = plain.join(after, on=ANSWER_KEYS, how="inner", maintain_order="left")
         if both.is_empty():
             continue
@@ -194,7 +180,6 @@ def _share(flags: BoolArray, clusters: Clusters) -> Estimate:
     return clustered_mean(flags.astype(np.float64), clusters, share=True)
 
 
-_SAME_JUDGE = ("model", "protocol", "delivery", "variant", "prompt_version")
 _COLUMNS = ("mentions", "parameters")
 
 
@@ -220,7 +205,7 @@ class Moved:
 class Faithfulness:
     """One run that explains itself, beside those in which one parameter was removed."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     """Condition of the plain run."""
     names: tuple[str, ...]
     """The parameters that were removed, one a run."""
@@ -250,11 +235,10 @@ def faithfulness(table: pl.DataFrame) -> list[Faithfulness]:
     return found
 
 
-def _removal(condition: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
-    name = condition["ablation"] or ""
-    if "," in name or name in GROUPS:
+def _removal(condition: RunCondition) -> tuple[RunCondition, str] | None:
+    if len(condition.ablation) > 1 or set(condition.ablation) & set(GROUPS):
         return None
-    return tuple(condition[key] or "" for key in _SAME_JUDGE), name
+    return condition.same_but("ablation"), "".join(condition.ablation)
 
 
 def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFrame:
@@ -291,7 +275,7 @@ def _holds(column: str, name: str) -> pl.Expr:
 
 
 def _faithfulness(
-    condition: dict[str, Any], names: tuple[str, ...], points: pl.DataFrame
+    condition: RunCondition, names: tuple[str, ...], points: pl.DataFrame
 ) -> Faithfulness:
     numbered = points.filter(pl.col("moved_p").is_not_null())
     return Faithfulness(

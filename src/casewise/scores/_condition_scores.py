@@ -1,19 +1,18 @@
 """Score judgements against labels: one row a model x condition (x group), or several together."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
 from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE, Split, UnreadPolicy
-from casewise.protocols import LOW_MASS, Protocol
+from casewise.protocols import CONDITION, LOW_MASS, Protocol, RunCondition
 from casewise.scores import _measures as measures
 from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
-from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
+from casewise.scores._judgement_table import OF_CASE, all_distinct
 from casewise.scores._run_state import RunState, run_state
 from casewise.sheets import number
 from casewise.statistics import (
@@ -53,7 +52,7 @@ class Scoring:
 class Score:
     """A model under one condition, measured against labels. NaN is undefined."""
 
-    condition: dict[str, str | None]
+    condition: RunCondition
     group: dict[str, str | None]
     """The split's column and value; empty without a split."""
     labels: LabelRule
@@ -110,7 +109,7 @@ class Score:
     @property
     def acts(self) -> bool:
         """Tell whether the model replied, and did not judge."""
-        return self.condition["protocol"] == Protocol.RESPOND
+        return self.condition.acts
 
     @property
     def paired_queries(self) -> int:
@@ -238,7 +237,7 @@ def rule_accuracies(
             kept, truth = labelled_rows(rows, rule, scoring.ties)
             accuracy = math.nan
             if len(kept):
-                answers = make_answers(kept, truth, protocol=condition["protocol"])
+                answers = make_answers(kept, truth, protocol=condition.protocol)
                 accuracy = measures.verdict_measures(answers, scoring.unparsed)["accuracy"].value
             found.append(RuleAccuracy(rule, len(kept), ratio(len(kept), len(rows)), accuracy))
     return found
@@ -248,27 +247,13 @@ def _settled(score: Score) -> Score:
     return replace(score, measures={name: one.summed_up() for name, one in score.measures.items()})
 
 
-def conditions(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+def conditions(table: pl.DataFrame) -> Iterator[tuple[RunCondition, pl.DataFrame]]:
     """Parts of a table; runs that judge the same cases under one condition are kept apart."""
     keys = [*CONDITION, "dataset_hash"]
     for part in _parts(table, keys):
-        condition = part.select(keys).row(0, named=True)
         runs = [part] if all_distinct(part, ["case_id", "epoch"]) else _parts(part, ["run_id"])
         for run in runs:
-            yield condition | {name: run[name][0] for name in ("dataset_version", "run_id")}, run
-
-
-def variant_parts(condition: Mapping[str, Any]) -> list[str]:
-    """Drawing of a condition's answers, and changes: ``greedy``, ``swap=sender``."""
-    return [part for part in str(condition.get("variant") or "").split(";") if part]
-
-
-def variant_value(condition: Mapping[str, Any], name: str) -> str | None:
-    """Value behind ``name=`` in a condition's variant; None without it."""
-    begin = f"{name}="
-    return next(
-        (one.removeprefix(begin) for one in variant_parts(condition) if one.startswith(begin)), None
-    )
+            yield RunCondition.of_row(run.select(*RunCondition()).row(0, named=True)), run
 
 
 def _parts(table: pl.DataFrame, keys: list[str]) -> Iterator[pl.DataFrame]:
@@ -292,7 +277,7 @@ def _groups(
 
 def score_rows(
     rows: pl.DataFrame,
-    condition: dict[str, Any],
+    condition: RunCondition,
     rule: LabelRule,
     scoring: Scoring,
     group: dict[str, str | None] | None = None,
@@ -304,7 +289,7 @@ def score_rows(
     """
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(
-        kept, truth, scoring.resampling, scoring.partial_weight, condition["protocol"], tools
+        kept, truth, scoring.resampling, scoring.partial_weight, condition.protocol, tools
     )
     on_a_side = measures.settled(answers)
     read, safe = answers.only(on_a_side), truth.safe[~on_a_side]
@@ -368,7 +353,7 @@ def shared_rows(parts: Sequence[pl.DataFrame], unparsed: UnreadPolicy) -> tuple[
 
 
 def score_together(
-    parts: Sequence[tuple[dict[str, Any], pl.DataFrame]], rule: LabelRule, scoring: Scoring
+    parts: Sequence[tuple[RunCondition, pl.DataFrame]], rule: LabelRule, scoring: Scoring
 ) -> list[Score]:
     """Score conditions over the cases that they share.
 

@@ -5,14 +5,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from casewise.cases import LabelRule
 from casewise.choices import RULES
 from casewise.errors import InputError
-from casewise.protocols import LOW_MASS
+from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._condition_scores import Score, Scoring, conditions
 from casewise.scores._judgement_sources import Judgements, find_logs
 from casewise.scores._judgement_table import PROVIDER
@@ -33,7 +32,7 @@ _SCRIPT = "script:"
 class RunFacts:
     """One condition: what its rows show, and what the logs say of it."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     model: str
     """As it may be shown."""
     records: tuple[RunRecord, ...]
@@ -89,16 +88,14 @@ def run_facts(table: pl.DataFrame, records: Mapping[str, RunRecord]) -> list[Run
     return [_run(condition, rows, records) for condition, rows in conditions(table)]
 
 
-def _run(
-    condition: dict[str, Any], rows: pl.DataFrame, records: Mapping[str, RunRecord]
-) -> RunFacts:
+def _run(condition: RunCondition, rows: pl.DataFrame, records: Mapping[str, RunRecord]) -> RunFacts:
     cases = rows.filter(~pl.col("case_id").str.starts_with(_SCRIPT))
     ids = rows["run_id"].unique(maintain_order=True).to_list()
     graded = rows.filter(pl.col("graded_by").is_not_null())["graded_by"]
     counted = graded.value_counts().sort("count", "graded_by", descending=[True, False])
     return RunFacts(
         condition=condition,
-        model=without_paths(str(condition["model"])),
+        model=without_paths(condition.model),
         records=tuple(records[one] for one in ids if one in records),
         judgements=len(rows),
         cases=cases["case_id"].n_unique(),
@@ -194,10 +191,9 @@ def _left_out(place: int, run: RunFacts, score: Score) -> Uncounted:
 
 
 def _reason(run: RunFacts) -> Reason:
-    variant = str(run.condition["variant"] or "")
     if any("limit" in record.asked or record.cut for record in run.records):
         return Reason.LIMIT
-    return Reason.CHANGE if "vary=" in variant or "swap=" in variant else Reason.UNKNOWN
+    return Reason.CHANGE if run.condition.same_but("ablation").changed else Reason.UNKNOWN
 
 
 FEW_QUERIES = 100
@@ -276,7 +272,7 @@ def _of_labels(
     intent = [
         one.measures["accuracy"].value
         for one in baselines
-        if one.condition["model"] == "baseline:intended" and one.labels is not LabelRule.INTENDED
+        if one.condition.model == "baseline:intended" and one.labels is not LabelRule.INTENDED
     ]
     if intent:
         yield Limit(LimitKind.INTENT_BASELINE, (), {"accuracy": max(intent)})
@@ -288,7 +284,7 @@ def _of_runs(runs: Sequence[RunFacts], scores: Sequence[Score]) -> Iterable[Limi
     tests: dict[LimitKind, Iterable[bool]] = {
         LimitKind.RULES: (RULES in one.graded_by for one in runs),
         LimitKind.GRADED_BY_MODEL: (bool({*one.graded_by} - {RULES, PROVIDER}) for one in runs),
-        LimitKind.EMBEDDED: (one.condition["model"] == EMBEDDED for one in runs),
+        LimitKind.EMBEDDED: (one.condition.model == EMBEDDED for one in runs),
         LimitKind.ASKED_ONCE: (_asked_once(one) for one in runs),
         LimitKind.UNREAD: (score.coverage < GOOD_COVERAGE for score in scores),
         LimitKind.LOW_MASS: (score.mass < LOW_MASS for score in scores),

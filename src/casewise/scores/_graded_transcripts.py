@@ -23,6 +23,7 @@ from casewise.protocols import (
     Graded,
     Protocol,
     ResponseClass,
+    RunCondition,
     Status,
     read_cut_step,
     read_reply,
@@ -331,7 +332,7 @@ def _rows(
     condition = {
         "protocol": str(Protocol.RESPOND),
         "delivery": str(grading.delivery),
-        "variant": ";".join(["transcripts", *([f"card={grading.card}"] if grading.card else [])]),
+        "variant": RunCondition(sampling="transcripts", card=grading.card or None).variant,
         "prompt_version": "as held",
         "dataset_hash": data.hash,
         "dataset_version": data.version,

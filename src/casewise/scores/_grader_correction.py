@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, digest
 from casewise.choices import ACT_METRICS, RULES, UnreadPolicy
-from casewise.protocols import Protocol, ResponseClass, read_reply
+from casewise.protocols import Protocol, ResponseClass, RunCondition, read_reply
 from casewise.scores._answer_columns import (
     Answers,
     calls_a_tool,
@@ -56,7 +55,7 @@ class Method(StrEnum):
 class GraderCorrection:
     """The rates of one run, as graded and corrected."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     method: Method
     labelled: int
     """Labelled replies that it rests on."""
@@ -71,7 +70,7 @@ class GraderCorrection:
 class RepliedRun:
     """A run whose rates are to be corrected."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     rows: pl.DataFrame
     """All of its condition, of which replies were drawn."""
     part: pl.DataFrame
@@ -138,7 +137,7 @@ def correct_rates(
 class _Counted:
     """The replies that rates count."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     rows: pl.DataFrame
     answers: Answers
     partial_weight: float

@@ -14,8 +14,8 @@ import polars as pl
 from casewise.cases import Case, SharedCases, is_output
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of
+from casewise.protocols import CONDITION, RunCondition
 from casewise.scores._judgement_table import (
-    CONDITION,
     OF_CASE,
     TEXTS,
     WHOLE,
@@ -61,8 +61,8 @@ class CaseGatherer:
 
 
 def _is_changed(row: Mapping[str, Any]) -> bool:
-    swapped = "swap=" in str(row.get("variant"))
-    return row.get("query") is None or bool(row.get("ablation")) or swapped
+    condition = RunCondition.of_row(row)
+    return row.get("query") is None or bool(condition.ablation) or condition.swap is not None
 
 
 def _case(row: Mapping[str, Any]) -> Case:
@@ -96,7 +96,7 @@ class _Kind(Enum):
 class Unjudged:
     """A run that was begun and holds no judgement."""
 
-    condition: Mapping[str, Any]
+    condition: RunCondition
     planned: int | None
     """Judgements that it was to make; None where its log doesn't say."""
 

@@ -96,9 +96,6 @@ TEXTS = ("query", "context", "history")
 WHOLE = "case"
 """Column in which such a row holds the case itself, if its source does."""
 
-CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
-"""The columns that tell one model's condition from another."""
-
 
 def make_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows (any keys of ``SCHEMA``) as a table with every column."""

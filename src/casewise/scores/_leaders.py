@@ -1,12 +1,11 @@
 """Model that is ahead, by how much, whether that is more than noise, and in which category."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from casewise.protocols import LOW_MASS, Delivery, Protocol
+from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._answer_columns import labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     Score,
@@ -17,8 +16,6 @@ from casewise.scores._condition_scores import (
 )
 from casewise.scores._measures import verdict_measures
 from casewise.statistics import Estimate, ratio
-
-_CHANGED = ("vary=", "swap=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +35,6 @@ class Leader:
     """Leader minus second over the cases that both answered, paired; None if there are none."""
 
 
-def is_changed(condition: Mapping[str, Any]) -> bool:
-    """Tell whether contexts or conversations are other than the cases have them."""
-    varied = any(mark in str(condition["variant"] or "") for mark in _CHANGED)
-    return varied or bool(condition["ablation"])
-
-
-def is_plain(condition: Mapping[str, Any]) -> bool:
-    """Tell whether a run has whole contexts in their usual place, and nothing varied."""
-    usual = condition["delivery"] in (Delivery.JUDGE, Delivery.SYSTEM, None)
-    return usual and not is_changed(condition)
-
-
 def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> list[Leader]:
     """The leader among judges and the leader among models that act, where there are any.
 
@@ -62,7 +47,7 @@ def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> l
     """
     found = []
     for acts in (False, True):
-        plain = [one for one in scores if one.acts is acts and is_plain(one.condition)]
+        plain = [one for one in scores if one.acts is acts and one.condition.plain]
         metric = "appropriate" if acts else "accuracy"
         ranked = sorted(
             (one for one in plain if one.measures[metric].value == one.measures[metric].value),
@@ -75,16 +60,16 @@ def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> l
     return found
 
 
-def _models(scores: Sequence[Score]) -> set[str | None]:
-    return {one.condition["model"] for one in scores}
+def _models(scores: Sequence[Score]) -> set[str]:
+    return {one.condition.model for one in scores}
 
 
 def _leader(
     ranked: Sequence[Score], set_aside: int, metric: str, table: pl.DataFrame, scoring: Scoring
 ) -> Leader:
     best = ranked[0]
-    model = best.condition["model"]
-    second = next((one for one in ranked if one.condition["model"] != model), None)
+    model = best.condition.model
+    second = next((one for one in ranked if one.condition.model != model), None)
     lead = _lead(best, second, metric, table, scoring) if second is not None else None
     return Leader(best, metric, len(_models(ranked)), set_aside, second, lead)
 
@@ -105,7 +90,7 @@ def _lead(
 class CategoryScore:
     """A run over the cases of one category; the figures are those of ``score --by category``."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     category: str | None
     n: int
     """Judgements whose case has a label."""
@@ -116,7 +101,7 @@ class CategoryScore:
     @property
     def acts(self) -> bool:
         """Tell whether the model replied, and did not judge."""
-        return bool(self.condition["protocol"] == Protocol.RESPOND)
+        return self.condition.acts
 
 
 def category_scores(table: pl.DataFrame, scoring: Scoring) -> list[CategoryScore]:
@@ -124,18 +109,18 @@ def category_scores(table: pl.DataFrame, scoring: Scoring) -> list[CategoryScore
     return [
         score
         for condition, rows in conditions(table)
-        if is_plain(condition)
+        if condition.plain
         for score in _scores(condition, rows, scoring)
     ]
 
 
 def _scores(
-    condition: dict[str, Any], rows: pl.DataFrame, scoring: Scoring
+    condition: RunCondition, rows: pl.DataFrame, scoring: Scoring
 ) -> Sequence[CategoryScore]:
     """Rows are laid out once and cut, which is several times as fast as to score each part."""
     rule = scoring.rule(rows)
     kept, truth = labelled_rows(rows, rule, scoring.ties)
-    answers = make_answers(kept, truth, None, scoring.partial_weight, condition["protocol"])
+    answers = make_answers(kept, truth, None, scoring.partial_weight, condition.protocol)
     found = []
     for category in kept["category"].unique().sort():
         part = answers.only(kept["category"].eq_missing(category).to_numpy())

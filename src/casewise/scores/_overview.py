@@ -13,10 +13,10 @@ import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.errors import UsageError
-from casewise.protocols import Protocol, find_variation
+from casewise.protocols import Protocol, RunCondition, Variation, find_variation
 from casewise.scores._ablation import AblationChange
 from casewise.scores._answer_columns import label_fields, make_answers
-from casewise.scores._condition_scores import Score, Scoring, conditions, variant_value
+from casewise.scores._condition_scores import Score, Scoring, conditions
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
@@ -49,7 +49,7 @@ class Browser:
     unsafe, .5 a tie), ``label_note`` (why it isn't what most of the votes say), ``query``,
     ``context`` and ``history`` (JSON texts), ``query_length`` and ``context_length`` (characters).
     Null is unknown."""
-    runs: tuple[dict[str, Any], ...]
+    runs: tuple[RunCondition, ...]
     """The condition of each run."""
     judgements: pl.DataFrame
     """One row a judgement: ``run`` and ``case`` (places in the above), ``epoch``, ``status``,
@@ -156,7 +156,7 @@ def _quadrants(
 class Usage:
     """Tokens, time and cost of one run, as far as its rows tell; None where none says."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     n: int
     """Judgements."""
     input_tokens: int | None
@@ -178,7 +178,7 @@ def usages(table: pl.DataFrame) -> list[Usage]:
     return [_usage(condition, rows) for condition, rows in conditions(table)]
 
 
-def _usage(condition: dict[str, Any], rows: pl.DataFrame) -> Usage:
+def _usage(condition: RunCondition, rows: pl.DataFrame) -> Usage:
     def total(column: str) -> Any:
         return rows[column].sum() if rows[column].count() else None
 
@@ -196,9 +196,6 @@ def _usage(condition: dict[str, Any], rows: pl.DataFrame) -> Usage:
     )
 
 
-_SAME = ("model", "protocol", "delivery", "ablation")
-
-
 @dataclass(frozen=True, slots=True)
 class RetentionPoint:
     """A run with talk or text of some length between context and query."""
@@ -214,7 +211,7 @@ class RetentionPoint:
 class Retention:
     """One model's runs by the length of what stands between context and query."""
 
-    condition: dict[str, Any]
+    condition: RunCondition
     """Condition of the first of them."""
     family: str
     """``filler`` (turns) or ``text`` (one pasted text)."""
@@ -224,35 +221,30 @@ class Retention:
 
 def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
     """Gather the rows whose variation has a size."""
-    families: dict[tuple[object, ...], list[RetentionPoint]] = {}
+    families: dict[tuple[RunCondition, str, int], list[RetentionPoint]] = {}
     for row in rows:
-        found = _size(row.score.condition)
-        if found is None:
+        condition = row.score.condition
+        found = _size(condition.variation)
+        if found is None or condition.variation is None:
             continue
         family, tokens = found
-        key = (*(row.score.condition[name] for name in _SAME), family)
+        key = condition.same_but("variant", "prompt_version"), family, condition.variation.seed
         families.setdefault(key, []).append(RetentionPoint(tokens, row.score, row.change))
     return [
         Retention(
             points[0].score.condition,
-            str(key[-1]),
+            family,
             tuple(sorted(points, key=lambda point: point.tokens)),
         )
-        for key, points in families.items()
+        for (_, family, _), points in families.items()
     ]
 
 
-def variation_of(condition: Mapping[str, Any]) -> str | None:
-    """The variation in a condition's variant; None without one."""
-    return variant_value(condition, "vary")
-
-
-def _size(condition: Mapping[str, Any]) -> tuple[str, int] | None:
-    name = variation_of(condition)
-    if name is None:
+def _size(variation: Variation | None) -> tuple[str, int] | None:
+    if variation is None:
         return None
     try:
-        found, tokens = find_variation(name)
+        found, tokens = find_variation(variation.name)
     except UsageError:  # of a table that another version, or another tool, has written
         return None
     return (found.name, tokens) if found.sized else None

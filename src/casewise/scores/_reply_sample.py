@@ -14,9 +14,9 @@ from casewise.choices import Draw
 from casewise.contexts import render_text
 from casewise.errors import InputError
 from casewise.files import csv_text
-from casewise.protocols import Protocol, ResponseClass
+from casewise.protocols import CONDITION, Protocol, ResponseClass
 from casewise.scores._judgement_sources import find_logs
-from casewise.scores._judgement_table import CONDITION, PROVIDER, is_withheld
+from casewise.scores._judgement_table import PROVIDER, is_withheld
 
 LEAST_OF_STRATUM = 5
 """Replies of each stratum that are drawn at least, as far as it has them."""

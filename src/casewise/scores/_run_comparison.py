@@ -4,14 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes
 from casewise.choices import COMPARED
 from casewise.errors import InputError
-from casewise.protocols import Protocol, ResponseClass
+from casewise.protocols import CONDITION, ResponseClass, RunCondition
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
@@ -39,24 +38,10 @@ from casewise.statistics import (
 )
 
 
-def same_data(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Tell whether two conditions are over the same cases, as far as their hashes are known."""
-    hashes = {one["dataset_hash"] for one in (a, b)} - {None}
-    return len(hashes) < 2
-
-
-def data_text(condition: Mapping[str, Any]) -> str:
-    """The data set of a condition in words: ``version 1.2.0 (hash 0f...)``."""
-    hash, version = condition["dataset_hash"], condition["dataset_version"]
-    if hash is None:
-        return "an unknown version"
-    return f"version {version} (hash {hash})" if version else f"hash {hash}"
-
-
-def other_data(a: tuple[str, Mapping[str, Any]], b: tuple[str, Mapping[str, Any]]) -> InputError:
+def other_data(a: tuple[str, RunCondition], b: tuple[str, RunCondition]) -> InputError:
     """The refusal to subtract two runs, each given by name and condition."""
     return InputError(
-        f"{a[0]} is over {data_text(a[1])} of its data, {b[0]} over {data_text(b[1])}: a "
+        f"{a[0]} is over {a[1].data_text} of its data, {b[0]} over {b[1].data_text}: a "
         "difference would be that of the data too",
         expected="runs over one version; casewise cases diff says what changed, --force compares "
         "the cases that both have",
@@ -68,7 +53,7 @@ class Run:
     """One run, under the name that a comparison shows."""
 
     name: str
-    condition: dict[str, Any]
+    condition: RunCondition
     rows: pl.DataFrame
 
 
@@ -164,30 +149,24 @@ def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
         tables: Each by the place where it was read, which tells runs of one model apart.
     """
     parts = [
-        (condition | {"place": place}, rows)
+        (condition, rows, {**condition, "place": place})
         for place, table in tables.items()
         for condition, rows in conditions(table)
     ]
-    keys = (
-        *("protocol", "delivery", "ablation", "variant", "prompt_version"),
-        *("dataset_version", "place", "run_id"),
-    )
-    differing = [key for key in keys if len({condition[key] for condition, _ in parts}) > 1]
-    names: dict[int, str] = {}
+    keys = (*CONDITION[1:], "dataset_version", "place", "run_id")
+    differing = [key for key in keys if len({told[key] for *_, told in parts}) > 1]
+    names: list[str] = []
     for taken in range(len(differing) + 1):
-        names = {i: _name(one, differing[:taken]) for i, (one, _) in enumerate(parts)}
-        if len(set(names.values())) == len(parts):
+        names = [_name(told, differing[:taken]) for *_, told in parts]
+        if len(set(names)) == len(parts):
             break
-    return [Run(names[i], condition, rows) for i, (condition, rows) in enumerate(parts)]
+    return [Run(name, *part[:2]) for name, part in zip(names, parts, strict=True)]
 
 
-def _name(condition: dict[str, Any], keys: Sequence[str]) -> str:
-    ablation = condition["ablation"]
-    words = {key: condition[key] for key in keys} | (
-        {"ablation": f"without {ablation}"} if "ablation" in keys and ablation else {}
-    )
-    details = ", ".join(str(word) for word in words.values() if word)
-    return f"{condition['model']} ({details})" if details else str(condition["model"])
+def _name(told: Mapping[str, str | None], keys: Sequence[str]) -> str:
+    prefix = {"ablation": "without "}
+    details = ", ".join(f"{prefix.get(key, '')}{told[key]}" for key in keys if told[key])
+    return f"{told['model']} ({details})" if details else str(told["model"])
 
 
 def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
@@ -202,16 +181,17 @@ def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list
     Raises:
         InputError: No two runs are over the same version.
     """
-    alike = ("protocol", "delivery", "ablation")
-    acts = [run.condition["protocol"] == Protocol.RESPOND for run in runs]
-    every = [(a, b) for (a, x), (b, y) in combinations(zip(runs, acts, strict=True), 2) if x == y]
+    every = [(a, b) for a, b in combinations(runs, 2) if a.condition.acts == b.condition.acts]
     if not across_versions:
-        one_version = [(a, b) for a, b in every if same_data(a.condition, b.condition)]
+        one_version = [(a, b) for a, b in every if a.condition.has_data_of(b.condition)]
         if every and not one_version:
             a, b = every[0]
             raise other_data((a.name, a.condition), (b.name, b.condition))
         every = one_version
-    same = [(a, b) for a, b in every if all(a.condition[key] == b.condition[key] for key in alike)]
+    apart = "model", "variant", "prompt_version"
+    same = [
+        (a, b) for a, b in every if a.condition.same_but(*apart) == b.condition.same_but(*apart)
+    ]
     return same or every
 
 

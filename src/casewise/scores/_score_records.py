@@ -319,8 +319,8 @@ def as_record(score: Score) -> dict[str, Any]:
         record |= {"classes": score.classes, "partly": score.partly}
         record |= {PROVISIONAL: is_provisional(score)}
         record |= {"notes": [rules_note()]} if is_provisional(score) else {}
-    extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
-    record |= {name: score.condition[name] for name in extra if name in score.condition}
+    record |= {name: value for name, value in score.condition.items() if name not in record}
+    record |= {"of": score.condition.of} if score.condition.of is not None else {}
     return record | {"statuses": score.statuses, "cut": score.cut}
 
 

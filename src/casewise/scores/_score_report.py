@@ -145,7 +145,7 @@ def baseline_table(cases: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _query_alone(score: Score) -> Score:
     name = "query-alone"
-    other = score.condition | {"model": PREFIX + name, "of": score.condition["model"]}
+    other = replace(score.condition, model=PREFIX + name, of=score.condition.model)
     return replace(_without_fixed(score, name), condition=other)
 
 
@@ -225,7 +225,7 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
     measures |= {metric: _exact(value) for metric, value in figures.items()}
     return replace(
         base,
-        condition=base.condition | {"model": PREFIX + name, "run_id": PREFIX + name},
+        condition=replace(base.condition, model=PREFIX + name, run_id=PREFIX + name),
         n=n,
         coverage=math.nan,
         measures=measures,

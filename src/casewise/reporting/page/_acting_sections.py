@@ -32,7 +32,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.scores import CELLS, Overview, correction_method, correction_notes, variation_of
+from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number
 
 _MEASURES = {
@@ -89,9 +89,9 @@ def deliveries(overview: Overview) -> Section:
         (
             score
             for score in overview.scores
-            if score.acts and not score.condition["ablation"] and not variation_of(score.condition)
+            if score.acts and not score.condition.ablation and not score.condition.variation
         ),
-        key=lambda score: (str(score.condition["model"]), _place(score.condition["delivery"])),
+        key=lambda score: (score.condition.model, _place(score.condition.delivery)),
     )
     names = run_names([score.condition for score in scores])
     rows: list[dict[str, Any]] = []
@@ -105,7 +105,7 @@ def deliveries(overview: Overview) -> Section:
             "spoofing_gap": one and one.spoofing_gap and one.spoofing_gap.value,
         }
         rows += [
-            {"run": name, "delivery": score.condition["delivery"], "measure": words}
+            {"run": name, "delivery": score.condition.delivery, "measure": words}
             | {key: found[f"{metric}{end}"] for key, end in _ENDS.items()}
             | gains
             for metric, words in _MEASURES.items()
@@ -115,7 +115,7 @@ def deliveries(overview: Overview) -> Section:
         "deliveries",
         "Who says it",
         "Does it matter who says it: the deployer, the user, or nobody",
-        rows if len({score.condition["delivery"] for score in scores}) > 1 else [],
+        rows if len({score.condition.delivery for score in scores}) > 1 else [],
         missing="There are no replies under two deliveries: casewise run --protocol respond "
         "--delivery system,claimed,none makes them.",
         text="'system' is the operator's verified description, 'claimed' the same in the user's "
@@ -273,7 +273,7 @@ def _curve(rows: Rows, x: alt.X, field: str, title: str, *, stepped: bool = Fals
 
 def _families(overview: Overview) -> list[str]:
     """Names without the variation, which the axis tells."""
-    return run_names([{**one.condition, "variant": None} for one in overview.retentions])
+    return run_names([one.condition.same_but("variant") for one in overview.retentions])
 
 
 def escalation(overview: Overview) -> Section:

@@ -19,7 +19,7 @@ from casewise.reporting.page._parts import (
     spread,
     with_ends,
 )
-from casewise.scores import Estimate, Overview, variation_of
+from casewise.scores import Estimate, Overview, RunCondition
 from casewise.sheets import Column, Kind, number
 
 _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}
@@ -69,7 +69,7 @@ def _largest_loss(rows: Rows) -> str:
 
 def ablations(overview: Overview) -> Section:
     """The change when parts of the context are removed."""
-    rows = _changes(overview, lambda condition: bool(condition["ablation"]), _METRICS)
+    rows = _changes(overview, lambda condition: bool(condition.ablation), _METRICS)
     return section(
         "ablations",
         "Context removed",
@@ -86,7 +86,7 @@ def ablations(overview: Overview) -> Section:
 
 def _changes(
     overview: Overview,
-    wanted: Callable[[Mapping[str, str | None]], bool],
+    wanted: Callable[[RunCondition], bool],
     metrics: Mapping[bool, Sequence[str]],
 ) -> list[dict[str, Any]]:
     """The changes of the rows that are wanted, in the measures of judges and of models that act."""
@@ -136,11 +136,13 @@ def shapley(overview: Overview) -> Section:
 
 def pressures(overview: Overview) -> Section:
     """The change when a conversation is varied; retention and escalation have their own curves."""
-    curves = {repr(point.score.condition) for one in overview.retentions for point in one.points}
+    curves = {point.score.condition for one in overview.retentions for point in one.points}
     rows = _changes(
         overview,
         lambda condition: (
-            variation_of(condition) not in (None, "escalation") and repr(condition) not in curves
+            condition.variation is not None
+            and condition.variation.name != "escalation"
+            and condition not in curves
         ),
         {False: ("accuracy", "both_right"), True: ("under_refusal", "over_refusal")},
     )

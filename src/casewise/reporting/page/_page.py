@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -33,7 +33,7 @@ from casewise.reporting.page._parts import Grid, Section, Strips, run_names
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import lay_cells, lay_lines
 from casewise.reporting.page._trend_section import trends
-from casewise.scores import Browser, EvaluationFacts, Overview, as_report_records
+from casewise.scores import Browser, EvaluationFacts, Overview, RunCondition, as_report_records
 from casewise.sheets import count, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -98,7 +98,7 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
 
 def _runs(browser: Browser) -> list[dict[str, Any]]:
     return [
-        {"name": name, "acts": condition["protocol"] == "respond"}
+        {"name": name, "acts": condition.acts}
         for name, condition in zip(run_names(browser.runs), browser.runs, strict=True)
     ]
 
@@ -170,7 +170,7 @@ def _shows_replies(section: Section, overview: Overview) -> bool:
     report = overview.report
     also = {
         "ablations": any(row.score.acts and row.change for row in report.rows),
-        "swaps": any(one.condition["protocol"] == "respond" for one in report.counterfactuals),
+        "swaps": any(one.condition.acts for one in report.counterfactuals),
         "comparisons": any(score.acts for one in overview.comparisons for score in one.scores),
         **dict.fromkeys(
             ("trend", "contexts", "seen"), any(score.acts for score in overview.scores)
@@ -328,9 +328,9 @@ def _about(overview: Overview, facts: EvaluationFacts | None) -> list[str]:
     ]
 
 
-def _data_name(condition: Mapping[str, str | None], name: str | None) -> str:
+def _data_name(condition: RunCondition, name: str | None) -> str:
     """Name and version of a data set; without a name, what else is known of it."""
-    version, hash = condition["dataset_version"], condition["dataset_hash"]
+    version, hash = condition.dataset_version, condition.dataset_hash
     known = version or (hash and not name and hash[:12])
     return " ".join([name or "data", known] if known else [name or "data not recorded"])
 

@@ -8,8 +8,7 @@ from typing import Any
 import altair as alt
 
 from casewise.dataset import plural
-from casewise.reporting._scores import describe_condition
-from casewise.scores import CategoryScore, Estimate, Score
+from casewise.scores import CategoryScore, Estimate, RunCondition, Score
 from casewise.sheets import Column, Kind, Row, Table
 
 Spec = dict[str, Any]
@@ -143,15 +142,15 @@ def counted(heading: str = "judgements", key: str = "n") -> Column:
     return Column(heading, Kind.COUNT, key=key)
 
 
-def run_rows(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:
     """Names of runs: ``run`` in full, ``model``, and ``condition`` in few words.
 
     Of its condition stands what the others don't share; else a number tells runs apart.
     """
-    told = [describe_condition(dict(one)).split(", ") for one in conditions]
+    told = [one.text.split(", ") for one in conditions]
     shared = set.intersection(*map(set, told)) if told else set()
     parts = [
-        (str(condition["model"]), ", ".join(part for part in words if part not in shared))
+        (condition.model, ", ".join(part for part in words if part not in shared))
         for condition, words in zip(conditions, told, strict=True)
     ]
     counts, seen = Counter(parts), Counter[tuple[str, str]]()
@@ -165,7 +164,7 @@ def run_rows(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def run_names(conditions: Sequence[Mapping[str, Any]]) -> list[str]:
+def run_names(conditions: Sequence[RunCondition]) -> list[str]:
     """The name in full of each run."""
     return [row["run"] for row in run_rows(conditions)]
 

@@ -40,7 +40,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.scores import Overview, Score, is_changed
+from casewise.scores import Overview, Score
 from casewise.sheets import Column, Kind, number
 
 _FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")
@@ -78,7 +78,7 @@ def judging(overview: Overview) -> Section:
 def _leaderboard(overview: Overview, *, acts: bool) -> tuple[list[Score], str]:
     """The runs whose contexts are whole and as they were; all, if there is none such."""
     scores = [score for score in overview.scores if score.acts is acts]
-    whole = [score for score in scores if not is_changed(score.condition)]
+    whole = [score for score in scores if not score.condition.changed]
     return whole or scores, _OTHERS if 0 < len(whole) < len(scores) else ""
 
 
@@ -323,11 +323,11 @@ def categories(overview: Overview) -> Section:
     """The share of right verdicts or appropriate replies, by category and run."""
     words = page_wording(overview)
     scores = [score for score in overview.categories if score.category]
-    whole = list({_key(score.condition): score.condition for score in scores}.items())
-    names = dict(zip((key for key, _ in whole), run_names([one for _, one in whole]), strict=True))
+    whole = list(dict.fromkeys(score.condition for score in scores))
+    names = dict(zip(whole, run_names(whole), strict=True))
     rows: list[dict[str, Any]] = [
         {
-            "run": names[_key(score.condition)],
+            "run": names[score.condition],
             "category": score.category,
             "n": score.n,
             "coverage": known(score.coverage),
@@ -363,7 +363,3 @@ def categories(overview: Overview) -> Section:
 
 def _widest(rows: Rows) -> Mapping[str, Any]:
     return max(rows, key=lambda row: (row["right_high"] or 0) - (row["right_low"] or 0))
-
-
-def _key(condition: Mapping[str, Any]) -> str:
-    return repr(sorted(condition.items()))

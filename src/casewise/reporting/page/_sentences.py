@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from casewise.dataset import plural
 from casewise.reporting._first_figures import FirstFigures, first_figures
-from casewise.reporting._scores import condition_text, has_all, kind_of
+from casewise.reporting._scores import has_all, kind_of
 from casewise.reporting._wording import (
     UNTOLD_LEAN,
     Share,
@@ -81,7 +81,7 @@ def _uninterpreted(score: Score) -> list[str]:
 
 
 def _name(score: Score) -> str:
-    return f"{score.condition['model']} ({condition_text(score)})"
+    return score.condition.title
 
 
 def _first(score: Score, leader: Leader | None) -> str:
@@ -101,7 +101,7 @@ def _first(score: Score, leader: Leader | None) -> str:
         sentence += f" (beside {plural(leader.set_aside, 'model')} without verdicts to go by)"
     if leader.second is None:
         return sentence + "."
-    other = str(leader.second.condition["model"])
+    other = leader.second.condition.model
     sentence += f", most of {leader.models} models"
     if leader.lead is None:
         return f"{sentence}; {other}, the next, answered other cases and can't be compared."

@@ -39,7 +39,7 @@ _FEW_DAYS = 5
 def trends(overview: Overview, facts: EvaluationFacts) -> Section:
     """A point a run and figure, in time; runs whose logs have no date are left out."""
     runs = dated_runs(overview, facts)
-    names = run_rows([one.score.condition | {"run_id": ""} for one in runs])
+    names = run_rows([one.score.condition for one in runs])
     rows: list[dict[str, Any]] = []
     for run, name in zip(runs, names, strict=True):
         condition = name["condition"].partition(" #")[0]

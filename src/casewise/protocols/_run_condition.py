@@ -1,0 +1,193 @@
+"""Condition of a run: all that tells two runs apart, typed, with one text form of its variant."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from casewise.cases import GROUPS
+from casewise.choices import Delivery, Protocol
+
+CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
+"""Columns of the judgement table that tell one model's condition from another."""
+
+_DATA = ("dataset_hash", "dataset_version", "run_id")
+_COLUMNS = (*CONDITION, *_DATA)
+_PARTS = {
+    "card": "card",
+    "verdict-words": "verdict_words",
+    "swap": "swap",
+    "vary": "variation",
+    "draw-seed": "draw_seed",
+    "dtype": "dtype",
+}
+"""Fields by the names that their parts of a variant have, in the order of the text."""
+_VARIANT = ("sampling", "settings", *_PARTS.values(), "wording")
+_SEEDED = re.compile(r"(.*),seed=(-?[1-9][0-9]{0,30})", re.DOTALL)
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,30}")
+
+
+class Variation(NamedTuple):
+    """Change of every conversation, by its name and the seed of its random choices."""
+
+    name: str
+    seed: int = 0
+
+    @classmethod
+    def of_text(cls, text: str) -> "Variation":
+        """The variation that a text names: ``filler-4k,seed=3``."""
+        seeded = _SEEDED.fullmatch(text)
+        return cls(seeded[1], int(seeded[2])) if seeded else cls(text)
+
+    def __str__(self) -> str:
+        return f"{self.name},seed={self.seed}" if self.seed else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class RunCondition(Mapping[str, str | None]):
+    """All that tells two runs apart; as a mapping, its columns of the judgement table."""
+
+    model: str = ""
+    protocol: str = ""
+    delivery: str | None = None
+    ablation: tuple[str, ...] = ()
+    """Names of what was removed from the contexts."""
+    prompt_version: str | None = None
+    sampling: str | None = None
+    """Drawing of the answers: a sampling, ``published`` or ``transcripts``."""
+    settings: tuple[str, ...] = ()
+    """Settings of the generation (``top_p=0.9``), and parts that nobody here knows."""
+    card: str | None = None
+    """Deployment whose cases were asked."""
+    verdict_words: str | None = None
+    """Version of a person's own table of verdict words."""
+    swap: str | None = None
+    """Parameter or group that every context has from its twin."""
+    variation: Variation | None = None
+    draw_seed: int | None = None
+    dtype: str | None = None
+    """Type of the numbers that a model of this process computes in."""
+    dataset_hash: str | None = None
+    dataset_version: str | None = None
+    run_id: str | None = None
+    of: str | None = None
+    """Model that a baseline is made from; None of other runs."""
+    wording: str | None = None
+    """Variant to the letter, where another order or version wrote it."""
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "RunCondition":
+        """The condition that a row of the judgement table, or a log's metadata, tells."""
+        plain = {name: row.get(name) for name in _COLUMNS if name not in _READ}
+        removed = tuple(row["ablation"].split(",")) if row.get("ablation") else ()
+        found = cls(**plain, ablation=removed, **_parsed(row.get("variant") or ""))  # type: ignore[arg-type]
+        same = found.variant == row.get("variant")
+        return found if same else replace(found, wording=row.get("variant"))
+
+    @property
+    def variant(self) -> str | None:
+        """Sampling, settings and changes as one text: ``greedy;top_p=0.9;swap=sender``."""
+        if self.wording is not None:
+            return self.wording
+        sampling = () if self.sampling is None else (self.sampling,)
+        return ";".join((*sampling, *self.settings, *self.parts(*_PARTS.values()))) or None
+
+    def parts(self, *fields: str) -> tuple[str, ...]:
+        """Parts of the variant that stand for some fields: ``swap=sender``."""
+        named = ((name, getattr(self, one)) for name, one in _PARTS.items() if one in fields)
+        return tuple(f"{name}={value}" for name, value in named if value is not None)
+
+    def __getitem__(self, column: str) -> str | None:
+        if column not in _COLUMNS:
+            raise KeyError(column)
+        return ",".join(self.ablation) or None if column == "ablation" else getattr(self, column)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COLUMNS)
+
+    def __len__(self) -> int:
+        return len(_COLUMNS)
+
+    def same_but(self, *fields: str) -> "RunCondition":
+        """Key of the runs that differ in these fields alone, and in their data.
+
+        ``variant`` stands for every field of the variant.
+        """
+        gone = {*fields, *_DATA, "wording", *(_VARIANT if "variant" in fields else ())}
+        return replace(self, **{name: getattr(_BLANK, name) for name in gone - {"variant"}})
+
+    @property
+    def acts(self) -> bool:
+        """Tell whether the model replied, and did not judge."""
+        return self.protocol == Protocol.RESPOND
+
+    @property
+    def changed(self) -> bool:
+        """Tell whether contexts or conversations are other than the cases have them."""
+        return bool(self.ablation) or (self.swap, self.variation) != (None, None)
+
+    @property
+    def plain(self) -> bool:
+        """Tell whether whole contexts stand in their usual place, and nothing is changed."""
+        usual = self.delivery in (Delivery.JUDGE, Delivery.SYSTEM, None)
+        return usual and not self.changed
+
+    @property
+    def text(self) -> str:
+        """The condition in few words: ``score``, ``probability, none``, ``binary, without x``."""
+        parts = [self.protocol or "?"]
+        if self.delivery not in (None, Delivery.JUDGE):
+            parts.append(str(self.delivery))
+        if self.ablation:
+            whole = set(GROUPS) <= set(self.ablation)
+            parts.append("context emptied" if whole else f"without {', '.join(self.ablation)}")
+        variant = (self.variant or "").split(";")
+        parts += [one.replace("=", " ") for one in variant if one not in ("", *_USUAL)]
+        return ", ".join(parts)
+
+    @property
+    def title(self) -> str:
+        """The model and its condition: ``openai/gpt-4o (binary, none)``."""
+        return f"{self.model} ({self.text})"
+
+    @property
+    def data_text(self) -> str:
+        """The data set in words: ``version 1.2.0 (hash 0f...)``."""
+        hash, version = self.dataset_hash, self.dataset_version
+        if hash is None:
+            return "an unknown version"
+        return f"version {version} (hash {hash})" if version else f"hash {hash}"
+
+    def has_data_of(self, other: "RunCondition") -> bool:
+        """Tell whether both are over the same cases, as far as their hashes are known."""
+        return len({self.dataset_hash, other.dataset_hash} - {None}) < 2
+
+
+_BLANK = RunCondition()
+_READ = ("ablation", "variant")
+_USUAL = ("greedy", "published")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+_READERS: dict[str | None, Callable[[str], Any]] = {
+    "variation": Variation.of_text,
+    "draw_seed": _number,
+}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """Fields of a variant; a part that is unknown, or comes twice, is kept among the settings."""
+    found: dict[str, Any] = {}
+    settings = []
+    for part in filter(None, text.split(";")):
+        name, mark, value = part.partition("=")
+        field = _PARTS.get(name) if mark else "sampling"
+        read = _READERS.get(field, str)(value if mark else part)
+        if field is None or field in found or read is None:
+            settings.append(part)
+        else:
+            found[field] = read
+    return found | {"settings": tuple(settings)}

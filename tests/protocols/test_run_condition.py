@@ -1,0 +1,135 @@
+"""A condition's text form is read back, and a stranger's stays to the letter."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casewise.protocols import CONDITION, RunCondition, Variation
+
+WORDS = st.text("abz-_.09 ,é", min_size=1, max_size=8)
+NAMES = st.lists(st.text("abz_.", min_size=1, max_size=6), max_size=3).map(tuple)
+SETTINGS = st.lists(st.sampled_from(["top_p=0.9", "a.b=#c", "top_k=5"]), max_size=2, unique=True)
+
+
+def maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | values
+
+
+CONDITIONS = st.builds(
+    RunCondition,
+    model=WORDS,
+    protocol=WORDS,
+    delivery=maybe(WORDS),
+    ablation=NAMES,
+    prompt_version=maybe(WORDS),
+    sampling=maybe(WORDS),
+    settings=SETTINGS.map(tuple),
+    card=maybe(WORDS),
+    verdict_words=maybe(WORDS),
+    swap=maybe(WORDS),
+    variation=maybe(st.builds(Variation, st.text("abk-9", max_size=9), st.integers(-9, 10**9))),
+    draw_seed=maybe(st.integers(-9, 10**9)),
+    dtype=maybe(WORDS),
+    dataset_hash=maybe(WORDS),
+    dataset_version=maybe(WORDS),
+    run_id=maybe(WORDS),
+)
+
+
+@given(CONDITIONS)
+def test_a_condition_is_read_back_from_its_columns(condition: RunCondition) -> None:
+    assert RunCondition.of_row(dict(condition)) == condition
+
+
+PIECES = st.sampled_from(
+    [
+        *("greedy", "", "swap=a", "swap=", "vary=x,seed=3", "vary=x,seed=03", "vary=x,seed=0"),
+        *("draw-seed=٣", "draw-seed=1", "draw-seed=-0", "dtype=b", "card=c=d", "=", "pressure=3"),
+    ]
+)
+
+
+@given(st.none() | st.text("ab=;,", max_size=12) | st.lists(PIECES, max_size=6).map(";".join))
+def test_any_variant_is_kept_to_the_letter(text: str | None) -> None:
+    found = RunCondition.of_row({"model": "m", "protocol": "binary", "variant": text})
+    assert found.variant == text
+    assert found["variant"] == text
+    assert RunCondition.of_row(dict(found)) == found
+
+
+def test_each_part_of_a_variant_has_its_field() -> None:
+    text = (
+        "reference-api;top_p=0.9;card=clinic;verdict-words=1.0;swap=recipient.type;"
+        "vary=filler-4k,seed=3;draw-seed=0;dtype=bfloat16"
+    )
+    found = RunCondition.of_row({"model": "m", "protocol": "respond", "variant": text})
+    assert found == RunCondition(
+        model="m",
+        protocol="respond",
+        sampling="reference-api",
+        settings=("top_p=0.9",),
+        card="clinic",
+        verdict_words="1.0",
+        swap="recipient.type",
+        variation=Variation("filler-4k", 3),
+        draw_seed=0,
+        dtype="bfloat16",
+    )
+    # A second one of a name, and what nobody here knows, stay among the settings.
+    odd = RunCondition.of_row({"variant": "pressure=3;greedy;swap=a;swap=b;draw-seed=x"})
+    assert (odd.sampling, odd.swap, odd.draw_seed) == ("greedy", "a", None)
+    assert odd.settings == ("pressure=3", "swap=b", "draw-seed=x")
+
+
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        ({}, False),
+        ({"card": "clinic", "draw_seed": 3, "dtype": "float32"}, False),
+        ({"ablation": ("sender",)}, True),
+        ({"swap": "sender"}, True),
+        ({"variation": Variation("urgency")}, True),
+    ],
+)
+def test_what_changes_contexts_or_conversations(change: dict[str, Any], changed: bool) -> None:
+    assert replace(RunCondition("m", "respond"), **change).changed is changed
+
+
+def test_the_key_leaves_out_fields_and_the_data() -> None:
+    one = RunCondition.of_row(
+        {"model": "m", "protocol": "binary", "variant": "swap=a;greedy", "run_id": "1"}
+    )
+    other = RunCondition("m", "binary", sampling="greedy", dataset_hash="d", run_id="2")
+    assert one.same_but("swap") == other.same_but("swap")
+    assert one.same_but() != other.same_but()
+    assert one.same_but("variant") == RunCondition("m", "binary")
+    # A field of another run that is new here tells runs apart until somebody leaves it out.
+    kept = {one.name for one in fields(RunCondition)} - {"wording"}
+    left = {"dataset_hash", "dataset_version", "run_id"}
+    filled: dict[str, Any] = dict.fromkeys(kept, "x")
+    told = RunCondition(**filled).same_but()
+    assert {name for name in kept if getattr(told, name) == "x"} == kept - left
+
+
+def test_a_condition_in_words() -> None:
+    whole = RunCondition("m", "binary", "judge", sampling="greedy")
+    assert whole.title == "m (binary)"
+    short = replace(whole, ablation=("sender", "recipient"), draw_seed=3)
+    assert short.text == "binary, without sender, recipient, draw-seed 3"
+    emptied = ("transmission_principle", "sender", "recipient")
+    assert replace(whole, ablation=emptied).text == "binary, context emptied"
+    assert RunCondition("m", "respond", "system", card="c").text == "respond, system, card c"
+
+
+def test_columns_are_read_as_of_a_mapping() -> None:
+    one = RunCondition("m", "binary", ablation=("a", "b"), dataset_hash="d")
+    names = (*CONDITION, "dataset_hash", "dataset_version", "run_id")
+    assert tuple(one) == names
+    assert one["ablation"] == "a,b"
+    assert {**one}["variant"] is None
+    assert "sampling" not in one
+    with pytest.raises(KeyError):
+        one["sampling"]
