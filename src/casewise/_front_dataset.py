@@ -83,25 +83,8 @@ def power(
     Raises:
         UsageError: What was given is too little, too much, or out of range.
     """
-    inputs = PowerInputs(
-        test=choose(PowerTest, test, "test"),
-        effect=effect,
-        n=n,
-        power=power,
-        margin=margin,
-        alpha=alpha,
-        two_sided=two_sided,
-        p1=p1,
-        p2=p2,
-        method=None if method is None else choose(ProportionMethod, method, "method"),
-        superiority=superiority,
-        parent=None if parent is None else choose(Parent, parent, "parent"),
-        discordance=discordance,
-        sd=sd,
-        rho=rho,
-        cases_per_query=cases_per_query,
-        epochs=epochs,
-        noise=noise,
-        interval=interval,
-    )
-    return Power(plan_power(inputs))
+    given = dict(locals())
+    for name, kind in (("test", PowerTest), ("method", ProportionMethod), ("parent", Parent)):
+        if given[name] is not None:
+            given[name] = choose(kind, given[name], name)
+    return Power(plan_power(PowerInputs(**given)))

@@ -53,18 +53,47 @@ class Plan(Result):
 
     def to_markdown(self) -> str:
         """The estimates as a table."""
-        counts = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
-        columns = [Column("model"), Column("condition"), *counts, Column("cost $", Kind.MONEY)]
-        rows = [
-            Row(
-                [
-                    *(one.model, one.title, one.requests, one.input_tokens, one.output_tokens),
-                    "unknown" if one.cost_usd is None else one.cost_usd,
-                ]
-            )
-            for one in self.estimates
-        ]
-        return markdown(Table(columns, rows, keys=2), *map(escape, self.notes))
+        return markdown(estimates_table(self.estimates), *map(escape, self.notes))
+
+
+def estimates_table(
+    estimates: "Sequence[CostEstimate]",
+    *,
+    at_most: "Sequence[CostEstimate]" = (),
+    condition: str = "condition",
+    with_total: bool = False,
+) -> Table:
+    """Requests, tokens (estimated) and cost of every model under every condition.
+
+    Args:
+        estimates: What will be asked.
+        at_most: What may be asked besides, at most.
+        condition: Heading of the column that tells the rows of a model apart.
+        with_total: Whether the last row is the sum of the others.
+    """
+
+    def row(model: str, title: str, *summed: "CostEstimate", apart: bool = False) -> Row:
+        *counts, cost = total(summed)
+        return Row([model, title, *counts, "unknown" if cost is None else cost], apart=apart)
+
+    rows = [row(one.model, one.title, one) for one in estimates]
+    rows += [row(one.model, f"{one.condition}, at most", one) for one in at_most]
+    if with_total:
+        rows.append(row("total", "", *estimates, *at_most, apart=True))
+    numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
+    columns = [Column("model"), Column(condition), *numbers, Column("cost $", Kind.MONEY)]
+    return Table(columns, rows, keys=2)
+
+
+def total(estimates: "Sequence[CostEstimate]") -> tuple[int, int, int, float | None]:
+    """Requests, tokens in and out, and dollars; None where one of the prices is unknown."""
+    costs = [one.cost_usd for one in estimates if one.cost_usd is not None]
+    return (
+        sum(one.requests for one in estimates),
+        sum(one.input_tokens for one in estimates),
+        sum(one.output_tokens for one in estimates),
+        sum(costs) if len(costs) == len(estimates) else None,
+    )
 
 
 @dataclass(frozen=True, repr=False)

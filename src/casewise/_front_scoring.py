@@ -160,7 +160,7 @@ def compare(
         if name not in scores.COMPARED:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, scores.COMPARED)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
-    metrics = tuple(metrics) or scores.COMPARED
+    metrics = metrics or scores.COMPARED
     return Comparisons(_compare(before, after, scoring, metrics, grader_check, force=force))
 
 
@@ -267,7 +267,7 @@ def report(
         checks=_checks(grader_check, read.table),
         seed=seed,
     )
-    paths = [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
+    paths = _paths(sources)
     facts = beside_loop(lambda: scores.evaluation_facts(paths, read, overview, scoring, seed=seed))
     if len(paths) < len(sources):
         # A card's command can't name a table in memory.
@@ -283,11 +283,9 @@ def report(
 
 def _read(source: Source, *, texts: bool = False) -> scores.Judgements:
     sources = _several(source)
-    paths = [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
+    paths = _paths(sources)
     tables = [_table(one) for one in sources if not isinstance(one, str | os.PathLike)]
-    if not tables:
-        read = beside_loop(lambda: scores.read_paths(paths, texts=texts))
-    elif not paths:
+    if tables and not paths:
         read = scores.Judgements(pl.concat(tables), ())
     else:
         read = beside_loop(lambda: scores.read_paths(paths, texts=texts))
@@ -331,12 +329,7 @@ def _table(frame: Frame) -> pl.DataFrame:
 
 
 def _checks(files: Files, *tables: pl.DataFrame) -> tuple[scores.CheckFile, ...]:
-    return scores.load_checks(_paths(files), tables)
-
-
-def _paths(files: Files) -> list[Path]:
-    several = [files] if isinstance(files, str | os.PathLike) else files
-    return [Path(one) for one in several]
+    return scores.load_checks(_paths(_several(files)), tables)
 
 
 def _several(source: Source) -> list[Frame | PathText]:
@@ -344,6 +337,11 @@ def _several(source: Source) -> list[Frame | PathText]:
     if isinstance(source, Sequence) and not isinstance(source, str | os.PathLike):
         return list(source)
     return [source]
+
+
+def _paths(sources: Sequence[Frame | PathText]) -> list[Path]:
+    """The sources that are no tables."""
+    return [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
 
 
 def _compare(
@@ -355,19 +353,16 @@ def _compare(
     *,
     force: bool,
 ) -> tuple[scores.Comparison, ...]:
-    named = (("before", before), ("after", after))
-    tables = {_place(source, name): _read(source).table for name, source in named}
+    tables = {
+        os.fspath(source) if isinstance(source, str | os.PathLike) else name: _read(source).table
+        for name, source in (("before", before), ("after", after))
+    }
     checks = _checks(grader_check, *tables.values())
     runs = scores.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder, file or table to compare")
     pairs = scores.pairs_of_runs(runs, across_versions=force)
     return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
-
-
-def _place(source: Source, name: str) -> str:
-    """Name of a run's place in a comparison: its path, or ``before`` and ``after``."""
-    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
 def _scoring(

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from casewise.cli._console import note, out
 from casewise.cli._late import protocols
-from casewise.sheets import Cell, Column, Kind, Row, Table, count, figures, money, terminal
+from casewise.sheets import count, money, terminal
 
 if TYPE_CHECKING:
     from casewise.evaluation import BatchCounts, Budget, CostEstimate, RoundStep
@@ -48,12 +48,13 @@ def print_estimates(
         at_most: What may be asked besides, at most.
         condition: The head of the column that tells the rows of a model apart.
     """
+    from casewise._front_running import estimates_table, total
+
     table = estimates_table(estimates, at_most=at_most, condition=condition)
-    requests, least = _sum(estimates)
-    more, most = _sum((*estimates, *at_most))
+    (requests, *_, least), (more, *_, most) = total(estimates), total((*estimates, *at_most))
     bound = f", and {count(more - requests)} more at most" if at_most else ""
     grading = [estimate for estimate in estimates if estimate.grades is not None]
-    graded, price = _sum(grading)
+    graded, *_, price = total(grading)
     if grading:
         bound = f" ({count(graded)} of them to grade replies)"
     unpriced = [estimate for estimate in (*estimates, *at_most) if estimate.cost_usd is None]
@@ -71,51 +72,6 @@ def print_estimates(
             "Tokens are estimated at 4 bytes each; reasoning models write many more.",
         )
     )
-
-
-def estimates_table(
-    estimates: Sequence[CostEstimate],
-    *,
-    at_most: Sequence[CostEstimate] = (),
-    condition: str = "condition",
-    with_total: bool = False,
-) -> Table:
-    """Requests, tokens (estimated) and cost of every model under every condition.
-
-    Args:
-        estimates: What will be asked.
-        at_most: What may be asked besides, at most.
-        condition: The head of the column that tells the rows of a model apart.
-        with_total: Whether the last row is the sum of the others.
-    """
-    rows = [Row([estimate.model, estimate.title, *_cells([estimate])]) for estimate in estimates]
-    rows += [
-        Row([estimate.model, f"{estimate.condition}, at most", *_cells([estimate])])
-        for estimate in at_most
-    ]
-    if with_total:
-        rows.append(Row(["total", "", *_cells([*estimates, *at_most])], apart=True))
-    numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
-    columns = [Column("model"), Column(condition), *numbers, Column("cost $", Kind.MONEY)]
-    return Table(columns, rows, keys=2)
-
-
-def _cells(estimates: Sequence[CostEstimate]) -> list[Cell]:
-    requests, cost = _sum(estimates)
-    tokens = (
-        sum(estimate.input_tokens for estimate in estimates),
-        sum(estimate.output_tokens for estimate in estimates),
-    )
-    return [requests, *tokens, "unknown" if cost is None else cost]
-
-
-def _sum(estimates: Sequence[CostEstimate]) -> tuple[int, float | None]:
-    """Requests, and dollars; None where one of the prices is unknown."""
-    costs = [estimate.cost_usd for estimate in estimates]
-    known = [cost for cost in costs if cost is not None]
-    return sum(estimate.requests for estimate in estimates), sum(known) if len(known) == len(
-        costs
-    ) else None
 
 
 LINES = 10

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
-from casewise.cli._progress import estimates_table, note_lacking, print_estimates
+from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._run_options import EngineChoice, RunCost, RunOptions
 from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.errors import UsageError
@@ -174,6 +174,8 @@ def _print_plan(sweep: "Sweep", done: "Done", format: Format) -> None:
     if format is Format.JSON:
         write_out(_matrix_sheet(sweep, done).json)
     elif format is Format.MARKDOWN:
+        from casewise._front_running import estimates_table
+
         write_out(markdown(estimates_table(estimates, with_total=True)))
     else:
         print_estimates(estimates)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -148,24 +148,25 @@ def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> I
     entries = [model for model in file.models if line.models is None or model.label in line.models]
     if line.swaps not in (None, [NONE]) and line.ablations not in (None, [NONE]):
         raise _fault(path, number, "ablations and swaps both change the contexts: one a line")
-    samplings = line.samplings or [Sampling.GREEDY]
-    deployments: Sequence[str | None] = line.deployments or [None]
-    prompts: Sequence[str | None] = line.prompts or [None]
-    for cases, deployment, prompt, sampling in product(
-        line.cases or [STARTER], deployments, prompts, samplings
-    ):
-        drawn = sampling is not Sampling.GREEDY or line.vary not in (None, [NONE])
+    drawn = line.vary not in (None, [NONE])
+    options: dict[str, Sequence[str | None]] = {
+        "cases": line.cases or [STARTER],
+        "deployment": line.deployments or [None],
+        "prompt": line.prompts or [None],
+        "sampling": line.samplings or [Sampling.GREEDY],
+    }
+    for values in product(*options.values()):
+        axes = dict(zip(options, values, strict=True))
         seeds: Sequence[int | None] = line.seeds or [None]
-        for seed in seeds if drawn else seeds[:1]:
-            request = _request(file, line, path.parent, cases, deployment, prompt, sampling, seed)
+        for seed in seeds if drawn or axes["sampling"] is not Sampling.GREEDY else seeds[:1]:
+            request = _request(file, line, path.parent, axes, seed)
             try:
                 combined = combinations(request)
             except UsageError as error:
                 raise _fault(path, number, str(error)) from None
-            said = {"cases": cases, "deployment": deployment, "prompt": prompt}
             for combination, entry in product(combined, entries):
-                values = _values(request, combination, said | {"model": entry.label})
-                yield _Wanted(entry, request, combination, values, number)
+                place = _place(request, combination, axes | {"model": entry.label})
+                yield _Wanted(entry, request, combination, place, number)
 
 
 def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
@@ -191,40 +192,32 @@ def _fault(path: Path, number: int, problem: str) -> InputError:
 
 
 def _request(
-    file: SweepFile,
-    line: GridLine,
-    folder: Path,
-    cases: str,
-    deployment: str | None,
-    prompt: str | None,
-    sampling: Sampling,
-    seed: int | None,
+    file: SweepFile, line: GridLine, folder: Path, axes: Mapping[str, str | None], seed: int | None
 ) -> RunRequest:
     """Request of a line, with all its protocols, deliveries and changes of the contexts."""
-    fixed = prompt is None or prompt == UPSTREAM or is_ours(prompt)
-    words = line.verdict_words
+
+    def beside(name: str | None, known: bool) -> str | None:
+        """Path of a file that is named as the sweep's own file sees it."""
+        return name if name is None or known else str(folder / name)
+
+    cases, deployment, prompt = axes["cases"], axes["deployment"], axes["prompt"]
     grader = line.grader
-    return RunRequest(
+    return RunRequest.of(
+        {name: value for name, value in (*file, *line) if value is not None},
         models=(),
-        cases=cases if cases in (STARTER, CASEBENCH) else str(folder / cases),
+        cases=beside(cases, cases in (STARTER, CASEBENCH)),
         protocols=tuple(line.protocols or [Protocol.PROBABILITY]),
         deliveries=tuple(line.deliveries or ()),
         ablations=_changes(line.ablations),
         swaps=_changes(line.swaps),
         variations=_changes(line.vary),
-        deployment=deployment if deployment in (None, *CARDS) else str(folder / str(deployment)),
-        prompt=prompt if fixed else str(folder / str(prompt)),
-        verdict_words=None if words is None else str(folder / words),
-        sampling=sampling,
-        samples=line.samples,
-        limit=line.limit,
-        max_tokens=line.max_tokens,
+        deployment=beside(deployment, deployment in CARDS),
+        prompt=beside(prompt, prompt == UPSTREAM or is_ours(prompt or "")),
+        verdict_words=beside(line.verdict_words, known=False),
+        sampling=axes["sampling"],
         generate=check_settings("generate:", line.generate or {}),
         seed=seed or 0,
         draw_seed=seed,
-        epochs=line.epochs or 1,
-        cache=file.cache,
-        batch=file.batch,
         # A grader at the top of the file is for those lines that have replies.
         grader=grader.model if grader and Protocol.RESPOND in (line.protocols or ()) else None,
         grader_prices=Prices(grader.price_in, grader.price_out) if grader else Prices(),
@@ -265,25 +258,21 @@ def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
     )
 
 
-def _values(
-    request: RunRequest, combination: Combination, said: Mapping[str, str | None]
+def _place(
+    request: RunRequest, combination: Combination, axes: Mapping[str, str | None]
 ) -> dict[str, str]:
     """The place of a combination on every axis, as rules name it."""
-    acts = combination.protocol == Protocol.RESPOND
-    seeded = (
-        combination.variation is not None or draw_seed_of(request, combination.protocol) is not None
-    )
-    values: dict[str, object] = {
-        "protocol": combination.protocol,
-        "delivery": combination.delivery,
-        "ablation": combination.ablation,
-        "swap": combination.swap,
+    varied = combination.variation is not None
+    seeded = varied or draw_seed_of(request, combination.protocol) is not None
+    place = {
+        **axes,
+        **asdict(combination),
         "vary": combination.variation,
-        "sampling": request.sampling,
         "seed": request.draw_seed if seeded else None,
     }
-    whole = dict(said) | values | ({} if acts else {"deployment": None})
-    return {axis: NONE if whole[axis] is None else str(whole[axis]) for axis in AXES}
+    if combination.protocol != Protocol.RESPOND:
+        place["deployment"] = None
+    return {axis: NONE if place[axis] is None else str(place[axis]) for axis in AXES}
 
 
 def _rule(asked: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
