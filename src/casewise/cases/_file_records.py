@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,9 @@ KNOWN_FORMS = (
 )
 
 _SUFFIXES = {
-    ".jsonl": Form.JSONL,
-    ".ndjson": Form.JSONL,
+    **dict.fromkeys((".jsonl", ".ndjson"), Form.JSONL),
     ".json": Form.JSON,
-    ".yaml": Form.YAML,
-    ".yml": Form.YAML,
+    **dict.fromkeys((".yaml", ".yml"), Form.YAML),
     ".csv": Form.CSV,
 }
 TABLES = (".parquet", ".arrow", ".tsv", ".tab", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -48,56 +46,47 @@ _SHARED = ("source", "licence", "language", "category")
 
 
 def sniff(path: Path) -> Form:
-    """Tell a file's form (JSON covers upstream's; the caller looks at the records).
+    """Tell a file's form by its first two lines that are not blank, or else by its name.
 
-    Its first lines tell: those up to the second that is not blank.
+    JSON covers upstream's; the caller looks at the records.
 
     Raises:
         InputError: Neither the content nor the name is of a known form.
     """
-    lines, told = [], 0
-    for line in read_lines(path):
-        lines.append(line)
-        told += bool(line.strip())
-        if told == 2:
-            break
-    start = "\n".join(lines).lstrip()
-    first_line = start.split("\n", 1)[0]
-    if start.startswith("["):
+    suffix = path.suffix.lower()
+    if suffix in TABLES and path.is_file():
+        raise InputError(_PROBLEMS_OF_TABLES[0], path, expected=KNOWN_FORMS)
+    first, *more = islice(filter(str.strip, read_lines(path)), 2)
+    first = first.lstrip()
+    by_name = _SUFFIXES.get(suffix)
+    if first.startswith("["):
         return Form.JSON
-    by_name = _SUFFIXES.get(path.suffix.lower())
-    if start.startswith("{"):
-        return Form.JSONL if _is_jsonl(start, by_name) else Form.JSON
+    if first.startswith("{"):
+        return Form.JSONL if _is_jsonl(first, bool(more), by_name) else Form.JSON
     if by_name in (Form.JSON, Form.JSONL):
         return by_name
-    if "query" in (name.strip() for name in csv_cells(first_line)) and not first_line.startswith(
-        "#"
-    ):
+    if not first.startswith("#") and "query" in map(str.strip, csv_cells(first)):
         return Form.CSV
     if by_name is not None:
         return by_name
-    if first_line.startswith(("-", "#", "%YAML", "cases:", *(f"{key}:" for key in _SHARED))):
+    if first.startswith(("-", "#", "%YAML", "cases:", *(f"{key}:" for key in _SHARED))):
         return Form.YAML
-    raise InputError("not a file of cases", path, found=first_line, expected=KNOWN_FORMS)
+    raise InputError("not a file of cases", path, found=first, expected=KNOWN_FORMS)
 
 
-def _is_jsonl(text: str, by_name: Form | None) -> bool:
-    """Tell whether text that opens an object holds one object a line."""
-    first, _, rest = text.partition("\n")
+def _is_jsonl(first: str, has_more: bool, by_name: Form | None) -> bool:
+    """Tell whether text whose first line opens an object holds one object a line."""
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
         # A first line that is cut or broken: the name decides, or a brace at its end.
         return by_name is Form.JSONL or (by_name is not Form.JSON and first.rstrip().endswith("}"))
-    if rest.strip():
-        return True
-    return by_name is Form.JSONL and "cases" not in record
+    return has_more or (by_name is Form.JSONL and "cases" not in record)
 
 
 def json_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of a JSON array, or of one object (a single case, or ``{"cases": [...]}``)."""
-    data = parse_json(read_text(path), path)
-    yield from _from_list(data, path)
+    yield from _from_list(parse_json(read_text(path), path), path)
 
 
 def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -118,13 +107,10 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
+            if not isinstance(key, str) or key in seen:
+                fault = "stands twice" if isinstance(key, str) else "is not text: quote it"
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is not text: quote it", key_node.start_mark
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                    None, None, f"the key {key!r} {fault}", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -157,27 +143,20 @@ def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
 def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
     shared: dict[str, Any] = {}
     if isinstance(data, dict) and "cases" in data:
-        shared = {key: value for key, value in data.items() if key != "cases"}
-        for key in shared:
-            if key not in _SHARED:
-                raise InputError(
-                    "unknown field beside 'cases'",
-                    path,
-                    field=key,
-                    expected=f"one of {', '.join(_SHARED)}",
-                )
-        data = data["cases"]
+        shared = {**data}
+        data = shared.pop("cases")
     elif isinstance(data, dict):
         data = [data]
+    for key in shared:
+        if key not in _SHARED:
+            expected = f"one of {', '.join(_SHARED)}"
+            raise InputError("unknown field beside 'cases'", path, field=key, expected=expected)
     if not isinstance(data, list):
         raise InputError("not a list of cases", path, found=data, expected=KNOWN_FORMS)
     if not data:
         raise InputError("the file holds no case", path)
-    for index, record in enumerate(data, start=1):
-        yield (
-            f"record {index}",
-            shared | record if shared and isinstance(record, dict) else record,
-        )
+    for number, record in enumerate(data, start=1):
+        yield f"record {number}", shared | record if isinstance(record, dict) else record
 
 
 def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
@@ -186,11 +165,7 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
         return
     contexts = record["contexts"]
     rest = {key: value for key, value in record.items() if key != "contexts"}
-    if (
-        not isinstance(contexts, dict)
-        or not contexts
-        or contexts.keys() - {"safe", "unsafe", "none"}
-    ):
+    if not isinstance(contexts, dict) or not contexts or contexts.keys() - _ARMS:
         raise InputError(
             "wrong value",
             path,
@@ -202,9 +177,12 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
     for own in ("context", "intended", "id"):
         if own in rest:
             raise InputError(f"{own!r} doesn't go with 'contexts'", path, place, field=own)
-    for side, context in contexts.items():
-        intended = None if side == "none" else side
-        yield f"{place} ({side})", rest | {"context": context, "intended": intended}
+    for arm, context in contexts.items():
+        yield f"{place} ({arm})", rest | {"context": context, "intended": _ARMS[arm]}
+
+
+_ARMS = {"safe": "safe", "unsafe": "unsafe", "none": None}
+"""Intended sides by the names of contexts."""
 
 
 def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -218,13 +196,12 @@ def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
     rows = csv_rows(read_text(path), path)
     header = [name.strip() for name in next(rows).cells]
     _check_header(header, path)
-    empty = True
+    place = None
     for row in rows:
         if row.cells:
-            empty = False
             place = f"record {row.number}"
             yield place, _csv_record(row.by_name(header, path, place), place, path)
-    if empty:
+    if place is None:
         raise InputError("the file holds no case", path)
 
 
@@ -232,14 +209,11 @@ def _check_header(header: list[str], path: Path) -> None:
     known = {*Case.model_fields, *_CSV_COUNTS}
     for name in header:
         if name not in known and name.split(".")[0] not in GROUPS:
-            raise InputError(
-                "unknown column",
-                path,
-                "line 1",
-                field=name,
-                expected=f"one of {', '.join(sorted(known))}, or sender.NAME, recipient.NAME, "
-                "transmission_principle.NAME",
+            expected = (
+                f"one of {', '.join(sorted(known))}, or sender.NAME, recipient.NAME, "
+                "transmission_principle.NAME"
             )
+            raise InputError("unknown column", path, "line 1", field=name, expected=expected)
         if header.count(name) > 1:
             raise InputError("the column stands twice", path, "line 1", field=name)
 
@@ -294,12 +268,14 @@ class SharedParts:
     def take(self, record: Any) -> tuple[Any, str | None]:
         """A raw record with the context of an earlier case, if it is the same; and its hash."""
         context = record.get("context") if isinstance(record, dict) else None
-        key = None
-        # YAML knows dates, which are refused later.
-        with suppress(TypeError, ValueError, RecursionError):
-            key = digest(context) if isinstance(context, dict) else None
-        known = self.contexts.get(key) if key is not None else None
-        return (record | {"context": known} if known is not None else record), key
+        if not isinstance(context, dict):
+            return record, None
+        try:
+            key = digest(context)
+        except (TypeError, ValueError, RecursionError):  # a date of YAML's, which is refused later
+            return record, None
+        known = self.contexts.get(key)
+        return (record if known is None else record | {"context": known}), key
 
     def hold(self, case: Case, key: str | None) -> Case:
         """A case that holds what earlier ones hold as well; ``key`` is its context's hash."""
@@ -309,35 +285,25 @@ class SharedParts:
             text = getattr(case, name)
             case.__dict__[name] = self.texts.setdefault(text, text)
         names = case.__pydantic_fields_set__
-        shared = self.fields.setdefault(frozenset(names), names)
-        object.__setattr__(case, "__pydantic_fields_set__", shared)
+        names = self.fields.setdefault(frozenset(names), names)
+        object.__setattr__(case, "__pydantic_fields_set__", names)
         return case
 
 
 # --- tables of another shape ----------------------------------------------------------------
 
-_OF_TABLES = (
+_PROBLEMS_OF_TABLES = (
     *("a table, not a file of cases", "not a file of cases", "not a list of cases"),
     *("unknown column", "unknown field", "the field is missing", "not a case", "not an object"),
     *("the column stands twice", "unknown field beside 'cases'", "wrong encoding"),
     "is a folder, expected a file",
 )
-"""Problem of a file that is somebody's table."""
-
-
-def refuse_tables(path: Path) -> None:
-    """Refuse a file whose suffix only tables have.
-
-    Raises:
-        InputError: It is one.
-    """
-    if path.suffix.lower() in TABLES and path.is_file():
-        raise InputError(_OF_TABLES[0], path, expected=KNOWN_FORMS)
+"""Problems of a file that may be somebody's table."""
 
 
 def name_import(problem: InputError, path: Path) -> None:
     """Add to a message how a table of another shape is imported, if the file may be one."""
-    if problem.problem in _OF_TABLES:
+    if problem.problem in _PROBLEMS_OF_TABLES:
         problem.args = (
             f"{problem}\n(a table of another shape? casewise cases import --draft {path} writes a "
             "mapping for it)",

@@ -1,7 +1,7 @@
 """Load a file of cases: recognise its form, check every record, name what is wrong."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, overload
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from casewise.cases._case import Case, digest
 from casewise.cases._fetch import casebench_data
@@ -20,7 +19,6 @@ from casewise.cases._file_records import (
     json_records,
     jsonl_records,
     name_import,
-    refuse_tables,
     sniff,
     yaml_records,
 )
@@ -36,11 +34,12 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._write_cases import dataset_hash, load_releases, released_version, releases_path
+from casewise.cases._write_cases import dataset_hash, load_releases, releases_path
+from casewise.cases._yaml_files import field_path, problem_of
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
 
-_READERS = {
+_READERS: dict[Form, Callable[[Path], Iterator[tuple[str, Any]]]] = {
     Form.JSON: json_records,
     Form.JSONL: jsonl_records,
     Form.YAML: yaml_records,
@@ -96,12 +95,10 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
     """
     path = Path(path)
     loaded, problems = _load(path, name or path.name)
+    if len(problems) > 1:
+        more = f"(and {len(problems) - 1} more: casewise cases validate {path})"
+        problems[0].args = (f"{problems[0]}\n{more}",)
     if problems:
-        more = len(problems) - 1
-        if more:
-            problems[0].args = (
-                f"{problems[0]}\n(and {more} more: casewise cases validate {path})",
-            )
         raise problems[0]
     return _versioned(replace(loaded, source=name or str(path)), path)
 
@@ -113,9 +110,9 @@ def _versioned(loaded: CaseSet, path: Path) -> CaseSet:
     releases = load_releases(path)
     if not releases:
         return loaded
-    version = released_version(releases, loaded.hash)
-    if version is not None:
-        return replace(loaded, version=version)
+    for release in reversed(releases):
+        if release.hash == loaded.hash:
+            return replace(loaded, version=release.version)
     note = (
         f"{path.name} was changed since {releases[-1].version} was released "
         f"({releases_path(path).name}); casewise cases release gives it a version of its own"
@@ -151,13 +148,13 @@ def load_output(path: Path | str, shared: SharedCases | None = None) -> list[Ups
     """
     path = Path(path)
     records = parse_json(read_text(path), path)
-    if not isinstance(records, list) or not is_upstream(records) or not answer_keys(records):
-        raise InputError("not a CASE-Bench output file", path)
     models = answer_keys(records)
+    if not models:
+        raise InputError("not a CASE-Bench output file", path)
     shared = {} if shared is None else shared
     outputs = []
     for model in models:
-        answers = read_answers(records, model, file=path)
+        answers = read_answers(records, model, path)
         protocol, ablation = output_condition(path, answers)
         cases, data = _shared_cases(records, models, path, ablation is not None, shared)
         outputs.append(UpstreamOutput(path, model, protocol, ablation, cases, answers, data))
@@ -194,56 +191,42 @@ def is_output(path: Path) -> bool:
         text = read_text(path)
     except InputError:
         return False
-    if not any(f'"{mark}"' in text for mark in MARKS):
-        return False
-    records = parse_json(text, path)
-    return isinstance(records, list) and is_upstream(records) and bool(answer_keys(records))
+    return any(f'"{mark}"' in text for mark in MARKS) and bool(answer_keys(parse_json(text, path)))
 
 
 def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
     """Load what can be loaded; of a table of another shape, say how it is imported."""
-    try:
-        refuse_tables(path)
-        loaded, problems = _loaded(path, name)
-    except InputError as problem:
-        name_import(problem, path)
-        raise
-    if problems and not loaded.cases:
-        name_import(problems[0], path)
-    return loaded, problems
-
-
-def _loaded(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
-    form = sniff(path)
-    records = _READERS[form](path)
     notes: tuple[str, ...] = ()
-    if form is Form.JSON:
-        listed = list(records)
-        raw = [record for _, record in listed]
-        records = iter(listed)
-        if is_upstream(raw):
-            models = answer_keys(raw)
-            form = Form.UPSTREAM_OUTPUT if models else Form.UPSTREAM
-            if models:
+    try:
+        form = sniff(path)
+        records: Iterable[tuple[str, Any]] = _READERS[form](path)
+        if form is Form.JSON:
+            records = list(records)
+            raw = [record for _, record in records]
+            if is_upstream(raw):
+                form, records = Form.UPSTREAM, _upstream_fields(raw, path)
+            if models := answer_keys(raw):
+                form = Form.UPSTREAM_OUTPUT
                 notes = (
                     f"the answers of {', '.join(models)} are no part of the cases; "
                     f"casewise score reads them",
                 )
-            records = _upstream_fields(raw, path)
-    cases, problems = _validated(records, path)
+        cases, problems = _validated(records, path)
+    except InputError as problem:
+        name_import(problem, path)
+        raise
+    if problems and not cases:
+        name_import(problems[0], path)
     return CaseSet(tuple(cases), name, form, notes), problems
 
 
 def _upstream_fields(
     records: Sequence[object], path: Path
 ) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
-    for index, record in enumerate(records, start=1):
-        place = f"record {index}"
-        if not isinstance(record, dict):
-            yield place, InputError("not an object", path, place, found=record)
-            continue
+    for number, record in enumerate(records, start=1):
+        place = f"record {number}"
         try:
-            yield place, to_case_fields(record, file=path, place=place)
+            yield place, to_case_fields(record, path, place)
         except InputError as problem:
             yield place, problem
 
@@ -265,20 +248,19 @@ def _validated(
         except InputError as problem:
             problems.append(problem)
             continue
-        if case.id in places:
-            problems.append(
-                InputError(
-                    f"duplicate id, first used at {places[case.id]}",
-                    path,
-                    place,
-                    field="id",
-                    found=case.id,
-                    expected="an id of its own (without ids: another query, context or history)",
-                )
-            )
+        if places.setdefault(case.id, place) is place:
+            cases.append(case)
             continue
-        places[case.id] = place
-        cases.append(case)
+        problems.append(
+            InputError(
+                f"duplicate id, first used at {places[case.id]}",
+                path,
+                place,
+                field="id",
+                found=case.id,
+                expected="an id of its own (without ids: another query, context or history)",
+            )
+        )
     return cases, problems
 
 
@@ -288,69 +270,50 @@ def checked_case(record: Any, path: Path, place: str) -> Case:
     Raises:
         InputError: It is none; the message names file, record and field.
     """
+    # A null id is left out, so that the case is given its hash.
+    given = record
+    if isinstance(record, dict):
+        given = {
+            key: value
+            for key, value in record.items()
+            if value is not None or key not in ("id", "query_id")
+        }
     try:
-        case = Case.model_validate(_present(record))
+        case = Case.model_validate(given)
         json.dumps(record, ensure_ascii=False, default=str).encode()
     except ValidationError as error:
         raise _explain(error, record, path, place) from None
     except UnicodeEncodeError as error:
-        raise _half_character(error, record, path, place) from None
+        # JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold.
+        half = error.object[error.start : error.end]
+        fields = (
+            name for name, value in record.items() if half in json.dumps(value, ensure_ascii=False)
+        )
+        raise InputError(
+            "half of a character", path, place, field=next(fields, None), found=half
+        ) from None
     return case
-
-
-def _present(record: Any) -> Any:
-    """Drop null ids, so that a case without an id is given its hash."""
-    if not isinstance(record, dict):
-        return record
-    return {key: value for key, value in record.items() if value is not None or key not in _HASHED}
-
-
-def _half_character(error: UnicodeEncodeError, record: Any, path: Path, place: str) -> InputError:
-    """JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold."""
-    half = error.object[error.start : error.end]
-    field = next(
-        (name for name, value in record.items() if half in json.dumps(value, ensure_ascii=False)),
-        None,
-    )
-    return InputError("half of a character", path, place, field=field, found=half)
-
-
-_HASHED = ("id", "query_id")
 
 
 def _explain(error: ValidationError, record: object, path: Path, place: str) -> InputError:
     """Turn pydantic's first error into a message that names file, record and field."""
-    details = [
-        detail for detail in error.errors() if detail["type"] != "default_factory_not_called"
-    ]
-    first = details[0]
-    field = _field_name(first)
     if not isinstance(record, dict):
         return InputError("not a case", path, place, found=record, expected="an object")
-    if first["type"] == "missing":
-        return InputError("the field is missing", path, place, field=field)
-    if first["type"] == "extra_forbidden":
-        return InputError(
-            "unknown field",
-            path,
-            place,
-            field=field,
-            expected=f"one of {', '.join(Case.model_fields)}" if "." not in field else None,
-        )
-    expected = _EXPECTED.get(first["type"]) or (
-        first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    )
-    whole = field == ""
+    detail = next(one for one in error.errors() if one["type"] != "default_factory_not_called")
+    # Votes are a union, whose part pydantic names.
+    loc = [
+        step for at, step in enumerate(detail["loc"]) if at != 1 or step not in ("rows", "counts")
+    ]
+    problem, found, expected = problem_of(detail, Case.model_fields, _EXPECTED)
+    if not loc:
+        return InputError(str(expected), path, place)
     return InputError(
-        expected if whole else "wrong value",
+        problem,
         path,
         place,
-        field=field or None,
-        # A query is never shown; whatever stands in its place is.
-        found=...
-        if whole or (field == "query" and isinstance(first["input"], str))
-        else first["input"],
-        expected=None if whole else expected,
+        field=field_path(loc),
+        found=found,
+        expected=None if detail["type"] == "extra_forbidden" and len(loc) > 1 else expected,
     )
 
 
@@ -359,17 +322,6 @@ _EXPECTED = {
     "invalid-json-value": "text, a number, true, false, a list or a mapping (quote dates)",
 }
 """Plain words for pydantic's."""
-
-
-def _field_name(detail: ErrorDetails) -> str:
-    tags = {"rows", "counts"}
-    name = ""
-    for index, part in enumerate(detail["loc"]):
-        if isinstance(part, int):
-            name += f"[{part}]"
-        elif not (index == 1 and part in tags):
-            name += f".{part}" if name else part
-    return name
 
 
 STARTER = "starter"

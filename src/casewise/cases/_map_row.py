@@ -23,6 +23,7 @@ from casewise.cases._mapping_values import (
     as_key,
 )
 from casewise.cases._turn import Turn, find_turn_fault, read_turns
+from casewise.cases._yaml_files import said
 from casewise.errors import InputError
 from casewise.files import parse_json
 
@@ -108,9 +109,9 @@ class MappedRow:
         filled = [bool(self._filled(columns)) for columns in given]
         if ratings is not None and ratings.rule is None and filled == [True]:
             return "the mapping names no rule for the ratings (rule: sides or position)"
-        said = ("is empty", "says neither side")
+        states = ("is empty", "says neither side")
         reasons = (
-            f"{', '.join(columns)} {said[is_filled]}"
+            f"{', '.join(columns)} {states[is_filled]}"
             for columns, is_filled in zip(given, filled, strict=True)
         )
         return " and ".join(dict.fromkeys(reasons))
@@ -252,14 +253,14 @@ class MappedRow:
                 {"values": values, "scale": scaled.scale, "rule": scaled.rule}
             )
         except ValidationError as error:
-            problem = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise self._wrong("ratings", ", ".join(scaled.columns), values, problem) from None
+            columns = ", ".join(scaled.columns)
+            raise self._wrong("ratings", columns, values, said(error.errors()[0])) from None
         fields: dict[str, Any] = {"ratings": ratings}
         if scaled.rule is RatingRule.POSITION:
             fields["published_safe_rate"] = ratings.position()
         elif scaled.rule is RatingRule.SIDES:
-            columns = (column for column, _ in cells)
-            fields["votes"] = _vote_rows(zip(columns, ratings.sides(), strict=True), scaled)
+            raters = (column for column, _ in cells)
+            fields["votes"] = _vote_rows(zip(raters, ratings.sides(), strict=True), scaled)
         return fields
 
     # --- contexts and conversations ---------------------------------------------------------
@@ -364,9 +365,8 @@ class MappedRow:
         try:
             return read_turns(messages)
         except ValidationError as error:
-            said = error.errors()[0]["msg"].removeprefix("Value error, ")
             roles = [message["role"] for message in messages]
-            raise self._wrong(field, column.name, roles, said) from None
+            raise self._wrong(field, column.name, roles, said(error.errors()[0])) from None
 
     def _in_order(
         self, history: Sequence[Turn], column: ColumnValue, field: str

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from casewise.cases import _mapping_values as values
 from casewise.cases._case import RatingRule
-from casewise.cases._yaml_files import read_plain_yaml
+from casewise.cases._yaml_files import read_plain_yaml, said
 from casewise.errors import InputError, UsageError
 
 MAPPINGS = tuple(
@@ -257,7 +257,7 @@ def _explain(details: list[ErrorDetails], path: Path) -> InputError:
         return _unknown(key, path)
     if detail["type"] == "missing":
         return InputError("the mapping must name it", path, field=key, expected=_MUST)
-    expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Value error, ")
+    expected = _EXPECTED.get(detail["type"]) or said(detail)
     return InputError("wrong value", path, field=key, found=detail["input"], expected=expected)
 
 

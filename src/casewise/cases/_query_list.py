@@ -1,20 +1,14 @@
 """Lists of queries that have no contexts yet: text (one a line), CSV, or JSON Lines."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from casewise.cases._case import digest
 from casewise.cases._file_records import TABLES
 from casewise.errors import InputError
 from casewise.files import csv_cells, csv_rows, parse_json, read_text
-
-FIELDS: Final = ("query", "category", "licence", "source", "language")
-"""Fields that a query of a list may have."""
-
-FIELD = f"one of {', '.join(FIELDS)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +26,10 @@ class ListedQuery:
     def query_id(self) -> str:
         """The id that cases of this query have."""
         return digest(self.query)
+
+
+_FIELDS = [field.name for field in fields(ListedQuery)]
+_EXPECTED = f"one of {', '.join(_FIELDS)}"
 
 
 def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery, ...]:
@@ -56,19 +54,15 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
             expected="text (one query a line), .csv with a column 'query', or .jsonl; of a table, "
             "casewise cases import --draft FILE makes cases",
         )
-    text = read_text(path)
     listed: list[ListedQuery] = []
     places: dict[str, str] = {}
-    for place, fields in _records(text, path):
-        query = _query(fields, path, place)
-        mark = " ".join(query.query.split()).casefold()
+    for place, record in _records(read_text(path), path):
+        given = _checked(record, path, place)
+        mark = " ".join(given["query"].split()).casefold()
         if mark in places:
             raise InputError(f"the query stands twice, first at {places[mark]}", path, place)
         places[mark] = place
-        missing: dict[str, Any] = {
-            name: value for name, value in defaults.items() if not getattr(query, name)
-        }
-        listed.append(replace(query, **missing))
+        listed.append(ListedQuery(**(defaults | given)))
     if not listed:
         raise InputError("the file holds no query", path)
     return tuple(listed)
@@ -79,29 +73,27 @@ def _records(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if suffix in (".jsonl", ".ndjson") or (suffix != ".csv" and text.lstrip().startswith("{")):
         return _jsonl(text, path)
     header = {name.strip() for name in csv_cells(text.split("\n", 1)[0])}
-    if suffix == ".csv" or ("query" in header and header <= set(FIELDS)):
+    if suffix == ".csv" or ("query" in header and header.issubset(_FIELDS)):
         return _csv(text, path)
-    return _lines(text)
+    return ((place, {"query": line.strip()}) for place, line in _lines(text))
 
 
-def _lines(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Blank lines at the end are nobody's query; others are refused as blank."""
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Lines with their places; blank ones are refused later, but for those at the end."""
     for number, line in enumerate(text.rstrip().split("\n"), start=1):
-        yield f"line {number}", {"query": line.strip()}
+        yield f"line {number}", line
 
 
 def _jsonl(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(text.rstrip().split("\n"), start=1):
-        place = f"line {number}"
-        record = parse_json(line, path, place) if line.strip() else {"query": ""}
+    for place, line in _lines(text):
+        record = parse_json(line, path, place) if line.strip() else ""
         record = {"query": record} if isinstance(record, str) else record
         if not isinstance(record, dict):
-            raise InputError(
-                "not a query", path, place, found=record, expected="an object or a text"
-            )
+            expected = "an object or a text"
+            raise InputError("not a query", path, place, found=record, expected=expected)
         for name in record:
-            if name not in FIELDS:
-                raise InputError("unknown field", path, place, field=name, expected=FIELD)
+            if name not in _FIELDS:
+                raise InputError("unknown field", path, place, field=name, expected=_EXPECTED)
         yield place, record
 
 
@@ -109,9 +101,9 @@ def _csv(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     rows = csv_rows(text, path)
     header = [name.strip() for name in next(rows).cells]
     for name in header:
-        if name not in FIELDS or header.count(name) > 1:
-            problem = "the column stands twice" if name in FIELDS else "unknown column"
-            raise InputError(problem, path, "line 1", field=name, expected=FIELD)
+        if name not in _FIELDS or header.count(name) > 1:
+            problem = "the column stands twice" if name in _FIELDS else "unknown column"
+            raise InputError(problem, path, "line 1", field=name, expected=_EXPECTED)
     if "query" not in header:
         raise InputError("there is no column 'query'", path, "line 1")
     for row in rows:
@@ -119,15 +111,19 @@ def _csv(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield place, row.by_name(header, path, place) if row.cells else {"query": ""}
 
 
-def _query(fields: dict[str, Any], path: Path, place: str) -> ListedQuery:
-    for name, value in fields.items():
-        if value is not None and not isinstance(value, str):
+def _checked(record: dict[str, Any], path: Path, place: str) -> dict[str, Any]:
+    """The fields that a record gives, all of them text.
+
+    Raises:
+        InputError: One is no text, or there is no query.
+    """
+    for name, value in record.items():
+        if not isinstance(value, str | None):
             raise InputError("wrong value", path, place, field=name, found=value, expected="text")
         try:
-            json.dumps(value, ensure_ascii=False).encode()
+            (value or "").encode()
         except UnicodeEncodeError:
             raise InputError("half of a character", path, place, field=name) from None
-    if not (fields.get("query") or "").strip():
+    if not (record.get("query") or "").strip():
         raise InputError("the query is blank", path, place)
-    given = {name: value for name, value in fields.items() if name == "query" or value}
-    return ListedQuery(**given)
+    return {name: value for name, value in record.items() if value}

@@ -80,18 +80,25 @@ def asked_about(cases: Sequence[Case], *, shortened: bool) -> str:
     return PUBLISHED_HASH if bare == _PUBLISHED_BARE else dataset_hash(whole)
 
 
-def is_upstream(records: Sequence[object]) -> bool:
+def is_upstream(records: object) -> bool:
     """Tell upstream's records by their keys."""
-    return any(isinstance(record, Mapping) and MARKS & record.keys() for record in records[:20])
+    return isinstance(records, list) and any(
+        isinstance(record, Mapping) and MARKS & record.keys() for record in records[:20]
+    )
 
 
-def answer_keys(records: Sequence[object]) -> list[str]:
-    """The keys that upstream's data file doesn't have: the models whose answers stand there."""
-    mappings = [record for record in records if isinstance(record, Mapping)]
-    return list(dict.fromkeys(key for record in mappings for key in record if key not in _FIELDS))
+def answer_keys(records: Any) -> list[str]:
+    """The keys that upstream's data file doesn't have: the models whose answers stand there.
+
+    None for what isn't upstream's records.
+    """
+    if not is_upstream(records):
+        return []
+    keys = (key for record in records if isinstance(record, Mapping) for key in record)
+    return [key for key in dict.fromkeys(keys) if key not in _FIELDS]
 
 
-def to_case_fields(record: Mapping[str, Any], *, file: Path, place: str) -> dict[str, Any]:
+def to_case_fields(record: object, file: Path, place: str) -> dict[str, Any]:
     """Turn an upstream record into the fields of a Case.
 
     The id is made from query and intended side, so that a record whose context was shortened
@@ -100,20 +107,29 @@ def to_case_fields(record: Mapping[str, Any], *, file: Path, place: str) -> dict
     Raises:
         InputError: A field is missing or of the wrong type, or a vote is neither 1 nor 2.
     """
+    if not isinstance(record, dict):
+        raise InputError("not an object", file, place, found=record)
 
-    def wrong(problem: str, field: str, expected: str, found: object = ...) -> InputError:
+    def wrong(field: str, found: object, expected: str, problem: str = "wrong value") -> InputError:
         return InputError(problem, file, place, field=field, found=found, expected=expected)
 
     for field in sorted(_FIELDS):
         if field not in record:
-            raise wrong("the field is missing", field, "upstream's six fields in every record")
+            expected = "upstream's six fields in every record"
+            raise wrong(field, ..., expected, "the field is missing")
     intended, query = record["context_intended_to_be_safe"], record["query"]
     if not isinstance(intended, bool):
-        raise wrong("wrong value", "context_intended_to_be_safe", "true or false", intended)
+        raise wrong("context_intended_to_be_safe", intended, "true or false")
     if not isinstance(query, str):
-        raise wrong("wrong value", "query", "text", query)
+        raise wrong("query", query, "text")
+    scores = record["scores"]
+    if not isinstance(scores, list) or len(scores) > ANNOTATORS + 1:
+        raise wrong("scores", scores, f"a list of at most {ANNOTATORS + 1} votes")
+    for index, vote in enumerate(scores):
+        if isinstance(vote, bool) or vote not in (1, 2):
+            raise wrong(f"scores[{index}]", vote, "1 (safe) or 2 (unsafe)", "wrong vote")
     side = "safe" if intended else "unsafe"
-    votes = _votes(record["scores"], wrong)
+    votes = ["safe" if vote == 1 else "unsafe" for vote in scores]
     return {
         "id": digest(query, side),
         "query": query,
@@ -124,7 +140,7 @@ def to_case_fields(record: Mapping[str, Any], *, file: Path, place: str) -> dict
             {"rater": f"column-{column:02}", "verdict": verdict}
             for column, verdict in enumerate(votes[:ANNOTATORS], start=1)
         ],
-        "author_vote": votes[ANNOTATORS] if len(votes) > ANNOTATORS else None,
+        "author_vote": next(iter(votes[ANNOTATORS:]), None),
         "published_safe_rate": record["safe_rate"],
         "source": SOURCE,
         "licence": LICENCE,
@@ -132,38 +148,25 @@ def to_case_fields(record: Mapping[str, Any], *, file: Path, place: str) -> dict
     }
 
 
-def _votes(scores: object, wrong: Any) -> list[str]:
-    if not isinstance(scores, list) or len(scores) > ANNOTATORS + 1:
-        raise wrong("wrong value", "scores", f"a list of at most {ANNOTATORS + 1} votes", scores)
-    for index, vote in enumerate(scores):
-        if isinstance(vote, bool) or vote not in (1, 2):
-            raise wrong("wrong vote", f"scores[{index}]", "1 (safe) or 2 (unsafe)", vote)
-    return ["safe" if vote == 1 else "unsafe" for vote in scores]
-
-
 def read_answers(
-    records: Sequence[Mapping[str, Any]], model: str, *, file: Path
+    records: Sequence[Mapping[str, Any]], model: str, file: Path
 ) -> tuple[str | float, ...]:
     """The answers under a model's key; a record without the key, or null, has no answer, ``""``.
 
     Raises:
         InputError: An answer is neither text nor a number.
     """
-    answers: list[str | float] = []
-    for index, record in enumerate(records, start=1):
-        answer = record.get(model)
-        if answer is None:
-            answer = ""
+    answers = ["" if record.get(model) is None else record[model] for record in records]
+    for number, answer in enumerate(answers, start=1):
         if isinstance(answer, bool) or not isinstance(answer, str | int | float):
             raise InputError(
                 "wrong answer",
                 file,
-                f"record {index}",
+                f"record {number}",
                 field=model,
                 found=answer,
                 expected="text or a number",
             )
-        answers.append(answer)
     return tuple(answers)
 
 

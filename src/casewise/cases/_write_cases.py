@@ -18,7 +18,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from casewise.cases._case import Case, VoteCounts
-from casewise.cases._yaml_files import read_plain_yaml
+from casewise.cases._yaml_files import field_path, problem_of, read_plain_yaml
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, write_atomically
 
@@ -178,11 +178,6 @@ def load_releases(file: Path | str) -> tuple[Release, ...]:
     return tuple(releases)
 
 
-def released_version(releases: Sequence[Release], hash: str) -> str | None:
-    """The version under which cases of this hash were released; the newest of several."""
-    return next((release.version for release in reversed(releases) if release.hash == hash), None)
-
-
 def add_release(
     file: Path | str,
     cases: Sequence[Case],
@@ -234,17 +229,13 @@ def _release(record: Any, path: Path, number: int) -> Release:
     try:
         return Release.model_validate(record)
     except ValidationError as error:
-        first = error.errors()[0]
-        missing = first["type"] == "missing"
+        detail = error.errors()[0]
         # YAML reads 1.10 as the number 1.1.
-        quoted = "text (quote it)" if first["type"] == "string_type" else None
+        words = {"string_type": "text (quote it)"}
+        problem, found, expected = problem_of(detail, Release.model_fields, words)
+        field = field_path(detail["loc"])
         raise InputError(
-            "the field is missing" if missing else "wrong value",
-            path,
-            place,
-            field=".".join(map(str, first["loc"])),
-            found=... if missing else first["input"],
-            expected=None if missing else quoted or first["msg"].removeprefix("Input should be "),
+            problem, path, place, field=field, found=found, expected=expected
         ) from None
 
 

@@ -1,6 +1,6 @@
 """Files that people write in YAML: read, checked by a pydantic model, faults named in place."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin
 
@@ -155,34 +155,45 @@ def _explain(
         at = next((index for index, step in enumerate(place) if isinstance(step, int)), None)
         problem, found, expected = own["problem"], own["found"], own["expected"]
     else:
-        problem, found, expected = _words(detail, place, part, expectations)
+        problem, found, expected = problem_of(detail, part.model_fields, _EXPECTED)
+        if problem == "wrong value":
+            own_words = (expectations[str(step)] for step in place if step in expectations)
+            expected = next(own_words, expected)
     record, place = _record(place, at, nouns)
-    name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     return InputError(
-        problem,
-        path,
-        record,
-        field=name.removeprefix(".") or None,
-        found=found,
-        expected=expected,
+        problem, path, record, field=field_path(place) or None, found=found, expected=expected
     )
 
 
-def _words(
-    detail: ErrorDetails, place: Place, part: type[BaseModel], expectations: Mapping[str, str]
+def field_path(place: Iterable[int | str]) -> str:
+    """Path of a field in words: ``votes[0].verdict``."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return "".join(steps).removeprefix(".")
+
+
+def problem_of(
+    detail: ErrorDetails, known: Iterable[str], words: Mapping[str, str]
 ) -> tuple[str, object, str | None]:
-    """Problem, value that was found (``...`` where that says nothing), what was expected."""
+    """Problem, value that was found (``...`` where that says nothing), what was expected.
+
+    Args:
+        detail: One of pydantic's errors.
+        known: Names of the fields that there are.
+        words: Plain words for pydantic's, by the type of error.
+    """
     kind = detail["type"]
     if kind == "missing":
         return "the field is missing", ..., None
     if kind == "extra_forbidden":
-        return "unknown field", ..., f"one of {', '.join(part.model_fields)}"
-    names = [step for step in place if isinstance(step, str)]
-    said = next((expectations[name] for name in names if name in expectations), None)
-    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        return "unknown field", ..., f"one of {', '.join(known)}"
     # A query is never shown; whatever stands in its place is.
-    hidden = names[-1:] == ["query"] and isinstance(detail["input"], str)
-    return "wrong value", ... if hidden else detail["input"], said or _EXPECTED.get(kind) or message
+    hidden = detail["loc"][-1:] == ("query",) and isinstance(detail["input"], str)
+    return "wrong value", ... if hidden else detail["input"], words.get(kind) or said(detail)
+
+
+def said(detail: ErrorDetails) -> str:
+    """Words of one of pydantic's errors on what it expected."""
+    return detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
 
 
 def _record(place: Place, at: int | None, nouns: Mapping[str, str]) -> tuple[str | None, Place]:
