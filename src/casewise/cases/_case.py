@@ -3,12 +3,11 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -20,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases._turn import History, Turn, find_turn_fault
+from casewise.cases._turn import History, Strict, Turn, find_turn_fault
 
 Side = Literal["safe", "unsafe"]
 """A verdict, an intention or a vote."""
@@ -33,10 +32,6 @@ def digest(*parts: JsonValue) -> str:
     """Hash JSON values into 16 hexadecimal characters (64 bits of SHA-256); key order counts."""
     text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Context(RootModel[dict[str, JsonValue]]):
@@ -52,20 +47,11 @@ class Context(RootModel[dict[str, JsonValue]]):
     @classmethod
     def _finite(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         # NaN and Infinity have no JSON form, so a file that held them could not be written back.
-        if any(isinstance(leaf, float) and not math.isfinite(leaf) for leaf in _leaves(value)):
-            raise ValueError("numbers must be finite")
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            raise ValueError("numbers must be finite") from None
         return value
-
-
-def _leaves(value: JsonValue) -> Iterator[JsonValue]:
-    if isinstance(value, dict):
-        for inner in value.values():
-            yield from _leaves(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield value
 
 
 SEQUENTIAL_VOTES = "votes:sequential"
@@ -73,7 +59,7 @@ SEQUENTIAL_VOTES = "votes:sequential"
 share of safe votes leans to the majority."""
 
 
-class Vote(_Strict):
+class Vote(Strict):
     """One person's verdict on a case."""
 
     verdict: Side
@@ -97,7 +83,7 @@ class Vote(_Strict):
         return value
 
 
-class VoteCounts(_Strict):
+class VoteCounts(Strict):
     """Number of people who called a case safe and unsafe, where the single votes are not known."""
 
     safe: int = Field(ge=0)
@@ -117,7 +103,7 @@ class RatingRule(StrEnum):
     """The mean rating becomes a share of safe: 0 at the unsafe end of the scale, 1 at the safe."""
 
 
-class Ratings(_Strict):
+class Ratings(Strict):
     """Ratings of a case on a scale, as it was published: single ratings, or their mean."""
 
     values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
@@ -172,7 +158,7 @@ OptionalText = Annotated[str | None, BeforeValidator(_blank_to_none)]
 """Text, or nothing: an empty cell of a spreadsheet is nothing."""
 
 
-class Case(_Strict):
+class Case(Strict):
     """One query in one context (or in none), with its author's intention and people's votes."""
 
     query: str
@@ -252,21 +238,15 @@ def case_id(query: str, context: Context | None, history: tuple[Turn, ...]) -> s
     return digest(query, root, [list(turn.values) for turn in history])
 
 
-_OTHER: dict[Side, Side] = {"safe": "unsafe", "unsafe": "safe"}
-
-
 def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
     """First case, by the id of a case, of its query that is intended the other way.
 
     Cases without a context or an intended side, or whose query has only the one, have no twin.
     """
-    cases = tuple(case for case in cases if case.context is not None)
-    first: dict[tuple[str, Side], Case] = {}
+    cases = [case for case in cases if case.context is not None and case.intended]
+    first: dict[tuple[str, str | None], Case] = {}
     for case in cases:
-        if case.intended is not None:
-            first.setdefault((case.query_id, case.intended), case)
-    return {
-        case.id: first[case.query_id, _OTHER[case.intended]]
-        for case in cases
-        if case.intended is not None and (case.query_id, _OTHER[case.intended]) in first
-    }
+        first.setdefault((case.query_id, case.intended), case)
+    other = {"safe": "unsafe", "unsafe": "safe"}
+    twins = ((case.id, first.get((case.query_id, other[case.intended or ""]))) for case in cases)
+    return {id: twin for id, twin in twins if twin is not None}

@@ -7,8 +7,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
     field_validator,
@@ -16,7 +14,7 @@ from pydantic import (
 )
 
 from casewise.cases._case import Case, Context, Side
-from casewise.cases._turn import History, ToolDefinition, Turn, find_turn_fault
+from casewise.cases._turn import History, Strict, ToolDefinition, Turn, find_turn_fault
 from casewise.cases._yaml_files import fault, read_model
 from casewise.errors import InputError
 from casewise.files import read_text
@@ -52,11 +50,7 @@ Text = Annotated[str, AfterValidator(_checked_text)]
 Name = Annotated[str, AfterValidator(_checked_text), AfterValidator(_checked_name)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class CardLine(_Part):
+class CardLine(Strict):
     """One piece of the line: what is asked for, and how far the assistant goes."""
 
     id: Name
@@ -77,7 +71,7 @@ class CardLine(_Part):
         return self
 
 
-class CardCase(_Part):
+class CardCase(Strict):
     """One query that tests one line."""
 
     id: Name
@@ -103,7 +97,7 @@ class CardCase(_Part):
         return value
 
 
-class Card(_Part):
+class Card(Strict):
     """One deployment: its sender, its users, its lines, and the cases that test them."""
 
     name: Name
@@ -145,13 +139,11 @@ class Card(_Part):
     def _ids_fit(self) -> Self:
         if self.system is not None and self.system_file is not None:
             raise fault("the system message is given twice", "system_file", expected="one of both")
-        for name, field, ids in (
-            ("lines", "id", [line.id for line in self.lines]),
-            ("cases", "id", [case.id for case in self.cases]),
-            ("tools", "name", [tool.name for tool in self.tools]),
-        ):
-            for index, id in enumerate(ids):
-                if (first := ids.index(id)) < index:
+        for name, field in (("lines", "id"), ("cases", "id"), ("tools", "name")):
+            numbers: dict[str, int] = {}
+            for index, part in enumerate(getattr(self, name)):
+                id = getattr(part, field)
+                if (first := numbers.setdefault(id, index)) < index:
                     expected = f"one of its own; record {first + 1} has this one"
                     raise fault(
                         f"duplicate {field}", name, index, field, found=id, expected=expected
@@ -159,13 +151,9 @@ class Card(_Part):
         lines = [line.id for line in self.lines]
         for index, case in enumerate(self.cases):
             if case.line not in lines:
+                expected = f"one of {', '.join(lines)}"
                 raise fault(
-                    "no such line",
-                    "cases",
-                    index,
-                    "line",
-                    found=case.line,
-                    expected=f"one of {', '.join(lines)}",
+                    "no such line", "cases", index, "line", found=case.line, expected=expected
                 )
         return self
 
@@ -177,14 +165,13 @@ def card_cases(card: Card) -> tuple[Case, ...]:
     The context says who answers and who asks, and leaves the lines out: they are the truth that
     an answer is measured against.
     """
-    lines = {line.id: line for line in card.lines}
+    rules = {line.id: line.rule for line in card.lines}
+    purpose = "To help these users with what the platform is for."
     context = Context(
         {
             "sender": {"platform_type": card.sender},
             "recipient": {"type": card.users},
-            "transmission_principle": {
-                "sender_purpose": "To help these users with what the platform is for."
-            },
+            "transmission_principle": {"sender_purpose": purpose},
         }
     )
     return tuple(
@@ -194,23 +181,22 @@ def card_cases(card: Card) -> tuple[Case, ...]:
             context=context,
             history=case.history,
             category=case.line,
-            intended=_INTENDED[lines[case.line].rule],
+            intended=_INTENDED[rules[case.line]],
             source=card.title,
             licence=card.licence,
             language=card.language,
-            tags=(f"card:{card.name}", f"line:{case.line}", f"rule:{lines[case.line].rule}"),
+            tags=(f"card:{card.name}", f"line:{case.line}", f"rule:{rules[case.line]}"),
         )
         for case in card.cases
     )
 
 
-_WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}
+_WANTED = {"rule:allowed": "answer", "rule:disallowed": "refuse", "rule:partly": "partial"}
 
 
 def wanted_reply(case: Case) -> str | None:
     """Reply that a line of a deployment card wants; None of a case that tests no line."""
-    rule = next((tag.removeprefix("rule:") for tag in case.tags if tag.startswith("rule:")), "")
-    return _WANTED.get(rule)
+    return next((_WANTED[tag] for tag in case.tags if tag in _WANTED), None)
 
 
 def system_text(card: Card) -> str:
@@ -219,15 +205,14 @@ def system_text(card: Card) -> str:
         return card.system
     blocks = [f"Who you are: {card.sender}", f"Who uses you: {card.users}"]
     for rule, heading in _HEADINGS.items():
-        lines = [_bullet(line) for line in card.lines if line.rule == rule]
-        if lines:
-            blocks.append("\n".join([heading, *lines]))
+        bullets = []
+        for line in card.lines:
+            if line.rule == rule:
+                how = [f"  How far: {line.how}"] if line.how is not None else []
+                bullets += [f"- {line.what}", *how, f"  Reason: {line.why}"]
+        if bullets:
+            blocks.append("\n".join([heading, *bullets]))
     return "\n\n".join(blocks)
-
-
-def _bullet(line: CardLine) -> str:
-    how = [f"  How far: {line.how}"] if line.how is not None else []
-    return "\n".join([f"- {line.what}", *how, f"  Reason: {line.why}"])
 
 
 CARDS = ("creative-writing", "customer-support", "security-training", "therapy-support")

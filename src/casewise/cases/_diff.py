@@ -1,7 +1,7 @@
 """Changes between two versions of a data set, case by case."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -111,18 +111,15 @@ def _editions(removed: Iterable[Case], added: Iterable[Case]) -> list[tuple[Case
 
 def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[tuple[Case, Case]]:
     """Pairs of cases that have a key in common with each other and with no third."""
-    sides: list[dict[_Key, list[Case]]] = []
-    for cases in (removed, added):
-        side: dict[_Key, list[Case]] = {}
-        for case in cases:
-            if _is_derived(case) and (matched_key := key(case)) is not None:
-                side.setdefault(matched_key, []).append(case)
-        sides.append(side)
-    first, second = sides
+    sides: list[dict[_Key | None, list[Case]]] = [{}, {}]
+    for side, cases in zip(sides, (removed, added), strict=True):
+        for case in filter(_is_derived, cases):
+            side.setdefault(key(case), []).append(case)
+    old, new = sides
     return [
-        (ones[0], second[matched_key][0])
-        for matched_key, ones in first.items()
-        if len(ones) == 1 and len(second.get(matched_key, ())) == 1
+        (ones[0], new[common][0])
+        for common, ones in old.items()
+        if common is not None and len(ones) == len(new.get(common, ())) == 1
     ]
 
 
@@ -145,11 +142,10 @@ def _by_context(case: Case) -> _Key | None:
 
 def _changes(old: Case, new: Case) -> tuple[FieldChange, ...]:
     before, after = to_fields(old), to_fields(new)
-    names = [name for name in Case.model_fields if name != "id"]
     return tuple(
         change
-        for name in names
-        if _text(before.get(name)) != _text(after.get(name))
+        for name in Case.model_fields
+        if name != "id" and _text(before.get(name)) != _text(after.get(name))
         for change in _field_changes(name, before.get(name), after.get(name), old, new)
     )
 
@@ -161,20 +157,16 @@ def _field_changes(
         counts = _counts(old), _counts(new)
         note = "the counts are the same, single votes are not" if counts[0] == counts[1] else ""
         yield FieldChange(name, *counts, note)
-        return
-    if name == "context" and before is not None and after is not None:
+    elif name == "context" and before is not None and after is not None:
         first, second = dict(_leaves(before, name)), dict(_leaves(after, name))
-        paths = [path for path in {**first, **second} if not _same_leaf(path, first, second)]
+        texts = [{path: _text(value) for path, value in side.items()} for side in (first, second)]
+        paths = [path for path in first | second if texts[0].get(path) != texts[1].get(path)]
         for path in paths:
             yield FieldChange(path, first.get(path), second.get(path))
         if not paths:
             yield FieldChange(name, before, after, "the order of the parameters")
-        return
-    yield FieldChange(name, before, after)
-
-
-def _same_leaf(path: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    return path in first and path in second and _text(first[path]) == _text(second[path])
+    else:
+        yield FieldChange(name, before, after)
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -8,7 +8,7 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,10 +147,14 @@ def _bring(
 ) -> tuple[Path, ...]:
     """Bring files into the cache, all or none; but for one that an origin may lack."""
     check_cache_writable(files[0].cached.parent)
-    read = _reader(origin, files[0])
+    if origin is not None and not origin.exists():
+        raise AssetError(f"{origin}: no such file or folder")
     contents = {}
     for pinned in files:
-        content = read(pinned)
+        if origin is None:
+            content: bytes | None = download(pinned)
+        else:
+            content = _from_origin(origin, pinned, is_data=pinned is files[0])
         if content is not None:
             check_sha256(content, pinned.sha256, pinned.name)
             contents[pinned.cached] = content
@@ -161,23 +165,10 @@ def _bring(
     return tuple(contents)
 
 
-def _reader(origin: Path | None, data: PinnedFile) -> Callable[[PinnedFile], bytes | None]:
-    """Reader of the files of a set: over the network, or from a folder or ``data`` itself."""
-    if origin is None:
-        return download
-    if not origin.exists():
-        raise AssetError(f"{origin}: no such file or folder")
-    return lambda pinned: _from_origin(origin, pinned, data)
-
-
-def _from_origin(origin: Path, pinned: PinnedFile, data: PinnedFile) -> bytes | None:
-    """A file of a checkout or a folder, or ``data`` itself; None where it isn't there."""
-    if origin.is_file():
-        return origin.read_bytes() if pinned is data else None
-    for place in (origin / pinned.path, origin / pinned.name):
-        if place.is_file():
-            return place.read_bytes()
-    return None
+def _from_origin(origin: Path, pinned: PinnedFile, *, is_data: bool) -> bytes | None:
+    """A file of a checkout or a folder, or the data file itself; None where it isn't there."""
+    places = (origin / pinned.path, origin / pinned.name, *([origin] if is_data else []))
+    return next((place.read_bytes() for place in places if place.is_file()), None)
 
 
 def download(pinned: PinnedFile) -> bytes:

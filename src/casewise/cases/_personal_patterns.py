@@ -71,10 +71,6 @@ def _phone(text: str) -> bool:
     return 8 <= len(re.sub(r"\D", "", text)) <= 15
 
 
-def _any(_: str) -> bool:
-    return True
-
-
 _FICTION: dict[str, Callable[[str], bool]] = {
     # Domains that RFC 2606 keeps for examples.
     "e-mail address": lambda text: (
@@ -91,17 +87,17 @@ _FICTION: dict[str, Callable[[str], bool]] = {
 PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
     "e-mail address": (
         re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b"),
-        _any,
+        bool,
     ),
     "account number": (re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{2,4}){3,8}\b"), _iban),
     "card number": (re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-])"), _luhn),
     "US social security number": (
         re.compile(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\d-])"),
-        _any,
+        bool,
     ),
     "UK national insurance number": (
         re.compile(r"\b(?![DFIQUV])[A-Z](?![DFIOQUV])[A-Z] ?\d\d ?\d\d ?\d\d ?[A-D]\b"),
-        _any,
+        bool,
     ),
     "IP address": (
         re.compile(
@@ -121,8 +117,8 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
         re.compile(
             rf"\b\d{{1,5}}[A-Za-z]? (?:{_STREET_NAME} ){{1,3}}(?:{_STREET})\b\.?(?! [a-z]+ of)"
         ),
-        _any,
+        bool,
     ),
-    "social handle": (re.compile(r"(?<![\w@./])@[A-Za-z]\w{2,29}\b(?!\.\w)"), _any),
+    "social handle": (re.compile(r"(?<![\w@./])@[A-Za-z]\w{2,29}\b(?!\.\w)"), bool),
 }
 """Pattern of each kind, and a second look. The first kind that fits counts."""

@@ -20,20 +20,22 @@ from pydantic import (
 Role = Literal["system", "user", "assistant", "tool"]
 """Speaker: the deployer, the person, the chatbot, or a tool that it called."""
 
-_TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-"""Types of content parts that are text, and the field that holds it."""
 
+class Strict(BaseModel):
+    """Values that are checked once, and have no other fields."""
 
-class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Part(Strict):
+    """Part of a conversation, written without the fields that it leaves empty."""
 
     @model_serializer(mode="wrap")
     def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what a turn doesn't have, so that one without tools is role and content."""
         return {name: value for name, value in write(self).items() if value not in (None, (), [])}
 
 
-class ToolCall(_Strict):
+class ToolCall(_Part):
     """A call of a tool by the assistant."""
 
     id: str | None = None
@@ -44,29 +46,23 @@ class ToolCall(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_chat_formats_write_it(cls, value: Any) -> Any:
+    def _from_chat_formats(cls, value: Any) -> Any:
         """Take OpenAI's ``function`` with its arguments as JSON, and ``input`` or ``args``."""
         if not isinstance(value, Mapping):
             return value
-        call = {name: inner for name, inner in value.items() if inner is not None}
-        call.pop("type", None)
-        function = call.pop("function", None)
-        if isinstance(function, Mapping):
-            call |= function
-        elif function is not None:
-            call["name"] = function
-        for name in ("input", "args"):
-            if name in call:
-                call["arguments"] = call.pop(name)
-        if "arguments" in call:
-            call["arguments"] = _object(call["arguments"])
+        call = {key: inner for key, inner in value.items() if key != "type" and inner is not None}
+        function = call.pop("function", {})
+        call |= function if isinstance(function, Mapping) else {"name": function}
+        for key in ("input", "args", "arguments"):
+            if key in call:
+                call["arguments"] = _object(call.pop(key))
         return call
 
 
 _NO_PARAMETERS: dict[str, JsonValue] = {"type": "object", "properties": {}}
 
 
-class ToolDefinition(_Strict):
+class ToolDefinition(_Part):
     """A tool that the assistant may call, as it is told of it."""
 
     name: str = Field(pattern=r"^[\w.-]{1,64}$")
@@ -76,16 +72,15 @@ class ToolDefinition(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_chat_formats_write_it(cls, value: Any) -> Any:
+    def _from_chat_formats(cls, value: Any) -> Any:
         """Take OpenAI's ``function`` around it, and ``input_schema`` for the parameters."""
         if not isinstance(value, Mapping):
             return value
         tool = dict(value)
         if tool.get("type") == "function":
             del tool["type"]
-            if isinstance(inner := tool.get("function"), Mapping):
-                del tool["function"]
-                tool |= inner
+            if isinstance(tool.get("function"), Mapping):
+                tool |= tool.pop("function")
         if "input_schema" in tool:
             tool["parameters"] = tool.pop("input_schema")
         return tool
@@ -111,7 +106,7 @@ def _object(arguments: Any) -> Any:
     return arguments
 
 
-class Turn(_Strict):
+class Turn(_Part):
     """One message of a conversation."""
 
     role: Role
@@ -126,26 +121,25 @@ class Turn(_Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_chat_formats_write_it(cls, value: Any) -> Any:
+    def _from_chat_formats(cls, value: Any) -> Any:
         """Take content as a list of parts or null, role ``developer``, and null for nothing."""
         if not isinstance(value, Mapping):
             return value
-        known = ("role", "content")
         turn = {
             name: inner
             for name, inner in value.items()
-            if name in known or inner not in (None, [], ())
+            if name in ("role", "content") or inner not in (None, [], ())
         }
         if turn.get("role") == "developer":
             turn["role"] = "system"
-        if isinstance(turn.get("content"), list | tuple):
-            turn["content"], called = _of_parts(turn["content"])
+        content, calls = turn.get("content"), turn.get("tool_calls")
+        if isinstance(content, list | tuple):
+            turn["content"], called = _text_and_calls(content)
             if called:
-                given = turn.get("tool_calls")
-                turn["tool_calls"] = [*(given if isinstance(given, list) else []), *called]
-        if turn.get("content") is None and "refusal" in turn:
+                turn["tool_calls"] = [*(calls if isinstance(calls, list) else []), *called]
+        elif content is None and "refusal" in turn:
             turn["content"] = turn.pop("refusal")
-        if turn.get("content") is None and turn.get("tool_calls"):
+        elif content is None and calls:
             turn["content"] = ""
         return turn
 
@@ -190,22 +184,23 @@ def turn_text(content: str, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> s
     return "\n".join([*([content] if content or not called else []), *called])
 
 
-def _of_parts(parts: Sequence[Any]) -> tuple[str, list[Any]]:
+def _text_and_calls(parts: Sequence[Any]) -> tuple[str, list[Any]]:
     """Text and tool calls of a message whose content is a list of parts."""
     texts: list[str] = []
     calls: list[Any] = []
     for part in parts:
-        kind = str(part.get("type")) if isinstance(part, Mapping) else ""
-        if isinstance(part, str):
-            texts.append(part)
-        elif kind in _TEXT_PARTS and isinstance(part.get(_TEXT_PARTS[kind]), str):
-            texts.append(part[_TEXT_PARTS[kind]])
-        elif kind == "tool_use":
-            calls.append(part)
-        else:
-            raise ValueError(
-                f"content of parts that are text or tool calls, not {kind or type(part).__name__!r}"
-            )
+        match part:
+            case str():
+                texts.append(part)
+            case {"type": "text" | "input_text" | "output_text", "text": str(text)}:
+                texts.append(text)
+            case {"type": "refusal", "refusal": str(text)}:
+                texts.append(text)
+            case {"type": "tool_use"}:
+                calls.append(part)
+            case _:
+                kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
+                raise ValueError(f"content of parts that are text or tool calls, not {str(kind)!r}")
     return "\n".join(texts), calls
 
 
@@ -213,27 +208,28 @@ def _split_results(messages: Any) -> Any:
     """Make turns of a tool out of the results that a user's message holds as parts."""
     if not isinstance(messages, list | tuple):
         return messages
-    return [turn for message in messages for turn in _turns_of(message)]
-
-
-def _turns_of(message: Any) -> list[Any]:
-    parts = message.get("content") if isinstance(message, Mapping) else None
-    if not isinstance(parts, list | tuple):
-        return [message]
-    results: list[Any] = []
-    others: list[Any] = []
-    for part in parts:
-        result = isinstance(part, Mapping) and part.get("type") == "tool_result"
-        (results if result else others).append(part)
-    turns = [
-        {
-            "role": "tool",
-            "tool_call_id": part.get("tool_use_id"),
-            "content": part.get("content") or "",
-        }
-        for part in results
-    ]
-    return [*turns, *([{**message, "content": others}] if others or not results else [])]
+    turns: list[Any] = []
+    for message in messages:
+        parts = message.get("content") if isinstance(message, Mapping) else None
+        if not isinstance(parts, list | tuple):
+            turns.append(message)
+            continue
+        results = [
+            part
+            for part in parts
+            if isinstance(part, Mapping) and part.get("type") == "tool_result"
+        ]
+        turns += [
+            {
+                "role": "tool",
+                "tool_call_id": part.get("tool_use_id"),
+                "content": part.get("content") or "",
+            }
+            for part in results
+        ]
+        if len(results) < len(parts) or not parts:
+            turns.append({**message, "content": [part for part in parts if part not in results]})
+    return turns
 
 
 History = Annotated[tuple[Turn, ...], BeforeValidator(_split_results)]
@@ -261,12 +257,12 @@ def find_turn_fault(history: Sequence[Turn]) -> str | None:
     expected, waiting = "user", list[ToolCall]()
     for number, turn in enumerate(history, start=1):
         if turn.role == "tool":
-            call = _answered(turn, waiting)
-            if call is None:
+            place = _answered(turn, waiting)
+            if place is None:
                 return f"before turn {number}, a tool's, the assistant's call that it answers"
-            waiting.remove(call)
+            del waiting[place]
         elif waiting:
-            return _no_result(waiting[0])
+            break
         elif turn.role == "system" and number == 1:
             continue
         elif turn.role != expected:
@@ -275,25 +271,18 @@ def find_turn_fault(history: Sequence[Turn]) -> str | None:
             waiting = list(turn.tool_calls)
             expected = "assistant" if turn.role == "user" or waiting else "user"
     if waiting:
-        return _no_result(waiting[0])
+        name = waiting[0].name
+        return f"after the call of the tool {name!r} its result, a turn with the role 'tool'"
     return None if expected == "user" else TURNS
 
 
-def _no_result(call: ToolCall) -> str:
-    return f"after the call of the tool {call.name!r} its result, a turn with the role 'tool'"
-
-
-def _answered(result: Turn, calls: Sequence[ToolCall]) -> ToolCall | None:
-    """The call that a tool's turn answers: the first that it can be."""
-    return next(
-        (
-            call
-            for call in calls
-            if (result.tool_call_id is None or call.id in (None, result.tool_call_id))
-            and result.name in (None, call.name)
-        ),
-        None,
-    )
+def _answered(result: Turn, calls: Sequence[ToolCall]) -> int | None:
+    """Place of the first call that a tool's turn can answer."""
+    for place, call in enumerate(calls):
+        is_its_id = result.tool_call_id is None or call.id in (None, result.tool_call_id)
+        if is_its_id and result.name in (None, call.name):
+            return place
+    return None
 
 
 def name_calls(history: Sequence[Turn]) -> tuple[Turn, ...]:
@@ -305,21 +294,18 @@ def name_calls(history: Sequence[Turn]) -> tuple[Turn, ...]:
         history: Turns in which ``find_turn_fault`` finds no fault.
     """
     named: list[Turn] = []
-    waiting: list[tuple[ToolCall, str]] = []
+    waiting: list[ToolCall] = []
+    ids: list[str] = []
     count = 0
     for turn in history:
-        if turn.role == "tool":
-            call = _answered(turn, [call for call, _ in waiting])
-            place = next(at for at, (one, _) in enumerate(waiting) if one is call)
-            _, id = waiting.pop(place)
-            assert call is not None
-            named.append(turn.model_copy(update={"tool_call_id": id, "name": call.name}))
-            continue
-        waiting = [
-            (call, call.id or f"call_{number}")
-            for number, call in enumerate(turn.tool_calls, start=count + 1)
-        ]
-        count += len(waiting)
-        calls = tuple(call.model_copy(update={"id": id}) for call, id in waiting)
-        named.append(turn.model_copy(update={"tool_calls": calls}) if calls else turn)
+        changes: dict[str, Any] = {}
+        if turn.role == "tool" and (place := _answered(turn, waiting)) is not None:
+            changes = {"tool_call_id": ids.pop(place), "name": waiting.pop(place).name}
+        elif turn.tool_calls:
+            waiting = list(turn.tool_calls)
+            ids = [call.id or f"call_{count + n}" for n, call in enumerate(waiting, start=1)]
+            count += len(ids)
+            calls = zip(waiting, ids, strict=True)
+            changes["tool_calls"] = tuple(call.model_copy(update={"id": id}) for call, id in calls)
+        named.append(turn.model_copy(update=changes) if changes else turn)
     return tuple(named)

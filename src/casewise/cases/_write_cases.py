@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from casewise.cases._case import Case, VoteCounts
+from casewise.cases._turn import Strict
 from casewise.cases._yaml_files import field_path, problem_of, read_plain_yaml
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, write_atomically
@@ -131,10 +132,8 @@ _HEAD = (
 )
 
 
-class Release(BaseModel):
+class Release(Strict):
     """One version of a data set."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Annotated[str, Field(pattern=f"^{_VERSION}$")]
     """Two or three numbers, as in ``1.2`` or ``1.2.0``; each release has a greater one."""
@@ -216,7 +215,7 @@ def add_release(
         queries=len({case.query_id for case in cases}),
         note=note or None,
     )
-    records = [_fields(release) for release in (*earlier, made)]
+    records = [release.model_dump(exclude_none=True) for release in (*earlier, made)]
     text = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
     write_atomically(releases_path(file), (_HEAD + text).encode())
     return made
@@ -239,10 +238,6 @@ def _release(record: Any, path: Path, number: int) -> Release:
         ) from None
 
 
-def _fields(release: Release) -> dict[str, Any]:
-    return {name: value for name, value in release if value is not None}
-
-
 def _numbers(version: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in version.split(".")]
-    return tuple(numbers + [0] * (3 - len(numbers)))
+    major, minor, patch = map(int, f"{version}.0".split(".")[:3])
+    return major, minor, patch
