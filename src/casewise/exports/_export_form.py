@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,14 @@ def hashed(text: str, kind: str, digits: int = 16) -> str:
     return f"{kind}-{digest[:digits]}"
 
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}")
+def _if_like(pattern: str, kind: str) -> Callable[[str], str]:
+    """Rule that shows a text of a form as it is, and a name of that kind in place of others."""
+    form = re.compile(pattern)
+    return lambda text: text if form.fullmatch(text) else hashed(text, kind)
+
+
 _NAME = re.compile(r"[\w.:@+-][\w.:@+ -]{0,63}")
-_WORDS = re.compile(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|")
-_REASON = re.compile(r"[A-Za-z0-9 ,:()'-]{1,100}")
 _OPTION = re.compile(r"[\w.=,:@+ -]{1,80}")
-_VERSION = re.compile(r"[0-9a-f]+(\.[0-9]+){0,2}")
 _PERSONAL = re.compile(r"(^|[/\\])(home|Users|root|~[^/\\]*|\.\.?)([/\\]|$)|^[A-Za-z]:\\|\\|//|^/")
 
 Rules = Mapping[str, Callable[[str], str]]
@@ -52,10 +55,17 @@ CATEGORY_LENGTH = 80
 _PAPERS = frozenset(name for place in PARAMETERS for name in place.split("."))
 """The names that the paper gives to the parts of a context."""
 
+show_id = _if_like(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}", "id")
+"""An id of at most 64 letters, digits and marks, without spaces and slashes."""
 
-def show_id(text: str) -> str:
-    """An id of at most 64 letters, digits and marks, without spaces and slashes."""
-    return text if _ID.fullmatch(text) else hashed(text, "id")
+show_words = _if_like(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|", "word")
+"""Words of a fixed vocabulary: a status, a verdict, the classes of replies."""
+
+show_stopped = _if_like(r"[A-Za-z0-9 ,:()'-]{1,100}", "reason")
+"""Why a run did not end: a sentence of ours, without a line's end or a quote."""
+
+show_version = _if_like(r"[0-9a-f]+(\.[0-9]+){0,2}", "version")
+"""The version of a data set: numbers, or the beginning of a commit."""
 
 
 def show_model(text: str) -> str:
@@ -63,7 +73,7 @@ def show_model(text: str) -> str:
     parts = text.split("/")
     if not _PERSONAL.search(text) and len(parts) <= 5 and all(map(_NAME.fullmatch, parts)):
         return text
-    ends = [part for part in (parts[0], re.split(r"[/\\]", text)[-1]) if _NAME.fullmatch(part)]
+    ends = filter(_NAME.fullmatch, (parts[0], re.split(r"[/\\]", text)[-1]))
     return "/".join([*dict.fromkeys(ends), hashed(text, "path")])
 
 
@@ -72,21 +82,9 @@ def show_category(text: str) -> str:
     return text if text.isprintable() and len(text) <= CATEGORY_LENGTH else hashed(text, "category")
 
 
-def show_words(text: str) -> str:
-    """Words of a fixed vocabulary: a status, a verdict, the classes of replies."""
-    return text if _WORDS.fullmatch(text) else hashed(text, "word")
-
-
-def show_stopped(text: str) -> str:
-    """Why a run did not end: a sentence of ours, without a line's end or a quote."""
-    return text if _REASON.fullmatch(text) else hashed(text, "reason")
-
-
 def show_options(text: str) -> str:
     """Options on the command line: parts joined by semicolons."""
-    return ";".join(
-        part if _OPTION.fullmatch(part) else hashed(part, "option") for part in text.split(";")
-    )
+    return ";".join(map(_if_like(_OPTION.pattern, "option"), text.split(";")))
 
 
 def show_prompt(text: str) -> str:
@@ -94,11 +92,6 @@ def show_prompt(text: str) -> str:
     parts = text.split("/")
     plain = len(parts) <= 2 and all(map(_NAME.fullmatch, parts))
     return text if plain else hashed(text, "prompt")
-
-
-def show_version(text: str) -> str:
-    """The version of a data set: numbers, or the beginning of a commit."""
-    return text if _VERSION.fullmatch(text) else hashed(text, "version")
 
 
 def show_parameters(text: str, known: frozenset[str]) -> str:
@@ -124,25 +117,25 @@ def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return _PAPERS | frozenset(re.split(r"[\s.,]+", " ".join(named)))
 
 
+_WORDS = (
+    *("protocol", "delivery", "intended", "expected", "status", "verdict"),
+    *("response_class", "turn_classes"),
+)
+"""Columns of words of a fixed vocabulary."""
+
+
 def shown_by_column(known: frozenset[str]) -> Rules:
     """For each column of names of the judgement table, how a value is shown.
 
     Args:
         known: Names of parameters that may be shown.
     """
-
-    def parameters(text: str) -> str:
-        return show_parameters(text, known)
-
     return {
         **dict.fromkeys(("run_id", "dataset_hash", "case_id", "query_id"), show_id),
         **dict.fromkeys(("model", "graded_by"), show_model),
         **dict.fromkeys(("ablation", "variant"), show_options),
-        **dict.fromkeys(
-            ("protocol", "delivery", "intended", "expected", "status", "verdict"), show_words
-        ),
-        **dict.fromkeys(("response_class", "turn_classes"), show_words),
-        **dict.fromkeys(("mentions", "parameters"), parameters),
+        **dict.fromkeys(_WORDS, show_words),
+        **dict.fromkeys(("mentions", "parameters"), partial(show_parameters, known=known)),
         "stopped": show_stopped,
         "prompt_version": show_prompt,
         "dataset_version": show_version,
@@ -176,14 +169,12 @@ def withhold(table: pl.DataFrame) -> pl.DataFrame:
         values = table[name]
         if name in TEXT_COLUMNS:
             lengths = [length_of(text) for text in values]
-            columns.append(pl.Series(f"{name}_length", lengths, pl.Int64))
+            values = pl.Series(f"{name}_length", lengths, pl.Int64)
         elif kind == pl.String:
             distinct = values.unique()
             shown = [show_value(name, value, rules) for value in distinct]
-            replaced = values.replace_strict(distinct, shown, return_dtype=pl.String)
-            columns.append(replaced.alias(name))
-        else:
-            columns.append(values)
+            values = values.replace_strict(distinct, shown, return_dtype=pl.String).alias(name)
+        columns.append(values)
     return pl.DataFrame(columns)
 
 
@@ -246,9 +237,12 @@ def form_of(out: Path, asked: ExportForm | None) -> ExportForm:
 
 def about(form: ExportForm, *, reveal: bool) -> dict[str, str]:
     """Description of an artefact, where it has a place for it."""
-    said = {"made by": f"casewise {casewise.__version__}", "form": str(form)}
-    said["texts"] = "included" if reveal else "withheld"
-    return said | ({"content warning": CONTENT_WARNING} if reveal else {})
+    return {
+        "made by": f"casewise {casewise.__version__}",
+        "form": str(form),
+        "texts": "included" if reveal else "withheld",
+        **({"content warning": CONTENT_WARNING} if reveal else {}),
+    }
 
 
 def about_parquet(*, reveal: bool) -> dict[str, str]:

@@ -6,9 +6,10 @@ this is a list of what is kept, not of what is removed.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from inspect_ai.log import (
     EvalConfig,
@@ -39,6 +40,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score
 
 from casewise.cases import CASEBENCH, STARTER
+from casewise.errors import InputError
 from casewise.exports._export_form import (
     Rules,
     hashed,
@@ -90,7 +92,7 @@ _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "variation")
 _TASK_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 _RUN_VERSIONS = ("variation_version", "grader_version")
-_RUN_NUMBERS = ("samples", "dataset_size")
+_RUN_NUMBERS = ("samples", "dataset_size", ORDER)
 _SETTINGS = (
     *("temperature", "top_p", "top_k", "seed", "max_tokens", "num_choices"),
     *("logprobs", "top_logprobs", "max_retries", "attempt_timeout", "max_connections"),
@@ -109,22 +111,35 @@ _MESSAGES: dict[str, Callable[..., ChatMessage]] = {
 }
 
 
-def redact_log(header: LogHeader, known: frozenset[str]) -> EvalLog:
+def write_redacted(header: LogHeader, known: frozenset[str], path: Path, *, unread: str) -> int:
+    """Write a log without texts in Inspect's own form (.eval); the number of its samples.
+
+    Args:
+        header: The log.
+        known: Names of parameters that may be shown.
+        path: The file to write.
+        unread: What is said of a log that can't be read whole.
+
+    Raises:
+        InputError: It can't be read whole.
+    """
+    try:
+        log = _redacted(header, known)
+    except (ValueError, KeyError, OSError, BadZipFile) as error:
+        raise InputError(f"{unread}: {type(error).__name__}", file=header.path) from None
+    write_eval_log(log, str(path), format="eval")
+    return len(log.samples or ())
+
+
+def _redacted(header: LogHeader, known: frozenset[str]) -> EvalLog:
     """A log that scores like the one it is made from, and holds none of its texts.
 
     Kept are ids, categories, votes, verdicts, numbers, usage, times, who spoke and how long each
     text is. Messages, replies, explanations, errors, tokens, events, attachments, stores, tags,
     model arguments, addresses, paths and revisions are not.
-
-    Args:
-        header: The log.
-        known: Names of parameters that may be shown.
     """
     rules = shown_by_column(known)
     log = header.log
-    samples = [
-        _sample(sample, rules) for sample in read_samples(address_of(header.path), header.log)
-    ]
     return EvalLog(
         version=log.version,
         status=log.status,
@@ -145,13 +160,8 @@ def redact_log(header: LogHeader, known: frozenset[str]) -> EvalLog:
             role_usage=_role_usage(log.stats.role_usage),
         ),
         error=_error(log.error),
-        samples=samples,
+        samples=[_sample(one, rules) for one in read_samples(address_of(header.path), log)],
     )
-
-
-def write_log(log: EvalLog, path: Path) -> None:
-    """Write a log in Inspect's own form (.eval)."""
-    write_eval_log(log, str(path), format="eval")
 
 
 def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
@@ -172,7 +182,7 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
         ),
         model=show_model(spec.model),
         model_generate_config=_settings(spec.model_generate_config),
-        config=EvalConfig(**_numbers(spec.config, _LIMITS)),
+        config=EvalConfig(**_numbers(vars(spec.config), _LIMITS)),
         packages={
             name: version
             for name, version in spec.packages.items()
@@ -185,24 +195,18 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
             **{name: show_value(name, metadata.get(name), rules) for name in OF_RUN},
             **_shown(metadata, _RUN_VERSIONS, show_prompt),
             **_shown(metadata, ("grader",), show_model),
-            **{name: metadata[name] for name in _RUN_NUMBERS if _is_number(metadata.get(name))},
-            **_place(header),
+            **_numbers(metadata, _RUN_NUMBERS),
+            **_part(header),
         },
     )
 
 
-def _place(header: LogHeader) -> dict[str, Any]:
-    """Part of the run that it is."""
-    order = (header.log.eval.metadata or {}).get(ORDER)
-    said: dict[str, Any] = {ORDER: order} if _is_number(order) else {}
-    if (part := header.part) is not None:
-        said[SHARD] = {
-            "run": show_id(part.run),
-            "epoch": part.epoch,
-            "places": [int(place) for place in part.places],
-            "of": part.of,
-        }
-    return said
+def _part(header: LogHeader) -> dict[str, Any]:
+    """Part of the run that a shard's log is; nothing of a whole log."""
+    if (part := header.part) is None:
+        return {}
+    places = [int(place) for place in part.places]
+    return {SHARD: {"run": show_id(part.run), "epoch": part.epoch, "places": places, "of": part.of}}
 
 
 def _dataset(metadata: Mapping[str, Any]) -> str:
@@ -219,16 +223,17 @@ def _task_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
         name: ",".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in given.items()
     }
-    kept: dict[str, Any] = {
-        name: plain[name] for name in _TASK_NUMBERS if _is_number(plain.get(name))
+    return {
+        **_numbers(plain, _TASK_NUMBERS),
+        **_shown(plain, _TASK_WORDS, show_words),
+        **_shown(plain, _TASK_OPTIONS, show_options),
+        **_shown(plain, ("grader",), show_model),
+        **({"cases": plain["cases"]} if plain.get("cases") in (STARTER, CASEBENCH) else {}),
     }
-    kept |= _shown(plain, _TASK_WORDS, show_words) | _shown(plain, _TASK_OPTIONS, show_options)
-    kept |= _shown(plain, ("grader",), show_model)
-    return kept | ({"cases": plain["cases"]} if plain.get("cases") in (STARTER, CASEBENCH) else {})
 
 
 def _shown(
-    given: Mapping[str, Any], names: tuple[str, ...], show: Callable[[str], str]
+    given: Mapping[str, Any], names: Iterable[str], show: Callable[[str], str]
 ) -> dict[str, str]:
     return {name: show(given[name]) for name in names if isinstance(given.get(name), str)}
 
@@ -285,8 +290,9 @@ def _output(output: ModelOutput) -> ModelOutput:
 def _score(score: Score, rules: Rules) -> Score:
     value = score.value if isinstance(score.value, Mapping) else {}
     said = score.metadata or {}
+    cut = [one for one in str(said.get(CUT_TURNS) or "").split() if one.isdecimal()]
     return Score(
-        value={name: value[name] for name in _SCORES if _is_number(value.get(name))},
+        value=_numbers(value, _SCORES),
         answer=None if score.answer is None else stand_in(score.answer),
         explanation=None if score.explanation is None else stand_in(score.explanation),
         metadata={
@@ -297,13 +303,8 @@ def _score(score: Score, rules: Rules) -> Score:
         # Whose answer it is decides whether it counts; the name is a server's text.
         | ({ANSWERED_BY: "another"} if said.get(ANSWERED_BY) else {})
         | ({CUT: bool(said[CUT])} if CUT in said else {})
-        | ({CUT_TURNS: turns} if (turns := _turn_numbers(said)) else {}),
+        | ({CUT_TURNS: " ".join(cut)} if cut else {}),
     )
-
-
-def _turn_numbers(said: Mapping[str, Any]) -> str:
-    """The numbers of replies that were cut, and nothing else that may stand there."""
-    return " ".join(one for one in str(said.get(CUT_TURNS) or "").split() if one.isdecimal())
 
 
 def _of_case(metadata: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
@@ -353,15 +354,11 @@ def _error(error: EvalError | None) -> EvalError | None:
 
 
 def _settings(config: GenerateConfig) -> GenerateConfig:
-    return GenerateConfig(**_numbers(config, _SETTINGS))
+    return GenerateConfig(**_numbers(vars(config), _SETTINGS))
 
 
-def _numbers(source: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name in names if _is_number(value := getattr(source, name, None))}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, bool | int | float)
+def _numbers(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: given[name] for name in names if isinstance(given.get(name), bool | int | float)}
 
 
 def _usage(usage: Mapping[str, ModelUsage]) -> dict[str, ModelUsage]:
@@ -373,7 +370,7 @@ def _role_usage(usage: Mapping[str, ModelUsage]) -> dict[str, ModelUsage]:
 
 
 def _one_usage(usage: ModelUsage) -> ModelUsage:
-    return ModelUsage(**_numbers(usage, tuple(ModelUsage.model_fields)))
+    return ModelUsage(**_numbers(vars(usage), ModelUsage.model_fields))
 
 
 def _time(text: object) -> str:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
-from zipfile import BadZipFile
 
 from casewise.cases import Case
 from casewise.choices import ExportForm
@@ -41,7 +41,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
         InputError: There is no log among the paths, or none holds a judgement.
     """
     # Inspect takes seconds to import; no other export needs it.
-    from casewise.exports._log_redaction import redact_log, write_log
+    from casewise.exports._log_redaction import write_redacted
     from casewise.logs import LogHeader
 
     def name(header: LogHeader) -> str:
@@ -53,34 +53,23 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
     runs, notes = find_logs(request.paths)
     headers = [header for run in runs for header in run.logs]
     known = known_parameters(header.metadata for header in headers)
-    count = 0
+    samples = 0
     with new_folder(request.out, request.form, reveal=False) as folder:
         for header in headers:
             path = _free(folder / name(header))
-            try:
-                log = redact_log(header, known)
-            except (ValueError, KeyError, OSError, BadZipFile) as error:
-                raise InputError(
-                    f"can't be read whole: {type(error).__name__}", file=header.path
-                ) from None
-            write_log(log, path)
-            count += len(log.samples or ())
-        if not count:
+            samples += write_redacted(header, known, path, unread="can't be read whole")
+        if not samples:
             raise nothing_judged(runs, request.paths)
         (folder / "README.md").write_bytes(
-            fill("redacted-logs.md.j2", logs=len(headers), samples=count)
+            fill("redacted-logs.md.j2", logs=len(headers), samples=samples)
         )
-    return Exported(f"{len(headers)} logs, {count:,} samples, without texts", tuple(notes))
+    return Exported(f"{len(headers)} logs, {samples:,} samples, without texts", tuple(notes))
 
 
 def _free(path: Path) -> Path:
     """The path, or the next one that is not taken."""
-    number = 2
-    free = path
-    while free.exists():
-        free = path.with_stem(f"{path.stem}-{number}")
-        number += 1
-    return free
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return next(free for free in chain([path], numbered) if not free.exists())
 
 
 def export_to(request: ExportRequest) -> Exported:
@@ -235,7 +224,7 @@ def purge(plan: PurgePlan, command: str) -> Purged:
         InputError: A log can't be read whole; those before it are purged.
         HeldError: A run is at work in one of the folders.
     """
-    from casewise.exports._log_redaction import redact_log, write_log
+    from casewise.exports._log_redaction import write_redacted
     from casewise.logs import LOCK, OURS, read_header
 
     samples = 0
@@ -244,14 +233,10 @@ def purge(plan: PurgePlan, command: str) -> Purged:
             held.enter_context(hold(folder / OURS / LOCK, what=folder, command=command))
         for path in plan.logs:
             header = read_header(path)
-            try:
-                log = redact_log(header, known_parameters([header.metadata]))
-            except (ValueError, KeyError, OSError, BadZipFile) as error:
-                problem = f"can't be read whole, so that its texts stay: {type(error).__name__}"
-                raise InputError(problem, file=path) from None
+            known = known_parameters([header.metadata])
             with new_file(path, sync=True) as new:
-                write_log(log, new)
-            samples += len(log.samples or ())
+                unread = "can't be read whole, so that its texts stay"
+                samples += write_redacted(header, known, new, unread=unread)
         for journal in plan.journals:
             journal.unlink(missing_ok=True)
     for folder in plan.folders:
