@@ -2,7 +2,8 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, FastAPI, Form, Request
@@ -53,14 +54,8 @@ SentTexts = Annotated[dict[str, str], Depends(_sent_texts)]
 
 def add_person_routes(app: FastAPI, site: Site) -> None:
     """Add the participants' addresses, from the invitation link to the completion code."""
-    _add_start(app, site)
-    _add_return(app, site)
-    _add_consent(app, site)
-    _add_check(app, site)
-    _add_cases(app, site)
-    _add_about(app, site)
-    _add_withdrawal(app, site)
-    _add_end(app, site)
+    for add in (_add_start, _add_return, _add_consent, _add_check, _add_cases, _add_end):
+        add(app, site)
 
 
 def _add_start(app: FastAPI, site: Site) -> None:
@@ -73,12 +68,13 @@ def _add_start(app: FastAPI, site: Site) -> None:
             return site.show("preview.html")
         account = given_account(platform, given)
         known = site.known(request)
+        visitor = Visitor(secrets.token_urlsafe(16), panel=_panel(given))
         if account is None:
             if known is not None:
                 return go(place_of(known.person))
             if platform is not Platform.NONE:
                 return site.show("no_account.html", status=400, platform=platform)
-            return site.remember(go("/consent"), _visitor(given))
+            return site.remember(go("/consent"), visitor)
         fault, signed = _checked(site, given, account)
         if fault is not None:
             return _bad_account(site, account, fault)
@@ -87,26 +83,17 @@ def _add_start(app: FastAPI, site: Site) -> None:
             return go(place_of(known.person))
         before = site.store.person_of_platform(platform_key)
         here = known.person if known is not None else None
-        if here is not None and (before is None or here.id != before.id):
-            site.store.same_browser(here, before if signed else None)
-        if before is None:
-            earlier = here.key if here is not None else None
-            visitor = _visitor(given, platform_key, signed, earlier)
-            return site.remember(go("/consent"), visitor)
-        if here is not None and here.id == before.id:
+        if here is not None and before is not None and here.id == before.id:
             return go(place_of(before))
+        if here is not None:
+            site.store.same_browser(here, before if signed else None)
+            visitor = replace(visitor, earlier=here.key)
+        visitor = replace(visitor, platform_key=platform_key, signed=signed)
+        if before is None:
+            return site.remember(go("/consent"), visitor)
         if not signed:
             return _in_use(site)
         return site.remember(go(place_of(before)), Visitor(before.key, platform_key, signed=True))
-
-
-def _visitor(
-    given: Mapping[str, str],
-    platform_key: str | None = None,
-    signed: bool = False,
-    earlier: str | None = None,
-) -> Visitor:
-    return Visitor(secrets.token_urlsafe(16), platform_key, _panel(given), signed, earlier)
 
 
 def _checked(
@@ -157,16 +144,13 @@ def _add_return(app: FastAPI, site: Site) -> None:
     def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
         """Admit a person by personal code."""
         if not site.rates.admits("code", request):
-            return site.show(
-                "resume.html", status=429, problem=site.say("Too many tries. Wait a minute.")
-            )
+            problem = site.say("Too many tries. Wait a minute.")
+            return site.show("resume.html", status=429, problem=problem)
         person = site.store.person_of_code(sent.code)
-        if person is None:
-            problem = site.say(
-                "That is not your personal code: look at each letter and digit again."
-            )
-            return site.show("resume.html", status=403, problem=problem)
-        return _admit(site, request, person)
+        if person is not None:
+            return _admit(site, request, person)
+        problem = site.say("That is not your personal code: look at each letter and digit again.")
+        return site.show("resume.html", status=403, problem=problem)
 
     @app.get("/resume/{token}")
     def resume(request: Request, token: str) -> Response:
@@ -214,8 +198,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         if not (sent.read and (sent.age or not site.study.consent.least_age)):
             problem = site.say("Please tick each box, or say that you do not agree.")
             return site.show("consent.html", known, 422, problem=problem)
-        visitor = known.visitor
-        address = request.scope["casewise_address"]
+        visitor, address = known.visitor, request.scope["casewise_address"]
         near = site.arrivals.near(address, visitor.key, site.store.now())
         person = site.store.enter(visitor, near)
         if person.key != visitor.key and not visitor.signed:
@@ -268,15 +251,9 @@ def _add_check(app: FastAPI, site: Site) -> None:
     def wait(request: Request) -> Response:
         """Show the waiting page: the check is passed, but no block is free."""
         known = site.known_at(request, "/wait")
-        code = site.study.recruitment.screened_out
-        return site.show(
-            "full.html",
-            known,
-            places=site.store.places(),
-            waiting=True,
-            code=code,
-            back=site.back(code),
-        )
+        places, code = site.store.places(), site.study.recruitment.screened_out
+        back = site.back(code)
+        return site.show("full.html", known, places=places, waiting=True, code=code, back=back)
 
     @app.post("/wait")
     def try_again(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
@@ -291,10 +268,16 @@ def _answers(
     """The chosen option of each answered question, by the question's number."""
     chosen = {}
     for number, question in enumerate(questions):
-        value = fields.get(f"question-{number}", "")
-        if value in {str(option) for option in range(len(question.options))}:
-            chosen[number] = int(value)
+        option = _option(fields, f"question-{number}", question.options)
+        if option is not None:
+            chosen[number] = option
     return chosen
+
+
+def _option(fields: dict[str, str], name: str, options: Sequence[str]) -> int | None:
+    """The place of the option that a field of a form names; None if it names none."""
+    places = {str(place): place for place in range(len(options))}
+    return places.get(fields.get(name, ""))
 
 
 def _add_cases(app: FastAPI, site: Site) -> None:
@@ -334,14 +317,14 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             signals=sent.signals(site.study, person.block, number - 1, sent.reason),
         )
         if step is None:
-            return site.show("lost.html", status=403)
+            return site.lost()
         if step.taken is Taken.TOO_SOON:
             problem = site.say("Please read the case first: the answer was not taken yet.")
             return site.case_page(known, person, sent, problem)
         return go(place_of(step.person))
 
 
-def _add_about(app: FastAPI, site: Site) -> None:
+def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/about")
     def about(request: Request) -> Response:
         """Ask about the person and the study, once all cases are judged."""
@@ -353,9 +336,9 @@ def _add_about(app: FastAPI, site: Site) -> None:
         known, _ = site.person_sending(request, fields.get("form", ""), "/about")
         answers = {}
         for question in site.study.demographics:
-            chosen = fields.get(f"about-{question.name}", "")
-            if chosen in {str(number) for number in range(len(question.options))}:
-                answers[question.name] = question.options[int(chosen)]
+            option = _option(fields, f"about-{question.name}", question.options)
+            if option is not None:
+                answers[question.name] = question.options[option]
         remark = clean(fields.get("remark", ""))
         if site.study.exit_question and remark:
             answers[REMARK] = remark[:MOST_REASON]
@@ -363,8 +346,6 @@ def _add_about(app: FastAPI, site: Site) -> None:
             answers[TOOL] = fields["tool"]
         return go(place_of(site.store.tell_about(known.visitor.key, answers)))
 
-
-def _add_withdrawal(app: FastAPI, site: Site) -> None:
     @app.get("/withdraw")
     def ask_withdraw(request: Request) -> Response:
         """Ask to confirm the withdrawal."""
@@ -381,8 +362,6 @@ def _add_withdrawal(app: FastAPI, site: Site) -> None:
         known, _ = site.person_sending(request, sent.form, "/withdraw")
         return go(place_of(site.store.withdraw(known.visitor.key)))
 
-
-def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/done")
     def done(request: Request) -> Response:
         """Show the completion code and the way back to the platform."""

@@ -28,7 +28,6 @@ from casewise_study.store.study_store import Store
 from casewise_study.study.language import paragraphs
 from casewise_study.study.page_signals import SentSignals, hidden_word
 from casewise_study.study.reading_times import Page
-from casewise_study.study.schema import Study
 from casewise_study.study.study_file import study_cases, study_language
 from casewise_study.votes.collected import PersonStatus
 
@@ -168,7 +167,7 @@ class Site:
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
-        self.study: Study = store.study
+        self.study = store.study
         self.settings = settings
         self.rates = Rates(settings.rate)
         self.arrivals = Arrivals(self.study.second_accounts.minutes)
@@ -190,13 +189,6 @@ class Site:
             return shown_case(study_cases(self.study)[page.place])
         check = self._checks[page.check or ""]
         return shown(check.query, check.context)
-
-    def html(self, template: str, **values: Any) -> str:
-        """Render a page."""
-        shared = {"study": self.study, "version": __version__}
-        shared |= {"_": self._say, "ngettext": self._say_many}
-        nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
-        return self._templates.get_template(template).render(shared | nobody | values)
 
     def _say(self, message: str, **fields: object) -> Markup:
         """A message in the study's language; fields are escaped, and numbers written as usual."""
@@ -220,13 +212,17 @@ class Site:
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
     ) -> HTMLResponse:
         """Answer with a page for somebody."""
+        shared: dict[str, Any] = {"study": self.study, "version": __version__}
+        shared |= {"_": self._say, "ngettext": self._say_many}
+        shared |= dict.fromkeys(("person", "own_address", "personal_code"))
         if known is not None:
             key = known.visitor.key
-            values |= {"form": self.sessions.form(key), "person": known.person}
+            shared |= {"form": self.sessions.form(key), "person": known.person}
             if known.person is not None:
-                values["own_address"] = self.own_address(key)
-                values["personal_code"] = self.store.keys.personal_code(key)
-        return HTMLResponse(self.html(template, **values), status)
+                # Signed: by it the person comes back in any browser.
+                shared["own_address"] = f"{self.settings.origin}/resume/{self.sessions.token(key)}"
+                shared["personal_code"] = self.store.keys.personal_code(key)
+        return HTMLResponse(self._templates.get_template(template).render(shared | values), status)
 
     def check_page(
         self,
@@ -281,9 +277,9 @@ class Site:
             return codes.screened_out
         return codes.withdrawn
 
-    def own_address(self, key: str) -> str:
-        """The signed address by which a person comes back in any browser."""
-        return f"{self.settings.origin}/resume/{self.sessions.token(key)}"
+    def lost(self) -> Response:
+        """Refuse a form of somebody who is not known in this browser."""
+        return self.show("lost.html", status=403)
 
     def known(self, request: Request) -> Known | None:
         """The sender of a request; None without a cookie of this study."""
@@ -316,7 +312,7 @@ class Site:
         """
         known = self.known(request)
         if known is None:
-            raise ElsewhereError(self.show("lost.html", status=403))
+            raise ElsewhereError(self.lost())
         if not self.sessions.fits(known.visitor.key, form):
             raise ElsewhereError(self.show("stale.html", status=403, where=back))
         return known
@@ -329,7 +325,7 @@ class Site:
         """
         known = self.sender(request, form, back)
         if known.person is None:
-            raise ElsewhereError(self.show("lost.html", status=403))
+            raise ElsewhereError(self.lost())
         return known, known.person
 
     def remember(self, response: Response, visitor: Visitor) -> Response:

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -45,7 +46,7 @@ from casewise_study.votes.collected import (
     PersonStatus,
     vote_table,
 )
-from casewise_study.votes.collected_csv import collected_files
+from casewise_study.votes.collected_csv import VOTES, collected_files
 from casewise_study.votes.results import median_minutes
 from casewise_study.votes.screening import screen
 
@@ -97,7 +98,8 @@ def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> St
         return error.response
 
     add_person_routes(app, site)
-    add_admin(app, site)
+    for add in (_add_entry, _add_pages, _add_actions):
+        add(app, site)
     return StudyGuard(app, settings, site.rates, broken, log)
 
 
@@ -115,7 +117,7 @@ def opened_log(path: Path | None) -> Iterator[Write]:
         yield sys.stderr.write
         return
     # Without a buffer nothing is left to be written at the end.
-    with open(path, "ab", 0, opener=_for_its_owner) as file:
+    with open(path, "ab", 0, opener=partial(os.open, mode=0o600)) as file:
         failing = False
 
         def write(line: str) -> None:
@@ -133,10 +135,6 @@ def opened_log(path: Path | None) -> Iterator[Write]:
                 failing = True
 
         yield write
-
-
-def _for_its_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def serve(
@@ -224,8 +222,10 @@ def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigu
 
 
 def _second(study: Study, identity: Identity | None) -> Iterator[tuple[str, str, str, str]]:
-    out = identity.left_out(study.second_accounts) if identity else frozenset()
-    for second in identity.seconds if identity else ():
+    if identity is None:
+        return
+    out = identity.left_out(study.second_accounts)
+    for second in identity.seconds:
         counts = "left out" if second.other and second.rater in out else "count"
         other = second.other or "an id that did not begin there"
         yield second.rater, other, SHARED[second.kind], counts
@@ -237,15 +237,14 @@ SHARED = {"browser": "one browser", "address": "one address range, within minute
 def _arm(study: Study, progress: Progress, arm: Arm, decided: frozenset[str]) -> ArmFigures:
     both = zip(study.design.cells, progress.counts, strict=True)
     cells = [(cell.case_id, count) for cell, count in both if cell.arm is arm]
-    counts = [count for _, count in cells]
-    table = np.array(counts, np.float64).reshape(-1, 2)
-    value = agreement(table[:, 0], table[:, 1]).pairwise.value if len(table) else math.nan
+    table = np.array([count for _, count in cells], np.float64).reshape(-1, 2)
+    value = agreement(*table.T).pairwise.value if cells else math.nan
     return ArmFigures(
         arm,
         int(table.sum()),
-        study.votes * len(counts),
+        study.votes * len(cells),
         sum(sum(count) >= study.votes or case_id in decided for case_id, count in cells),
-        len(counts),
+        len(cells),
         percent(value, 0),
     )
 
@@ -267,13 +266,6 @@ def _funnel(progress: Progress) -> tuple[tuple[str, int], ...]:
 
 _KEY = "admin"
 """Owner of the administrator's forms."""
-
-
-def add_admin(app: FastAPI, site: Site) -> None:
-    """Add the administrator's addresses."""
-    _add_entry(app, site)
-    _add_pages(app, site)
-    _add_actions(app, site)
 
 
 def _is_admin(request: Request, site: Site) -> bool:
@@ -331,9 +323,8 @@ def _add_pages(app: FastAPI, site: Site) -> None:
         """Every vote, by pseudonym, as the plain CSV that ``annotate export --votes`` reads."""
         if not _is_admin(request, site):
             return go("/admin")
-        text = collected_files(site.store.collected())["votes.csv"]
-        name = f'attachment; filename="{site.study.id}-votes.csv"'
-        headers = {"content-disposition": name}
+        text = collected_files(site.store.collected())[VOTES]
+        headers = {"content-disposition": f'attachment; filename="{site.study.id}-{VOTES}"'}
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
@@ -345,17 +336,11 @@ def _add_actions(app: FastAPI, site: Site) -> None:
             raise ElsewhereError(site.show("stale.html", status=403, where="/admin"))
 
     @app.post("/admin/pause")
-    def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
-        """Pause: nobody gets a new block."""
-        check(request, sent)
-        site.store.pause(True)
-        return go("/admin")
-
     @app.post("/admin/resume")
-    def resume(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
-        """End the pause."""
+    def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+        """Pause, so that nobody gets a new block, or end the pause."""
         check(request, sent)
-        site.store.pause(False)
+        site.store.pause(request.url.path == "/admin/pause")
         return go("/admin")
 
     @app.post("/admin/purge")

@@ -5,11 +5,12 @@ matched with the person who came under it; without a platform, people are named 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from casewise.errors import UsageError
 from casewise_study.exchange.platform_files import read_csv
@@ -98,8 +99,7 @@ _FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Submission:
+class _Submission(NamedTuple):
     """A row of a platform's export."""
 
     account: str = ""
@@ -136,12 +136,11 @@ def propose_payments(
             if form is None
             else f"give {form.kind}: platform ids are in no other place"
         )
-    people = {person.rater: person for person in collected.people}
     if form is None:
         given = [(_Submission(), person.rater) for person in collected.people]
     else:
         given = [(row, name(row.account)) for path in files for row in _rows(path, form)]
-    return tuple(_payments(study, collected, people, given, form, codes))
+    return tuple(_payments(study, collected, given, form, codes))
 
 
 def _rows(path: Path, form: _Format) -> list[_Submission]:
@@ -158,20 +157,19 @@ def _rows(path: Path, form: _Format) -> list[_Submission]:
 def _payments(
     study: Study,
     collected: Collected,
-    people: Mapping[str, PersonRecord],
     given: Sequence[tuple[_Submission, str]],
     form: _Format | None,
     codes: Mapping[str, str],
-) -> list[Payment]:
+) -> Iterator[Payment]:
     each = session_pay(study) or None
     minutes = active_minutes(study, collected)
-    screened = {person.rater: person for person in screen(study, collected).people}
+    people = {person.rater: person for person in collected.people}
+    screened = {person.rater: _flags(person) for person in screen(study, collected).people}
     checks = Counter(check.rater for check in collected.checks)
     failed = Counter(check.rater for check in collected.checks if not check.passed)
     undecided = Counter(rater for row, rater in given if form and row.status in form.open)
-    made = []
     for row, rater in given:
-        person = people.get(rater)
+        person, flags = people.get(rater), screened.get(rater, [])
         payment = Payment(
             platform_id=row.account,
             submission=row.name,
@@ -185,7 +183,7 @@ def _payments(
             minutes=round(minutes[rater], 1) if rater in minutes else None,
             checks=checks[rater],
             checks_failed=failed[rater],
-            flags=";".join(flag.rule for flag in _flags(screened.get(rater))),
+            flags=";".join(flag.rule for flag in flags),
         )
         if form and row.status not in form.open + _PAID:
             proposed, why = Proposal.NOTHING, "nothing is left to decide"
@@ -194,9 +192,8 @@ def _payments(
         elif row.code and payment.code and row.code != payment.code:
             proposed, why = Proposal.ASK, f"sent the code {row.code}, and was shown another"
         else:
-            proposed, why = _propose(person, payment, screened.get(rater))
-        made.append(_priced(replace(payment, proposed=proposed, why=why), study, each))
-    return made
+            proposed, why = _propose(person, payment, flags)
+        yield _priced(replace(payment, proposed=proposed, why=why), study, each)
 
 
 _PAID = ("APPROVED",)
@@ -224,7 +221,7 @@ _ASK = {
 
 
 def _propose(
-    person: PersonRecord | None, payment: Payment, screened: PersonScreen | None
+    person: PersonRecord | None, payment: Payment, flags: Sequence[Flag]
 ) -> tuple[Proposal, str]:
     """Return the proposal for an undecided submission, and why."""
     if person is None:
@@ -233,7 +230,6 @@ def _propose(
         return Proposal.ASK, f"excluded: {person.excluded}"
     if person.status is not PersonStatus.COMPLETED:
         return Proposal.ASK, _ASK[person.status]
-    flags = _flags(screened)
     reasons = "; ".join(flag.reason for flag in flags)
     if any(flag.rule is Rule.ATTENTION for flag in flags):
         certain = payment.checks_failed >= _LEAST_FAILED
@@ -244,9 +240,9 @@ def _propose(
     return Proposal.PAY, f"finished; {reasons}" if reasons else "finished"
 
 
-def _flags(screened: PersonScreen | None) -> Sequence[Flag]:
+def _flags(screened: PersonScreen) -> list[Flag]:
     """The flags of a person; who says that a tool answered was promised the same pay."""
-    return [flag for flag in screened.flags if flag.rule is not Rule.TOOL] if screened else ()
+    return [flag for flag in screened.flags if flag.rule is not Rule.TOOL]
 
 
 def _priced(payment: Payment, study: Study, each: float | None) -> Payment:

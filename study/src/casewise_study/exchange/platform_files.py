@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
 from casewise_study.exchange.sittings import Sitting, TakenIn, TaskAnswer, Tasks, settle
-from casewise_study.votes.result_files import PlacedRow, ValuePlace, to_utc
+from casewise_study.votes.result_files import PlacedRow, ValuePlace, read_count, to_utc
 
 _KINDS = {
     "Mechanical Turk's results": {"HITId", "WorkerId", "AssignmentId"},
@@ -36,15 +37,12 @@ def read_csv(
     text = read_text(path)
     if text.lstrip()[:1] in ("{", "["):
         raise InputError("looks like JSON", file=path, expected=f"{kind} (CSV)")
-    filled = (
-        row
-        for row in csv_rows(text, path, guarded=guarded)
-        if any(cell.strip() for cell in row.cells)
-    )
     names: tuple[str, ...] = ()
     rows = []
-    for row in filled:
+    for row in csv_rows(text, path, guarded=guarded):
         record = f"row ending at line {row.line}"
+        if not any(cell.strip() for cell in row.cells):
+            continue
         if names:
             rows.append(PlacedRow(ValuePlace(path, record), row.by_name(names, path, record)))
         else:
@@ -69,10 +67,10 @@ def _check_header(names: tuple[str, ...], needed: Sequence[str], path: Path, kin
 
 def _count(cell: str, place: ValuePlace, field: str) -> int:
     """A whole number from 0."""
-    text = cell.strip()
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise place.refuse("not a whole number from 0", field, cell)
-    return int(text)
+    try:
+        return read_count(cell.strip())
+    except ValueError:
+        raise place.refuse("not a whole number from 0", field, cell) from None
 
 
 def _time(cell: str, place: ValuePlace) -> datetime | None:
@@ -94,7 +92,7 @@ def _page_answer(position: int, cells: Mapping[str, str], place: ValuePlace) -> 
     side = cells["verdict"].strip().lower()
     if side not in ("safe", "unsafe"):
         raise place.refuse("not a verdict", "verdict", cells["verdict"], "safe or unsafe")
-    confidence: int | None = None
+    confidence = None
     if cells.get("confidence"):
         confidence = _count(cells["confidence"], place, "confidence")
         if not 1 <= confidence <= 5:
@@ -118,19 +116,6 @@ def _seconds(value: str | None) -> float | None:
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _check_mark(mark: str, tasks: Tasks, place: ValuePlace) -> None:
-    """Refuse a record of another study, or of this one as it was planned before.
-
-    Raises:
-        InputError: It is.
-    """
-    if mark == tasks.mark:
-        return
-    same = mark.rpartition("@")[0] == tasks.study.id
-    problem = "of this study as it was planned before" if same else "of another study"
-    raise place.refuse(problem, "study", mark, tasks.mark)
-
-
 def _find_page(cells: Mapping[str, str], tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
     """Read a block and a position, and check that the plan has them.
 
@@ -152,14 +137,9 @@ def _sitting(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tas
     """Make a sitting of answers alone; it lasts from the first one's time to the last's."""
     times = [answer.time for answer in answers if answer.time is not None]
     complete = len(answers) == len(tasks.blocks[block])
-    return Sitting(
-        rater=rater,
-        block=block,
-        name=f"rater {rater}",
-        answers=tuple(sorted(answers, key=lambda answer: answer.position)),
-        started=min(times, default=None),
-        ended=max(times, default=None) if complete else None,
-    )
+    ordered = tuple(sorted(answers, key=lambda answer: answer.position))
+    ended = max(times, default=None) if complete else None
+    return Sitting(rater, block, f"rater {rater}", ordered, min(times, default=None), ended)
 
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
@@ -171,18 +151,10 @@ def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
     """Write every page as a row, in the order of blocks and pages."""
     rows = [
         (
-            tasks.mark,
-            page.block,
-            page.position,
-            page.case_id,
-            page.query_id,
-            page.arm,
-            page.check and page.check.id,
-            page.query,
-            page.context,
+            *(tasks.mark, page.block, page.position, page.case_id, page.query_id, page.arm),
+            *(page.check and page.check.id, page.query, page.context),
         )
-        for block in tasks.blocks
-        for page in block
+        for page in chain.from_iterable(tasks.blocks)
     ]
     return {"tasks.csv": csv_text(_TASKS, rows).encode("utf-8", "replace")}
 
@@ -224,7 +196,10 @@ def _answer(
     row: PlacedRow, tasks: Tasks, name: Callable[[str], str] | None
 ) -> tuple[str, int, TaskAnswer]:
     cells, place = row.cells, row.place
-    _check_mark(cells["study"], tasks, place)
+    if (mark := cells["study"]) != tasks.mark:
+        same = mark.rpartition("@")[0] == tasks.study.id
+        problem = "of this study as it was planned before" if same else "of another study"
+        raise place.refuse(problem, "study", mark, tasks.mark)
     block, position = _find_page(cells, tasks, place)
     page = tasks.blocks[block][position]
     if cells.get("case_id", "") not in ("", page.case_id):

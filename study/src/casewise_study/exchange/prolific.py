@@ -158,7 +158,6 @@ def join_prolific(
     rows: dict[str, tuple[str, PlacedRow]] = {}
     several: list[str] = []
     nameless: list[str] = []
-    known = {person.rater for person in collected.people}
     for path in files:
         read = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
         _check_columns(columns, read[0].cells, path)
@@ -177,7 +176,7 @@ def join_prolific(
                     continue
             rows[rater] = (status, row)
     people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
-    notes = _join_notes(collected, rows, known, several, nameless)
+    notes = _join_notes(collected, rows, several, nameless)
     joined = replace(collected, people=people)
     if only_exported:
         before = len(collected.votes)
@@ -221,7 +220,6 @@ def _with_demographics(
 def _join_notes(
     collected: Collected,
     rows: dict[str, tuple[str, PlacedRow]],
-    known: set[str],
     several: Sequence[str],
     nameless: Sequence[str],
 ) -> tuple[str, ...]:
@@ -231,23 +229,12 @@ def _join_notes(
     if nameless:
         notes.append(tell(nameless, "record has", "records have", "no participant: left out"))
     if several:
-        notes.append(
-            tell(
-                sorted(set(several)),
-                "person stands",
-                "people stand",
-                "in several records: the furthest submission counts",
-            )
-        )
+        what = "in several records: the furthest submission counts"
+        notes.append(tell(sorted(set(several)), "person stands", "people stand", what))
+    known = {person.rater for person in collected.people}
     if unknown := [rater for rater in rows if rater not in known]:
-        notes.append(
-            tell(
-                unknown,
-                "of the export isn't",
-                "of the export aren't",
-                "in the study under this salt: left out",
-            )
-        )
+        what = "in the study under this salt: left out"
+        notes.append(tell(unknown, "of the export isn't", "of the export aren't", what))
     if absent := [person.rater for person in collected.people if person.rater not in rows]:
         notes.append(tell(absent, "person isn't", "people aren't", "in the export"))
     voters = {vote.rater for vote in collected.votes}
@@ -255,8 +242,7 @@ def _join_notes(
         ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
         ("TIMED-OUT", "timed out on Prolific, and yet there are"),
     ):
-        left = [rater for rater, (last, _) in rows.items() if last == status]
-        if left := [rater for rater in left if rater in voters]:
+        if left := [name for name, (last, _) in rows.items() if last == status and name in voters]:
             notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
     done = [person.rater for person in collected.people if person.status is PersonStatus.COMPLETED]
     if unpaid := [rater for rater in done if rows.get(rater, ("",))[0] == "AWAITING REVIEW"]:

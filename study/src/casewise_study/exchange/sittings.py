@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 
 from casewise.cases import Case, Side, digest
@@ -22,6 +23,7 @@ from casewise_study.votes.collected import (
     PersonStatus,
     VoteRecord,
 )
+from casewise_study.votes.result_files import row_of
 
 _ROLES = {"system": "System", "user": "User", "assistant": "Chatbot", "tool": "Tool"}
 
@@ -35,10 +37,10 @@ class ShownPage:
     query: str
     context: str
     """As people read it, earlier turns before it."""
-    case_id: str | None
-    query_id: str | None
-    arm: Arm | None
-    check: AttentionCheck | None
+    case_id: str = ""
+    query_id: str = ""
+    arm: Arm | None = None
+    check: AttentionCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +71,22 @@ def plan_tasks(study: Study) -> Tasks:
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    cases = study_cases(study)
-    shown = [_with_history(case) for case in cases]
-    blocks = []
-    for number in range(len(study.design.blocks)):
-        pages = pages_of(study, number)
-        blocks.append(tuple(_shown(study, cases, shown, number, page) for page in pages))
+    shown = [_with_history(case) for case in study_cases(study)]
+    blocks = (
+        tuple(_shown(study, shown, number, page) for page in pages_of(study, number))
+        for number in range(len(study.design.blocks))
+    )
     return Tasks(study, study_mark(study), tuple(blocks), reading(study))
 
 
-def _shown(
-    study: Study, cases: Sequence[Case], shown: Sequence[str], block: int, page: Page
-) -> ShownPage:
-    if page.check is not None:
+def _shown(study: Study, shown: Sequence[str], block: int, page: Page) -> ShownPage:
+    if page.place is None:
         check = next(check for check in study.attention.checks if check.id == page.check)
         context = render_text(check.context)
-        return ShownPage(block, page.position, check.query, context, None, None, None, check)
-    assert page.place is not None
-    case, arm = cases[page.place], study.design.cells[page.place].arm
-    return ShownPage(
-        block, page.position, case.query, shown[page.place], case.id, case.query_id, arm, None
-    )
+        return ShownPage(block, page.position, check.query, context, check=check)
+    case, arm = study_cases(study)[page.place], study.design.cells[page.place].arm
+    context = shown[page.place]
+    return ShownPage(block, page.position, case.query, context, case.id, case.query_id, arm)
 
 
 def _with_history(case: Case) -> str:
@@ -136,9 +133,7 @@ def keep_salt(salt: Salt) -> None:
     Raises:
         InputError: Another process has made one meanwhile.
     """
-    if not salt.new:
-        return
-    if not create_file(salt.path, salt.value + b"\n"):
+    if salt.new and not create_file(salt.path, salt.value + b"\n"):
         raise InputError("made meanwhile by another process; try again", file=salt.path)
 
 
@@ -226,62 +221,37 @@ def _holders(tasks: Tasks, kept: Sequence[Sitting]) -> dict[int, Sitting]:
     return holders
 
 
-def _person(tasks: Tasks, sitting: Sitting, panel: str, *, counted: bool) -> PersonRecord:
-    status = PersonStatus.ABANDONED
-    if counted:
-        status = PersonStatus.COMPLETED if _complete(tasks, sitting) else PersonStatus.ACTIVE
-    return PersonRecord(
-        rater=sitting.rater,
-        status=status,
-        panel=panel,
-        block=sitting.block,
-        started=sitting.started,
-        ended=sitting.ended,
-    )
+def _status(tasks: Tasks, sitting: Sitting, *, counted: bool) -> PersonStatus:
+    if not counted:
+        return PersonStatus.ABANDONED
+    return PersonStatus.COMPLETED if _complete(tasks, sitting) else PersonStatus.ACTIVE
 
 
 def _collect(
     tasks: Tasks, kept: Sequence[Sitting], holders: dict[int, Sitting], panel: str
 ) -> Collected:
-    people = []
-    answered = []
+    people, answered = [], []
     for rank, sitting in enumerate(kept):
-        counted = holders.get(sitting.block) is sitting
-        people.append(_person(tasks, sitting, panel, counted=counted))
+        rater, block = sitting.rater, sitting.block
+        counted = holders[block] is sitting
+        status = _status(tasks, sitting, counted=counted)
+        person = PersonRecord(rater, status, panel, block, sitting.started, sitting.ended)
+        people.append(person)
         for answer in sitting.answers:
             order = (answer.time or _LAST, rank, answer.position)
-            page = tasks.blocks[sitting.block][answer.position]
-            answered.append((order, _record(sitting.rater, page, answer, counted=counted)))
-    records = [record for _, record in sorted(answered, key=lambda pair: pair[0])]
-    return Collected(
-        tuple(people),
-        tuple(record for record in records if isinstance(record, VoteRecord)),
-        tuple(record for record in records if isinstance(record, CheckRecord)),
-    )
-
-
-def _record(
-    rater: str, page: ShownPage, answer: TaskAnswer, *, counted: bool
-) -> VoteRecord | CheckRecord:
-    if page.check is not None:
-        passed = answer.verdict == page.check.expected
-        return CheckRecord(rater, page.check.id, passed, page.position, answer.seconds)
-    assert page.case_id is not None
-    assert page.query_id is not None
-    assert page.arm is not None
-    return VoteRecord(
-        rater=rater,
-        case_id=page.case_id,
-        query_id=page.query_id,
-        arm=page.arm,
-        verdict=answer.verdict,
-        position=page.position,
-        time=answer.time,
-        seconds=answer.seconds,
-        confidence=answer.confidence,
-        reason=answer.reason,
-        counted=counted,
-    )
+            page = tasks.blocks[block][answer.position]
+            answered.append((order, rater, page, answer, counted))
+    votes, checks = [], []
+    for _, rater, page, answer, counted in sorted(answered, key=itemgetter(0)):
+        if page.check is not None:
+            passed = answer.verdict == page.check.expected
+            check = CheckRecord(rater, page.check.id, passed, page.position, answer.seconds)
+            checks.append(check)
+        else:
+            assert page.arm is not None
+            given = row_of(answer) | {"counted": counted}
+            votes.append(VoteRecord(rater, page.case_id, page.query_id, page.arm, **given))
+    return Collected(tuple(people), tuple(votes), tuple(checks))
 
 
 def _notes(
@@ -290,22 +260,21 @@ def _notes(
     later: Sequence[Sitting],
     holders: dict[int, Sitting],
 ) -> Iterator[str]:
-    if later:
-        names = [sitting.name for sitting in later]
+    if names := [sitting.name for sitting in later]:
         what = "by people who had judged a block before: left out; have others judge those blocks"
         yield tell(names, "is", "are", what)
-    over = [sitting for sitting in kept if holders[sitting.block] is not sitting]
-    if over:
-        names = [f"{sitting.name} at block {sitting.block}" for sitting in over]
+    if names := [
+        f"{sitting.name} at block {sitting.block}"
+        for sitting in kept
+        if holders[sitting.block] is not sitting
+    ]:
         what = "of a block that another person judged: the votes stay and don't count"
         yield tell(names, "is", "are", what)
-    short = [sitting for sitting in holders.values() if not _complete(tasks, sitting)]
-    if short:
-        names = [
-            f"{sitting.name}: {len(sitting.answers)} of {len(tasks.blocks[sitting.block])} pages"
-            for sitting in short
-        ]
+    if names := [
+        f"{sitting.name}: {len(sitting.answers)} of {len(tasks.blocks[sitting.block])} pages"
+        for sitting in holders.values()
+        if not _complete(tasks, sitting)
+    ]:
         yield tell(names, "is", "are", "not complete")
-    free = [str(number) for number in range(len(tasks.blocks)) if number not in holders]
-    if free:
+    if free := [str(number) for number in range(len(tasks.blocks)) if number not in holders]:
         yield tell(free, "block has", "blocks have", "no votes that count yet")

@@ -1,11 +1,11 @@
 """The desk: revises a file of cases, one revision at a time."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from casewise.cases import Case, dataset_hash, to_line
 from casewise.errors import UsageError
@@ -98,7 +98,7 @@ class Desk:
                 f"the journal's last line was cut short ({len(reading.torn)} bytes) and was never "
                 f"confirmed to anybody; it was put into {self._journal.path.name}.torn"
             )
-        self._state, self._entries = opened.state, list(opened.entries)
+        self._state, self._entries = opened.state, list(reading.entries)
         self._digest = reading.last_digest
         self._stamp, self._unwritten = stamp(self.path), False
         if opened.behind:
@@ -123,12 +123,10 @@ class Desk:
         entry = self._entry(
             Action.OUTSIDE,
             author,
-            str(opened.outside),
-            None,
-            tuple(case for case in self._state.cases if to_line(case) not in kept),
-            opened.found,
-            dataset_hash(opened.found),
-            (),
+            reason=str(opened.outside),
+            before=tuple(case for case in self._state.cases if to_line(case) not in kept),
+            after=opened.found,
+            file_after=dataset_hash(opened.found),
         )
         self._append([entry])
 
@@ -164,14 +162,12 @@ class Desk:
         Raises:
             UnknownPairError: There is none.
         """
-        state = self._state
-        pairs = {pair.query_id: pair for pair in state.pairs()}
-        seen: set[str] = set()
-        while query_id not in pairs and query_id in state.renamed and query_id not in seen:
-            seen.add(query_id)
-            query_id = state.renamed[query_id]
-        if query_id not in pairs:
-            raise UnknownPairError("no such pair")
+        pairs = {pair.query_id: pair for pair in self.pairs()}
+        renamed = dict(self._state.renamed)
+        while query_id not in pairs:
+            if query_id not in renamed:
+                raise UnknownPairError("no such pair")
+            query_id = renamed.pop(query_id)
         return pairs[query_id]
 
     def save(
@@ -244,7 +240,7 @@ class Desk:
                 _need(reason, "say why: a rejection needs a reason")
             if DECISIONS[action] is pair.status:
                 raise UnfitError(f"the pair is {pair.status} already")
-            return self._commit(action, pair, author, reason, (), ())
+            return self._commit(action, pair, author, reason)
 
     def _current(self, query_id: str, version: str) -> Pair:
         pair = self.pair(query_id)
@@ -258,47 +254,40 @@ class Desk:
         pair: Pair,
         author: str,
         reason: str,
-        before: tuple[Case, ...],
-        after: tuple[Case, ...],
+        before: tuple[Case, ...] = (),
+        after: tuple[Case, ...] = (),
     ) -> Pair:
         _need(author, "say who you are: a revision needs an author")
         self._check_outside()
-        ahead = [] if self._entries else [self._begin(author)]
-        file_after = self._state.hash_with(before, after)
-        entry = self._entry(action, author, reason, pair.query_id, before, after, file_after, ahead)
+        state, ahead = self._state, list[Entry]()
+        if not self._entries:
+            begun = self._entry(Action.BEGIN, author, after=state.cases, file_after=state.hash)
+            ahead = [begun]
+        entry = self._entry(
+            action,
+            author,
+            *ahead,
+            query_id=pair.query_id,
+            reason=reason.strip(),
+            before=before,
+            after=after,
+            file_after=state.hash_with(before, after),
+        )
         self._append([*ahead, entry])
         if before:
             self._write()
         return self.pair(after[0].query_id if after else pair.query_id)
 
-    def _begin(self, author: str) -> Entry:
-        state = self._state
-        return self._entry(Action.BEGIN, author, "", None, (), state.cases, state.hash, ())
-
-    def _entry(
-        self,
-        action: Action,
-        author: str,
-        reason: str,
-        query_id: str | None,
-        before: tuple[Case, ...],
-        after: tuple[Case, ...],
-        file_after: str,
-        ahead: Sequence[Entry],
-    ) -> Entry:
+    def _entry(self, action: Action, author: str, *ahead: Entry, **fields: Any) -> Entry:
         """Make the next entry, after those that are not written yet."""
         return Entry(
             number=len(self._entries) + len(ahead) + 1,
             time=self._now().astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
             author=author.strip(),
             action=action,
-            query_id=query_id,
-            reason=reason.strip(),
-            before=before,
-            after=after,
             file_before=self._state.hash,
-            file_after=file_after,
             previous=seal(ahead[-1])[1] if ahead else self._digest,
+            **fields,
         )
 
     def _append(self, entries: list[Entry]) -> None:

@@ -184,28 +184,22 @@ def read_journal(path: Path) -> JournalReading:
         InputError: A line is damaged, missing or not in its place; the message names it.
     """
     entries: list[Entry] = []
-    digest, size, rest = "", 0, b""
+    digest, size, unended = "", 0, False
     for number, line in enumerate(journal_lines(path), start=1):
-        if not line.whole:
-            rest = line.data
-            break
-        size += len(line.data) + 1
         try:
             digest = _next(line.data, digest, entries)
         except BadLineError as error:
+            if not line.whole:
+                return JournalReading(tuple(entries), digest, size, line.data, False)
             raise InputError(
                 f"the journal is damaged: {error}. It is only ever added to, so restore it from a "
                 "copy; or put it aside, and what it tells is no longer told",
                 file=path,
                 record=f"line {number}",
             ) from None
-    if not rest:
-        return JournalReading(tuple(entries), digest, size, b"", False)
-    try:
-        digest = _next(rest, digest, entries)
-    except BadLineError:
-        return JournalReading(tuple(entries), digest, size, rest, False)
-    return JournalReading(tuple(entries), digest, size + len(rest), b"", True)
+        size += len(line.data) + line.whole
+        unended = not line.whole
+    return JournalReading(tuple(entries), digest, size, b"", unended)
 
 
 def _next(line: bytes, previous: str, entries: list[Entry]) -> str:

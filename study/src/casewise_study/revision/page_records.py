@@ -5,7 +5,7 @@ that look like numbers first, so values travel as texts with their kinds.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Self
@@ -80,46 +80,41 @@ def _children(items: Iterable[tuple[str, JsonValue]]) -> tuple[Node, ...]:
 
 
 def _node(value: JsonValue, name: str = "") -> Node:
-    title = parameter_title(name)
-    if isinstance(value, dict):
-        children = _children(value.items())
-        return Node(kind=ValueKind.GROUP, name=name, title=title, children=children)
-    if isinstance(value, list):
-        items = tuple(_node(item) for item in value)
-        return Node(kind=ValueKind.LIST, name=name, title=title, children=items)
-    if value is None:
-        return Node(kind=ValueKind.NULL, name=name, title=title)
-    if isinstance(value, str):
-        return Node(kind=ValueKind.TEXT, name=name, title=title, text=value)
-    kind = ValueKind.BOOLEAN if isinstance(value, bool) else ValueKind.NUMBER
-    return Node(kind=kind, name=name, title=title, text=json.dumps(value))
+    text, children = "", tuple[Node, ...]()
+    match value:
+        case dict():
+            kind, children = ValueKind.GROUP, _children(value.items())
+        case list():
+            kind, children = ValueKind.LIST, tuple(map(_node, value))
+        case None:
+            kind = ValueKind.NULL
+        case str():
+            kind, text = ValueKind.TEXT, value
+        case _:
+            kind = ValueKind.BOOLEAN if isinstance(value, bool) else ValueKind.NUMBER
+            text = json.dumps(value)
+    return Node(kind=kind, name=name, title=parameter_title(name), text=text, children=children)
 
 
 def _value(node: Node) -> JsonValue:
-    if node.kind is ValueKind.GROUP:
-        return from_tree(node.children)
-    if node.kind is ValueKind.LIST:
-        return [_value(item) for item in node.children]
-    if node.kind is ValueKind.TEXT:
-        return node.text
-    if node.kind is ValueKind.NULL:
-        return None
-    return _scalar(node)
-
-
-def _scalar(node: Node) -> JsonValue:
+    match node.kind:
+        case ValueKind.GROUP:
+            return from_tree(node.children)
+        case ValueKind.LIST:
+            return list(map(_value, node.children))
+        case ValueKind.TEXT:
+            return node.text
+        case ValueKind.NULL:
+            return None
     try:
         value: JsonValue = json.loads(node.text.strip())
     except (ValueError, RecursionError):
         value = None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if node.kind is ValueKind.NUMBER and is_number:
-        return value
-    if node.kind is ValueKind.BOOLEAN and isinstance(value, bool):
+    is_boolean = node.kind is ValueKind.BOOLEAN
+    if isinstance(value, int | float) and isinstance(value, bool) == is_boolean:
         return value
     where = f"{node.name[:60]}: " if node.name else ""
-    expected = "a number, such as 3 or 0.5" if node.kind is ValueKind.NUMBER else "yes or no"
-    raise UnfitError(f"{where}not {expected}")
+    raise UnfitError(f"{where}not {'yes or no' if is_boolean else 'a number, such as 3 or 0.5'}")
 
 
 def key_of(query_id: str) -> str:
@@ -201,15 +196,10 @@ def _votes(case: Case) -> str:
 
 
 def _revision(entry: Entry) -> dict[str, Any]:
-    replaced: Sequence[tuple[Case, Case]] = ()
-    if entry.action not in SNAPSHOTS:
-        replaced = list(zip(entry.before, entry.after, strict=True))
+    pair = () if entry.action in SNAPSHOTS else (entry.before, entry.after)
+    told = ("number", "time", "author", "action", "reason")
     return {
-        "number": entry.number,
-        "time": entry.time,
-        "author": entry.author,
-        "action": entry.action,
-        "reason": entry.reason,
+        **{name: getattr(entry, name) for name in told},
         "cases": [
             {
                 "intended": new.intended,
@@ -220,6 +210,6 @@ def _revision(entry: Entry) -> dict[str, Any]:
                     if entry.action is Action.NEW_VERSION or change.name not in ("id", "query_id")
                 ],
             }
-            for old, new in replaced
+            for old, new in zip(*pair, strict=True)
         ],
     }

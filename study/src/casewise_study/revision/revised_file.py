@@ -2,7 +2,9 @@
 
 import os
 import stat
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from casewise.cases import Case, Form, load_cases, to_fields, to_line
@@ -20,7 +22,6 @@ from casewise_study.revision.journal import (
 from casewise_study.revision.revised_cases import (
     VERDICTS,
     GapError,
-    Pair,
     PairStatus,
     RevisionState,
     changes_between,
@@ -39,7 +40,6 @@ class Opened:
     """With links resolved, so that one file has one journal and one lock."""
     state: RevisionState
     """State after the journal; the file itself where there is no journal yet."""
-    entries: tuple[Entry, ...]
     reading: JournalReading
     found: tuple[Case, ...]
     """The cases as they stand in the file."""
@@ -78,23 +78,20 @@ def read_both(path: Path | str) -> Opened:
     if loaded.form is not Form.JSONL:
         raise UsageError(f"{path}: holds {loaded.form}, not JSON Lines; convert it first")
     reading = read_journal(journal_path(path))
-    if not reading.entries:
-        state = state_of(loaded.cases)
-        return Opened(path, state, (), reading, loaded.cases, False, None)
+    entries = reading.entries
     try:
-        state = replay(reading.entries)
+        state = replay(entries) if entries else state_of(loaded.cases)
     except GapError as error:
         raise InputError(f"the journal is damaged: {error}", file=journal_path(path)) from None
-    if loaded.hash == state.hash:
-        return Opened(path, state, reading.entries, reading, loaded.cases, False, None)
-    behind = loaded.hash == reading.entries[-1].file_before
-    outside = None if behind else _outside(state.cases, loaded.cases)
-    return Opened(path, state, reading.entries, reading, loaded.cases, behind, outside)
+    same = loaded.hash == state.hash
+    behind = not same and loaded.hash == entries[-1].file_before
+    outside = None if same or behind else _outside(state.cases, loaded.cases)
+    return Opened(path, state, reading, loaded.cases, behind, outside)
 
 
 def _outside(known: tuple[Case, ...], now: tuple[Case, ...]) -> OutsideChange:
     old, new = ({case.id: case for case in cases} for cases in (known, now))
-    both = [(old[id], new[id]) for id in old if id in new]
+    both = [(old[id], new[id]) for id in old.keys() & new.keys()]
     return OutsideChange(
         changed=sum(to_line(one) != to_line(other) for one, other in both),
         added=len(new.keys() - old.keys()),
@@ -194,16 +191,13 @@ def accepted_cases(path: Path | str) -> Accepted:
             "it is not what was accepted. Revise it with --record-outside first"
         )
     pairs = opened.state.pairs()
-    accepted = [pair for pair in pairs if pair.status is PairStatus.ACCEPTED]
+    accepted = [pair.cases for pair in pairs if pair.status is PairStatus.ACCEPTED]
     if not accepted:
         raise InputError("no pair is accepted yet", file=path)
+    statuses = Counter(pair.status for pair in pairs)
     return Accepted(
-        cases=tuple(case for pair in accepted for case in pair.cases),
+        cases=tuple(chain.from_iterable(accepted)),
         pairs=len(accepted),
-        rejected=_count(pairs, PairStatus.REJECTED),
-        undecided=_count(pairs, PairStatus.UNDECIDED),
+        rejected=statuses[PairStatus.REJECTED],
+        undecided=statuses[PairStatus.UNDECIDED],
     )
-
-
-def _count(pairs: tuple[Pair, ...], status: PairStatus) -> int:
-    return sum(pair.status is status for pair in pairs)

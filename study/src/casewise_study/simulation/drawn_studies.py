@@ -3,8 +3,9 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
+from typing import Any
 
 from casewise_study.simulation.simulated_people import (
     Manner,
@@ -139,12 +140,9 @@ def draw_study(
 
 def _record(study: Study, person: SimulatedPerson, pages: int) -> PersonRecord:
     """A person who completed so many pages, with their signals summed up."""
-    record = PersonRecord(name_of(person), PersonStatus.COMPLETED, block=person.number)
-    if study.tool_question:
-        record = replace(record, tool=person.tool)
-    if not study.screening.watches:
-        return record
-    watched = [person.watched() for _ in range(pages)]
-    return replace(
-        record, **sum_signals([PageSignals(person.follows(), watch) for watch in watched])
-    )
+    signals: dict[str, Any] = {"tool": person.tool} if study.tool_question else {}
+    if study.screening.watches:
+        watched = [person.watched() for _ in range(pages)]
+        signals |= sum_signals([PageSignals(person.follows(), watch) for watch in watched])
+    rater, block = name_of(person), person.number
+    return PersonRecord(rater, PersonStatus.COMPLETED, block=block, **signals)

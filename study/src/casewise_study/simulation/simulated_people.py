@@ -124,14 +124,13 @@ class SimulatedPerson:
 
         A language model calls it safe in a share ``p_machine`` of answers.
         """
+        chance = shifted(p_safe, self.leniency)
         if self.manner in RANDOM:
-            return "safe" if self.draw.random() < 0.5 else "unsafe"
-        if self.manner is Manner.MACHINE:
-            return "safe" if self.draw.random() < p_machine else "unsafe"
-        says_safe = self.draw.random() < shifted(p_safe, self.leniency)
-        if self.manner is Manner.ADVERSARIAL:
-            says_safe = not says_safe
-        return "safe" if says_safe else "unsafe"
+            chance = 0.5
+        elif self.manner is Manner.MACHINE:
+            chance = p_machine
+        says_safe = self.draw.random() < chance
+        return "safe" if says_safe != (self.manner is Manner.ADVERSARIAL) else "unsafe"
 
     def check(self, expected: Side) -> Side:
         """The answer to an attention check."""
@@ -155,11 +154,10 @@ class SimulatedPerson:
     def watched(self) -> PageWatch:
         """Counts of the page's script."""
         leaves, copies = self._habits
+        left, away = 0, 0.0
         if self.hands.random() < (TRACED if self.trace is Trace.LEFT else leaves):
             median, spread = AWAY_SECONDS
             left, away = 1, round(median * exp(spread * self.hands.standard_normal()), 1)
-        else:
-            left, away = 0, 0.0
         copied = self.hands.random() < (TRACED if self.trace is Trace.COPIED else copies)
         return PageWatch(left, away, int(copied), 0)
 

@@ -190,37 +190,25 @@ def _people(results: Results) -> Table:
 
 
 def _arms(results: Results) -> Table:
-    counts = ("cells", "votes", "majority safe", "majority unsafe", "ties")
+    counts = ("cells", "votes", "majority_safe", "majority_unsafe", "ties")
+    headings = (name.replace("_", " ") for name in counts)
+    share = Column("mean share safe", Kind.ESTIMATE)
     return Table(
+        [Column("arm"), *figures(Kind.COUNT, *headings), share],
         [
-            Column("arm"),
-            *figures(Kind.COUNT, *counts),
-            Column("mean share safe", Kind.ESTIMATE),
-        ],
-        [
-            Row(
-                [
-                    _short(arm_votes.arm),
-                    arm_votes.cells,
-                    arm_votes.votes,
-                    arm_votes.majority_safe,
-                    arm_votes.majority_unsafe,
-                    arm_votes.ties,
-                    arm_votes.share_safe,
-                ]
-            )
-            for arm_votes in results.arms
+            Row([one.arm.value, *(getattr(one, name) for name in counts), one.share_safe])
+            for one in results.arms
         ],
     )
 
 
 def _agreement(results: Results) -> Table:
     heads = ("Krippendorff's alpha", "Gwet's AC1", "pairs that agree")
-    agreed = ((one.arm, one.agreement) for one in results.arms)
+    agreed = ((one.arm.value, one.agreement) for one in results.arms)
     return Table(
         [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
         [
-            Row([_short(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
+            Row([arm, found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
             for arm, found in agreed
         ],
     )
@@ -238,7 +226,7 @@ def _contrasts(results: Results) -> Table:
     rows = [
         Row(
             [
-                f"{_short(contrast.first)} less {_short(contrast.second)}",
+                f"{contrast.first} less {contrast.second}",
                 contrast.queries,
                 contrast.difference,
                 contrast.difference.p,
@@ -261,18 +249,20 @@ def _sensitivity(results: Results) -> Table:
         *figures(Kind.COUNT, "people", "votes"),
         *figures(Kind.SHARE, *(f"share safe, {_arm(arm)}" for arm in arms)),
         *figures(Kind.NUMBER, "alpha", "AC1"),
-        *figures(Kind.CHANGE, *(f"{_short(one)} less {_short(other)}" for one, other in pairs)),
+        *figures(Kind.CHANGE, *(f"{one} less {other}" for one, other in pairs)),
         *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
     ]
     rows = []
     for row in results.sensitivity:
         differing = (row.differences.get(pair) for pair in pairs)
-        differences = [None if each is None else each.value for each in differing]
-        shares = [row.share_safe[arm].value for arm in arms]
-        ties = row.to_tie + row.from_tie
-        agreement = (row.alpha, row.ac1)
-        counts = (row.people, row.votes)
-        rows.append(Row([row.name, *counts, *shares, *agreement, *differences, row.flipped, ties]))
+        cells = [
+            *(row.name, row.people, row.votes),
+            *(row.share_safe[arm].value for arm in arms),
+            *(row.alpha, row.ac1),
+            *(None if each is None else each.value for each in differing),
+            *(row.flipped, row.to_tie + row.from_tie),
+        ]
+        rows.append(Row(cells))
     return Table(columns, rows)
 
 
@@ -283,13 +273,11 @@ def _drift(results: Results) -> Table:
         ("over ten pages of a person", drift.safe_by_page, drift.speed_by_page),
         ("over a day of the study", drift.safe_by_day, drift.speed_by_day),
     )
-    return Table(
-        [Column(""), *figures(Kind.ESTIMATE, "share safe", "seconds")],
-        [
-            Row([name, estimate(share, with_signs=True), _percent(speed)])
-            for name, share, speed in slopes
-        ],
-    )
+    rows = [
+        Row([name, estimate(share, with_signs=True), _percent(speed)])
+        for name, share, speed in slopes
+    ]
+    return Table([Column(""), *figures(Kind.ESTIMATE, "share safe", "seconds")], rows)
 
 
 def _panels(results: Results) -> Table:
@@ -319,10 +307,6 @@ def _growth(slope: float) -> str:
     if math.isnan(slope) or abs(slope) >= _STEEPEST:
         return UNDEFINED
     return f"{signed(100 * math.expm1(slope), 0)} %"
-
-
-def _short(arm: Arm) -> str:
-    return "none" if arm is Arm.NONE else arm.value
 
 
 def _arm(arm: Arm) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,9 +102,10 @@ def _check_header(
         if header.count(name) > 1:
             raise place.refuse("the column stands twice", name)
     needed = [name for name, column in known.items() if column.needed]
-    if missing := [name for name in needed if name not in header]:
-        expected = f"columns {', '.join(needed)}"
-        raise place.refuse("a column is missing", missing[0], expected=expected)
+    for name in needed:
+        if name not in header:
+            expected = f"columns {', '.join(needed)}"
+            raise place.refuse("a column is missing", name, expected=expected)
 
 
 def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace) -> PlacedRow:
@@ -141,10 +141,6 @@ def to_cell(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, datetime):
         return to_utc(value).isoformat()
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, int | float):
-        return repr(value)
     if isinstance(value, tuple):
         return json.dumps(dict(value), ensure_ascii=False) if value else ""
     return str(value)
@@ -152,9 +148,7 @@ def to_cell(value: object) -> str:
 
 def read_flag(cell: str) -> bool:
     """``true`` or ``false``; spreadsheets write them large."""
-    if cell.lower() not in ("true", "false"):
-        raise ValueError
-    return cell.lower() == "true"
+    return one_of("true", "false")(cell.lower()) == "true"
 
 
 def read_count(cell: str) -> int:
