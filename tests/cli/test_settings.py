@@ -166,7 +166,7 @@ def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
 def test_a_dry_run_shows_settings(cli_inside: Cli, tmp_path: Path) -> None:
     done = cli_inside(*options(tmp_path, *SETTING, "--dry-run"), env={"COLUMNS": "160"})
     assert done.returncode == 0, done.stderr
-    assert "binary, reasoning_effort=high" in done.stdout
+    assert "binary, reasoning_effort high" in done.stdout
     assert not (tmp_path / "logs").exists()
 
 

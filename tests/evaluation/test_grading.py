@@ -155,7 +155,7 @@ def test_every_turn_of_a_script_is_graded(tmp_path: Path) -> None:
     plan = cw.plan(models="openai/gpt-4o", protocol="respond", deployment=card, grader="openai/o3")
     own, grader = plan.estimates
     assert (own.requests, grader.requests) == (4, 4)
-    assert (own.condition, grader.model) == ("respond, card card", "openai/o3")
+    assert (own.condition, grader.model) == ("respond, system, card card", "openai/o3")
 
 
 def test_prices_that_are_not_known(cli_inside: Cli, tmp_path: Path) -> None:

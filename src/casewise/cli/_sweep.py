@@ -67,13 +67,12 @@ def _record(sweep_cell: "SweepCell", state: "CellState") -> dict[str, Any]:
     planned, estimate = sweep_cell.cell.planned, sweep_cell.cell.estimate
     grading = sweep_cell.cell.grading
     condition = planned.condition
+    told = condition.identity
     return {
         "model": sweep_cell.cell.model,
         "name": sweep_cell.model,
         "condition": sweep_cell.condition,
-        "protocol": str(condition.protocol),
-        "delivery": str(condition.delivery),
-        "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
+        **{name: told[name] for name in ("protocol", "delivery", "ablation")},
         "cases": condition.data.name,
         "generate": dict(sweep_cell.cell.draw.settings),
         "epochs": sweep_cell.cell.request.epochs,

@@ -35,6 +35,7 @@ from casewise.evaluation.tasks._respond import (
 )
 from casewise.evaluation.tasks._samples import Ask, Read, samples_of, script_id, task_metadata
 from casewise.logs import GRADER, ORDER, Asked, Part, without_keys
+from casewise.protocols import RunCondition
 
 SMALLEST, LARGEST = 50, 1000
 """Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
@@ -325,7 +326,8 @@ def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
     made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
     if not made_with:
         return {}
-    return {"variant": f"{said['variant']};dtype={made_with['dtype']}", MADE_WITH: made_with}
+    told = replace(RunCondition.of_row(said), dtype=made_with["dtype"])
+    return {"variant": told.variant, MADE_WITH: made_with}
 
 
 def _spec(

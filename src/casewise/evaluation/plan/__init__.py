@@ -297,7 +297,8 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
     if model.startswith(f"{TARGETS}/"):
         request = _check_target(planned.condition, draw, request)
     prices = _prices(model, request, acts=protocol is Protocol.RESPOND)
-    title = ", ".join([planned.condition.title, *setting_parts(draw.settings)])
+    told = planned.condition.identity
+    title = replace(told, settings=setting_parts(draw.settings)).text
     count = planned.extent.times(draw.samples * request.epochs)
     usual = min(ANSWER_TOKENS[protocol], draw.config.max_tokens or ANSWER_TOKENS[protocol])
     estimated = estimate(model, title, count, usual, prices[model])

@@ -1,7 +1,7 @@
 """The condition of a run: all that distinguishes two runs of one model, checked."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
@@ -32,7 +32,9 @@ from casewise.protocols import (
     Opening,
     Prompts,
     Protocol,
+    RunCondition,
     Script,
+    Variation,
     VariedConversations,
     find_lexicon,
     find_variation,
@@ -67,9 +69,8 @@ class Condition:
     """The cases of this run, in an order in which neighbours share long prefixes."""
     script: Script | None = None
     """A deployment's conversation of several turns."""
-    variant: tuple[str, ...] = ()
-    """Other parts that tell this run from others: the card, the variation, a table of verdict
-    words."""
+    changes: RunCondition = field(default_factory=RunCondition)
+    """Other fields that tell this run from others: the card, the variation, the verdict words."""
     verdict_words: str | None = None
     """A person's own table of verdict words."""
 
@@ -127,15 +128,17 @@ class Condition:
             yield scripted
 
     @property
-    def title(self) -> str:
-        """The condition in few words; its changes bear the names that they have with its scores."""
-        parts = [str(self.protocol)]
-        if self.delivery is not deliveries_of(self.protocol)[0]:
-            parts.append(str(self.delivery))
-        if self.ablation:
-            parts.append(f"without {', '.join(self.ablation.names)}")
-        parts += [part.replace("=", " ") for part in self.variant]
-        return ", ".join(parts)
+    def identity(self) -> RunCondition:
+        """The condition as the judgement table tells it, the model and its sampling apart."""
+        return replace(
+            self.changes,
+            protocol=str(self.protocol),
+            delivery=str(self.delivery),
+            ablation=self.ablation.names if self.ablation else (),
+            prompt_version=self.prompts.version,
+            dataset_hash=self.data.hash,
+            dataset_version=self.data.version,
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -207,26 +210,26 @@ def make_condition(
     if limit is not None and limit < 1:
         raise UsageError(f"limit {limit}: give at least 1")
     chosen_cases = ablation.cases if ablation else data.cases
-    variant = (f"card={data.name}",) if deployment is not None else ()
-    if verdict_words is not None:
-        variant = (*variant, _words_variant(verdict_words, prompts))
+    changes = RunCondition(
+        card=data.name if deployment is not None else None,
+        verdict_words=_own_words(verdict_words, prompts),
+        swap=swap or None,
+        variation=Variation(variation, seed) if variation is not None else None,
+        draw_seed=draw_seed,
+    )
     if swap:
         chosen_cases = swap_cases(data.cases, swap)
-        variant = (*variant, f"swap={swap}")
         if not chosen_cases:
             raise UsageError(f"no pair of these cases differs in {swap!r}")
     if variation is not None:
         prompts = varied = _vary(prompts, variation, seed, chosen_cases)
         chosen_cases = tuple(case for case in chosen_cases if varied.applies(case))
-        variant = (*variant, f"vary={variation}" + (f",seed={seed}" if seed else ""))
         script = None
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
-    if draw_seed is not None:
-        variant = (*variant, f"draw-seed={draw_seed}")
     ordered = tuple(by_text(chosen_cases[:limit], prompts.render))
     return Condition(
-        chosen, place, ablation, prompts, data, ordered, script, variant, verdict_words
+        chosen, place, ablation, prompts, data, ordered, script, changes, verdict_words
     )
 
 
@@ -252,12 +255,15 @@ def by_text(cases: Sequence[Case], render: Callable[[Case], str]) -> Iterator[Ca
         yield from sorted(group, key=render) if len(group) > 1 else group
 
 
-def _words_variant(path: str, prompts: Prompts | Conversations) -> str:
+def _own_words(path: str | None, prompts: Prompts | Conversations) -> str | None:
+    """The version of a person's own table of verdict words."""
+    if path is None:
+        return None
     if not isinstance(prompts, Prompts):
         raise UsageError("--verdict-words is for judges: binary, score and probability")
     version = own_version(Path(path))
     find_lexicon(None, path)
-    return f"verdict-words={version}"
+    return version
 
 
 def _vary(

@@ -3,7 +3,7 @@
 import math
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from casewise.evaluation.plan._sampling import (
     setting_parts,
 )
 from casewise.evaluation.tasks._messages import to_message
-from casewise.logs import GENERATE
+from casewise.logs import GENERATE, OF_RUN
 from casewise.protocols import Opening, Protocol, Script
 
 REPLIES = "replies"
@@ -116,19 +116,15 @@ def script_id(name: str) -> str:
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:
     """Metadata of a run by which its judgements differ from others'."""
+    settings = setting_parts(draw.settings)
+    told = replace(condition.identity, sampling=str(sampling), settings=settings)
     return (
         {
             "casewise": casewise.__version__,
-            "protocol": str(condition.protocol),
-            "delivery": str(condition.delivery),
-            "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
-            "variant": ";".join([str(sampling), *setting_parts(draw.settings), *condition.variant]),
+            **{name: told[name] for name in OF_RUN},
             "samples": draw.samples,
-            "prompt_version": condition.prompts.version,
             "variation_version": condition.variation_version,
             "dataset": condition.data.name,
-            "dataset_hash": condition.data.hash,
-            "dataset_version": condition.data.version,
             "dataset_size": len(condition.data.cases),
         }
         | ({"verdict_words": words} if (words := condition.words_version) else {})
