@@ -1,8 +1,10 @@
 """Change contexts: remove groups or parameters, or take one from the twin."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pydantic import JsonValue
 
@@ -36,9 +38,9 @@ def parse_names(names: str) -> tuple[str, ...]:
             f"--ablate {names!r}: an empty name "
             "(write NAME or NAME,NAME, or none for whole contexts)"
         )
-    for part in parts:
-        if parts.count(part) > 1:
-            raise UsageError(f"--ablate {names!r}: {part!r} stands twice")
+    twice = next((part for part in parts if parts.count(part) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--ablate {names!r}: {twice!r} stands twice")
     return parts
 
 
@@ -62,28 +64,28 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
     kept = []
     missing = dict.fromkeys(wanted, 0)
     for case in cases:
-        context, removed = (
-            _ablate(case.context, wanted) if case.context is not None else (None, set[str]())
-        )
+        if case.context is None:
+            removed = set[str]()
+        else:
+            context, removed = _ablate(case.context, wanted)
         for name in wanted:
             missing[name] += name not in removed
         kept.append(case.model_copy(update={"context": context}) if removed else case)
     for name, count in missing.items():
         if count == len(kept):
-            raise UsageError(
-                f"--ablate: no context of these cases has {name!r}; "
-                f"they have {', '.join(parameter_names(cases)) or 'no parameters at all'}"
-            )
+            raise _unknown("--ablate", name, cases)
     return Ablation(tuple(kept), wanted, missing)
+
+
+def _unknown(option: str, name: str, cases: Iterable[Case]) -> UsageError:
+    known = ", ".join(parameter_names(cases)) or "no parameters at all"
+    return UsageError(f"{option}: no context of these cases has {name!r}; they have {known}")
 
 
 def parameter_names(cases: Iterable[Case]) -> list[str]:
     """Every group and parameter name of the cases' contexts, in order of appearance."""
-    names: dict[str, None] = {}
-    for case in cases:
-        if case.context is not None:
-            names.update(dict.fromkeys(_names(case.context.root)))
-    return list(names)
+    roots = (case.context.root for case in cases if case.context is not None)
+    return list(dict.fromkeys(name for root in roots for name in _names(root)))
 
 
 def _names(value: JsonValue) -> list[str]:
@@ -93,19 +95,17 @@ def _names(value: JsonValue) -> list[str]:
 
 
 def _ablate(context: Context, names: Sequence[str]) -> tuple[Context, set[str]]:
-    removed: set[str] = set()
+    # Found in the whole context: an earlier name may have taken this one's group away.
+    places = {name: list(_places(context.root, name)) for name in names}
     root = context.root
-    for name in names:
-        # Found in the whole context: an earlier name may have taken this one's group away.
-        for path in _places(context.root, name):
-            removed.add(name)
-            root = _without(root, path)
-    return Context(root), removed
+    for path in chain.from_iterable(places.values()):
+        root = _without(root, path)
+    return Context(root), {name for name, paths in places.items() if paths}
 
 
-def _without(root: Tree, path: Place) -> Tree:
+def _without(root: Tree, path: Sequence[str]) -> Tree:
     """Copy a mapping without what stands at a path, if something does; its group stays."""
-    key, rest = path[0], path[1:]
+    key, *rest = path
     if not rest:
         return _less(root, key)
     inner = root.get(key)
@@ -137,18 +137,15 @@ def swap_cases(cases: Iterable[Case], name: str) -> tuple[Case, ...]:
         UsageError: The name exists in no case; the message lists the names that do.
     """
     cases = tuple(cases)
-    contexts = [case.context.root for case in cases if case.context is not None]
-    if not any(path for root in contexts for path in _places(root, name)):
-        raise UsageError(
-            f"--swap: no context of these cases has {name!r}; "
-            f"they have {', '.join(parameter_names(cases)) or 'no parameters at all'}"
-        )
-    swapped = []
-    for case, context, twin in _pairs(cases):
-        changed = swap(context, twin, name)
-        if changed is not None:
-            swapped.append(case.model_copy(update={"context": changed}))
-    return tuple(swapped)
+    contexts = (case.context for case in cases if case.context is not None)
+    if not any(any(_places(context.root, name)) for context in contexts):
+        raise _unknown("--swap", name, cases)
+    changes = ((case, swap(context, twin, name)) for case, context, twin in _pairs(cases))
+    return tuple(
+        case.model_copy(update={"context": context})
+        for case, context in changes
+        if context is not None
+    )
 
 
 def differing_parameters(cases: Iterable[Case]) -> tuple[str, ...]:
@@ -159,29 +156,20 @@ def differing_parameters(cases: Iterable[Case]) -> tuple[str, ...]:
     the other not at all, or it is plain text in one of them.
     """
     cases = tuple(cases)
-    places: dict[str, set[Place]] = {}
-    for case in cases:
-        if case.context is not None:
-            for path in _paths(case.context.root):
-                places.setdefault(path[-1], set()).add(path)
+    contexts = (case.context for case in cases if case.context is not None)
+    known = {path for context in contexts for path, _ in _walk(context.root)}
+    places = Counter(path[-1] for path in known)
     paths = dict.fromkeys(
         path for _, context, twin in _pairs(cases) for path in _differing(context.root, twin.root)
     )
-    names = [path[-1] if len(places[path[-1]]) == 1 else ".".join(path) for path in paths]
+    names = [path[-1] if places[path[-1]] == 1 else ".".join(path) for path in paths]
     return tuple(dict.fromkeys(names))
 
 
 def leaf_parameters(context: Context) -> dict[str, JsonValue]:
     """A context's parameters by their paths (``recipient.type``), in order. Groups are none."""
-    return {".".join(place): value for place, value in _leaves(context.root)}
-
-
-def _leaves(root: Tree, above: Place = ()) -> Iterator[tuple[Place, JsonValue]]:
-    for key, inner in root.items():
-        if isinstance(inner, dict):
-            yield from _leaves(inner, (*above, key))
-        else:
-            yield (*above, key), inner
+    values = _walk(context.root)
+    return {".".join(path): value for path, value in values if not isinstance(value, dict)}
 
 
 def _pairs(cases: tuple[Case, ...]) -> Iterator[tuple[Case, Context, Context]]:
@@ -194,12 +182,12 @@ def _pairs(cases: tuple[Case, ...]) -> Iterator[tuple[Case, Context, Context]]:
             yield case, case.context, twin.context
 
 
-def _paths(root: Tree, above: Place = ()) -> Iterator[Place]:
-    """The path of every group and parameter."""
+def _walk(root: Tree, above: Place = ()) -> Iterator[tuple[Place, JsonValue]]:
+    """Path and value of every group and parameter."""
     for key, inner in root.items():
-        yield (*above, key)
+        yield (*above, key), inner
         if isinstance(inner, dict):
-            yield from _paths(inner, (*above, key))
+            yield from _walk(inner, (*above, key))
 
 
 def _places(root: Tree, name: str, above: Place = ()) -> Iterator[Place]:
@@ -226,9 +214,9 @@ def _differing(mine: Tree, theirs: Tree, above: Place = ()) -> Iterator[Place]:
             yield path
 
 
-def _swapped(mine: Tree, theirs: Tree, path: Place) -> Tree:
+def _swapped(mine: Tree, theirs: Tree, path: Sequence[str]) -> Tree:
     """Copy a mapping with the other's value at a path, or without it where the other has none."""
-    key, rest = path[0], path[1:]
+    key, *rest = path
     if not rest:
         return _put(mine, theirs, key, theirs[key]) if key in theirs else _less(mine, key)
     left, right = mine.get(key, {}), theirs.get(key, {})
@@ -248,9 +236,9 @@ def _put(mine: Tree, theirs: Tree, key: str, value: JsonValue) -> Tree:
         return {**mine, key: value}
     order = list(theirs)
     before = [name for name in order[: order.index(key)] if name in mine]
-    names = list(mine)
-    names.insert(names.index(before[-1]) + 1 if before else 0, key)
-    return {name: value if name == key else mine[name] for name in names}
+    entries = list(mine.items())
+    entries.insert(list(mine).index(before[-1]) + 1 if before else 0, (key, value))
+    return dict(entries)
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:

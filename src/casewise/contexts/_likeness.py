@@ -187,42 +187,37 @@ def misfits(
         raise ValueError("a context's query is not among the queries")
     # Shared texts are weighed once, or they would make their own words common.
     distinct = list(dict.fromkeys(contexts))
-    number = {text: place for place, text in enumerate(distinct)}
     if len(queries) < 2 or not any(_stems(text) for text in (*distinct, *queries)):
         return ()
     likeness, shared = _topics(distinct, queries)
-    owners: dict[int, set[int]] = defaultdict(set)
-    for text, query in zip(contexts, own, strict=True):
-        owners[number[text]].add(query)
+    numbers = {text: number for number, text in enumerate(distinct)}
+    places = [numbers[text] for text in contexts]
+    owners = set(zip(places, own, strict=True))
     guests = likeness.copy()
-    for text, query in zip(contexts, own, strict=True):
-        guests[number[text], query] = 0
+    guests[places, own] = 0
     best_guest = guests.max(axis=0)
     misplaced = []
-    for place, (text, query) in enumerate(zip(contexts, own, strict=True)):
-        row = likeness[number[text]]
+    for context, (place, query) in enumerate(zip(places, own, strict=True)):
+        row = likeness[place]
         others = row.copy()
         others[query] = -1
         other = int(others.argmax())
         third = float(np.delete(others, [query, other]).max(initial=0))
-        needed = FAR_BETTER_COPY if other in owners[number[text]] else FAR_BETTER
+        needed = FAR_BETTER_COPY if (place, other) in owners else FAR_BETTER
         if (
             row[other] - row[query] >= needed
             and row[other] >= AHEAD * third
-            and shared[number[text], other] >= LEAST_SHARED
+            and shared[place, other] >= LEAST_SHARED
             and row[other] >= best_guest[other]
         ):
-            misplaced.append(Misfit(place, query, other, float(row[query]), float(row[other])))
+            misplaced.append(Misfit(context, query, other, float(row[query]), float(row[other])))
     return tuple(misplaced)
 
 
 def _shingles(text: str) -> Shingles:
     words = words_of(text) or text.split()
-    if not words:
-        return frozenset()
-    if len(words) < SHINGLE:
-        return frozenset([tuple(words)])
-    return frozenset(zip(*(words[start:] for start in range(SHINGLE)), strict=False))
+    size = min(SHINGLE, len(words))
+    return frozenset(zip(*(words[start:] for start in range(size)), strict=False))
 
 
 def _stems(text: str) -> list[str]:
@@ -230,16 +225,16 @@ def _stems(text: str) -> list[str]:
     words = words_of(text)
     unspaced = [is_unspaced(ord(word[0])) for word in words]
     pairs = [
-        words[at] + words[after]
-        for at, after in pairwise(range(len(words)))
-        if unspaced[at] and unspaced[after]
+        word + after
+        for (word, after), are_unspaced in zip(pairwise(words), pairwise(unspaced), strict=True)
+        if all(are_unspaced)
     ]
-    letters = [
+    stems = [
         word[:STEM]
-        for word, is_unspaced in zip(words, unspaced, strict=True)
-        if not is_unspaced and len(word) >= LEAST_LETTERS and not word.isdigit()
+        for word, is_character in zip(words, unspaced, strict=True)
+        if not is_character and len(word) >= LEAST_LETTERS and not word.isdigit()
     ]
-    return letters + pairs
+    return stems + pairs
 
 
 def _candidates(sets: Sequence[Shingles], threshold: float) -> Iterator[tuple[int, int]]:

@@ -51,22 +51,20 @@ def place_of(name: str) -> str | None:
 
 def make_context(values: Values) -> Context:
     """The context that holds the texts, in the order of ``PARAMETERS``."""
-    own = _by_group([place for place in PARAMETERS if place in values])
-    return Context(
-        {
-            group: {name: values[f"{group}.{name}"] for name in own.get(group, ())}
-            for group in GROUPS
-        }
-    )
+    groups: dict[str, JsonValue] = {
+        group: {name: values[f"{group}.{name}"] for name in names if f"{group}.{name}" in values}
+        for group, names in _by_group(tuple(PARAMETERS)).items()
+    }
+    return Context(groups)
 
 
 def _by_group(places: Sequence[str]) -> dict[str, list[str]]:
     """The names of parameters by their groups, of groups that have any of the places."""
-    names = {
-        group: [place.split(".")[1] for place in places if place.split(".")[0] == group]
-        for group in GROUPS
-    }
-    return {group: listed for group, listed in names.items() if listed}
+    names: dict[str, list[str]] = {}
+    for place in sorted(places, key=list(PARAMETERS).index):
+        group, name = place.split(".")
+        names.setdefault(group, []).append(name)
+    return names
 
 
 def parse_matched(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ empty group, no context) is not spoken of.
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -57,11 +57,14 @@ def _lines(value: dict[str, JsonValue], depth: int) -> list[str]:
     return lines
 
 
+NOTHING = "none"
+
+
 def _leaf(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None or value in ([], {}):
-        return "none"
+    if value in (None, [], {}):
+        return NOTHING
     if isinstance(value, list):
         return "; ".join(
             json.dumps(item, ensure_ascii=False) if isinstance(item, dict) else _leaf(item)
@@ -109,8 +112,6 @@ USER_GROUPS = {
 }
 SPOKEN = {"Sender purpose": "Your purpose"}
 """Titles that say more to the chatbot in other words: it does not know itself as a sender."""
-
-NOTHING = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,16 +166,13 @@ def _facts(group: str, path: tuple[str, ...], value: JsonValue) -> Iterator[Fact
 
 
 def _title(name: str) -> str:
-    words = " ".join(name.replace("_", " ").split())
-    return words[:1].upper() + words[1:] or "Other"
+    return parameter_title(" ".join(name.replace("_", " ").split())) or "Other"
 
 
 def _text(value: JsonValue) -> str:
     if isinstance(value, list):
         return "; ".join(map(_text, value)) or NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = "" if value is None else str(value)
+    text = _leaf(value)
     return text if text.strip() else NOTHING
 
 
@@ -184,13 +182,14 @@ def _message(frame: str, blocks: tuple[str, ...]) -> str:
 
 def _blocks(context: Context | None, headings: Mapping[str, str]) -> tuple[str, ...]:
     """One paragraph a group: its heading, and its facts as a list."""
+    groups = groupby(facts(context), key=lambda fact: fact.group)
     return tuple(
-        "\n".join(_fact_lines(headings.get(group, _title(group)), tuple(facts_of_group)))
-        for group, facts_of_group in groupby(facts(context), key=lambda fact: fact.group)
+        "\n".join(_fact_lines(headings.get(group, _title(group)), list(members)))
+        for group, members in groups
     )
 
 
-def _fact_lines(heading: str, group: tuple[Fact, ...]) -> Iterator[str]:
+def _fact_lines(heading: str, group: Sequence[Fact]) -> Iterator[str]:
     if not group[0].path:
         yield f"{heading}: {group[0].text}"
         return

@@ -87,9 +87,7 @@ ANSWERING: Final = re.compile(
 def found_words(pattern: re.Pattern[str], text: str) -> Iterator[str]:
     """The words of a list that stand in a text, in small letters, each once."""
     plain = " ".join(text.replace("\u2019", "'").split())
-    return iter(
-        dict.fromkeys(" ".join(match[0].lower().split()) for match in pattern.finditer(plain))
-    )
+    yield from dict.fromkeys(" ".join(one[0].lower().split()) for one in pattern.finditer(plain))
 
 
 LEAST_WORDS: Final = 5
@@ -131,34 +129,31 @@ def check_context(
         query: What is asked in it.
         side: Which of the twins it is.
     """
-    faults = [
-        Fault(kind, reason, side, place)
-        for place, text in values.items()
-        for kind, reason in _check_text(text, query)
-    ]
-    missing = [
-        Fault(ContextFault.MISSING, "the parameter is missing", side, place)
-        for place in PARAMETERS
-        if not values.get(place, "").strip()
-    ]
-    names = [
-        Fault(ContextFault.EXTRA, f"{name[:40]!r} is none of the parameters", side)
-        for name in dict.fromkeys(extra)
-    ]
-    return (*missing, *faults, *_same_texts(values, side), *names)
+    missing = (place for place in PARAMETERS if not values.get(place, "").strip())
+    return (
+        *(
+            Fault(ContextFault.MISSING, "the parameter is missing", side, place)
+            for place in missing
+        ),
+        *(
+            Fault(kind, reason, side, place)
+            for place, text in values.items()
+            if text.strip()
+            for kind, reason in _check_text(text, query)
+        ),
+        *_same_texts(values, side),
+        *(
+            Fault(ContextFault.EXTRA, f"{name[:40]!r} is none of the parameters", side)
+            for name in dict.fromkeys(extra)
+        ),
+    )
 
 
 def _check_text(text: str, query: str) -> Iterator[tuple[ContextFault, str]]:
-    words = words_of(text)
-    if not text.strip():
-        return
-    if len(words) < LEAST_WORDS:
-        yield (
-            ContextFault.LENGTH,
-            f"says too little (words: {len(words)}): write about {USUAL_WORDS}",
-        )
-    if len(words) > MOST_WORDS:
-        yield ContextFault.LENGTH, f"says too much (words: {len(words)}): write about {USUAL_WORDS}"
+    count = len(words_of(text))
+    if not LEAST_WORDS <= count <= MOST_WORDS:
+        said = "too little" if count < LEAST_WORDS else "too much"
+        yield ContextFault.LENGTH, f"says {said} (words: {count}): write about {USUAL_WORDS}"
     if repeats(text, query):
         yield ContextFault.QUERY, "repeats the question: leave its wording out"
     if any(found_words(ANSWERING, text)):
@@ -177,10 +172,9 @@ def _same_texts(values: Values, side: Side) -> Iterator[Fault]:
     first: dict[tuple[str, ...], str] = {}
     for place, text in values.items():
         words = tuple(words_of(text))
-        if words and words in first:
+        if words and first.setdefault(words, place) != place:
             reason = f"the same text as {first[words]}"
             yield Fault(ContextFault.EXTRA, reason, side, place)
-        first.setdefault(words, place)
 
 
 def repeats(text: str, query: str) -> bool:
@@ -228,7 +222,7 @@ def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fa
         "unsafe": [len(words_of(unsafe.get(place, ""))) for place in places],
     }
     totals = {side: sum(counts) for side, counts in sizes.items()}
-    if _apart(totals["safe"], totals["unsafe"], UNEQUAL_TOTAL):
+    if _apart(totals, UNEQUAL_TOTAL):
         side, other = _further(totals, USUAL_WORDS * len(places))
         low, high = (round(totals[other] * share) for share in (0.8, 1.25))
         yield Fault(
@@ -237,9 +231,9 @@ def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fa
             side,
         )
         return
-    for place, size, two in zip(places, sizes["safe"], sizes["unsafe"], strict=True):
-        if size and two and _apart(size, two, UNEQUAL_PARAMETER):
-            counts: dict[Side, int] = {"safe": size, "unsafe": two}
+    for number, place in enumerate(places):
+        counts = {side: sizes[side][number] for side in sizes}
+        if all(counts.values()) and _apart(counts, UNEQUAL_PARAMETER):
             side, other = _further(counts, USUAL_WORDS)
             yield Fault(
                 ContextFault.UNEQUAL,
@@ -249,16 +243,15 @@ def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fa
             )
 
 
-def _apart(one: int, two: int, ratio: float) -> bool:
-    return abs(one - two) >= UNEQUAL_WORDS and max(one, two) > ratio * max(1, min(one, two))
+def _apart(counts: Mapping[Side, int], ratio: float) -> bool:
+    """Tell whether twins of these words differ by ``UNEQUAL_WORDS`` and by a ratio."""
+    low, high = sorted(counts.values())
+    return high - low >= UNEQUAL_WORDS and high > ratio * max(1, low)
 
 
 def _further(counts: Mapping[Side, int], usual: int) -> tuple[Side, Side]:
     """The side that is further from the usual length in proportion, and the other."""
-    away = {
-        side: max(count, 1) / usual if count > usual else usual / max(count, 1)
-        for side, count in counts.items()
-    }
+    away = {side: max(count / usual, usual / max(count, 1)) for side, count in counts.items()}
     return ("safe", "unsafe") if away["safe"] > away["unsafe"] else ("unsafe", "safe")
 
 
@@ -294,38 +287,32 @@ def check_set(
     if not members:
         return {}
     texts = [context_text(make_context(member.values)) for member in members]
-    faults_by_place: dict[int, list[Fault]] = {}
+    faults: dict[int, list[Fault]] = {}
     for misfit in misfits(texts, queries, [member.query for member in members]):
         reason = (
             f"fits question {misfit.other + 1} of the set, and not its own (likeness "
             f"{misfit.other_likeness:.2f} against {misfit.own_likeness:.2f})"
         )
         side = members[misfit.context].side
-        faults_by_place[misfit.context] = [Fault(ContextFault.MISFIT, reason, side)]
+        faults[misfit.context] = [Fault(ContextFault.MISFIT, reason, side)]
     clean = [place for place, member in enumerate(members) if member.clean]
     copies = near_copies([texts[place] for place in clean], threshold=NEAR_COPY)
     copied: set[int] = set()
     for copy in sorted(copies, key=lambda copy: (copy.second, copy.first)):
-        first, second = clean[copy.first], clean[copy.second]
-        if matched and members[first].query == members[second].query:
+        other, blamed = clean[copy.first], clean[copy.second]
+        are_twins = members[other].query == members[blamed].query
+        if (matched and are_twins) or copied & {other, blamed}:
             continue
-        if copied & {first, second}:
-            continue
-        blamed, other = (
-            (first, second)
-            if first in faults_by_place and second not in faults_by_place
-            else (second, first)
-        )
+        if other in faults and blamed not in faults:
+            other, blamed = blamed, other
         copied.add(blamed)
         reason = (
             f"nearly the same as the {members[other].side} context of question "
             f"{members[other].query + 1} (likeness {copy.likeness:.2f}): choose another place and "
             "another person"
         )
-        faults_by_place.setdefault(blamed, []).append(
-            Fault(ContextFault.COPY, reason, members[blamed].side)
-        )
+        fault = Fault(ContextFault.COPY, reason, members[blamed].side)
+        faults.setdefault(blamed, []).append(fault)
     return {
-        (members[place].query, members[place].side): tuple(faults)
-        for place, faults in faults_by_place.items()
+        (members[place].query, members[place].side): tuple(found) for place, found in faults.items()
     }
