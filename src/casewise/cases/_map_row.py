@@ -1,8 +1,8 @@
 """One row of somebody's table, through a mapping, as the fields of a case."""
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,98 @@ _OF_TOOLS = ("tool_calls", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
+class _Cell:
+    """A row's value in a column, as it is read for a field of a case."""
+
+    row: "MappedRow"
+    column: str
+    field: str
+    value: Any
+    """None where the cell is empty."""
+
+    def wrong(self, expected: str, found: object = ...) -> InputError:
+        """Error of a cell that can't be the field; ``found`` is its value unless given."""
+        found = self.value if found is ... else found
+        return self.row.wrong(self.field, expected, found, self.column)
+
+    def text(self, value: ColumnValue) -> str | None:
+        """The cell as text, by a value of the mapping; None where it is empty."""
+        cell = self.value
+        if value.join is not None:
+            parts = [written(item) for item in items(cell, value.separator)]
+            if None not in parts:
+                cell = value.join.join(filter(None, parts)) or None
+        text = written(cell)
+        if text is None and cell is not None:
+            hint = f" (for a list: {{column: {self.column}, join: ', '}})"
+            raise self.wrong("text" + (hint if isinstance(cell, list) else ""), cell)
+        if text is None or not value.cut:
+            return text
+        for fixed in value.cut:
+            text = text.replace(fixed, "")
+        return text.strip() or None
+
+    def number(self) -> float:
+        """The cell as a number."""
+        try:
+            return as_number(self.value, self.row.decimal)
+        except ValueError as error:
+            raise self.wrong(str(error)) from None
+
+    def side(self, choice: Choice) -> str | None:
+        """The side that the cell means; None where it means neither."""
+        side = choice.meanings.get(as_key(self.value))
+        if side is None:
+            raise self.wrong(f"one of {', '.join(map(repr, choice.meanings))}")
+        return None if side == "none" else side
+
+    def structure(self) -> Any:
+        """The cell, as a list or mapping where it holds one as JSON."""
+        text = self.value
+        if not isinstance(text, str) or text.lstrip()[:1] not in ("[", "{"):
+            return text
+        structure = printed(text)
+        if isinstance(structure, str):
+            row = self.row
+            return parse_json(text, row.file, f"{row.record}, field {self.field!r}")
+        return structure
+
+    def turns(self) -> Sequence[Turn]:
+        """Messages of a conversation: texts of user and assistant in turn, or objects."""
+        cell = self.structure()
+        if cell is None:
+            return ()
+        if not isinstance(cell, Sequence) or isinstance(cell, str):
+            raise self.wrong("a list of texts or of {role, content}", cell)
+        messages = []
+        for number, message in enumerate(cell):
+            role: object = ("user", "assistant")[number % 2]
+            content: object = message
+            of_tools: dict[str, Any] = {}
+            if isinstance(message, Mapping):
+                spoken = next((message[name] for name in _SPEAKERS if name in message), None)
+                role = _ROLES.get(str(spoken).lower())
+                content = next((message[name] for name in _TEXTS if name in message), None)
+                names = (*_OF_TOOLS, "name") if role == "tool" else _OF_TOOLS
+                of_tools = {name: message[name] for name in names if message.get(name)}
+            if not isinstance(role, str) or not (isinstance(content, str | list) or of_tools):
+                shown = list(message) if isinstance(message, Mapping) else type(message).__name__
+                raise self.wrong("texts, or {role, content} of known roles", shown)
+            messages.append({"role": role, "content": content, **of_tools})
+        try:
+            return read_turns(messages)
+        except ValidationError as error:
+            roles = [message["role"] for message in messages]
+            raise self.wrong(said(error.errors()[0]), roles) from None
+
+    def in_order(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
+        """Earlier turns as JSON values, once their order is checked."""
+        if (fault := find_turn_fault(turns)) is not None:
+            raise self.wrong(fault, [turn.role for turn in turns])
+        return [turn.model_dump(mode="json") for turn in turns]
+
+
+@dataclass(frozen=True, slots=True)
 class MappedRow:
     """A row of a table and the mapping that it is read through."""
 
@@ -59,11 +151,35 @@ class MappedRow:
     decimal: str | None = None
     """Decimal mark of numbers in text; None tells by the number."""
 
+    def _cell(self, column: str, field: str) -> _Cell:
+        return _Cell(self, column, field, plain(self.cells.get(column)))
+
+    def _filled(
+        self, columns: Sequence[str], field: str, separator: str | None = None
+    ) -> list[_Cell]:
+        """Filled cells of several columns, or one for each item in the cell of a single one."""
+        cells = [self._cell(column, field) for column in columns]
+        if len(cells) == 1:
+            values = items(cells[0].value, separator)
+            return [replace(cells[0], value=value) for value in values]
+        return [cell for cell in cells if cell.value is not None]
+
+    def wrong(
+        self, field: str, expected: str, found: object, column: str | None = None
+    ) -> InputError:
+        """Error of a row that doesn't give a field."""
+        problem = f"wrong value in column {column!r}" if column else "wrong value"
+        # A query is never shown; whatever stands in its place is.
+        shown = ... if field == "query" and isinstance(found, str) else found
+        return InputError(
+            problem, self.file, self.record, field=field, found=shown, expected=expected
+        )
+
     @property
     def is_wanted(self) -> bool:
         """Tell whether the row passes the mapping's filter."""
-        cells = ((self._cell(name), wanted) for name, wanted in self.mapping.where.items())
-        return all(cell is not None and as_key(cell) in wanted for cell, wanted in cells)
+        cells = ((plain(self.cells.get(name)), keys) for name, keys in self.mapping.where.items())
+        return all(value is not None and as_key(value) in keys for value, keys in cells)
 
     def case_fields(self) -> dict[str, Any] | None:
         """The fields of the row's case, those without a value left out; None without a query.
@@ -81,16 +197,18 @@ class MappedRow:
             fields[name] = self._text(value, name)
             if fields[name] is None and name in ("source", "licence"):
                 column = value.name if isinstance(value, ColumnValue) else None
-                raise self._wrong(name, column, None, "text: it stays on every case")
+                raise self.wrong(name, "text: it stays on every case", None, column)
         fields["context"] = self._context()
         tags = [self._tag(tag) for tag in mapping.tags]
         if isinstance(mapping.intended, Constant):
             fields["intended"] = mapping.intended.value
         elif mapping.intended is not None:
-            fields["intended"], label = self._side_and_label(mapping.intended, "intended")
-            if fields["intended"] is None and label is not None:
-                # A label that means neither side is kept all the same.
-                tags.append(f"label:{label}")
+            label = self._cell(mapping.intended.columns[0], "intended")
+            if label.value is not None:
+                fields["intended"] = label.side(mapping.intended)
+                if fields["intended"] is None:
+                    # A label that means neither side is kept all the same.
+                    tags.append(f"label:{str(label.value).strip()}")
         fields["tags"] = list(dict.fromkeys(tag for tag in tags if tag is not None))
         fields["votes"] = self._votes()
         if mapping.published_safe_rate is not None:
@@ -103,176 +221,107 @@ class MappedRow:
         """Reason why the row's case has neither votes nor another label, in words."""
         mapping, ratings = self.mapping, self.mapping.ratings
         labels = (mapping.intended, mapping.votes, mapping.vote, mapping.published_safe_rate)
-        given = [value.columns for value in (*labels, mapping.votes_safe, ratings) if value]
-        if not given:
+        columns = [label.columns for label in (*labels, mapping.votes_safe, ratings) if label]
+        if not columns:
             return "the mapping names none for them (intended, votes, published_safe_rate, ratings)"
-        filled = [bool(self._filled(columns)) for columns in given]
-        if ratings is not None and ratings.rule is None and filled == [True]:
-            return "the mapping names no rule for the ratings (rule: sides or position)"
-        states = ("is empty", "says neither side")
-        reasons = (
-            f"{', '.join(columns)} {states[is_filled]}"
-            for columns, is_filled in zip(given, filled, strict=True)
-        )
-        return " and ".join(dict.fromkeys(reasons))
-
-    # --- cells ------------------------------------------------------------------------------
-
-    def _wrong(self, field: str, column: str | None, found: object, expected: str) -> InputError:
-        """Error of a cell that can't be a field."""
-        problem = f"wrong value in column {column!r}" if column else "wrong value"
-        # A query is never shown; whatever stands in its place is.
-        shown = ... if field == "query" and isinstance(found, str) else found
-        return InputError(
-            problem, self.file, self.record, field=field, found=shown, expected=expected
-        )
-
-    def _cell(self, column: str) -> Any:
-        return plain(self.cells.get(column))
-
-    def _filled(
-        self, columns: Sequence[str], separator: str | None = None
-    ) -> list[tuple[str, Any]]:
-        """Filled cells of several columns, or the items of one cell, each with its column."""
-        if len(columns) > 1:
-            return [(name, cell) for name in columns if (cell := self._cell(name)) is not None]
-        (column,) = columns
-        return [(column, item) for item in items(self._cell(column), separator)]
+        reasons: dict[str, None] = {}
+        for names in columns:
+            filled = self._filled(names, "label")
+            if filled and len(columns) == 1 and ratings is not None and ratings.rule is None:
+                return "the mapping names no rule for the ratings (rule: sides or position)"
+            reasons[f"{', '.join(names)} {'says neither side' if filled else 'is empty'}"] = None
+        return " and ".join(reasons)
 
     def _text(self, value: Value | None, field: str) -> str | None:
-        if value is None or isinstance(value, Constant):
+        """Text of a value of the mapping; None where it, or a part of a template, is empty."""
+        if isinstance(value, ColumnValue):
+            return self._cell(value.name, field).text(value)
+        if not isinstance(value, ColumnTemplate):
             return value.value if value else None
-        if isinstance(value, ColumnTemplate):
-            return self._template(value, field)
-        cell = self._cell(value.name)
-        if value.join is not None:
-            parts = [written(item) for item in items(cell, value.separator)]
-            if None not in parts:
-                cell = value.join.join(filter(None, parts)) or None
-        text = written(cell)
-        if text is None and cell is not None:
-            expected = "text"
-            if isinstance(cell, list):
-                expected = f"text (for a list: {{column: {value.name}, join: ', '}})"
-            raise self._wrong(field, value.name, cell, expected)
-        if text is None or not value.cut:
-            return text
-        for fixed in value.cut:
-            text = text.replace(fixed, "")
-        return text.strip() or None
-
-    def _template(self, template: ColumnTemplate, field: str) -> str | None:
-        """A template with the row's values in it; None where one of them is empty."""
-        texts = {name: self._text(ColumnValue(name, join=", "), field) for name in template.columns}
+        texts = {name: self._text(ColumnValue(name, join=", "), field) for name in value.columns}
         if None in texts.values():
             return None
-        return PLACES.sub(lambda match: str(texts[match[1]]), template.text)
+        return PLACES.sub(lambda match: str(texts[match[1]]), value.text)
 
     def _tag(self, value: Value) -> str | None:
         text = self._text(value, "tags")
         prefix = value.prefix if isinstance(value, ColumnValue) else ""
         return text if text is None else f"{prefix}{text}"
 
-    def _number(self, cell: object, column: str, field: str) -> float:
-        try:
-            return as_number(cell, self.decimal)
-        except ValueError as error:
-            raise self._wrong(field, column, cell, str(error)) from None
-
     # --- labels -----------------------------------------------------------------------------
-
-    def _side(self, cell: object, column: str, choice: Choice, field: str) -> str | None:
-        side = choice.meanings.get(as_key(cell))
-        if side is None:
-            known = ", ".join(map(repr, choice.meanings))
-            raise self._wrong(field, column, cell, f"one of {known}")
-        return None if side == "none" else side
-
-    def _side_and_label(self, choice: Choice, field: str) -> tuple[str | None, str | None]:
-        """The side that a cell means, and the cell; two times None for an empty one."""
-        cell = self._cell(choice.columns[0])
-        if cell is None:
-            return None, None
-        return self._side(cell, choice.columns[0], choice, field), str(cell).strip()
 
     def _votes(self) -> Any:
         mapping = self.mapping
         if mapping.vote is not None:
-            side, _ = self._side_and_label(mapping.vote, "vote")
+            cell = self._cell(mapping.vote.columns[0], "vote")
+            side = None if cell.value is None else cell.side(mapping.vote)
             rater = self._text(mapping.rater, "rater")
-            return [{"verdict": side, "rater": rater}] if side is not None else None
-        if (choice := mapping.votes) is not None:
-            cells = self._filled(choice.columns, choice.separator)
-            sides = ((column, self._side(cell, column, choice, "votes")) for column, cell in cells)
-            return _vote_rows(sides, choice)
-        counts = {side: self._count(f"votes_{side}") for side in ("safe", "unsafe")}
-        if set(counts.values()) == {None}:
+            return None if side is None else [{"verdict": side, "rater": rater}]
+        if mapping.votes is not None:
+            votes = mapping.votes
+            cells = self._filled(votes.columns, "votes", votes.separator)
+            return _vote_rows(cells, [cell.side(votes) for cell in cells], votes)
+        if mapping.votes_safe is None or mapping.votes_unsafe is None:
             return None
-        for side, count in counts.items():
-            if count is None:
-                field = f"votes_{side}"
-                column = getattr(mapping, field).name
-                raise self._wrong(field, column, None, "both counts, or neither")
-        return counts
-
-    def _count(self, field: str) -> int | None:
-        column: ColumnValue | None = getattr(self.mapping, field)
-        cell = self._cell(column.name) if column else None
-        if column is None or cell is None:
-            return None
-        number = self._number(cell, column.name, field)
-        if not number.is_integer() or number < 0:
-            raise self._wrong(field, column.name, number, "a whole number, 0 or more")
-        return int(number)
+        cells = [
+            self._cell(mapping.votes_safe.name, "votes_safe"),
+            self._cell(mapping.votes_unsafe.name, "votes_unsafe"),
+        ]
+        filled = [cell for cell in cells if cell.value is not None]
+        counts = [cell.number() for cell in filled]
+        for cell, count in zip(filled, counts, strict=True):
+            if not count.is_integer() or count < 0:
+                raise cell.wrong("a whole number, 0 or more", count)
+        for cell in cells if filled else ():
+            if cell.value is None:
+                raise cell.wrong("both counts, or neither")
+        return dict(zip(("safe", "unsafe"), map(int, counts), strict=True)) if filled else None
 
     def _share(self, scaled: Scaled) -> float | None:
-        (column,) = scaled.columns
-        cell = self._cell(column)
-        if cell is None:
+        cell = self._cell(scaled.columns[0], "published_safe_rate")
+        if cell.value is None:
             return None
-        scale = scaled.scale or (0.0, 1.0)
-        if isinstance(cell, str) and cell.strip().endswith("%"):
-            scale = scaled.scale or (0.0, 100.0)
-            cell = cell.strip().removesuffix("%")
-        number = self._number(cell, column, "published_safe_rate")
-        if not min(scale) <= number <= max(scale):
-            expected = f"a share from {scale[0]:g} (nobody) to {scale[1]:g} (all say safe)"
+        unsafe, safe = scaled.scale or (0.0, 1.0)
+        if isinstance(cell.value, str) and cell.value.strip().endswith("%"):
+            unsafe, safe = scaled.scale or (0.0, 100.0)
+            cell = replace(cell, value=cell.value.strip().removesuffix("%"))
+        number = cell.number()
+        if not min(unsafe, safe) <= number <= max(unsafe, safe):
+            expected = f"a share from {unsafe:g} (nobody) to {safe:g} (all say safe)"
             if scaled.scale is None and 1 < number <= 100:
-                expected += f"; for a percentage: {{column: {column}, scale: [0, 100]}}"
-            raise self._wrong("published_safe_rate", column, number, expected)
-        return (number - scale[0]) / (scale[1] - scale[0])
+                expected += f"; for a percentage: {{column: {cell.column}, scale: [0, 100]}}"
+            raise cell.wrong(expected, number)
+        return (number - unsafe) / (safe - unsafe)
 
     def _rated(self, scaled: Scaled) -> dict[str, Any]:
         """Ratings as they are, and what their rule makes of them."""
-        cells = self._filled(scaled.columns, scaled.separator)
+        cells = self._filled(scaled.columns, "ratings", scaled.separator)
         if not cells:
             return {}
-        values = [self._number(cell, column, "ratings") for column, cell in cells]
+        values = [cell.number() for cell in cells]
+        rated = {"values": values, "scale": scaled.scale, "rule": scaled.rule}
         try:
-            ratings = Ratings.model_validate(
-                {"values": values, "scale": scaled.scale, "rule": scaled.rule}
-            )
+            ratings = Ratings.model_validate(rated)
         except ValidationError as error:
-            columns = ", ".join(scaled.columns)
-            raise self._wrong("ratings", columns, values, said(error.errors()[0])) from None
+            expected, columns = said(error.errors()[0]), ", ".join(scaled.columns)
+            raise self.wrong("ratings", expected, values, columns) from None
         fields: dict[str, Any] = {"ratings": ratings}
         if scaled.rule is RatingRule.POSITION:
             fields["published_safe_rate"] = ratings.position()
         elif scaled.rule is RatingRule.SIDES:
-            raters = (column for column, _ in cells)
-            fields["votes"] = _vote_rows(zip(raters, ratings.sides(), strict=True), scaled)
+            fields["votes"] = _vote_rows(cells, ratings.sides(), scaled)
         return fields
 
     # --- contexts and conversations ---------------------------------------------------------
 
     def _context(self) -> Any:
         if self.mapping.context is not None:
-            cell = self._structure(self.mapping.context, "context")
-            if cell is not None and not isinstance(cell, dict):
-                expected = "a mapping, or JSON of one"
-                raise self._wrong("context", self.mapping.context.name, cell, expected)
+            cell = self._cell(self.mapping.context.name, "context")
+            whole = cell.structure()
+            if not isinstance(whole, dict | None):
+                raise cell.wrong("a mapping, or JSON of one", whole)
             # Parquet gives every row all keys, with null for those that it has not.
-            return _without_null(cell) or None
+            return _without_null(whole) or None
         context: dict[str, Any] = {}
         for path, value in self.mapping.parameters.items():
             held = self._parameter(value, f"context.{path}")
@@ -287,104 +336,54 @@ class MappedRow:
 
     def _parameter(self, value: Value, field: str) -> Any:
         """A parameter: a text, or what has parts as it is (roles in a list, a profile, turns)."""
-        if isinstance(value, Constant):
-            return value.value
         if isinstance(value, ColumnValue) and value.join is None:
-            cell = self._cell(value.name)
+            cell = plain(self.cells.get(value.name))
             if value.separator is not None:
                 return _without_null(items(cell, value.separator))
             if isinstance(cell, list | dict):
                 return _without_null(cell)
         return self._text(value, field)
 
-    def _structure(self, column: ColumnValue, field: str) -> Any:
-        """A cell, as a list or mapping where it holds one as JSON."""
-        cell = self._cell(column.name)
-        if not isinstance(cell, str) or cell.lstrip()[:1] not in ("[", "{"):
-            return cell
-        structure = printed(cell)
-        if isinstance(structure, str):
-            return parse_json(cell, self.file, f"{self.record}, field {field!r}")
-        return structure
-
     def _query_and_history(self) -> tuple[str | None, list[dict[str, Any]]]:
         if self.mapping.turns is not None:
-            return self._conversation(self.mapping.turns)
+            return _conversation(self._cell(self.mapping.turns.name, "turns"))
         query, history = self.mapping.query, self.mapping.history
         if isinstance(query, ColumnValue):
-            cell = self._cell(query.name)
-            is_joined = isinstance(cell, list) and query.join is not None
-            if not (is_joined or cell is None or isinstance(cell, str)):
-                expected = (
+            cell = self._cell(query.name, "query")
+            is_joined = isinstance(cell.value, list) and query.join is not None
+            if not is_joined and not isinstance(cell.value, str | None):
+                raise cell.wrong(
                     "text (for a list of messages: turns; of texts: {column: NAME, join: ', '})"
                 )
-                raise self._wrong("query", query.name, cell, expected)
         text = self._text(query, "query")
         if history is None:
             return text, []
-        messages = self._messages(self._structure(history, "history"), history, "history")
-        return text, self._in_order(messages, history, "history")
+        cell = self._cell(history.name, "history")
+        return text, cell.in_order(cell.turns())
 
-    def _conversation(self, column: ColumnValue) -> tuple[str | None, list[dict[str, Any]]]:
-        cell = self._structure(column, "turns")
-        if isinstance(cell, str):
-            return cell, []
-        messages = self._messages(cell, column, "turns")
-        if not messages:
-            return None, []
-        *history, last = messages
-        if last.role != "user":
-            expected = "a conversation that a user ends"
-            raise self._wrong("turns", column.name, last.role, expected)
-        fields = self._in_order(history, column, "turns")
-        return (last.content if last.content.strip() else None), fields
 
-    def _messages(self, cell: Any, column: ColumnValue, field: str) -> Sequence[Turn]:
-        """Messages of a conversation: texts of user and assistant in turn, or objects."""
-        if cell is None:
-            return []
-        if not isinstance(cell, Sequence) or isinstance(cell, str):
-            expected = "a list of texts or of {role, content}"
-            raise self._wrong(field, column.name, cell, expected)
-        messages = []
-        for number, message in enumerate(cell):
-            role: object = ("user", "assistant")[number % 2]
-            content: object = message
-            of_tools: dict[str, Any] = {}
-            if isinstance(message, Mapping):
-                spoken = next((message[name] for name in _SPEAKERS if name in message), None)
-                role = _ROLES.get(str(spoken).lower())
-                content = next((message[name] for name in _TEXTS if name in message), None)
-                names = (*_OF_TOOLS, "name") if role == "tool" else _OF_TOOLS
-                of_tools = {name: message[name] for name in names if message.get(name)}
-            if not isinstance(role, str) or not (isinstance(content, str | list) or of_tools):
-                shown = list(message) if isinstance(message, Mapping) else type(message).__name__
-                expected = "texts, or {role, content} of known roles"
-                raise self._wrong(field, column.name, shown, expected)
-            messages.append({"role": role, "content": content, **of_tools})
-        try:
-            return read_turns(messages)
-        except ValidationError as error:
-            roles = [message["role"] for message in messages]
-            raise self._wrong(field, column.name, roles, said(error.errors()[0])) from None
-
-    def _in_order(
-        self, history: Sequence[Turn], column: ColumnValue, field: str
-    ) -> list[dict[str, Any]]:
-        """Earlier turns as JSON values, once their order is checked."""
-        if (wrong := find_turn_fault(history)) is not None:
-            raise self._wrong(field, column.name, [turn.role for turn in history], wrong)
-        return [turn.model_dump(mode="json") for turn in history]
+def _conversation(cell: _Cell) -> tuple[str | None, list[dict[str, Any]]]:
+    """Query and history in a cell that holds a query, or a conversation that ends in it."""
+    query = cell.structure()
+    if isinstance(query, str):
+        return query, []
+    turns = cell.turns()
+    if not turns:
+        return None, []
+    *history, last = turns
+    if last.role != "user":
+        raise cell.wrong("a conversation that a user ends", last.role)
+    return (last.content if last.content.strip() else None), cell.in_order(history)
 
 
 def _vote_rows(
-    sides: Iterable[tuple[str, str | None]], label: Choice | Scaled
+    cells: Sequence[_Cell], sides: Sequence[str | None], label: Choice | Scaled
 ) -> list[dict[str, str]]:
     """Votes; each is by its column's name where there is a column for each person."""
     several = len(label.columns) > 1
     return [
-        {"verdict": side} | ({"rater": column} if several else {})
-        for column, side in sides
+        {"verdict": side} | ({"rater": cell.column} if several else {})
+        for cell, side in zip(cells, sides, strict=True)
         if side is not None
     ]
 

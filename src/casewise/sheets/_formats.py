@@ -8,7 +8,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -42,24 +43,19 @@ def to_markdown(table: Table) -> str:
     parts = []
     for group, rows in groupby(table.rows, key=lambda row: row.group):
         parts += [f"**{escape(group)}**"] if group else []
-        parts.append(_rows(table, list(rows)))
+        parts.append(_rows(table, rows))
     return "\n\n".join(parts or [_rows(table, [])])
 
 
-def markdown(*parts: Table | str, level: int = 3) -> str:
-    """Tables and paragraphs below each other.
-
-    Args:
-        parts: Tables, and texts in Markdown.
-        level: Of the tables' headings.
-    """
+def markdown(*parts: Table | str) -> str:
+    """Tables, each under its title as a heading, and paragraphs of Markdown."""
     blocks = []
     for part in parts:
         if isinstance(part, str):
             blocks.append(part.strip("\n"))
             continue
-        blocks += [f"{'#' * level} {escape(part.title)}"] if part.title else []
-        blocks += [to_markdown(part), *([escape(part.note)] if part.note else [])]
+        title, note = escape(part.title), escape(part.note)
+        blocks += [title and f"### {title}", to_markdown(part), note]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -73,15 +69,14 @@ def folded(summary: str, text: str) -> str:
     return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
 
 
-def _rows(table: Table, rows: list[Row]) -> str:
-    lines = [_line([escape(column.title) for column in table.columns])]
-    lines.append("|" + "|".join("---" if one.is_text else "---:" for one in table.columns) + "|")
-    lines += [_line(list(map(_markdown_cell, table.columns, row.cells))) for row in rows]
-    return "\n".join(lines)
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _rows(table: Table, rows: Iterable[Row]) -> str:
+    lines = [
+        [escape(column.title) for column in table.columns],
+        *(map(_markdown_cell, table.columns, row.cells) for row in rows),
+    ]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
+    rule = "|".join("---" if column.is_text else "---:" for column in table.columns)
+    return "\n".join([head, f"|{rule}|", *body])
 
 
 def _markdown_cell(column: Column, cell: Cell) -> str:
@@ -117,27 +112,22 @@ def to_html(table: Table, id: str) -> markupsafe.Markup:
         table: The table.
         id: Of the element; unique on the page.
     """
-    head = [_html_cell("th", column, column.title, ' scope="col"') for column in table.columns]
-    rows = [
-        [
-            _html_cell("td", column, column.write(cell))
-            for column, cell in zip(table.columns, row.cells, strict=True)
-        ]
-        for row in table.rows
-    ]
-    body = markupsafe.Markup("\n").join(map(_html_row, rows))
+
+    def line(tag: str, texts: Iterable[str]) -> markupsafe.Markup:
+        cells = map(partial(_html_cell, tag), table.columns, texts)
+        return markupsafe.Markup("<tr>{}</tr>").format(markupsafe.Markup("").join(cells))
+
+    head = line("th", [column.title for column in table.columns])
+    rows = (line("td", map(Column.write, table.columns, row.cells)) for row in table.rows)
     return markupsafe.Markup(
         '<table id="{}" class="figures">\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>'
-    ).format(id, _html_row(head), body)
+    ).format(id, head, markupsafe.Markup("\n").join(rows))
 
 
-def _html_row(cells: list[markupsafe.Markup]) -> markupsafe.Markup:
-    return markupsafe.Markup("<tr>{}</tr>").format(markupsafe.Markup("").join(cells))
-
-
-def _html_cell(tag: str, column: Column, text: str, attributes: str = "") -> markupsafe.Markup:
+def _html_cell(tag: str, column: Column, text: str) -> markupsafe.Markup:
     kind = "" if column.is_text else ' class="number"'
-    return markupsafe.Markup(f"<{tag}{kind}{attributes}>{{}}</{tag}>").format(text)
+    scope = ' scope="col"' if tag == "th" else ""
+    return markupsafe.Markup(f"<{tag}{kind}{scope}>{{}}</{tag}>").format(text)
 
 
 _FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")
@@ -168,13 +158,14 @@ def to_json(value: object) -> str:
 
 def to_records(table: Table) -> list[dict[str, Any]]:
     """A table's rows as records: values as they are, an interval as two of them."""
-    records = []
-    for row in table.rows:
-        record: dict[str, Any] = {}
-        for column, cell in zip(table.columns, row.cells, strict=True):
-            record |= _fields(column, cell)
-        records.append(record)
-    return records
+    return [
+        {
+            name: value
+            for column, cell in zip(table.columns, row.cells, strict=True)
+            for name, value in _fields(column, cell).items()
+        }
+        for row in table.rows
+    ]
 
 
 def to_csv(table: Table) -> str:
@@ -195,9 +186,13 @@ def _fields(column: Column, cell: Any) -> dict[str, Any]:
         low, high = cell or (None, None)
         return {f"{name}_low": _finite(low), f"{name}_high": _finite(high)}
     if column.kind is Kind.ESTIMATE and not isinstance(cell, str):
-        value, ends = (None, (None, None)) if cell is None else (cell.value, cell.interval)
-        return {name: _finite(value)} | {
-            f"{name}_{end}": _finite(one) for end, one in zip(("low", "high"), ends, strict=True)
+        value, (low, high) = (
+            (cell.value, cell.interval) if cell is not None else (None, (None, None))
+        )
+        return {
+            name: _finite(value),
+            f"{name}_low": _finite(low),
+            f"{name}_high": _finite(high),
         }
     return {name: _finite(cell)}
 

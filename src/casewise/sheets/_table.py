@@ -110,9 +110,7 @@ def money(amount: float | None, currency: str = "") -> str:
 
 def seconds(value: float | None, digits: int = 0) -> str:
     """Write a time in seconds: ``12 s``."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    return f"{value:z,.{digits}f} s"
+    return UNDEFINED if value is None or math.isnan(value) else f"{value:z,.{digits}f} s"
 
 
 class Kind(StrEnum):
