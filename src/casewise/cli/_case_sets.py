@@ -18,6 +18,7 @@ from casewise.cli._late import case_files, reporting
 from casewise.cli._options import (
     argument,
     flag,
+    is_same_file,
     open_cases,
     option,
     out_option,
@@ -198,8 +199,7 @@ def _write(cases: tuple[case_files.Case, ...], path: Path, queries: int) -> None
 
 def _keep_source(file: str, target: Path) -> None:
     """A part in the place of its whole would lose the rest."""
-    source = Path(file)
-    if source.exists() and target.exists() and source.samefile(target):
+    if is_same_file(Path(file), target):
         raise UsageError(f"{target}: would overwrite the file that it is drawn from")
 
 

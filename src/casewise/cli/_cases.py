@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +28,7 @@ from casewise.cli._late import case_files, contexts, dataset, reporting
 from casewise.cli._options import (
     argument,
     flag,
+    is_same_file,
     open_cases,
     option,
     out_option,
@@ -37,6 +40,7 @@ from casewise.errors import UsageError
 from casewise.files import write_atomically
 
 MOST_PROBLEMS = 20
+"""Problems of a file that are named."""
 
 
 def validate(file: File) -> None:
@@ -50,30 +54,33 @@ def validate(file: File) -> None:
         _summarise(case_files.open_cases(file))
         return
     loaded, problems = case_files.find_problems(file)
-    for problem in problems[:MOST_PROBLEMS]:
-        err().print(f"error: {problem}", markup=False)
-    if len(problems) > MOST_PROBLEMS:
-        err().print(f"... and {len(problems) - MOST_PROBLEMS} more")
+    print_problems("error", problems)
     if problems:
         raise typer.Exit(2)
     _summarise(loaded)
 
 
+def print_problems(kind: str, problems: Sequence[object]) -> None:
+    """Print the first problems of a file, and how many more there are."""
+    for problem in problems[:MOST_PROBLEMS]:
+        err().print(f"{kind}: {problem}", markup=False)
+    if len(problems) > MOST_PROBLEMS:
+        err().print(f"... and {len(problems) - MOST_PROBLEMS} more")
+
+
 def _summarise(loaded: case_files.CaseSet) -> None:
     cases = loaded.cases
     queries = {case.query_id for case in cases}
-    arms = {side: sum(case.intended == side for case in cases) for side in ("safe", "unsafe")}
-    voted = sum(case.votes is not None for case in cases)
     categories = {case.category for case in cases if case.category}
+    arms = Counter(case.intended for case in cases)
+    bare = sum(case.context is None for case in cases)
+    voted = sum(case.votes is not None for case in cases)
     note_all(loaded.notes)
-    console = out()
-    console.print(
-        f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in "
-        f"{len(categories)} categories ({loaded.form}, {loaded.identity})"
-    )
-    console.print(
-        f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, "
-        f"without context {sum(case.context is None for case in cases)}; with votes {voted}"
+    out().print(
+        f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in {len(categories)} "
+        f"categories ({loaded.form}, {loaded.identity})\n"
+        f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, without context {bare}; "
+        f"with votes {voted}"
     )
 
 
@@ -92,23 +99,18 @@ def show(
 
     casewise cases show mine.jsonl 1f0c3a2b4d5e6f70
     """
-    loaded = case_files.open_cases(file)
-    if id is None:
-        chosen = list(loaded.cases)
-    else:
-        chosen = [case for case in loaded.cases if id in (case.id, case.query_id)]
+    chosen = case_files.open_cases(file).cases
+    if id is not None:
+        chosen = tuple(case for case in chosen if id in (case.id, case.query_id))
         if not chosen:
             raise UsageError(f"{file}: no case and no query has the id {id!r}")
     if as_json:
-        write_out(
-            "".join(
-                json.dumps(case_files.to_fields(case), ensure_ascii=False) + "\n" for case in chosen
-            )
-        )
+        fields = map(case_files.to_fields, chosen)
+        write_out("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in fields))
     elif id is None:
         write_out("".join(f"{_line(case)}\n" for case in chosen))
     else:
-        write_out("\n".join(_page(case) for case in chosen))
+        write_out("\n".join(map(_page, chosen)))
 
 
 def _line(case: case_files.Case) -> str:
@@ -119,16 +121,16 @@ def _line(case: case_files.Case) -> str:
 
 def _page(case: case_files.Case) -> str:
     votes = "none" if case.votes is None else f"{case.votes_safe} safe, {case.votes_unsafe} unsafe"
-    head = [
-        ("case", case.id),
-        ("query id", case.query_id),
-        ("category", case.category or "none"),
-        ("intended", case.intended or "none"),
-        ("votes", votes),
-        ("source", case.source or "unknown"),
-        ("licence", case.licence or "unknown"),
-    ]
-    lines = [f"{name:9} {value}" for name, value in head]
+    head = {
+        "case": case.id,
+        "query id": case.query_id,
+        "category": case.category or "none",
+        "intended": case.intended or "none",
+        "votes": votes,
+        "source": case.source or "unknown",
+        "licence": case.licence or "unknown",
+    }
+    lines = [f"{name:9} {value}" for name, value in head.items()]
     lines += [turn.line for turn in case.history]
     return "\n".join([*lines, "", case.query, "", contexts.render_text(case.context), ""])
 
@@ -249,7 +251,7 @@ def audit(
     casewise cases audit mine.jsonl --fail-on "error,personal-data,shortcut-leakage>.9"
     """
     demands = dataset.parse_demands(fail_on) if fail_on.strip() else ()
-    if to is not None and to.exists() and Path(file).exists() and to.samefile(file):
+    if to is not None and is_same_file(to, Path(file)):
         raise UsageError(f"{to}: would overwrite the cases")
     loaded = open_cases(file)
     with working("auditing"):

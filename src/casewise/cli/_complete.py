@@ -13,24 +13,13 @@ from casewise.cli._late import case_files, contexts, protocols
 Completer = Callable[[str], list[str]]
 
 _PROVIDERS = {
-    "anthropic": "ANTHROPIC",
-    "azureai": "AZUREAI",
-    "bedrock": "AWS",
-    "cloudflare": "CLOUDFLARE",
-    "fireworks": "FIREWORKS",
-    "google": "GOOGLE",
-    "grok": "XAI",
-    "groq": "GROQ",
-    "mistral": "MISTRAL",
-    "ollama": "OLLAMA",
-    "openai": "OPENAI",
-    "openrouter": "OPENROUTER",
-    "perplexity": "PERPLEXITY",
-    "sambanova": "SAMBANOVA",
-    "sglang": "SGLANG",
-    "together": "TOGETHER",
-    "vllm": "VLLM",
-}
+    name: name.upper()
+    for name in (
+        *("anthropic", "azureai", "bedrock", "cloudflare", "fireworks", "google", "grok", "groq"),
+        *("mistral", "ollama", "openai", "openrouter", "perplexity", "sambanova", "sglang"),
+        *("together", "vllm"),
+    )
+} | {"bedrock": "AWS", "grok": "XAI"}
 """Providers by Inspect's names, and what their variables in the environment begin with."""
 
 _KEYS = ("_API_KEY", "_BASE_URL", "_API_TOKEN", "_ACCESS_KEY_ID", "_PROFILE")

@@ -33,6 +33,64 @@ WORKFLOW = Path(".github/workflows/casewise-gate.yml")
 """Path at which GitHub looks for the workflow that ships."""
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """Files for a build, beside what is printed."""
+
+    junit: Annotated[
+        Path | None, option("Also write the verdicts as JUnit XML.", OUTPUT, "FILE")
+    ] = None
+    markdown: Annotated[
+        Path | None, option("Also write the table for a build's summary.", OUTPUT, "FILE")
+    ] = None
+    undecided: Annotated[
+        Undecided, option("How JUnit shows what is undecided or missing.", OUTPUT)
+    ] = Undecided.FAILURE
+    github: Annotated[
+        bool,
+        flag(
+            "--github",
+            "In a job of GitHub: print ::error lines, and add to the job's summary.",
+            OUTPUT,
+        ),
+    ] = False
+
+    def write(self, report: gates.GateReport) -> None:
+        """Write what was judged."""
+        self._write(
+            reporting.gate_junit(report, self.undecided),
+            reporting.gate_markdown(report),
+            reporting.gate_annotations(report),
+        )
+
+    @contextmanager
+    def telling_refusals(self) -> Iterator[None]:
+        """Write why nothing could be judged, and let the error go on."""
+        try:
+            yield
+        except (CasewiseError, OSError) as error:
+            text = str(error)
+            self._write(
+                reporting.refusal_junit(text),
+                reporting.refusal_markdown(text),
+                [reporting.refusal_annotation(text)],
+            )
+            raise
+
+    def _write(self, junit: str, markdown: str, annotations: Iterable[str]) -> None:
+        for path, text in ((self.junit, junit), (self.markdown, markdown)):
+            if path is not None:
+                write_atomically(path, text.encode())
+        if not self.github:
+            return
+        for line in annotations:
+            # Beside the result, which may be JSON; GitHub reads both streams.
+            print(line, file=sys.stderr)
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(f"{markdown}\n")
+
+
 @grouped
 def gate(
     run: Annotated[
@@ -66,23 +124,8 @@ def gate(
             "FILE",
         ),
     ] = None,
-    junit: Annotated[
-        Path | None, option("Also write the verdicts as JUnit XML.", OUTPUT, "FILE")
-    ] = None,
-    markdown: Annotated[
-        Path | None, option("Also write the table for a build's summary.", OUTPUT, "FILE")
-    ] = None,
-    undecided: Annotated[
-        Undecided, option("How JUnit shows what is undecided or missing.", OUTPUT)
-    ] = Undecided.FAILURE,
-    github: Annotated[
-        bool,
-        flag(
-            "--github",
-            "In a job of GitHub: print ::error lines, and add to the job's summary.",
-            OUTPUT,
-        ),
-    ] = False,
+    *,
+    outputs: Outputs,
     force: Force = False,
     as_json: Annotated[bool, flag("--json", "Print JSON instead of a table.", OUTPUT)] = False,
     init: Annotated[
@@ -130,12 +173,11 @@ def gate(
     casewise gate --init . --cases mine.yaml
     """
     if init is not None:
-        given = (run, baseline, config, history, junit, markdown)
-        if any(one is not None for one in given) or grader_check or as_json or github:
+        files = (run, baseline, config, history, outputs.junit, outputs.markdown)
+        if any((*files, grader_check, outputs.github, as_json)):
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or case_files.STARTER)
         return
-    outputs = _Outputs(junit, markdown, undecided, github)
     with outputs.telling_refusals():
         if cases is not None:
             raise UsageError("--cases goes with --init: a run holds its own cases")
@@ -162,51 +204,6 @@ def gate(
         out().print(reporting.gate_renderable(report))
     if status := gates.EXIT_STATUS[report.verdict]:
         raise typer.Exit(status)
-
-
-@dataclass(frozen=True, slots=True)
-class _Outputs:
-    """Files for a build, beside what is printed."""
-
-    junit: Path | None
-    markdown: Path | None
-    undecided: Undecided
-    github: bool
-
-    def write(self, report: gates.GateReport) -> None:
-        """Write what was judged."""
-        self._write(
-            reporting.gate_junit(report, self.undecided),
-            reporting.gate_markdown(report),
-            reporting.gate_annotations(report),
-        )
-
-    @contextmanager
-    def telling_refusals(self) -> Iterator[None]:
-        """Write why nothing could be judged, and let the error go on."""
-        try:
-            yield
-        except (CasewiseError, OSError) as error:
-            text = str(error)
-            self._write(
-                reporting.refusal_junit(text),
-                reporting.refusal_markdown(text),
-                [reporting.refusal_annotation(text)],
-            )
-            raise
-
-    def _write(self, junit: str, markdown: str, annotations: Iterable[str]) -> None:
-        for path, text in ((self.junit, junit), (self.markdown, markdown)):
-            if path is not None:
-                write_atomically(path, text.encode())
-        if not self.github:
-            return
-        for line in annotations:
-            # Beside the result, which may be JSON; GitHub reads both streams.
-            print(line, file=sys.stderr)
-        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(f"{markdown}\n")
 
 
 def _init(folder: Path, cases: str) -> None:

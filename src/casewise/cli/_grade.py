@@ -132,15 +132,10 @@ def _by_model(grader: str, server: GraderServer) -> scores.Grader:
 
     def ask(replies: Sequence[scores.ToGrade]) -> Sequence[protocols.Graded]:
         nonlocal answered
-        asked = [
-            (
-                [(turn.role, turn.content) for turn in one.reply.before],
-                one.reply.turn.content,
-                one.situation,
-                one.request,
-            )
-            for one in replies
-        ]
+        asked = []
+        for one in replies:
+            before = [(turn.role, turn.content) for turn in one.reply.before]
+            asked.append((before, one.reply.turn.content, one.situation, one.request))
         try:
             graded = grade_replies(grader, asked)
         except ModelError as error:

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from casewise.cli import _complete as complete
-from casewise.cli._cases import MOST_PROBLEMS
+from casewise.cli._cases import print_problems
 from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.cli._late import case_files
-from casewise.cli._options import argument, flag, option, out_option
+from casewise.cli._options import argument, flag, is_same_file, option, out_option
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 
@@ -86,9 +86,9 @@ def import_(
     mapping = case_files.load_mapping(map)
     with working("reading the rows"):
         imported = case_files.import_cases(source, mapping, split=split)
-    if to is not None and any(to.exists() and to.samefile(file) for file in imported.files):
+    if to is not None and any(is_same_file(to, file) for file in imported.files):
         raise UsageError(f"{to}: would overwrite the file that is imported")
-    _say_problems(imported)
+    print_problems("bad row", imported.problems)
     if imported.problems and not skip_bad and not dry_run:
         err().print("Nothing was written; --skip-bad leaves bad rows out.", markup=False)
         raise typer.Exit(2)
@@ -119,13 +119,6 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
         return
     write_atomically(to, draft.text.encode())
     note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
-
-
-def _say_problems(imported: case_files.Imported) -> None:
-    for problem in imported.problems[:MOST_PROBLEMS]:
-        err().print(f"bad row: {problem}", markup=False)
-    if len(imported.problems) > MOST_PROBLEMS:
-        err().print(f"... and {len(imported.problems) - MOST_PROBLEMS} more")
 
 
 def _say_counts(imported: case_files.Imported) -> None:

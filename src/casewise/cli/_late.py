@@ -32,13 +32,13 @@ else:
         def __getattr__(self, name: str) -> Any:
             return getattr(import_module(self.name), name)
 
-    # The front door has functions called cases and gate.
-    case_files, gates = _Late("casewise.cases"), _Late("casewise.gate")
-    contexts, dataset = _Late("casewise.contexts"), _Late("casewise.dataset")
-    exports, protocols = _Late("casewise.exports"), _Late("casewise.protocols")
-    reporting, scores = _Late("casewise.reporting"), _Late("casewise.scores")
-    statistics, transcripts = _Late("casewise.statistics"), _Late("casewise.transcripts")
-    polars = _Late("polars")
+    def __getattr__(name: str) -> _Late:
+        # The front door has functions called cases and gate.
+        others = {"case_files": "casewise.cases", "gates": "casewise.gate", "polars": "polars"}
+        if name not in __all__:
+            raise AttributeError(name)
+        return _Late(others.get(name, f"casewise.{name}"))
+
 
 __all__ = [
     "case_files",

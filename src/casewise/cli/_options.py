@@ -250,6 +250,11 @@ def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Jud
     return judgements
 
 
+def is_same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to one file that exists."""
+    return one.exists() and other.exists() and one.samefile(other)
+
+
 def warn_of_content() -> None:
     """Print the warning before texts that are shown."""
     err().print(exports.CONTENT_WARNING, style="yellow")

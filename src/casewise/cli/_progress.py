@@ -137,17 +137,18 @@ class RunProgress(_Shown):
     def __call__(self, status: protocols.Status) -> None:
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
-        done = sum(
-            count for kind, count in self._counts.items() if kind is not protocols.Status.ERROR
+        done = self._counts.total() - self._counts[protocols.Status.ERROR]
+        said = (
+            []
+            if self._budget is None
+            else [f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"]
         )
-        unread = ", ".join(
+        said += [
             f"{count} {'failed attempts' if kind is protocols.Status.ERROR else kind}"
             for kind, count in self._counts.items()
-            if kind is not protocols.Status.OK
-        )
-        if self._budget is not None:
-            spent = f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"
-            unread = f"{spent}, {unread}" if unread else spent
+            if count and kind is not protocols.Status.OK
+        ]
+        unread = ", ".join(said)
         self.update(self._task, completed=self._before + done, unread=unread)
         if status is protocols.Status.ERROR:
             return

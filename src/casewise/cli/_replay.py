@@ -121,7 +121,9 @@ def replay(
     casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
     """
     chosen, checks = transcripts.read_chosen(turn), scores.load_checks(grader_check)
-    new, old = _models(model)
+    if len(model) > 2 or len(set(model)) < len(model):
+        raise UsageError("--model: give the new model, and at most one other for the old replies")
+    anew = len(model) > 1
     folder = place_of(log_dir or new_log_dir())
     if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
@@ -131,11 +133,11 @@ def replay(
         return transcripts.Prefixes(transcripts.read_conversations(file), chosen, masked)
 
     with working("reading the conversations"):
-        turns, left_out, conversations = _look(read(), file, grader, anew=old is not None)
+        turns, left_out, conversations = _look(read(), file, grader, anew=anew)
     turns = scores.draw_turns(turns, sample, seed)
     asked = _named(read(), turns.filter("drawn")["case_id"])
     # The file's own replies that a model is to grade.
-    recorded = asked if grader and old is None else {}
+    recorded = asked if grader and not anew else {}
     with err().status("loading"):
         from casewise.evaluation import RunRequest, check_models, make_plan, refuse_password
 
@@ -143,7 +145,7 @@ def replay(
     cases = tuple(one.case for one in asked.values())
     plan = make_plan(
         RunRequest(
-            models=(new, *filter(None, [old])),
+            models=model,
             cases=case_files.CaseSet(cases, file.name, case_files.Form.JSONL),
             protocols=("respond",),
             deliveries=("none",),
@@ -163,17 +165,17 @@ def replay(
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
-    before = _recorded(turns, grader, recorded, folder, max_connections) if old is None else None
+    before = None if anew else _recorded(turns, grader, recorded, folder, max_connections)
     result = run_with_progress(plan.cells, folder, cost.max_cost)
     del plan, cases
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
     table = scores.read_paths([Path(path) for path in result.logs]).table
-    after, again = (
-        scores.ReplayedReplies(name, table.filter(polars.col("model") == name))
-        for name in (new, old or "")
-    )
-    before = before or again
+    replied = {
+        name: scores.ReplayedReplies(name, table.filter(polars.col("model") == name))
+        for name in model
+    }
+    after, before = replied[model[0]], before or replied[model[-1]]
     by_user = turns["user"].is_not_null().any()
     found = scores.compare_replies(
         turns,
@@ -183,7 +185,7 @@ def replay(
         file=file.name,
         conversations=conversations,
         left_out=left_out,
-        asked_anew=old is not None,
+        asked_anew=anew,
         checks=checks,
     )
     rows = scores.replay_rows(turns, before, after)
@@ -193,22 +195,15 @@ def replay(
     texts = _texts(found, read(), before, after) if reveal else {}
     print_as(format, reporting.replay_sheet(found, texts))
     cuts = (
-        scores.cut_note(name, scores.count_cut(replied.rows), acts=True)
-        for name, replied in ((new, after), (old, again))
-        if name is not None
+        scores.cut_note(name, scores.count_cut(one.rows), acts=True)
+        for name, one in replied.items()
     )
-    note_all(line for line in cuts if line is not None)
+    note_all(filter(None, cuts))
     note_all(fault_lines(result.summary))
     note(
         f"each turn with its chance of being drawn: {folder / scores.REPLAY_TABLE}; logs: {folder}"
     )
     end(result, folder)
-
-
-def _models(names: tuple[str, ...]) -> tuple[str, str | None]:
-    if len(names) > 2 or len(set(names)) < len(names):
-        raise UsageError("--model: give the new model, and at most one other for the old replies")
-    return names[0], names[1] if len(names) > 1 else None
 
 
 def _look(
@@ -223,18 +218,19 @@ def _look(
     lacking: Counter[str] = Counter()
     endings = transcripts.Endings()
     for one in prefixes:
-        if not anew and not isinstance(one.old, transcripts.NoReply):
-            endings.add(one.old)
         look = transcripts.look_at(one)
         status = kind = None
-        if not anew and isinstance(look.old, transcripts.NoReply):
-            lacking[look.old] += 1
-            continue
-        if not anew and grader is None and isinstance(look.old, protocols.Graded):
-            if look.old.status is not protocols.Status.OK:
-                lacking["the old reply neither refuses nor answers"] += 1
+        if not anew:
+            if not isinstance(one.old, transcripts.NoReply):
+                endings.add(one.old)
+            if isinstance(look.old, transcripts.NoReply):
+                lacking[look.old] += 1
                 continue
-            status, kind = str(look.old.status), look.old.response_class
+            if grader is None and isinstance(look.old, protocols.Graded):
+                if look.old.status is not protocols.Status.OK:
+                    lacking["the old reply neither refuses nor answers"] += 1
+                    continue
+                status, kind = str(look.old.status), look.old.response_class
         about = (one.case.id, one.conversation, one.line, one.user, one.case.category)
         rows.append((*about, status, kind, look.likely))
     note_all(str(line) for line in prefixes.bad)

@@ -13,7 +13,7 @@ from casewise.errors import InputError, ModelError
 from casewise.files import address_of, is_elsewhere
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, ClusterOptions, Done, RunResult, StartSummary
+    from casewise.evaluation import Budget, Cell, ClusterOptions, Done, RunResult, StartSummary
     from casewise.logs import LogFolder
 
 NOT_ALL_DONE = 1
@@ -50,17 +50,16 @@ def run_with_progress(
 
     folder = LogFolder.at(log_dir)
     done = read_done(cells, folder)
+    total = sum(cell.judgements for cell in cells)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
-        total = sum(cell.judgements for cell in cells)
         note(f"going on: {done.judged:,} of {total:,} were judged before")
     elif has_answers(folder.path):
         note("going on: the answers of the start before were kept, and are not asked for again")
     for line in out_before(folder.path):
         note(line)
     if budget is not None:
-        _say_the_cap(cells, done, budget.cap, budget.spent)
-    total = sum(cell.judgements for cell in cells)
+        _say_the_cap(cells, done, budget)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
             observers = Observers(progress, progress.met, progress.say_outage, progress.batches)
@@ -74,14 +73,14 @@ def run_with_progress(
         raise
 
 
-def _say_the_cap(cells: Sequence["Cell"], done: "Done", cap: float, spent: float) -> None:
-    before = f" (${spent:.2f} of it spent before)" if spent else ""
-    note(f"stops at ${cap:.2f}{before}")
+def _say_the_cap(cells: Sequence["Cell"], done: "Done", budget: "Budget") -> None:
+    before = f" (${budget.spent:.2f} of it spent before)" if budget.spent else ""
+    note(f"stops at ${budget.cap:.2f}{before}")
     left = sum(
         (cell.cost_usd or 0.0) * (1 - state.judged / max(1, state.total))
         for cell, state in zip(cells, done.states, strict=True)
     )
-    if spent + left > cap:
+    if budget.spent + left > budget.cap:
         note(
             f"warning: what is left is estimated at ${left:.2f}: "
             "the cap will probably stop it before all is judged"

@@ -64,35 +64,31 @@ def _text(state: "CellState") -> str:
 
 
 def _record(sweep_cell: "SweepCell", state: "CellState") -> dict[str, Any]:
-    planned, estimate = sweep_cell.cell.planned, sweep_cell.cell.estimate
-    grading = sweep_cell.cell.grading
-    condition = planned.condition
+    cell = sweep_cell.cell
+    condition, grading = cell.planned.condition, cell.grading
     told = condition.identity
     return {
-        "model": sweep_cell.cell.model,
+        "model": cell.model,
         "name": sweep_cell.model,
         "condition": sweep_cell.condition,
         **{name: told[name] for name in ("protocol", "delivery", "ablation")},
         "cases": condition.data.name,
-        "generate": dict(sweep_cell.cell.draw.settings),
-        "epochs": sweep_cell.cell.request.epochs,
+        "generate": dict(cell.draw.settings),
+        "epochs": cell.request.epochs,
         "state": str(state.state),
         "judged": state.judged,
         "total": state.total,
         "errors": state.errors,
-        "requests": estimate.requests,
-        "input_tokens": estimate.input_tokens,
-        "output_tokens": estimate.output_tokens,
-        "cost_usd": estimate.cost_usd,
-        **(_of_the_grader(grading) if grading is not None else {}),
+        **_asked(cell.estimate),
+        **(_asked(grading, "grader_") if grading is not None else {}),
         "log": None if state.log is None else state.log.name,
     }
 
 
-def _of_the_grader(grading: "CostEstimate") -> dict[str, Any]:
-    """Requests to the model that grades the replies."""
-    asked = ("requests", "input_tokens", "output_tokens", "cost_usd")
-    return {f"grader_{name}": getattr(grading, name) for name in asked}
+def _asked(estimate: "CostEstimate", whose: str = "") -> dict[str, Any]:
+    """Requests to a model, their tokens and dollars."""
+    names = ("requests", "input_tokens", "output_tokens", "cost_usd")
+    return {f"{whose}{name}": getattr(estimate, name) for name in names}
 
 
 WITH_A_SWEEP = {
@@ -170,13 +166,14 @@ def _print_plan(sweep: "Sweep", done: "Done", format: Format) -> None:
         for entry in sweep.entries
         if entry.cell.grading is not None
     ]
-    if format is Format.JSON:
-        write_out(_matrix_sheet(sweep, done).json)
-    elif format is Format.MARKDOWN:
-        from casewise._front_running import estimates_table
+    match format:
+        case Format.JSON:
+            write_out(_matrix_sheet(sweep, done).json)
+        case Format.MARKDOWN:
+            from casewise._front_running import estimates_table
 
-        write_out(markdown(estimates_table(estimates, with_total=True)))
-    else:
-        print_estimates(estimates)
-        if done.judged:
-            note(f"{done.judged:,} of these judgements are in the folder, and not asked again")
+            write_out(markdown(estimates_table(estimates, with_total=True)))
+        case Format.TABLE:
+            print_estimates(estimates)
+            if done.judged:
+                note(f"{done.judged:,} of these judgements are in the folder, and not asked again")

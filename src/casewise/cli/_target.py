@@ -84,11 +84,11 @@ def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
     sent: dict[str, Any] = {"message": found.message}
     came: dict[str, Any] = {}
     if seen is not None:
-        headers = list(seen.headers)
-        sent |= {"request": f"{seen.method} {seen.url}", "headers": headers, "body": seen.body}
+        sent["request"] = f"{seen.method} {seen.url}"
+        sent |= {"headers": list(seen.headers), "body": seen.body}
         came = {"status": seen.status, "content_type": seen.content_type}
         # Of what could be read, the reply says more.
-        came |= {} if answer is not None else {"answer": seen.answer}
+        came["answer"] = seen.answer if answer is None else None
     read: dict[str, Any] = {}
     if answer is not None:
         usage = answer.usage
@@ -103,8 +103,7 @@ def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
             "input_tokens": usage.input_tokens if usage else None,
             "output_tokens": usage.output_tokens if usage else None,
         }
-    parts = {"sent": sent, "came": came, "read": read}
     return {
         part: {name: value for name, value in values.items() if value not in (None, "", [])}
-        for part, values in parts.items()
+        for part, values in (("sent", sent), ("came", came), ("read", read))
     }
