@@ -44,31 +44,31 @@ class Figure:
 
     title: str
     meaning: str
-    """Meaning of the share, and its denominator."""
+    """Definition of the share, with its denominator."""
     share: Share
     unknown: str
-    """Why it can't be told, and what would tell it; empty where it can."""
+    """Why it can't be told, and what would tell it; empty where it can be told."""
     better_up: bool
     baseline: tuple[str, float] | None
-    """Baseline of the share, and its name."""
+    """Name of the baseline, and its share."""
     before: Share | None = None
     """Share of the run before, in a comparison."""
     unmoved: str = ""
-    """Remark of a comparison that no change can be told, and which one would show."""
+    """Remark where a comparison shows no change: its interval, and which change would show."""
 
     @property
     def text(self) -> str:
-        """The share, or that it can't be told."""
+        """The share with its interval, or ``can't be told``."""
         return str(self.share) if not self.unknown else "can't be told"
 
     @property
     def told(self) -> str:
-        """Meaning of the share, or why it can't be told."""
+        """Definition of the share, or why it can't be told."""
         return self.meaning if not self.unknown else f"{first_upper(self.unknown)}."
 
     @property
     def against(self) -> str:
-        """The baseline in words."""
+        """The baseline: ``a list of words: 41 %``; empty without one."""
         return f"{self.baseline[0]}: {whole_percent(self.baseline[1])}" if self.baseline else ""
 
 
@@ -77,12 +77,12 @@ class FirstFigures:
     """The figures of one run, or of a run and the one before it."""
 
     kind: str
-    """True if it judges or acts."""
+    """Heading: ``As a judge``, ``In action``."""
     subject: str
-    """Its name."""
+    """Name of the run, or of both runs of a comparison."""
     figures: tuple[Figure, ...]
     score: Score
-    """Score of the figures: of a comparison the run after, over the cases in common."""
+    """Score that the figures are of; in a comparison, the run after, over the cases in common."""
     runs: tuple[int, ...] = ()
     """Places of the runs in the overview, the one before first."""
     changes: tuple[ChangeSentence, ...] = ()
@@ -90,7 +90,7 @@ class FirstFigures:
 
 
 def headline(found: FirstFigures) -> str:
-    """The verdict in a sentence: what changed, the worse first; else what it does."""
+    """The verdict in a sentence: changes, the worse first; without a comparison, the figures."""
     adapts, over, under = found.figures
     if found.changes:
         return " ".join(f"{one.line}." for one in found.changes)
@@ -262,7 +262,7 @@ def _shares(score: Score) -> tuple[Share, ...]:
 
 
 def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
-    """Title, meaning, and what is missing where there is no share."""
+    """Title, definition, and why the share can be unknown, of each figure."""
     no_side = "no answered case is of this kind; cases of both kinds would tell"
     adapts = ("Adapts to context", *adapts_means(score, words))
     if score.acts:
@@ -279,7 +279,7 @@ def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
 
 
 def _of(score: Score, which: str) -> str:
-    """Number of cases of a share; a tie is half a case of either kind."""
+    """Denominator: ``Of 120 cases.``; a tie is half a case of either kind."""
     recall = {"over": "safe_recall", "under": "unsafe_recall"}[which]
     size = score.measures[f"{which}_refusal" if score.acts else recall].size
     called = " Tool calls count as neither." if TOOL_RATE in score.measures else ""
@@ -305,7 +305,7 @@ _Held = tuple[str, tuple[float, float, float]]
 def _held_against(
     score: Score, words: Wording, baselines: Sequence[Score], others: Sequence[Score]
 ) -> _Held | None:
-    """Baseline without a model: the authors' intention, or a list of words."""
+    """Name and three shares of what a score is compared with; None where there is nothing."""
     if score.acts:
         return _without_context(score, others) or ("answering everything", (0.0, 0.0, 1.0))
     names = {"intended": "guessing the authors' intention"} if words.graded else {}
@@ -321,7 +321,7 @@ _PLAIN = {"keyword": "a list of words", "always-safe": "always saying safe"}
 
 
 def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
-    """The same model asked the query alone, which can't adapt."""
+    """Shares of the same model on the query alone, which can't adapt; None without such a run."""
     if score.condition.delivery == "none":
         return None
     wanted = replace(score.condition.same_but("prompt_version"), delivery="none")
@@ -338,7 +338,7 @@ def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
 
 
 def _unmoved(one: Comparison) -> tuple[str, ...]:
-    """Remark on each figure whose change no sentence tells, and the change that would show."""
+    """Remark on each figure without a change beyond chance; empty where a sentence tells one."""
     told = {sentence.metric for sentence in change_sentences(one)}
     found = {part.metric: part for part in (*one.quadrants, *one.differences)}
 
@@ -387,7 +387,7 @@ def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table 
 
 
 def one_by_one(found: FirstFigures) -> Table:
-    """The figures of one run as rows: share, what to hold it against, what it is."""
+    """A row for each figure of a run: share, baseline, definition."""
     return Table(
         [Column(""), Column("share (95 %)"), Column("baseline"), Column("what it is")],
         [Row([one.title, one.text, one.against or None, one.told]) for one in found.figures],

@@ -1,4 +1,4 @@
-"""Authors of the labels, in every turn of phrase that a report needs."""
+"""Phrases of a report that depend on whose the labels are, and the shares that stand in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,45 +11,46 @@ from casewise.sheets import count, number
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The words for one kind of label."""
+    """Phrases for one kind of label."""
 
     grounds: str
-    """Description of the labels, in full."""
+    """The labels in full: "people's votes, where at least 75 % agree"."""
     against: str
-    """Truth that answers are measured against."""
+    """Object of "measured against": "people's judgement"."""
     whom: str
-    """Whom answers follow, or correlate with."""
+    """Object of "follow" and "correlate with": "people"."""
     judges: str
-    """Verb of a judge who is right."""
+    """Predicate of a judge that is right: "judges as people do"."""
     acts: str
-    """Verb of a model whose replies are appropriate."""
+    """Predicate of a model whose replies are appropriate: "does what people would have it do"."""
     line: str
-    """Line that replies are measured against."""
+    """Object of "answers and refusals against": "what people allow"."""
     safe: str
-    """The cases whose label is safe."""
+    """The cases labelled safe: "what people call safe"."""
     unsafe: str
+    """The cases labelled unsafe."""
     share: str
-    """Truth of probabilities, over many cases: the name of an axis and a column."""
+    """Share of safe labels in a bin of cases, as the calibration chart and its table name it."""
     rate: str
-    """The same of a single case."""
+    """Label of a single case as a share, as the chart of cases and its table name it."""
     question: str
-    """True if probabilities mean what they say."""
+    """Title of the calibration section."""
     beside: str
-    """Share beside each probability, case by case."""
+    """The label beside each probability, in the title of the chart of cases."""
     clouds: str
-    """Reading of a point a case."""
+    """Explanation of the chart of cases."""
     of_case: str
-    """Facts of a case in the case browser, besides its contexts and answers."""
+    """The label in the introduction to the case browser."""
     adapting: str
-    """Verb of a model that says safe in the safe context, and unsafe in the other."""
+    """Predicate of a model that answers as meant in both contexts."""
     ranking: str
-    """Why categories can't be ranked."""
+    """Warning beside the figures by category."""
     intended: str
-    """Reach of the baseline ``intended``."""
+    """Predicate of the baseline ``intended``: "is the label itself"."""
     one_person: str
-    """Reach of the baseline ``one-person``."""
+    """Predicate of the baseline ``one-person``."""
     ceiling: str
-    """Reach of the baseline ``ceiling``."""
+    """Predicate of the baseline ``ceiling``."""
     graded: bool
     """True if labels are shares that differ within one type of context; else answers can't follow
     them there."""
@@ -182,7 +183,7 @@ _BY_RULE: Mapping[LabelRule, Wording] = {
 
 
 def rule_wording(rule: LabelRule) -> Wording:
-    """The words for a label rule, deployments' lines apart."""
+    """Phrases for a label rule; those for deployments' lines come by ``wording`` alone."""
     if rule.share is not None:
         grounds = f"people's votes, safe where at least {number(rule.share, 2)} of them say so"
         return replace(_VOTES, grounds=grounds)
@@ -190,7 +191,7 @@ def rule_wording(rule: LabelRule) -> Wording:
 
 
 def wording(*scores: Score) -> Wording:
-    """The words for scores; where their labels are of several kinds, words that hold for all."""
+    """Phrases for scores; where their labels are of several kinds, phrases that hold for all."""
     found = list(dict.fromkeys(map(_wording, scores)))
     if len(found) == 1:
         return found[0]
@@ -204,26 +205,26 @@ def _wording(score: Score) -> Wording:
 
 
 def page_wording(overview: Overview) -> Wording:
-    """The words for a whole report."""
+    """Phrases for a whole report."""
     scores = overview.scores
     return wording(*scores) if scores else rule_wording(overview.browser.labels)
 
 
 def first_upper(text: str) -> str:
-    """A text that begins a sentence."""
+    """Capitalise the first letter of a text."""
     return text[:1].upper() + text[1:]
 
 
 BASELINES = ("intended", "one person", "ceiling")
-"""The baselines that need words."""
+"""Names of the baselines that a report explains."""
 
 
 def baselines_read(baselines: Iterable[str], words: Wording) -> list[str]:
-    """Reach of the baselines in a report, in words.
+    """Explain baselines: ``'intended' is the label itself``.
 
     Args:
-        baselines: Those that there are.
-        words: Of the models beside them.
+        baselines: Names of the baselines in the report.
+        words: Phrases for the scores beside them.
     """
     there = set(baselines)
     reached = zip(BASELINES, (words.intended, words.one_person, words.ceiling), strict=True)
@@ -239,17 +240,17 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, estimate: Estimate) -> "Share":
-        """The share that an estimate is of."""
+        """Take value and interval from an estimate."""
         return cls(estimate.value, *estimate.interval)
 
     @property
     def rest(self) -> "Share":
-        """Remainder."""
+        """The complement, 1 minus the share."""
         return Share(1 - self.value, 1 - self.high, 1 - self.low)
 
     @property
     def negative(self) -> "Share":
-        """A change in the other direction."""
+        """The change with its sign turned."""
         return Share(-self.value, -self.high, -self.low)
 
     @property
@@ -276,7 +277,7 @@ def whole_percent(share: float) -> str:
 
 
 def refusals(score: Score) -> tuple[Share, Share]:
-    """Refusals (of a judge: called unsafe) of the safe, and let through of the unsafe."""
+    """Share of safe cases refused (judge: called unsafe), and of unsafe ones answered (safe)."""
     measures = score.measures
     if score.acts:
         return Share.of(measures["over_refusal"]), Share.of(measures["under_refusal"])
@@ -284,7 +285,7 @@ def refusals(score: Score) -> tuple[Share, Share]:
 
 
 def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score | None:
-    """A baseline over a score's cases: of those of its data set, or the only one there is."""
+    """Baseline for a score: the one over its data set, else the only one of that name; or None."""
     model = f"baseline:{name}"
     found = [
         one for one in baselines if one.condition.model == model and one.labels is score.labels
@@ -295,11 +296,11 @@ def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score 
 
 
 UNTOLD_LEAN = "which mistake is the more common can't be told"
-"""Text where one of the two has no share, as with labels of one side, or no interval."""
+"""Clause where one of the two shares, or its interval, is unknown."""
 
 
 def lean(over: Share, under: Share) -> str:
-    """More common one of the two mistakes, as far as the intervals tell."""
+    """Clause that names the more common mistake: the one whose interval lies above the other's."""
     if not (over.known and under.known):
         return UNTOLD_LEAN
     if over.low > under.high:
@@ -310,7 +311,7 @@ def lean(over: Share, under: Share) -> str:
 
 
 def points(share: float) -> str:
-    """A share in points of 100; below one, with a digit."""
+    """A share in points of 100: ``12``; below one point with a digit: ``.4``."""
     return f"{100 * share:z.0f}" if abs(share) >= 0.01 else f"{100 * share:z.1f}"
 
 
@@ -330,8 +331,8 @@ TOLD_BY = {
         "would tell",
     ),
 }
-"""Figure that tells whether a model adapts where no query has a safe and an unsafe context: what
-its misses leave, and what is missing where there is nothing to miss."""
+"""Definition of the share of flips that are not missed, and why it can be unknown, by measure: the
+figure on adapting where no query has a safe and an unsafe context."""
 
 
 def adapting(score: Score) -> tuple[str, Share]:
@@ -346,7 +347,7 @@ def adapting(score: Score) -> tuple[str, Share]:
 
 
 def _of_pairs(pairs: int, share: Estimate, where: str = "in two contexts") -> str:
-    """Number of pairs of a share, and of how many queries where one has several."""
+    """Denominator: ``Of 40 queries in two contexts.`` or ``Of 90 pairs, of 40 queries.``."""
     queries = "1 query" if share.clusters == 1 else f"{count(share.clusters)} queries"
     if pairs > share.clusters:
         return f"Of {count(pairs)} pairs, of {queries}."
@@ -360,7 +361,7 @@ def judged(judgements: int, score: Score) -> str:
 
 
 def adapts_means(score: Score, words: Wording) -> tuple[str, str]:
-    """Denominator of ``adapting``, and what would tell it where nothing does."""
+    """Meaning of the share of ``adapting`` with its denominator, and why it can be unknown."""
     name, _ = adapting(score)
     if name in TOLD_BY:
         meaning, missing = TOLD_BY[name]

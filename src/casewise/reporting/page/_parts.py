@@ -1,4 +1,4 @@
-"""Parts that the sections share: their form, rows, names of runs, tables and charts."""
+"""Parts of every section: the section itself, its rows, names of runs, columns and charts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,33 +24,33 @@ class Strips:
     """A chart with a line a row: its name, a dot with its interval, and its numbers in words."""
 
     value: str
-    """The field that is drawn, between the fields ``VALUE_low`` and ``VALUE_high`` if there are."""
+    """Field of the dots; ``VALUE_low`` and ``VALUE_high`` are the fields of their intervals."""
     axis: str
-    """Name of the axis."""
+    """Title of the axis."""
     group: str = "model"
-    """The field whose values are headings above their lines."""
+    """Field whose values are headings above the lines."""
     label: str = "condition"
-    """The field that names a line."""
+    """Field that names a line."""
     kind: Kind = Kind.NUMBER
     tone: str = ""
-    """The field whose value chooses the colour; empty for one colour."""
+    """Field that decides the colour; empty for a single colour."""
     palette: Mapping[str, str] = field(default_factory=dict)
-    """Colours by value, for the legend too."""
+    """Colour of each value of ``tone``, in the order of the legend."""
     stacked: bool = False
-    """True if a group is one bar, its rows laid end to end."""
+    """True if the rows of a run are one bar, laid end to end."""
     zero: bool = False
-    """True if the axis has 0, with a line there."""
+    """True if the axis reaches 0 and has a line there."""
     beside: str = ""
-    """The field of a second value, drawn as a ring on the same line; empty is none."""
+    """Field of a second value, a ring on the same line; empty for none."""
 
 
 ASIDE = "aside"
-"""The ``kind`` of a row that the table has, and the lines have not."""
+"""The ``kind`` of a row that stands in the table, but not in the chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A chart of coloured cells: the fields of its rows, its columns, and the share in a cell."""
+    """A chart of coloured cells, by the fields of its rows, its columns and the share in a cell."""
 
     row: str
     column: str
@@ -59,25 +59,25 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A finding: its chart, and the table behind it."""
+    """A section of the page: a chart and the table behind it."""
 
     id: str
     title: str
-    """Title: the thing to see in it."""
+    """Heading: the question that it answers, or the finding."""
     text: str
-    """Text: the way to read it, and cautions."""
+    """How to read the chart, and cautions."""
     columns: Sequence[Column] = ()
     rows: Rows = ()
     chart: Strips | Grid | Mapping[str, Any] | None = None
-    """Lines, cells, or a specification of data named ``rows``; None where a table says it all."""
+    """Lines, cells, or a Vega-Lite specification over data named ``rows``; None: a table only."""
     alternative: str = ""
     """The chart in words, for those who can't see it."""
     note: str = ""
-    """Note under the rates: how far their grader can be trusted."""
+    """Note below the chart, on the reliability of the grader."""
     missing: str = ""
-    """Why there is nothing to draw; else empty."""
+    """Why there is nothing to draw, and what would change that; empty where there is something."""
     open: bool = False
-    """True if the table stands open, and not folded under the chart."""
+    """True if the table is open, not folded under the chart."""
     short: str = ""
     """Its name in the contents; empty is its title."""
 
@@ -105,19 +105,10 @@ def section(
     chart: Strips | Grid | Callable[[], Spec] | None = None,
     open: bool = False,
 ) -> Section:
-    """The section that rows make, or the one that says why there are none.
+    """Make a section of rows; without rows, one that only has ``missing``.
 
-    Args:
-        id: Of the element.
-        short: Its name in the contents.
-        title: What to see in it.
-        rows: What was found.
-        missing: Why there are no rows, and what would make some.
-        text: How to read it.
-        columns: Of the table.
-        words: Tell the rows in words; called if there are some, as is ``chart``.
-        chart: What is drawn.
-        open: Whether the table stands open.
+    The arguments are the fields of ``Section``; ``words`` makes its alternative. It is called only
+    if there are rows, as is ``chart``.
     """
     if not rows:
         return Section(id, title, "", missing=missing, short=short)
@@ -126,7 +117,7 @@ def section(
 
 
 def with_ends(heading: str, key: str) -> tuple[Column, Column, Column]:
-    """The columns of a figure and of the ends of its interval."""
+    """Columns for a figure and both ends of its interval."""
     return (
         Column(heading, Kind.NUMBER, key=key),
         Column("95 % from", Kind.NUMBER, key=f"{key}_low"),
@@ -143,9 +134,9 @@ def counted(heading: str = "judgements", key: str = "n") -> Column:
 
 
 def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:
-    """Names of runs: ``run`` in full, ``model``, and ``condition`` in few words.
+    """Names of runs: ``model``, ``condition``, and both as ``run``.
 
-    Of its condition stands what the others don't share; else a number tells runs apart.
+    A condition is named by the parts that not all runs share; runs alike by these get numbers.
     """
     told = [one.text.split(", ") for one in conditions]
     shared = set.intersection(*map(set, told)) if told else set()
@@ -165,7 +156,7 @@ def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:
 
 
 def run_names(conditions: Sequence[RunCondition]) -> list[str]:
-    """The name in full of each run."""
+    """Names of runs: model and condition."""
     return [row["run"] for row in run_rows(conditions)]
 
 
@@ -175,13 +166,13 @@ def known(number: float | None) -> float | None:
 
 
 def spread(name: str, estimate: Estimate) -> dict[str, float | None]:
-    """A measure with the ends of its interval, as a row holds them."""
+    """Fields of a row for an estimate: ``NAME``, ``NAME_low`` and ``NAME_high``."""
     low, high = estimate.interval
     return {name: known(estimate.value), f"{name}_low": known(low), f"{name}_high": known(high)}
 
 
 def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
-    """Over- and under-refusal with intervals; of a judge, what its recalls leave."""
+    """Fields of a row for over- and under-refusal; for a judge, 1 minus its recalls."""
     found = score.measures
     rows: dict[str, float | None] = {}
     for name, recall in (("over_refusal", "safe_recall"), ("under_refusal", "unsafe_recall")):
@@ -195,7 +186,7 @@ def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
 
 
 def plural_runs(rows: Rows) -> str:
-    """Number of runs that rows are of: ``1 run``, ``3 runs``."""
+    """Number of different runs in rows: ``1 run``, ``3 runs``."""
     return plural(len({row["run"] for row in rows}), "run")
 
 
@@ -212,7 +203,7 @@ COLOURS = {
     PURPLE: "purple",
     GREY: "grey",
 }
-"""Their names in the page's style, which makes them lighter on a dark ground."""
+"""Names of the colours in the style sheet, which makes them lighter on a dark ground."""
 
 SIDES = {"safe": BLUE, "unsafe": VERMILLION}
 
@@ -220,18 +211,18 @@ ROWS = alt.NamedData(name="rows")
 """The section's rows, which the page hands to its chart."""
 
 SEVERAL = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, GREY)
-"""For models, where there are no more than these."""
+"""Colours for models, where these suffice."""
 
 
 def share(field: str, title: str, *, of_rows: Rows = ()) -> alt.X:
-    """A share on the horizontal axis: 0 to 100 %, or only where the rows are."""
+    """Horizontal axis of a share: 0 to 100 %, or as far as the rows reach."""
     return alt.X(
         f"{field}:Q", title=title, axis=alt.Axis(format=".0%"), scale=share_scale(field, of_rows)
     )
 
 
 def share_scale(field: str, rows: Rows = ()) -> alt.Scale:
-    """From 0 to 1, or only as far as the rows and their intervals reach, in tenths."""
+    """Scale of a share: 0 to 1, or as far as rows and intervals reach, in tenths."""
     ends = [row.get(f"{field}{end}") for row in rows for end in ("", "_low", "_high")]
     there = [one for one in ends if one is not None]
     if not there:
@@ -251,13 +242,13 @@ def tips(pairs: Mapping[str, str]) -> list[alt.Tooltip]:
 
 
 def some(palette: Mapping[str, str], used: Iterable[object]) -> dict[str, str]:
-    """The colours of the values that are used."""
+    """The part of a palette whose values are used."""
     found = set(used)
     return {name: colour for name, colour in palette.items() if name in found}
 
 
 def colours(field: str, palette: Mapping[str, str], title: str | None = None) -> alt.Color:
-    """A field's values in fixed colours, with a legend above the chart."""
+    """Colour by a field, with a legend above the chart."""
     columns = 2 if max(map(len, palette), default=0) > 24 else 4
     legend = alt.Legend(title=title, orient="top", columns=columns, labelLimit=0)
     scale = alt.Scale(domain=list(palette), range=list(palette.values()))
@@ -265,7 +256,7 @@ def colours(field: str, palette: Mapping[str, str], title: str | None = None) ->
 
 
 def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int) -> Spec:
-    """The specification, as wide as the page lets it be."""
+    """Specification of a chart of the page's width."""
     # Our own charts are tested; to check each again takes most of the time.
     spec: Spec = chart.properties(width="container", height=height).to_dict(validate=False)
     # What is drawn once and not for every row stands with its mark: the page fills "rows" alone.
@@ -278,6 +269,6 @@ def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int) -> S
 
 
 def choose(runs: Sequence[str], label: str) -> alt.Parameter:
-    """A menu of runs; the charts show the chosen one."""
+    """Menu of runs, which sets ``chosen``."""
     menu = alt.binding_select(options=list(runs), name=f"{label} ")
     return alt.param("chosen", value=runs[0], bind=menu)

@@ -1,4 +1,4 @@
-"""The verdict in three sentences that anybody understands, hedged by the intervals."""
+"""The verdict on a run in three plain sentences, worded by what the intervals allow."""
 
 import math
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def _sentences(score: Score, overview: Overview) -> list[str]:
 
 
 def _uninterpreted(score: Score) -> list[str]:
-    """Sentence on a model whose probabilities are of what it was hardly about to say."""
+    """Sentences for a model whose first token is rarely one of the two words."""
     return [
         f"{_name(score)} gives no verdicts to go by: its first token puts only "
         f"{number(score.mass)} of its probability on 'safe' or 'unsafe'.",
@@ -85,7 +85,7 @@ def _name(score: Score) -> str:
 
 
 def _first(score: Score, leader: Leader | None) -> str:
-    """Sentence on how good a run is; of the leader, whether it is ahead."""
+    """How often the run is right; for the leader, how far it is ahead of the next model."""
     words = wording(score)
     does = words.acts if score.acts else words.judges
     share = Share.of(score.measures[score.headline])
@@ -118,7 +118,7 @@ _LEFT = {
     "refused": "{} more were refused",
     "error": "{} more failed with an error",
 }
-"""Labelled judgements without a verdict, by status."""
+"""Phrase for the labelled judgements of each status without a verdict."""
 
 
 def _without_verdict(score: Score) -> str:
@@ -127,7 +127,7 @@ def _without_verdict(score: Score) -> str:
 
 
 def _second(score: Score) -> str:
-    """Sentence on the lean of its mistakes."""
+    """Both kinds of mistake, and which is the more common."""
     over, under = refusals(score)
     if over.value != over.value or under.value != under.value:
         return f"{first_upper(UNTOLD_LEAN)}: the labels are all of one side."
@@ -145,11 +145,11 @@ _IN_CONTEXTS = (
     ("model_flips", "people_flips", "Its answers to two contexts of a query differ", "the labels"),
     ("seen_flips", "seen_people_flips", "Seeing the context changes its answer", "the label"),
 )
-"""Words on the model and people from context to context, and on seeing one, in words."""
+"""Measure of the model, the same of people, and the words for each."""
 
 
 def _in_contexts(score: Score) -> str:
-    """Sentence on contexts where no query has a safe and an unsafe one; may be empty."""
+    """Flips between contexts, for cases without pairs of a safe and an unsafe one; else empty."""
     for model, people, does, labels in _IN_CONTEXTS:
         if score.pairs or not has_all(score, (model, people)):
             continue
@@ -164,7 +164,7 @@ def _in_contexts(score: Score) -> str:
 
 
 def _third(score: Score, overview: Overview) -> str:
-    """Sentence on the effect of the context."""
+    """Effect of the context on the answers."""
     if said := _in_contexts(score):
         return said
     words = wording(score)
@@ -187,7 +187,7 @@ def _third(score: Score, overview: Overview) -> str:
 
 
 def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
-    """Tell whether answers follow the labels where the type of context no longer helps."""
+    """Correlation of answers with labels within one type of context, in words."""
     told = []
     for side in ("safe", "unsafe"):
         one = score.measures[f"within_pcc_{side}"]
@@ -210,7 +210,7 @@ def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
 
 
 def follows(correlation: Estimate, ceiling: float) -> str:
-    """Sentence on how answers follow labels: the correlation, and its share of the most.
+    """Verb for a correlation of answers with labels: ``partly follow``.
 
     Args:
         correlation: Of answers and labels, -1..1.
