@@ -139,7 +139,7 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
         assert len(asked) == 3 * CASES + 2 * CASES
     assert "going on: 32 of 88 were judged before" in done.stderr
     assert "not finished: openai-api/fake/c: " in done.stderr
-    gone = "in the folder, and not in the file: openai-api/fake/b: binary, judge, without sender"
+    gone = "in the folder, and not in the file: openai-api/fake/b (binary, without sender) over"
     assert gone in done.stderr
     assert "| binary | failed, 0 of 16 | done | done |" in done.stdout
     assert "| score |  | done |  |" in done.stdout

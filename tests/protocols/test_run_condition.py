@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewise.protocols import CONDITION, RunCondition, Variation
+from casewise.protocols import CONDITION, RunCondition, SeededVariation
 
 WORDS = st.text("abz-_.09 ,é", min_size=1, max_size=8)
 NAMES = st.lists(st.text("abz_.", min_size=1, max_size=6), max_size=3).map(tuple)
@@ -30,7 +30,9 @@ CONDITIONS = st.builds(
     card=maybe(WORDS),
     verdict_words=maybe(WORDS),
     swap=maybe(WORDS),
-    variation=maybe(st.builds(Variation, st.text("abk-9", max_size=9), st.integers(-9, 10**9))),
+    variation=maybe(
+        st.builds(SeededVariation, st.text("abk-9", max_size=9), st.integers(-9, 10**9))
+    ),
     draw_seed=maybe(st.integers(-9, 10**9)),
     dtype=maybe(WORDS),
     dataset_hash=maybe(WORDS),
@@ -74,7 +76,7 @@ def test_each_part_of_a_variant_has_its_field() -> None:
         card="clinic",
         verdict_words="1.0",
         swap="recipient.type",
-        variation=Variation("filler-4k", 3),
+        variation=SeededVariation("filler-4k", 3),
         draw_seed=0,
         dtype="bfloat16",
     )
@@ -91,7 +93,7 @@ def test_each_part_of_a_variant_has_its_field() -> None:
         ({"card": "clinic", "draw_seed": 3, "dtype": "float32"}, False),
         ({"ablation": ("sender",)}, True),
         ({"swap": "sender"}, True),
-        ({"variation": Variation("urgency")}, True),
+        ({"variation": SeededVariation("urgency")}, True),
     ],
 )
 def test_what_changes_contexts_or_conversations(change: dict[str, Any], changed: bool) -> None:

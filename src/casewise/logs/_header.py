@@ -162,10 +162,7 @@ class Part:
         return cls(str(said["run"]), int(said["epoch"]), tuple(said["places"]), int(said["of"]))
 
 
-OF_RUN = (
-    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
-    *("dataset_hash", "dataset_version"),
-)
+OF_RUN = tuple(name for name in RunCondition() if name not in ("model", "run_id"))
 """Keys of a log's metadata that are columns of the judgement table."""
 
 
@@ -251,8 +248,7 @@ class LogHeader:
     @property
     def condition(self) -> RunCondition:
         """Condition as the log tells it, without the run's id."""
-        said = {name: self.metadata.get(name) for name in OF_RUN}
-        return RunCondition.of_row(said | {"model": self.model})
+        return RunCondition.of_row({**self.metadata, "model": self.model})
 
     @property
     def places(self) -> dict[str, int]:

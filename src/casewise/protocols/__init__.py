@@ -33,7 +33,7 @@ from casewise.protocols._read_probability import (
     surface_forms,
 )
 from casewise.protocols._read_score import mean_score, read_score
-from casewise.protocols._run_condition import CONDITION, RunCondition, Variation
+from casewise.protocols._run_condition import CONDITION, RunCondition, SeededVariation
 from casewise.protocols._types import Graded, Reading, ResponseClass, Status, Verdict
 from casewise.protocols._variations import VARIATIONS, VariedConversations, find_variation
 from casewise.protocols._verdict_table import own_version
@@ -71,7 +71,7 @@ __all__ = [
     "TokenSets",
     "UPSTREAM",
     "VARIATIONS",
-    "Variation",
+    "SeededVariation",
     "VariedConversations",
     "Verdict",
     "count_fitted",

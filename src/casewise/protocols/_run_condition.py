@@ -27,14 +27,14 @@ _SEEDED = re.compile(r"(.*),seed=(-?[1-9][0-9]{0,30})", re.DOTALL)
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,30}")
 
 
-class Variation(NamedTuple):
+class SeededVariation(NamedTuple):
     """Change of every conversation, by its name and the seed of its random choices."""
 
     name: str
     seed: int = 0
 
     @classmethod
-    def of_text(cls, text: str) -> "Variation":
+    def of_text(cls, text: str) -> "SeededVariation":
         """The variation that a text names: ``filler-4k,seed=3``."""
         seeded = _SEEDED.fullmatch(text)
         return cls(seeded[1], int(seeded[2])) if seeded else cls(text)
@@ -63,7 +63,7 @@ class RunCondition(Mapping[str, str | None]):
     """Version of a person's own table of verdict words."""
     swap: str | None = None
     """Parameter or group that every context has from its twin."""
-    variation: Variation | None = None
+    variation: SeededVariation | None = None
     draw_seed: int | None = None
     dtype: str | None = None
     """Type of the numbers that a model of this process computes in."""
@@ -173,7 +173,7 @@ def _number(text: str) -> int | None:
 
 
 _READERS: dict[str | None, Callable[[str], Any]] = {
-    "variation": Variation.of_text,
+    "variation": SeededVariation.of_text,
     "draw_seed": _number,
 }
 

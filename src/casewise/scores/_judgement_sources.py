@@ -6,6 +6,7 @@ The cases that were judged are put together again from what the rows say of them
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +62,13 @@ class CaseGatherer:
 
 
 def _is_changed(row: Mapping[str, Any]) -> bool:
-    condition = RunCondition.of_row(row)
-    return row.get("query") is None or bool(condition.ablation) or condition.swap is not None
+    return row.get("query") is None or _changes_contexts(row.get("ablation"), row.get("variant"))
+
+
+@cache
+def _changes_contexts(ablation: str | None, variant: str | None) -> bool:
+    condition = RunCondition.of_row({"ablation": ablation, "variant": variant})
+    return bool(condition.ablation) or condition.swap is not None
 
 
 def _case(row: Mapping[str, Any]) -> Case:

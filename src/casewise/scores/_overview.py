@@ -13,7 +13,7 @@ import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.errors import UsageError
-from casewise.protocols import Protocol, RunCondition, Variation, find_variation
+from casewise.protocols import Protocol, RunCondition, find_variation
 from casewise.scores._ablation import AblationChange
 from casewise.scores._answer_columns import label_fields, make_answers
 from casewise.scores._condition_scores import Score, Scoring, conditions
@@ -224,11 +224,11 @@ def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
     families: dict[tuple[RunCondition, str, int], list[RetentionPoint]] = {}
     for row in rows:
         condition = row.score.condition
-        found = _size(condition.variation)
-        if found is None or condition.variation is None:
+        variation = condition.variation
+        if variation is None or (found := _size(variation.name)) is None:
             continue
         family, tokens = found
-        key = condition.same_but("variant", "prompt_version"), family, condition.variation.seed
+        key = condition.same_but("variant", "prompt_version"), family, variation.seed
         families.setdefault(key, []).append(RetentionPoint(tokens, row.score, row.change))
     return [
         Retention(
@@ -240,11 +240,9 @@ def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
     ]
 
 
-def _size(variation: Variation | None) -> tuple[str, int] | None:
-    if variation is None:
-        return None
+def _size(name: str) -> tuple[str, int] | None:
     try:
-        found, tokens = find_variation(variation.name)
+        found, tokens = find_variation(name)
     except UsageError:  # of a table that another version, or another tool, has written
         return None
     return (found.name, tokens) if found.sized else None

@@ -157,11 +157,7 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
 
 
 def _title(header: LogHeader) -> str:
-    said = header.metadata
-    parts = [str(said.get("protocol")), str(said.get("delivery"))]
-    parts += [f"without {said['ablation']}"] if said.get("ablation") else []
-    parts += [str(said.get("variant")), str(said.get("dataset"))]
-    return f"{header.model}: {', '.join(parts)}"
+    return f"{header.condition.title} over {header.metadata.get('dataset')}"
 
 
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:

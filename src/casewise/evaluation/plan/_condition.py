@@ -34,7 +34,7 @@ from casewise.protocols import (
     Protocol,
     RunCondition,
     Script,
-    Variation,
+    SeededVariation,
     VariedConversations,
     find_lexicon,
     find_variation,
@@ -214,7 +214,7 @@ def make_condition(
         card=data.name if deployment is not None else None,
         verdict_words=_own_words(verdict_words, prompts),
         swap=swap or None,
-        variation=Variation(variation, seed) if variation is not None else None,
+        variation=SeededVariation(variation, seed) if variation is not None else None,
         draw_seed=draw_seed,
     )
     if swap:
