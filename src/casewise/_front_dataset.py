@@ -11,7 +11,7 @@ def describe(cases: Cases, *, bootstrap: int = DRAWS, seed: int = 0) -> Descript
     Args:
         cases: A name, a file, or cases.
         bootstrap: Draws of whole queries for intervals; 0 is none.
-        seed: Of draws, halves and simulations.
+        seed: Seed of draws, halves and simulations.
 
     Raises:
         InputError: The file can't be used.
@@ -24,7 +24,7 @@ def audit(cases: Cases, *, seed: int = 0) -> Audit:
 
     Args:
         cases: A name, a file, or cases.
-        seed: Of folds and hashing.
+        seed: Seed of folds and hashing.
 
     Raises:
         InputError: The file can't be used.

@@ -66,8 +66,8 @@ def estimates_table(
     """Requests, tokens (estimated) and cost of every model under every condition.
 
     Args:
-        estimates: What will be asked.
-        at_most: What may be asked besides, at most.
+        estimates: Requests that will be sent.
+        at_most: Requests that may follow, at most.
         condition: Heading of the column that tells the rows of a model apart.
         with_total: Whether the last row is the sum of the others.
     """
@@ -115,7 +115,7 @@ class Run(Result):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """For each model and condition that did not, its model and the reason."""
+        """Model and reason, for each model and condition that did not end well."""
         return self.details.failures
 
     @property
@@ -132,7 +132,7 @@ class Run(Result):
         return str(self.log_dir)
 
     def records(self) -> list[dict[str, Any]]:
-        """A row for each model and condition: how much of it was judged."""
+        """A row for each model and condition, with the number of judgements."""
         return [
             {
                 "model": cell.model,
@@ -146,7 +146,7 @@ class Run(Result):
         ]
 
     def to_markdown(self) -> str:
-        """The rows as a table, and what is not finished."""
+        """The rows as a table, and the failures."""
         columns = [Column("model"), Column("condition"), Column("state")]
         columns += figures(Kind.COUNT, "judged", "total", "errors")
         rows = [Row(list(one.values())) for one in self.records()]
@@ -227,7 +227,7 @@ def plan(
         samples: Answers that the protocol ``score`` averages; None is 3.
         epochs: How often each case is asked.
         limit: Only the first cases.
-        seed: Of the varied conversations.
+        seed: Seed of the varied conversations.
         max_tokens: Longest answer, in tokens.
         max_connections: Requests at once for each provider.
         attempt_timeout: Seconds after which a request is given up and sent again; None is 300.
@@ -276,12 +276,12 @@ def run(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
     which the caller waits. An interrupt stops it; what was judged is in the folder.
 
     Args:
-        plan: What to ask.
+        plan: Requests to send.
         log_dir: The folder of the logs, or an address such as ``s3://bucket/folder``.
         max_cost: Dollars after which it stops, earlier starts in the folder included.
 
     Returns:
-        How far it came; ``complete`` says whether all ended well, ``failures`` why not.
+        The state of the run; ``complete`` says whether all ended well, ``failures`` why not.
 
     Raises:
         ModelError: A model can't be used or reached, or can't do what the protocol needs.
@@ -298,7 +298,7 @@ async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = N
     Cancelled, it stops the run and waits until its logs are written.
 
     Args:
-        plan: What to ask.
+        plan: Requests to send.
         log_dir: The folder of the logs.
         max_cost: Dollars after which it stops.
 
@@ -318,7 +318,7 @@ async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = N
 
 
 class _Stop:
-    """Stops a run in another thread, also one that has not begun to ask yet."""
+    """Stop of a run in another thread, also of one that has not begun to ask yet."""
 
     def __init__(self) -> None:
         self._lock = Lock()

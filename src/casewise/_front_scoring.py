@@ -93,7 +93,7 @@ def score(
         grader_check: Replies that people labelled (from ``casewise graders sample``, or as
             ``casewise graders check`` reads them): correct the rates of replies for the grader's
             errors.
-        seed: Of draws, folds and simulations.
+        seed: Seed of draws, folds and simulations.
 
     Raises:
         InputError: The judgements, or labelled replies, can't be read.
@@ -146,7 +146,7 @@ def compare(
         ties: As in ``score``.
         metrics: The measures to compare; empty is all.
         bootstrap: Draws of whole queries, for both runs alike; 0 is none.
-        seed: Of the draws.
+        seed: Seed of the draws.
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
@@ -235,7 +235,7 @@ def report(
         ties: As in ``score``.
         grader_check: As in ``score``: the corrected rates stand beside the others.
         force: Whether runs over different versions of the data are compared.
-        seed: Of simulated ceilings.
+        seed: Seed of simulated ceilings.
 
     Returns:
         The path that was written.

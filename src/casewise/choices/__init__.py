@@ -91,7 +91,7 @@ class LabelRule(enum.StrEnum):
     VOTES = "votes"
     """Safe if more than half of the human votes say so; a tie is worth half."""
     CONSENSUS = "consensus"
-    """As ``votes``, over the cases that at least 75 % of the people agree on."""
+    """As ``votes``, over the cases on which at least 75 % of the people agree."""
     INTENDED = "intended"
     """Intention of the context's author."""
 
@@ -103,7 +103,7 @@ class LabelRule(enum.StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "LabelRule | None":
-        """``votes:.6``: safe where at least .6 of the votes say so, else unsafe.
+        """Make the rule of a share: by ``votes:.6``, safe where at least .6 of the votes say so.
 
         Such a rule is a member that no loop over the rules meets, one for each share.
         """
@@ -135,7 +135,7 @@ class Ties(enum.StrEnum):
 
 
 class UnreadPolicy(enum.StrEnum):
-    """Worth of an unread answer."""
+    """Treatment of an unread answer in scores."""
 
     REFERENCE = "reference"
     """As the published script: a miss for accuracy, unsafe for F1, and 1.0 as a number."""
@@ -242,7 +242,7 @@ class Rulings(enum.StrEnum):
 
 
 class Half(enum.StrEnum):
-    """Labelled replies that count."""
+    """Part of the labelled replies that a check is over."""
 
     HELD_OUT = "held-out"
     """Those that no rule was written from."""
@@ -279,7 +279,7 @@ class By(enum.StrEnum):
 
 
 class Prefer(enum.StrEnum):
-    """File that is right where two differ."""
+    """File whose fields are taken where two differ."""
 
     FIRST = "first"
     LAST = "last"
@@ -337,7 +337,7 @@ class Client(enum.StrEnum):
 
 
 class Structured(enum.StrEnum):
-    """True if providers are told the form of an answer as a JSON schema."""
+    """Use of a JSON schema to tell providers the form of an answer."""
 
     AUTO = "auto"
     """Yes; a server that refuses it is asked without."""

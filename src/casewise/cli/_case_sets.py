@@ -30,7 +30,7 @@ from casewise.errors import UsageError
 from casewise.sheets import terminal
 
 DIFFERENT = 1
-"""The exit status of ``diff`` where the versions differ, as of the program of that name."""
+"""Exit status of ``diff`` where the versions differ, as of the program of that name."""
 
 _SUFFIX = {"yaml": ".yaml", "csv": ".csv"}
 _NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
@@ -198,7 +198,7 @@ def _write(cases: tuple[case_files.Case, ...], path: Path, queries: int) -> None
 
 
 def _keep_source(file: str, target: Path) -> None:
-    """A part in the place of its whole would lose the rest."""
+    """Refuse to write a part over the whole, whose rest would be lost."""
     if is_same_file(Path(file), target):
         raise UsageError(f"{target}: would overwrite the file that it is drawn from")
 
@@ -217,7 +217,7 @@ def _shares(text: str) -> dict[str, Fraction]:
 
 
 def _share(text: str, option: str) -> Fraction:
-    """A share as written, exact: .1 is a tenth."""
+    """A share as it is written, exactly: .1 is a tenth."""
     try:
         if not _NUMBER.fullmatch(text):
             raise ValueError

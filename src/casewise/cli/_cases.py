@@ -51,13 +51,13 @@ def validate(file: File) -> None:
     casewise cases validate mine.yaml
     """
     if file in ("starter", "casebench"):
-        _summarise(case_files.open_cases(file))
+        _print_summary(case_files.open_cases(file))
         return
     loaded, problems = case_files.find_problems(file)
     print_problems("error", problems)
     if problems:
         raise typer.Exit(2)
-    _summarise(loaded)
+    _print_summary(loaded)
 
 
 def print_problems(kind: str, problems: Sequence[object]) -> None:
@@ -68,7 +68,7 @@ def print_problems(kind: str, problems: Sequence[object]) -> None:
         err().print(f"... and {len(problems) - MOST_PROBLEMS} more")
 
 
-def _summarise(loaded: case_files.CaseSet) -> None:
+def _print_summary(loaded: case_files.CaseSet) -> None:
     cases = loaded.cases
     queries = {case.query_id for case in cases}
     categories = {case.category for case in cases if case.category}
@@ -210,7 +210,7 @@ def fetch(
 
 
 FAILED = 1
-"""The exit status where something was found that ``--fail-on`` names."""
+"""Exit status where ``--fail-on`` names something that was found."""
 
 
 def audit(

@@ -22,7 +22,7 @@ from casewise.sheets import (
 )
 
 LACKING = 1
-"""The exit status where the first run would not work offline."""
+"""Exit status where the first run would not work offline."""
 
 _TONES = {State.WRONG: Tone.BAD, State.ABSENT: Tone.DOUBT}
 

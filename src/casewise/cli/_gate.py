@@ -56,7 +56,7 @@ class Outputs:
     ] = False
 
     def write(self, report: gates.GateReport) -> None:
-        """Write what was judged."""
+        """Write the verdicts."""
         self._write(
             reporting.gate_junit(report, self.undecided),
             reporting.gate_markdown(report),
@@ -64,8 +64,8 @@ class Outputs:
         )
 
     @contextmanager
-    def telling_refusals(self) -> Iterator[None]:
-        """Write why nothing could be judged, and let the error go on."""
+    def with_refusals(self) -> Iterator[None]:
+        """Write the reason where nothing could be judged, and let the error go on."""
         try:
             yield
         except (CasewiseError, OSError) as error:
@@ -178,7 +178,7 @@ def gate(
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or case_files.STARTER)
         return
-    with outputs.telling_refusals():
+    with outputs.with_refusals():
         if cases is not None:
             raise UsageError("--cases goes with --init: a run holds its own cases")
         if run is None:

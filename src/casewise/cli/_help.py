@@ -33,7 +33,7 @@ def several_of(names: Iterable[str]) -> str:
 
 
 class HelpCommand(TyperCommand):
-    """Command that takes an empty argument for no folder."""
+    """Command that refuses an empty path."""
 
     def get_help_option_names(self, ctx: Any) -> list[str]:
         """Both names, whoever asks first: the option is made once."""
@@ -52,7 +52,7 @@ _EMPTY = re.compile("|--[^=]+=")
 
 
 def _refuse_empty_paths(ctx: Any) -> None:
-    """To Python, the path without a name is the current folder; here it is a variable not set."""
+    """Refuse an empty path: Python's current folder, but probably a variable that is not set."""
     for param in ctx.command.params:
         value = ctx.params.get(param.name)
         values = value if isinstance(value, list | tuple) else [value]

@@ -92,7 +92,7 @@ def import_(
     if imported.problems and not skip_bad and not dry_run:
         err().print("Nothing was written; --skip-bad leaves bad rows out.", markup=False)
         raise typer.Exit(2)
-    _say_counts(imported)
+    _note_counts(imported)
     if not imported.cases:
         raise InputError("no row became a case", file=source)
     if dry_run:
@@ -121,7 +121,7 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
     note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
 
 
-def _say_counts(imported: case_files.Imported) -> None:
+def _note_counts(imported: case_files.Imported) -> None:
     note_all(imported.notes)
     cases = imported.cases
     queries = len({case.query_id for case in cases})
@@ -148,7 +148,7 @@ def _say_counts(imported: case_files.Imported) -> None:
 
 
 def _labels(case: case_files.Case) -> Iterator[str]:
-    """Labels that a score could be held against, in words."""
+    """Labels that a score could be measured against, in words."""
     rule = case.ratings.rule if case.ratings is not None else None
     if (case.votes_safe or 0) + (case.votes_unsafe or 0):
         yield "people's ratings, as votes (rule: sides)" if rule == "sides" else "people's votes"

@@ -24,7 +24,7 @@ from casewise.errors import CasewiseError, UsageError, choose_from, install_hint
 
 
 class _Late(HelpCommand):
-    """A command that is imported when it is used; its name and its first words are known before.
+    """A command that is imported when it is used; its name and summary are known before.
 
     Args:
         name: The command's name.
@@ -53,7 +53,7 @@ class _Late(HelpCommand):
 
     @short_help.setter
     def short_help(self, text: str | None) -> None:
-        """Typer sets what it was given: nothing."""
+        """Ignore what Typer sets, which is nothing."""
 
 
 class _Absent(HelpCommand):
@@ -82,7 +82,7 @@ def _source(module: str) -> ast.Module:
 
 @cache
 def _loaded(name: str | None, place: str) -> Any:
-    """A command, made once: reading the types of its options takes longer than many a command."""
+    """A command, made once: to read the types of its options takes longer than many commands."""
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     callback = getattr(import_module(module), function)
@@ -117,17 +117,15 @@ def _added_to(group: str) -> dict[str, Any]:
     """Commands that other distributions add to a group, by their names there."""
     begin = f"{group}." if group else ""
     commands: dict[str, Any] = {}
-    known = {**dict.fromkeys(ELSEWHERE, ""), **_added()}
-    for full in (one for one in known if one.startswith(begin)):
+    for full in {**ELSEWHERE, **_added()}:
         name = full.removeprefix(begin).partition(".")[0]
         path = f"{begin}{name}"
-        if path in commands or path in GROUPS:
+        if not full.startswith(begin) or path in commands or path in GROUPS:
             continue
-        inside = any(one.startswith(f"{path}.") for one in _added())
-        if inside:
+        if any(one.startswith(f"{path}.") for one in _added()):
             commands[name] = _added_group(path)
         elif path in _added():
-            commands[name] = _Late(name, known[path])
+            commands[name] = _Late(name, _added()[path])
         else:
             commands[name] = _Absent(name, ELSEWHERE[path])
     return commands
@@ -150,7 +148,7 @@ def _added_group(path: str) -> Any:
 
 
 def lazy_group(group: str, places: Mapping[str, str]) -> type[TyperGroup]:
-    """A class of groups with commands that are imported one by one.
+    """Class of a group whose commands are imported one by one.
 
     Args:
         group: Its name among those of ``casewise``, whose own is empty.
@@ -280,42 +278,51 @@ def main() -> None:
     write_any_character()
     try:
         sys.exit(_program()(prog_name="casewise", standalone_mode=False) or 0)
-    except CasewiseError as error:
-        _say_error(str(error))
-        sys.exit(BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of a pipe has what it wanted; keep Python quiet about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        modules = {frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)}
-        if package in ("", "casewise", "casewise_study"):
-            raise
-        by_study = any(one.startswith("casewise_study.") for one in modules)
-        needed_by = "casewise-study" if by_study else "casewise"
-        hint = install_hint(distribution=needed_by)
-        _say_error(
-            f"the package {package} is missing or broken ({error}). Install {needed_by} again "
-            f"({hint}); casewise doctor looks at the others"
-        )
-        sys.exit(BAD_INPUT)
-    except OSError as error:
-        _say_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
-        sys.exit(BAD_INPUT)
     except Exception as error:
-        # What Typer found wrong with options: of no public class, but with a text and a context.
-        if not hasattr(error, "format_message"):
+        text = _message(error)
+        if text is None:
             raise
-        if text := _mistake(error):
+        if text:
             _say_error(text)
         sys.exit(BAD_INPUT)
 
 
+def _message(error: Exception) -> str | None:
+    """Message on an error that a person can mend, empty after help; None on a fault of ours."""
+    match error:
+        case CasewiseError():
+            return str(error)
+        case ImportError():
+            return _lacking(error)
+        case OSError():
+            return f"{error.filename or 'input or output'}: {error.strerror or error}"
+    # What Typer found wrong with options: of no public class, but with a text and a context.
+    return _mistake(error) if hasattr(error, "format_message") else None
+
+
+def _lacking(error: ImportError) -> str | None:
+    """Message on another distribution that is not there; None where one of ours is broken."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "casewise", "casewise_study"):
+        return None
+    modules = {frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)}
+    by_study = any(one.startswith("casewise_study.") for one in modules)
+    needed_by = "casewise-study" if by_study else "casewise"
+    hint = install_hint(distribution=needed_by)
+    return (
+        f"the package {package} is missing or broken ({error}). Install {needed_by} again "
+        f"({hint}); casewise doctor looks at the others"
+    )
+
+
 def _mistake(error: Any) -> str:
-    """Problem of the options that were given, and what comes near; empty after help."""
+    """Message on mistaken options, with the nearest name; empty after help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "casewise")
     if name := getattr(error, "option_name", None):
         near = next(iter(getattr(error, "possibilities", None) or ()), None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def note_lacking(lacking: Sequence[str]) -> None:
-    """Say what a run of the plan would end for: a dry run needs no key."""
+    """Print what a run would fail for and a dry run does without, such as a key."""
     for line in lacking:
         note(f"note: a run would end here: {line}")
 
@@ -44,9 +44,9 @@ def print_estimates(
     """Print requests, tokens and cost, and their sums.
 
     Args:
-        estimates: What will be asked.
-        at_most: What may be asked besides, at most.
-        condition: The head of the column that tells the rows of a model apart.
+        estimates: Requests that will be sent.
+        at_most: Requests that may follow, at most.
+        condition: Heading of the column that tells the rows of a model apart.
     """
     from casewise._front_running import estimates_table, total
 
@@ -88,7 +88,7 @@ class _Rate(ProgressColumn):
 
 
 class _Shown(Progress):
-    """A bar on a console while a block runs, and what goes wrong meanwhile."""
+    """Progress bar on a console while a block runs, with the faults that are met."""
 
     def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         super().__init__(*columns, console=console, disable=not console.is_terminal)
@@ -105,7 +105,7 @@ class _Shown(Progress):
 
 
 class RunProgress(_Shown):
-    """Counts judged cases; called by the run for each one."""
+    """Progress of a run, in judged cases; called for each one."""
 
     def __init__(
         self, console: Console, total: int, before: int = 0, budget: Budget | None = None
@@ -131,7 +131,7 @@ class RunProgress(_Shown):
 
     @property
     def seconds(self) -> float:
-        """Since the run started."""
+        """Seconds since the run started."""
         return time.monotonic() - self._started
 
     def __call__(self, status: protocols.Status) -> None:
@@ -163,7 +163,7 @@ class RunProgress(_Shown):
             )
 
     def batches(self, counts: BatchCounts) -> None:
-        """Show how far batches are; without a terminal, when that has changed."""
+        """Show the state of batches; without a terminal, when it has changed."""
         words = (
             f"batches: {counts.submitted:,} submitted, {counts.done:,} done, "
             f"{counts.failed:,} failed"
@@ -200,7 +200,7 @@ class RoundProgress(_Shown):
 
 
 class LineProgress(_Shown):
-    """Counts the lines of a file as they are read; called with how many there were so far."""
+    """Progress through a file; called with the number of lines read so far."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(
@@ -210,7 +210,7 @@ class LineProgress(_Shown):
         self._next = _LINES_APART
 
     def __call__(self, lines: int) -> None:
-        """Show how many; without a terminal, at every hundred thousand."""
+        """Show the number; without a terminal, at every hundred thousand."""
         self.update(self._task, completed=lines)
         if not self.console.is_terminal and lines >= self._next:
             self._next = lines - lines % _LINES_APART + _LINES_APART

@@ -133,7 +133,7 @@ def replay(
         return transcripts.Prefixes(transcripts.read_conversations(file), chosen, masked)
 
     with working("reading the conversations"):
-        turns, left_out, conversations = _look(read(), file, grader, anew=anew)
+        turns, left_out, conversations = _find_turns(read(), file, grader, anew=anew)
     turns = scores.draw_turns(turns, sample, seed)
     asked = _named(read(), turns.filter("drawn")["case_id"])
     # The file's own replies that a model is to grade.
@@ -160,7 +160,7 @@ def replay(
         )
     )
     del asked
-    _say_what_is_sent(plan, grader, len(recorded), masked=mask)
+    _note_requests(plan, grader, len(recorded), masked=mask)
     if cost.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
@@ -206,10 +206,10 @@ def replay(
     end(result, folder)
 
 
-def _look(
+def _find_turns(
     prefixes: transcripts.Prefixes, file: Path, grader: str | None, *, anew: bool
 ) -> tuple[polars.DataFrame, dict[str, int], int]:
-    """Turns that can be asked and compared; why others can't; how many conversations there are.
+    """Turns to ask and compare, the number left out by reason, and that of conversations.
 
     Raises:
         InputError: No turn can.
@@ -251,7 +251,7 @@ def _named(
     return {one.case.id: one for one in prefixes if one.case.id in wanted}
 
 
-def _say_what_is_sent(plan: Plan, grader: str | None, recorded: int, *, masked: bool) -> None:
+def _note_requests(plan: Plan, grader: str | None, recorded: int, *, masked: bool) -> None:
     requests: Counter[str] = Counter()
     for one in plan.estimates:
         requests[one.model] += one.requests
@@ -299,7 +299,7 @@ def _texts(
     before: scores.ReplayedReplies,
     after: scores.ReplayedReplies,
 ) -> dict[str, scores.ReplayTexts]:
-    """Texts where replies changed."""
+    """Texts of the conversations whose replies changed."""
     wanted = {one.case_id for one in found.changed}
 
     def answers(replied: scores.ReplayedReplies) -> dict[str, str | None]:
@@ -311,10 +311,12 @@ def _texts(
     old, new = answers(before), answers(after)
     return {
         id: scores.ReplayTexts(
-            one.case.query, (old.get(id) if found.old else one.old) or _GONE, new.get(id) or _GONE
+            one.case.query,
+            (old.get(id) if found.old else one.old) or _NOT_KEPT,
+            new.get(id) or _NOT_KEPT,
         )
         for id, one in _named(prefixes, wanted).items()
     }
 
 
-_GONE = "(not kept: it was asked without --reveal)"
+_NOT_KEPT = "(not kept: it was asked without --reveal)"

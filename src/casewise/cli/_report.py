@@ -34,7 +34,7 @@ from casewise.errors import UsageError, choose_from
 from casewise.files import write_atomically
 
 MOST_PAIRS = 200
-"""Pairs of runs above which a person surely meant something else."""
+"""Most pairs of runs; whoever names more surely meant something else."""
 
 
 @grouped
@@ -95,7 +95,7 @@ def compare(
 def find_pairs(
     tables: Mapping[str, polars.DataFrame], *, force: bool = False
 ) -> list[tuple[scores.Run, scores.Run]]:
-    """Every two runs of some tables that can be subtracted, told apart by where they were read.
+    """Pairs of runs of some tables that can be subtracted, told apart by their paths.
 
     Raises:
         UsageError: There is one run only, or there are too many pairs.

@@ -99,7 +99,7 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
         print_estimates(plan.estimates)
         return
     cluster = engine.cluster()
-    _say_what(plan, folder)
+    _note_plan(plan, folder)
     result = run_with_progress(plan.cells, folder, cost.max_cost, cluster)
     # It holds all cases; the scores of many need the room.
     del plan
@@ -119,7 +119,7 @@ def _swaps(given: Iterable[str], cases: str) -> tuple[str | None, ...]:
 
 
 def _names(lists: Iterable[str]) -> list[str]:
-    """All names of several lists."""
+    """Names of several lists, one after another."""
     return [name for names in lists for name in _list(names)]
 
 
@@ -132,8 +132,8 @@ def _offer_whole(plan: "Plan", folder: Path | None) -> None:
     """Offer the run over whole contexts, where there are shortened ones alone.
 
     Args:
-        plan: What will be run.
-        folder: Of the logs, which may hold it already; None of a dry run that names none.
+        plan: The run.
+        folder: Folder of the logs, which may hold it already; None of a dry run without one.
     """
     from casewise.evaluation import lone_ablations, make_plan, read_done
     from casewise.scores import resume_line
@@ -152,7 +152,7 @@ def _offer_whole(plan: "Plan", folder: Path | None) -> None:
     command_line(resume_line(arguments, folder))
 
 
-def _say_what(plan: "Plan", log_dir: Path) -> None:
+def _note_plan(plan: "Plan", log_dir: Path) -> None:
     from casewise.evaluation import SMOLLM2
 
     request = plan.request

@@ -1,4 +1,4 @@
-"""Run models with progress, and say what became of it."""
+"""Running of models with progress, and the report at its end."""
 
 import sys
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ def run_with_progress(
     """Run what is still open in a folder, under one progress display.
 
     Args:
-        cells: All that the folder is to hold.
-        log_dir: The folder of logs; what was read of it before is not read again.
+        cells: Models under conditions whose logs the folder is to hold.
+        log_dir: The folder of logs; one that was opened is not read again.
         max_cost: Dollars, if there is a limit.
-        cluster: Where it is run; None is this process.
+        cluster: Cluster that runs it; None is this process.
 
     Raises:
         UsageError: A cap without the prices that it needs.
-        KeyboardInterrupt: The run was stopped; how to go on was said.
+        KeyboardInterrupt: The run was stopped; the command that goes on was printed.
     """
     from casewise.evaluation import (
         Observers,
@@ -59,21 +59,21 @@ def run_with_progress(
     for line in out_before(folder.path):
         note(line)
     if budget is not None:
-        _say_the_cap(cells, done, budget)
+        _note_cap(cells, done, budget)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
             observers = Observers(progress, progress.met, progress.say_outage, progress.batches)
             return run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except KeyboardInterrupt:
-        say_how_to_resume("stopped", folder.path)
+        print_resume_command("stopped", folder.path)
         raise
     except ModelError:
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
-            note(_words_of_errors(folder.path))
+            note(_pointer_to_errors(folder.path))
         raise
 
 
-def _say_the_cap(cells: Sequence["Cell"], done: "Done", budget: "Budget") -> None:
+def _note_cap(cells: Sequence["Cell"], done: "Done", budget: "Budget") -> None:
     before = f" (${budget.spent:.2f} of it spent before)" if budget.spent else ""
     note(f"stops at ${budget.cap:.2f}{before}")
     left = sum(
@@ -106,7 +106,7 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
 
 
 def fault_lines(summary: "StartSummary") -> list[str]:
-    """Faults on the way, a line each model, and what was found of earlier starts."""
+    """Faults that were met, a line for each model, and answers found of earlier starts."""
     lines = list(summary.notes)
     if summary.answers_before:
         lines.append(f"{summary.answers_before:,} answers were there from the start before")
@@ -130,18 +130,18 @@ def end(result: "RunResult", log_dir: Path) -> None:
     for failure in result.failures:
         err().print(f"not finished: {failure}", markup=False)
     if not result.capped:
-        note(_words_of_errors(log_dir))
-    say_how_to_resume("not all was judged", log_dir, higher_cap=result.capped)
+        note(_pointer_to_errors(log_dir))
+    print_resume_command("not all was judged", log_dir, higher_cap=result.capped)
     raise typer.Exit(NOT_ALL_DONE)
 
 
-def _words_of_errors(log_dir: Path) -> str:
-    """Place of the errors' own words, which are not printed since it may quote a query."""
+def _pointer_to_errors(log_dir: Path) -> str:
+    """Pointer to providers' error messages, which are not printed since they may quote queries."""
     where = address_of(log_dir)
     return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
 
 
-def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
+def print_resume_command(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
     """Print the command that goes on with the same folder."""
     # Only here: a start need not wait for what scores.
     from casewise.scores import resume_line, without_option

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _matrix_sheet(sweep: "Sweep", done: "Done") -> Sheet:
-    """Every model under every condition, with what is asked and what is done."""
+    """State of every model under every condition, for each form of output."""
     total = sum(state.total for state in done.states)
     whole = sum(state.state == "done" for state in done.states)
     cells = len(sweep.entries)
@@ -129,7 +129,7 @@ def run_sweep(path: Path, options: RunOptions, cost: RunCost, engine: EngineChoi
         logs = LogFolder(folder)
         done = read_done(sweep.cells, logs)
     note_all(sweep.notes)
-    _say_what(sweep, done, folder)
+    _note_sweep(sweep, done, folder)
     if options.status:
         print_as(options.format, _matrix_sheet(sweep, done))
     elif cost.dry_run:
@@ -144,7 +144,7 @@ def run_sweep(path: Path, options: RunOptions, cost: RunCost, engine: EngineChoi
         end(result, folder)
 
 
-def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
+def _note_sweep(sweep: "Sweep", done: "Done", folder: Path) -> None:
     models = len({entry.model for entry in sweep.entries})
     conditions = len({entry.condition for entry in sweep.entries})
     total = sum(state.total for state in done.states)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 UNREAD = 1
 MOST_ARGUMENTS = 200
-"""Characters of a tool call's arguments that are shown."""
+"""Characters shown of a tool call's arguments."""
 HELLO = "Hello! What can you help me with?"
 
 
@@ -79,7 +79,7 @@ def _arguments(arguments: dict[str, Any]) -> str:
 
 
 def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
-    """Request, answer, and its reading; what there is nothing of is left out."""
+    """Fields of the request, the answer and its reading, without empty ones."""
     seen, answer = found.exchange, found.answer
     sent: dict[str, Any] = {"message": found.message}
     came: dict[str, Any] = {}

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 import polars as pl
@@ -48,6 +48,8 @@ class _Files:
     """Conditions, each with the reason."""
     cases: dict[str, set[str]] = field(default_factory=dict)
     """Ids of cases that were left out, by the reason."""
+    runs: dict[tuple[str, str], list[tuple[Any, Any]]] = field(default_factory=dict)
+    """Runs of a model under a protocol so far, each with what tells it apart in these files."""
     renamed: list[str] = field(default_factory=list)
     """Runs whose model stands under another key, since the files can't tell them apart."""
 
@@ -68,7 +70,6 @@ def write_casebench(
             "the logs in place of the table"
         )
     files = _Files()
-    names: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     for condition, rows in conditions(judgements.table):
         if reason := _no_place(condition, rows):
             files.left_out.append(f"{_title(condition)}: {reason}")
@@ -77,7 +78,7 @@ def write_casebench(
         if not records:
             files.left_out.append(f"{_title(condition)}: none of its cases has a place")
             continue
-        key = _key(condition, names, files)
+        key = _key(condition, files)
         for record in records:
             record[key] = record.pop("")
         files.records[_path(condition, key, files)] = records
@@ -92,8 +93,8 @@ def write_casebench(
             (folder / path).write_text(text + "\n", "utf-8")
         readme = fill("casebench.md.j2", reveal=request.reveal, files=sorted(files.records))
         (folder / "README.md").write_bytes(readme)
-    count = sum(len(records) for records in files.records.values())
-    return Exported(f"{count:,} judgements in {len(files.records)} files", notes)
+    judged = sum(map(len, files.records.values()))
+    return Exported(f"{judged:,} judgements in {len(files.records)} files", notes)
 
 
 def _title(condition: RunCondition) -> str:
@@ -104,7 +105,7 @@ def _title(condition: RunCondition) -> str:
 
 
 def _no_place(condition: RunCondition, rows: pl.DataFrame) -> str | None:
-    """Why upstream's format can't hold a condition; None where it can."""
+    """Reason why upstream's format can't hold a condition; None where it can."""
     if condition.protocol not in _MODES:
         return "upstream's format knows binary, score and logits"
     if condition.delivery not in (None, "judge"):
@@ -159,6 +160,7 @@ def _withheld(case: Case, context: Mapping[str, Any]) -> Record:
 
 
 def _unfit(case: Case | None, seen: set[tuple[str, str | None]]) -> str | None:
+    """Reason why a case has no place in the format; None where it has one."""
     if case is None:
         return "whose whole text is not among the paths (give --cases FILE)"
     if case.context is None or case.intended is None:
@@ -182,12 +184,13 @@ def _scores(case: Case) -> list[int]:
         return [1] * case.votes.safe + [2] * case.votes.unsafe
     votes = [vote.verdict for vote in case.votes]
     # One vote more than the annotators' is read as the author's, and only then.
-    author = [case.author_vote] if case.author_vote and len(votes) == _MOST_VOTES else []
-    return [1 if verdict == "safe" else 2 for verdict in (*votes, *author)]
+    if case.author_vote and len(votes) == _MOST_VOTES:
+        votes.append(case.author_vote)
+    return [1 if verdict == "safe" else 2 for verdict in votes]
 
 
 def _answer(row: Mapping[str, Any]) -> str | float:
-    """Reading of the answer, ``""`` where nothing was."""
+    """Reading of the answer; ``""`` where nothing was read."""
     if row["status"] != "ok":
         return ""
     if row["protocol"] == Protocol.BINARY:
@@ -196,26 +199,23 @@ def _answer(row: Mapping[str, Any]) -> str | float:
     return int(number) if number.is_integer() else number
 
 
-def _key(
-    condition: RunCondition, names: dict[tuple[str, str], list[tuple[Any, ...]]], files: _Files
-) -> str:
+def _key(condition: RunCondition, files: _Files) -> str:
     """The model's name; numbered where a model was run in several ways under one protocol.
 
     Upstream's files say nothing of sampling, prompt or repetition, so these tell runs apart by
     the key alone.
     """
     model = show_model(condition.model)
-    series = names.setdefault((model, condition.protocol), [])
-    way = (condition.variant, condition.prompt_version)
-    repeats = sum(key[:2] == way and key[2] == condition["ablation"] for key in series)
-    ways = list(dict.fromkeys((*key[:2], key[3]) for key in series))
-    series.append((*way, condition["ablation"], repeats))
-    mark = (*way, repeats)
-    number = (ways.index(mark) if mark in ways else len(ways)) + 1
-    if number == 1:
+    run = (condition.variant, condition.prompt_version, condition["ablation"])
+    earlier = files.runs.setdefault((model, condition.protocol), [])
+    # The ablation is in the file's name.
+    way = (*run[:2], sum(one == run for one, _ in earlier))
+    ways = [*dict.fromkeys(one for _, one in earlier), way]
+    earlier.append((run, way))
+    if way == ways[0]:
         return model
-    key = f"{model} ({number})"
-    sampled, asked = show_options(way[0] or "plain"), show_prompt(way[1] or "prompt unknown")
+    key = f"{model} ({ways.index(way) + 1})"
+    sampled, asked = show_options(run[0] or "plain"), show_prompt(run[1] or "prompt unknown")
     files.renamed.append(
         f"{_title(condition)} ({sampled}, {asked}) stands under {key!r}: upstream's format can't "
         "tell it from an earlier run"
@@ -227,15 +227,12 @@ def _path(condition: RunCondition, key: str, files: _Files) -> str:
     folder = "safety_" + re.sub(r"[^\w.-]+", "-", key).strip("-")
     removed = f"_{condition['ablation']}" if condition["ablation"] else ""
     name = f"output_{_MODES[Protocol(condition.protocol)]}{removed}.json"
-    path, number = f"{folder}/{name}", 2
-    while path in files.records:
-        path, number = f"{folder}-{number}/{name}", number + 1
-    return path
+    numbered = (f"{folder}-{number}/{name}" for number in count(2))
+    return next(path for path in chain([f"{folder}/{name}"], numbered) if path not in files.records)
 
 
 def _notes(files: _Files, reveal: bool) -> list[str]:
-    counts = Counter({reason: len(ids) for reason, ids in files.cases.items()})
-    cases = [f"left out {n} cases {reason}" for reason, n in counts.items()]
+    cases = [f"left out {len(ids)} cases {reason}" for reason, ids in files.cases.items()]
     notes = [*(f"left out {line}" for line in files.left_out), *files.renamed, *cases]
     if not reveal and files.records:
         notes.append(

@@ -1,4 +1,4 @@
-"""Options of an export, texts that it shows, and its folder.
+"""Request of an export, the names that it shows, and its folder.
 
 Folders appear whole or not at all, and replace nothing but their own kind. Where texts are
 withheld, only some names are shown.
@@ -29,7 +29,7 @@ from casewise.scores import length_of
 
 
 def hashed(text: str, kind: str, digits: int = 16) -> str:
-    """A name in place of one that is not shown: the same for the same text, wherever it stands."""
+    """A name in place of one that is not shown, the same wherever the same text stands."""
     if re.fullmatch(rf"{kind}-[0-9a-f]{{{digits}}}", text):
         return text
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -52,7 +52,7 @@ Rules = Mapping[str, Callable[[str], str]]
 CATEGORY_LENGTH = 80
 """Characters of the longest category that is taken for a name."""
 
-_PAPERS = frozenset(name for place in PARAMETERS for name in place.split("."))
+_PAPER_NAMES = frozenset(name for place in PARAMETERS for name in place.split("."))
 """The names that the paper gives to the parts of a context."""
 
 show_id = _if_like(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}", "id")
@@ -62,7 +62,7 @@ show_words = _if_like(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|", "word")
 """Words of a fixed vocabulary: a status, a verdict, the classes of replies."""
 
 show_stopped = _if_like(r"[A-Za-z0-9 ,:()'-]{1,100}", "reason")
-"""Why a run did not end: a sentence of ours, without a line's end or a quote."""
+"""Reason why a run did not end: a sentence of ours, without a line's end or a quote."""
 
 show_version = _if_like(r"[0-9a-f]+(\.[0-9]+){0,2}", "version")
 """The version of a data set: numbers, or the beginning of a commit."""
@@ -114,7 +114,7 @@ def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     found = map(RunCondition.of_row, conditions)
     given = [name for one in found for name in (one["ablation"] or "", one.swap or "")]
     named = [name for name in given if _OPTION.fullmatch(name)]
-    return _PAPERS | frozenset(re.split(r"[\s.,]+", " ".join(named)))
+    return _PAPER_NAMES | frozenset(re.split(r"[\s.,]+", " ".join(named)))
 
 
 _WORDS = (
@@ -191,7 +191,7 @@ TABLES = {".parquet": ExportForm.PARQUET, ".csv": ExportForm.CSV}
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """Judgements to export, and the place."""
+    """Judgements to export, the form, and the place."""
 
     paths: tuple[Path, ...]
     """Logs, tables and published outputs; may be empty where ``cases`` suffice (lm-eval)."""
@@ -251,7 +251,7 @@ def about_parquet(*, reveal: bool) -> dict[str, str]:
 
 
 MANIFEST = ".casewise-export.json"
-"""Says who made a folder, and lists its files with their hashes."""
+"""File that names the maker of a folder, and lists its files with their hashes."""
 
 
 @contextmanager
@@ -306,7 +306,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def fill(template: str, **values: Any) -> bytes:
-    """A file of ``data/exports`` with its places filled.
+    """A template of ``data/exports``, filled in.
 
     Nothing is escaped: the files are Markdown and YAML, and their values numbers and names.
     """

@@ -64,16 +64,16 @@ def write_hf(request: ExportRequest, judgements: Judgements, cases: Mapping[str,
     ids = dict.fromkeys(judgements.table["case_id"])
     known = [cases[case_id] for case_id in ids if case_id in cases]
     tables = {"judgements": judgements.table if request.reveal else withhold(judgements.table)}
+    notes = list(judgements.notes)
     if known:
         tables["cases"] = case_table(known, reveal=request.reveal)
-    notes = list(judgements.notes)
-    if not known:
+    else:
         notes.append("the paths hold no cases: the folder has judgements alone (--cases adds them)")
-    elif request.cases is not None and (lacking := len(ids) - len(known)):
+    if known and request.cases is not None and (lacking := len(ids) - len(known)):
         notes.append(f"{lacking} judged ids are not among the given cases")
     data = {name: _parquet(table, reveal=request.reveal) for name, table in tables.items()}
-    sizes = {name: len(content) for name, content in data.items()}
-    card = _card(request, judgements.table, known, tables, sizes)
+    infos = [_info(name, table, len(data[name])) for name, table in tables.items()]
+    card = _card(request, judgements.table, known, tables["judgements"], infos)
     with new_folder(request.out, request.form, reveal=request.reveal) as folder:
         (folder / "data").mkdir()
         for name, content in data.items():
@@ -123,10 +123,10 @@ def _card(
     request: ExportRequest,
     table: pl.DataFrame,
     cases: Sequence[Case],
-    tables: Mapping[str, pl.DataFrame],
-    sizes: Mapping[str, int],
+    shown: pl.DataFrame,
+    infos: Sequence[Mapping[str, Any]],
 ) -> bytes:
-    shown = tables["judgements"]
+    names = [one["config_name"] for one in infos]
     licence = _licence(cases) if request.reveal else None
     header = {
         "pretty_name": "casewise judgements",
@@ -139,9 +139,9 @@ def _card(
         "configs": [
             {"config_name": name, "default": name == "judgements"}
             | {"data_files": [{"split": "test", "path": f"data/{name}.parquet"}]}
-            for name in tables
+            for name in names
         ],
-        "dataset_info": [_info(name, table, sizes[name]) for name, table in tables.items()],
+        "dataset_info": [*infos],
     }
     return fill(
         "hf.md.j2",
@@ -150,10 +150,8 @@ def _card(
         warning=CONTENT_WARNING,
         version=casewise.__version__,
         runs=to_markdown(_runs(table, shown)),
-        prompts=sorted({str(version) for version in shown["prompt_version"] if version}),
-        hashes=sorted(
-            {str(dataset_hash) for dataset_hash in shown["dataset_hash"] if dataset_hash}
-        ),
+        prompts=_distinct(shown["prompt_version"]),
+        hashes=_distinct(shown["dataset_hash"]),
         cases=len(cases),
         cases_hash=dataset_hash(cases) if cases else None,
         licences=_distinct(case.licence for case in cases) if request.reveal else [],
@@ -176,7 +174,7 @@ def _runs(table: pl.DataFrame, shown: pl.DataFrame) -> Table:
 
 
 def _info(name: str, table: pl.DataFrame, size: int) -> dict[str, Any]:
-    """The Hub's account of a configuration: columns, rows, bytes in memory and on disk."""
+    """A configuration in the Hub's terms: columns, rows, bytes in memory and on disk."""
     in_memory = int(table.estimated_size())
     features = [
         {"name": column, "dtype": _DTYPES[type(kind)]} for column, kind in table.schema.items()
@@ -198,11 +196,7 @@ def _licence(cases: Sequence[Case]) -> str | None:
 
 
 def _languages(cases: Sequence[Case]) -> list[str]:
-    return [
-        language
-        for language in _distinct(case.language for case in cases)
-        if _LANGUAGE.fullmatch(language)
-    ]
+    return [*filter(_LANGUAGE.fullmatch, _distinct(case.language for case in cases))]
 
 
 def _distinct(values: Iterable[str | None]) -> list[str]:

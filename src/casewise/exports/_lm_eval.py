@@ -70,12 +70,12 @@ def write_lm_eval(
     with new_folder(request.out, request.form, reveal=True) as folder:
         for protocol in PROTOCOLS:
             prompts = load_prompts(None, protocol, Delivery.JUDGE)
-            documents = [
+            documents = (
                 document(
                     cases[place], prompts, labels.safe[place], labels.rate[place], reasons[place]
                 )
                 for place in kept
-            ]
+            )
             lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in documents)
             (folder / f"{protocol}.jsonl").write_text(lines, "utf-8", newline="\n")
             task = _task(protocol, prompts, rule, version)
@@ -101,7 +101,7 @@ def write_lm_eval(
 def _labels(
     cases: Sequence[Case], rule: LabelRule | None
 ) -> tuple[LabelRule, Labels, list[str | None]]:
-    """The rule, the labels by it, and of each why it isn't what most of the votes say."""
+    """The rule, the labels by it, and the reason where one isn't what most of the votes say."""
     fields = label_fields(case_table(cases, reveal=True))
     chosen = rule or default_rule(fields)
     labels = make_labels(fields, chosen)

@@ -1,4 +1,4 @@
-"""One request: an export to a table, a folder or logs without texts; or a purge of kept logs.
+"""Exports to a table, a folder or logs without texts; and the purge of kept logs.
 
 A purge removes the texts from logs: the figures stay where they are.
 """
@@ -67,7 +67,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
 
 
 def _free(path: Path) -> Path:
-    """The path, or the next one that is not taken."""
+    """The path, numbered where it is taken."""
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     return next(free for free in chain([path], numbered) if not free.exists())
 
@@ -217,8 +217,8 @@ def purge(plan: PurgePlan, command: str) -> Purged:
     a purge that is stopped leaves whole logs, and goes on when it is begun again.
 
     Args:
-        plan: What.
-        command: What is said of this process to a run that comes meanwhile.
+        plan: Logs and files.
+        command: Name of this process, for a run that finds the folder held.
 
     Raises:
         InputError: A log can't be read whole; those before it are purged.

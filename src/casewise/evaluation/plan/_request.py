@@ -105,7 +105,7 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
     """
-    if request.swaps != (None,) and _whole_or_names(request) != (None,):
+    if request.swaps != (None,) and _unique_ablations(request) != (None,):
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     choose(Sampling, request.sampling, "sampling")
     choose(Client, request.client, "client")
@@ -179,13 +179,13 @@ def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
 
 
 def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
-    """Without a context there is nothing to remove: that delivery is run once, if others are."""
+    """Ablations under a delivery; without a context, none where another delivery has them."""
     if delivery == Delivery.NONE and len(request.deliveries) > 1:
         return (None,)
-    return _whole_or_names(request)
+    return _unique_ablations(request)
 
 
-def _whole_or_names(request: RunRequest) -> tuple[str | None, ...]:
+def _unique_ablations(request: RunRequest) -> tuple[str | None, ...]:
     """The ablations, each once; None is the run over whole contexts."""
     return tuple(dict.fromkeys(None if names == NONE else names for names in request.ablations))
 
@@ -193,6 +193,6 @@ def _whole_or_names(request: RunRequest) -> tuple[str | None, ...]:
 def _swaps(
     request: RunRequest, delivery: str, ablation: str | None, variation: str | None
 ) -> tuple[str | None, ...]:
-    """One thing is changed at a time: whole contexts are swapped, in plain conversations."""
+    """Swaps of a combination; one thing is changed at a time, so only of plain whole contexts."""
     changed = ablation is not None or variation is not None or delivery == Delivery.NONE
     return (None,) if changed else request.swaps

@@ -94,10 +94,7 @@ def make_draw(
     system = SYSTEM_MESSAGE if sampling is Sampling.REFERENCE_OPEN else None
     if protocol is Protocol.PROBABILITY:
         config = GenerateConfig(
-            temperature=0.0,
-            max_tokens=max_tokens or 1,
-            logprobs=True,
-            top_logprobs=TOP_LOGPROBS,
+            temperature=0.0, max_tokens=max_tokens or 1, logprobs=True, top_logprobs=TOP_LOGPROBS
         )
         return DrawSettings(config, 1, system)
     if protocol is Protocol.RESPOND:

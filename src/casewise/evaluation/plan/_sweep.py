@@ -89,9 +89,9 @@ class _Found:
     planned: PlannedCondition
     request: RunRequest
     key: str
-    """The same for one condition, wherever the grid has it."""
+    """Identity of the condition, the same on every line of the grid."""
     own_key: str
-    """The same, with what the model's entry says itself."""
+    """The same with the model's own settings."""
 
 
 def plan_sweep(path: Path) -> Sweep:
@@ -107,7 +107,7 @@ def plan_sweep(path: Path) -> Sweep:
         for number, line in enumerate(file.lines, start=1)
         for combination in _combinations(file, line, number, path)
     ]
-    kept, notes = _rule(wanted, file, path)
+    kept, notes = _keep(wanted, file, path)
     if not kept:
         raise InputError("nothing is left to run: the rules leave out all of it", file=path)
     once = _each_once(_settle(kept, path))
@@ -180,7 +180,7 @@ def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
             except UsageError as error:
                 raise _fault(path, wanted.line, str(error)) from None
         planned = made[key]
-        options = _options(wanted.request, wanted.entry)
+        options = _for_entry(wanted.request, wanted.entry)
         given = _for_model(planned, wanted.entry)
         yield _Found(
             wanted, given, options, key=_key(planned, wanted.request), own_key=_key(given, options)
@@ -230,6 +230,7 @@ def _changes(given: list[str] | None) -> tuple[str | None, ...]:
 
 
 def _key(planned: PlannedCondition, request: RunRequest) -> str:
+    """Identity of a condition: all arguments and settings, in a fixed order."""
     given = dict(planned.arguments)
     if names := given.get("ablate"):
         given["ablate"] = ",".join(sorted(names.split(",")))
@@ -244,7 +245,8 @@ def _for_model(planned: PlannedCondition, entry: ModelEntry) -> PlannedCondition
     return replace(planned, arguments=planned.arguments | {"max_tokens": entry.max_tokens})
 
 
-def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
+def _for_entry(request: RunRequest, entry: ModelEntry) -> RunRequest:
+    """A request of one model, as its entry says."""
     return replace(
         request,
         models=(entry.asked,),
@@ -275,8 +277,8 @@ def _place(
     return {axis: NONE if place[axis] is None else str(place[axis]) for axis in AXES}
 
 
-def _rule(asked: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
-    """Requests that the rules keep, and notes on rules without effect."""
+def _keep(asked: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
+    """Combinations that the rules keep, and notes on rules without effect."""
     known = {axis: list(dict.fromkeys(wanted.values[axis] for wanted in asked)) for axis in AXES}
     rules = {
         kind: [_read_rule(rule, known, kind, n, path) for n, rule in enumerate(given, start=1)]

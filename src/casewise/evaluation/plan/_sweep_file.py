@@ -64,7 +64,7 @@ class ModelEntry(_Part):
     generate: dict[str, Any] = Field(default_factory=dict)
     """Settings of its generation; before those of a line of the grid."""
     batch: Annotated[bool, Field(strict=True)] | None = None
-    """True if it is asked in batches; None as the file says of all."""
+    """True if it is asked in batches; None is what the file says for all."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -148,8 +148,8 @@ class SweepFile(Axes):
         ]
 
 
-def _told_by(entry: ModelEntry) -> tuple[object, ...]:
-    """Field that tells the results of two entries of one model apart."""
+def _distinguishing(entry: ModelEntry) -> tuple[object, ...]:
+    """Fields by which results of two entries of one model differ."""
     return entry.args, entry.max_tokens, check_settings("", entry.generate)
 
 
@@ -201,7 +201,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
         if other[1] is entry:
             continue
         first, same = other
-        if _told_by(same) == _told_by(entry):
+        if _distinguishing(same) == _distinguishing(entry):
             problem = f"the same model as record {first}: an address tells no results apart"
             expected = "other args, max_tokens or generate"
             raise wrong(problem, found=entry.asked, expected=expected)
