@@ -56,16 +56,13 @@ class InputError(CasewiseError):
         self.field = field
         self.found = found
         self.expected = expected
-        super().__init__(self._message())
-
-    def _message(self) -> str:
-        place = [str(self.file)] if self.file is not None else []
-        place += [self.record] if self.record else []
-        place += [f"field {self.field!r}"] if self.field else []
-        detail = [f"found {shorten(self.found)}"] if self.found is not ... else []
-        detail += [f"expected {self.expected}"] if self.expected else []
-        text = f"{', '.join(place)}: {self.problem}" if place else self.problem
-        return f"{text} ({'; '.join(detail)})" if detail else text
+        place = [str(file)] if file is not None else []
+        place += [record] if record else []
+        place += [f"field {field!r}"] if field else []
+        detail = [f"found {shorten(found)}"] if found is not ... else []
+        detail += [f"expected {expected}"] if expected else []
+        text = f"{', '.join(place)}: {problem}" if place else problem
+        super().__init__(f"{text} ({'; '.join(detail)})" if detail else text)
 
 
 def shorten(value: object) -> str:

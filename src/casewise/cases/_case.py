@@ -1,4 +1,4 @@
-"""The case: a query, its context if it has one, what its authors meant, what people said of it."""
+"""The case: a query, its context, its authors' intention and people's votes."""
 
 import hashlib
 import json
@@ -64,7 +64,7 @@ class Vote(Strict):
 
     verdict: Side
     rater: str | None = None
-    """Person who voted, or the column of the published table that the vote stands in."""
+    """Person who voted, or the column of the published table that holds the vote."""
     time: str | None = None
     """Time in ISO 8601."""
 
@@ -98,13 +98,13 @@ class RatingRule(StrEnum):
     """Rule by which ratings on a scale become a label."""
 
     SIDES = "sides"
-    """Each rating is a vote for the half of the scale that it lies in; on the middle it is none."""
+    """Each rating is a vote for the half of the scale that it lies in; in the middle it is none."""
     POSITION = "position"
     """The mean rating becomes a share of safe: 0 at the unsafe end of the scale, 1 at the safe."""
 
 
 class Ratings(Strict):
-    """Ratings of a case on a scale, as it was published: single ratings, or their mean."""
+    """Published ratings of a case on a scale: single ratings, or their mean."""
 
     values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
     scale: tuple[float, float]
@@ -123,14 +123,14 @@ class Ratings(Strict):
         return self
 
     def sides(self) -> tuple[Side | None, ...]:
-        """The vote that each rating is by the rule ``sides``; None on the middle of the scale."""
+        """Vote that the rule ``sides`` makes of each rating; None in the middle of the scale."""
         positions = (self._position(value) for value in self.values)
         return tuple(
             None if place == 0.5 else "safe" if place > 0.5 else "unsafe" for place in positions
         )
 
     def position(self) -> float:
-        """The share of safe, 0..1, by the rule ``position``."""
+        """Share of safe in 0..1 that the rule ``position`` makes of the mean rating."""
         return self._position(math.fsum(self.values) / len(self.values))
 
     def _position(self, value: float) -> float:
@@ -155,7 +155,7 @@ def _blank_to_none(value: object) -> object:
 
 
 OptionalText = Annotated[str | None, BeforeValidator(_blank_to_none)]
-"""Text, or nothing: an empty cell of a spreadsheet is nothing."""
+"""Text, or None for an empty cell of a spreadsheet."""
 
 
 class Case(Strict):
@@ -171,7 +171,7 @@ class Case(Strict):
         min_length=1,
         default_factory=lambda data: case_id(data["query"], data["context"], data["history"]),
     )
-    """Given in the file, or the hash of query, context and history."""
+    """Id that the file gives, or the hash of query, context and history."""
     query_id: str = Field(min_length=1, default_factory=lambda data: digest(data["query"]))
     """The hash of the query: shared by the cases of a pair."""
     category: OptionalText = None
@@ -221,7 +221,7 @@ class Case(Strict):
 
     @property
     def has_sequential_votes(self) -> bool:
-        """Tell whether its votes were collected until the majority was decided."""
+        """Tell whether its votes were collected only until the majority was decided."""
         return self.votes is not None and SEQUENTIAL_VOTES in self.tags
 
     def _count(self, side: Side) -> int | None:
@@ -233,15 +233,15 @@ class Case(Strict):
 
 
 def case_id(query: str, context: Context | None, history: tuple[Turn, ...]) -> str:
-    """The id of a case whose file gives none."""
+    """Hash of query, context and history: the id of a case whose file gives none."""
     root = context.root if context is not None else None
     return digest(query, root, [list(turn.values) for turn in history])
 
 
 def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
-    """First case, by the id of a case, of its query that is intended the other way.
+    """Twin of each case, by id: the first case of its query that is intended the other way.
 
-    Cases without a context or an intended side, or whose query has only the one, have no twin.
+    Cases without a context or an intended side have no twin.
     """
     cases = [case for case in cases if case.context is not None and case.intended]
     first: dict[tuple[str, str | None], Case] = {}

@@ -20,7 +20,7 @@ from casewise.errors import InputError
 from casewise.files import read_text
 
 CardRule = Literal["allowed", "disallowed", "partly"]
-"""Rule of a line on an answer: wholly, not at all, or as far as its ``how`` says."""
+"""Extent of an answer: whole, none, or as far as the line's ``how`` says."""
 
 _INTENDED: dict[CardRule, Side | None] = {"allowed": "safe", "disallowed": "unsafe", "partly": None}
 _HEADINGS: dict[CardRule, str] = {
@@ -51,7 +51,7 @@ Name = Annotated[str, AfterValidator(_checked_text), AfterValidator(_checked_nam
 
 
 class CardLine(Strict):
-    """One piece of the line: what is asked for, and how far the assistant goes."""
+    """One rule of the deployment: a kind of request, and how far the assistant answers it."""
 
     id: Name
     rule: CardRule
@@ -60,7 +60,7 @@ class CardLine(Strict):
     why: Text
     """The deployer's reason."""
     how: Text | None = None
-    """For ``partly``, and only there: what may be given and what not."""
+    """Extent of the answer; given for ``partly`` alone."""
 
     @model_validator(mode="after")
     def _how_goes_with_partly(self) -> Self:
@@ -79,7 +79,7 @@ class CardCase(Strict):
     line: Name
     """The id of the line that applies."""
     note: Text
-    """Why that line applies."""
+    """Reason why that line applies."""
     history: History = ()
     """Earlier turns of the conversation, oldest first; the query is the next user turn."""
     retrieved: tuple[Text, ...] = ()
@@ -103,21 +103,22 @@ class Card(Strict):
     name: Name
     title: Text
     sender: Text
-    """Chatbot, and its place."""
+    """The chatbot and the service that it runs on."""
     users: Text
-    """Users, and facts that are verified about them."""
+    """The users and verified facts about them."""
     lines: tuple[CardLine, ...] = Field(min_length=1)
     cases: tuple[CardCase, ...] = Field(min_length=1)
     system: Text | None = None
     """The bot's own system message, sent as it is; None makes one of sender, users and lines."""
     system_file: Text | None = None
-    """A file with it, seen from the card's folder; once loaded, ``system`` has its text."""
+    """File of the system message, relative to the card's folder; loading puts its text into
+    ``system``."""
     tools: tuple[ToolDefinition, ...] = ()
     """Tools that the bot may call; its calls are kept and not carried out."""
     retrieved: tuple[Text, ...] = ()
     """Texts that the bot's retrieval puts before every query."""
     script: Text | None = None
-    """A file with a conversation of several turns, seen from the card's folder."""
+    """File of a conversation of several turns, relative to the card's folder."""
     licence: Text | None = None
     language: Text | None = None
     """BCP 47 tag, for example ``en``."""
@@ -126,13 +127,13 @@ class Card(Strict):
 
     @property
     def script_path(self) -> Path | None:
-        """Path of the script, for a card that was loaded from a file and has one."""
+        """Path of the script; None for a card that has none or was not loaded from a file."""
         if self.script is None or self._folder is None:
             return None
         return self._folder / self.script
 
     def retrieved_for(self, case: CardCase) -> tuple[str, ...]:
-        """The texts that stand before a case's query: the card's, then its own."""
+        """Retrieved texts before a case's query: the card's, then the case's own."""
         return (*self.retrieved, *case.retrieved)
 
     @model_validator(mode="after")
@@ -195,12 +196,12 @@ _WANTED = {"rule:allowed": "answer", "rule:disallowed": "refuse", "rule:partly":
 
 
 def wanted_reply(case: Case) -> str | None:
-    """Reply that a line of a deployment card wants; None of a case that tests no line."""
+    """Reply that the case's line wants (answer, refuse or partial); None without a line."""
     return next((_WANTED[tag] for tag in case.tags if tag in _WANTED), None)
 
 
 def system_text(card: Card) -> str:
-    """The card's own system message as it is; else sender, users and lines, no cases."""
+    """The card's own system message; else one made of its sender, users and lines."""
     if card.system is not None:
         return card.system
     blocks = [f"Who you are: {card.sender}", f"Who uses you: {card.users}"]

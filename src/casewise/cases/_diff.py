@@ -22,14 +22,14 @@ class FieldChange:
     field: str
     """The field's name; a context's parameter as ``context.recipient.background``."""
     old: JsonValue
-    """None where there was none. Votes are counts."""
+    """Value before, None where absent; votes are counts."""
     new: JsonValue
     note: str = ""
-    """Remark on what the two values alone don't show."""
+    """Remark on a change that the two values don't show."""
 
     @property
     def is_text(self) -> bool:
-        """Tell whether the values are text of a query, a context or a history, to be withheld."""
+        """Tell whether the field is text that messages withhold: query, context or history."""
         return self.field.split(".")[0] in ("query", "context", "history")
 
 
@@ -40,12 +40,12 @@ class CaseChange:
     old: Case
     new: Case
     fields: tuple[FieldChange, ...]
-    """Changes in the order of a case's fields; without ``id``."""
+    """Changes in the order of a case's fields, without ``id``."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetDiff:
-    """Two versions of a data set held against each other."""
+    """Comparison of two versions of a data set."""
 
     old: CaseSet
     new: CaseSet
@@ -63,12 +63,12 @@ class SetDiff:
 
     @property
     def same(self) -> bool:
-        """Tell whether the two versions are one: the same cases in the same order."""
+        """Tell whether both versions hold the same cases in the same order."""
         return self.old.hash == self.new.hash
 
 
 def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
-    """Hold two versions of a data set against each other, by the ids of their cases.
+    """Compare two versions of a data set by the ids of their cases.
 
     An id that nobody gave is made of the text of the case, so a corrected text looks like one
     case removed and another added. Such two are one reworded case where the new one names the old
@@ -103,14 +103,14 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
 
 
 def _editions(removed: Iterable[Case], added: Iterable[Case]) -> list[tuple[Case, Case]]:
-    """Cases and the new editions that name them."""
+    """Pairs of a case and the new edition that names it."""
     old = {case.id: case for case in removed}
     replacing = {case.replaces: case for case in added if case.replaces in old}
     return [(old[id], new) for id, new in replacing.items() if id is not None]
 
 
 def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[tuple[Case, Case]]:
-    """Pairs of cases that have a key in common with each other and with no third."""
+    """Pairs of a removed and an added case with a key that no third case has."""
     sides: list[dict[_Key | None, list[Case]]] = [{}, {}]
     for side, cases in zip(sides, (removed, added), strict=True):
         for case in filter(_is_derived, cases):

@@ -82,15 +82,15 @@ _DEEDS = _words(
     "answer answers comply complies help partial partially partly refuse refuses refusal decline "
     "declines deflect escalate"
 )
-"""Deeds of a reply: a column of these is a label, whatever it is called."""
+"""Verdicts on a reply: a column of these is a label, whatever its name."""
 MOSTLY = 0.5
-"""The share of a column's texts from which on it is of that kind."""
+"""Least share of a column's texts that makes it a column of their kind."""
 RARELY = 0.2
-"""The share of them up to which it is not."""
+"""Largest share of them that does not."""
 _CODE = re.compile(
     r"(?:(?=[^\d]*\d)[A-Za-z0-9]+(?:[-_./#: ]?[A-Za-z0-9]*\d[A-Za-z0-9]*)*|[0-9a-f-]{16,})\Z"
 )
-"""L1, Q-12, case 7: names of rows."""
+"""Name of a row: L1, Q-12, case 7."""
 _SENTENCE = re.compile(
     r"\S+\s+\S+\s+\S|.*[.?!。\uff1f\uff01…][\"'”)]*\s*\Z|[^\x00-\u2fff]{6}", re.S
 )
@@ -106,7 +106,7 @@ class Draft:
     text: str
     """YAML with comments."""
     rows: int
-    """Rows that were read: all of them."""
+    """Number of rows read."""
     questions: tuple[str, ...]
     """Questions that a person has to decide."""
 
@@ -117,11 +117,11 @@ class _Column:
 
     name: str
     cells: tuple[Any, ...]
-    """Without empty ones."""
+    """Filled cells."""
     rows: int
 
     def called(self, *words: str) -> bool:
-        """Tell whether its name holds one of the words."""
+        """Tell whether its name contains one of the words."""
         return any(word in self.name.casefold() for word in words)
 
     @cached_property
@@ -185,7 +185,7 @@ class _Column:
 
     @property
     def note(self) -> str:
-        """Number of filled cells, and the first of them, for a comment."""
+        """Comment on the column: the number of filled cells, and the first of them."""
         sample = json.dumps(self.cells[0], ensure_ascii=False, default=str) if self.cells else ""
         shown = _printable(sample)
         shown = f"{shown[:37]}..." if len(shown) > 40 else shown
@@ -244,7 +244,7 @@ def _printable(text: str) -> str:
 
 
 def _read(path: Path, split: str | None) -> tuple[int | None, Tables]:
-    """The tables, below the first row that can be one of names; and its number, if not 1."""
+    """Number of the row of column names (None for the first filled row), and the tables."""
     for header in (None, *range(2, _HEADERS)):
         try:
             return header, read_tables(path, split, TableForm(header))
@@ -267,7 +267,7 @@ def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int]:
 
 @dataclass
 class _Guesses:
-    """Lines of a mapping so far, and what could not be decided."""
+    """Lines of a mapping so far, and open questions."""
 
     left: list[_Column]
     """Columns of which nothing is guessed yet."""
@@ -278,7 +278,7 @@ class _Guesses:
     """Reason why a column is not taken, by its name."""
 
     def _take(self, columns: Sequence[_Column], line: str) -> None:
-        """Take the first of some columns, if there is one, for a line with NAME in its place."""
+        """Take the first of some columns for a line, in place of NAME; without columns, nothing."""
         if columns:
             column = columns[0]
             self.left.remove(column)
@@ -406,7 +406,7 @@ def _named(columns: Sequence[_Column]) -> str:
 
 
 def _is_of_reply(column: _Column, replies: Sequence[_Column]) -> bool:
-    """Tell whether it labels replies, by its name."""
+    """Tell by the name of a column whether it labels replies."""
     if not column.called(*_REPLY) or column.called("human") or not column.has_few_kinds:
         return False
     return bool(replies) or column.called(*_LABEL, *_RATING)
@@ -428,13 +428,13 @@ def _is_talk(cell: Any) -> bool:
 
 
 def _counts(column: _Column, side: Sequence[str]) -> bool:
-    """Tell whether it holds the number of votes for a side, by its name."""
+    """Tell by the name of a column whether it counts the votes for a side."""
     words = re.split(r"[^a-z]+", column.name.casefold())
     return column.called("vote", "n_") and not set(side).isdisjoint(words)
 
 
 def _meant(column: _Column) -> bool:
-    """Tell whether its values, or its name and 0 and 1, say what is safe and what is not."""
+    """Tell whether its values name sides, or are 0 and 1 under the name of a label."""
     words = {kind.replace(" ", "_") for kind in column.kinds}
     sides = [not words.isdisjoint(side) for side in (_SAFE_WORDS, _UNSAFE_WORDS)]
     binary = words <= {"0", "1", "0.5", "true", "false"} and len(words) > 1
@@ -442,7 +442,7 @@ def _meant(column: _Column) -> bool:
 
 
 def _sides(column: _Column) -> str:
-    """Values that are safe, unsafe and neither."""
+    """Entries of a mapping for the values that mean safe, unsafe and neither."""
     good = column.called("safe", "appropriate", "permit", "allow") and not column.called("unsafe")
     ones, noughts = ("safe", "unsafe") if good else ("unsafe", "safe")
     meanings = {
@@ -460,7 +460,7 @@ def _sides(column: _Column) -> str:
 
 
 def _end(number: float) -> str:
-    """An end of a scale, no nearer to 0 than the number, as scales have them."""
+    """Usual end of a scale (1, 5, 7, 10, 100) that is no nearer to 0 than the number."""
     size = next((end for end in (1, 5, 7, 10, 100) if abs(number) <= end), abs(number))
     return f"{-size if number < 0 else size:g}" if number else "0"
 
@@ -494,7 +494,7 @@ def _number(cell: Any) -> float | None:
 
 
 def _name(name: str) -> str:
-    """A column's name in YAML."""
+    """A column's name in YAML, quoted where it must be."""
     plain_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     kept = plain_name and name.casefold() not in ("yes", "no", "on", "off", "true", "false", "null")
     return name if kept and len(name) > 1 else _quoted(name)

@@ -19,13 +19,13 @@ from casewise.files import write_atomically
 
 
 def cache_dir() -> Path:
-    """The folder of fetched files (not created here)."""
+    """Folder of fetched files, which may not exist yet."""
     given = os.environ.get("CASEWISE_CACHE")
     return Path(given) if given else platformdirs.user_cache_path("casewise", appauthor=False)
 
 
 def check_cache_writable(folder: Path) -> None:
-    """Make a folder of the cache, and see that files can be put there.
+    """Make a folder of the cache and check that it can be written.
 
     Raises:
         AssetError: They can't; the message names the variable that chooses another place.
@@ -76,14 +76,14 @@ class PinnedFile:
 
     data_set: str
     base: str
-    """The address of the repository at the commit, which it ends in."""
+    """Address of the repository at the commit; ends in the commit."""
     path: str
     """Its path in the repository."""
     sha256: str
 
     @property
     def name(self) -> str:
-        """Its name, also where it is kept."""
+        """Its name, in the repository and in the cache."""
         return Path(self.path).name
 
     @property
@@ -125,11 +125,11 @@ class Fetched:
 
     data: Path
     templates: Path | None
-    """None where the given folder or file came without upstream's prompts."""
+    """File of upstream's prompts; None where the origin lacks it."""
 
 
 def fetch_casebench(origin: Path | None = None) -> Fetched:
-    """Bring the data and the prompt templates into the cache, checked against their hashes.
+    """Put the data and the prompt templates into the cache, checked against their hashes.
 
     Args:
         origin: A checkout of the repository, a folder with the data file, or the data file;
@@ -145,7 +145,7 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
 def _bring(
     files: Sequence[PinnedFile], origin: Path | None, optional: PinnedFile | None = None
 ) -> tuple[Path, ...]:
-    """Bring files into the cache, all or none; but for one that an origin may lack."""
+    """Put files into the cache, all or none; an origin may lack only ``optional``."""
     check_cache_writable(files[0].cached.parent)
     if origin is not None and not origin.exists():
         raise AssetError(f"{origin}: no such file or folder")
@@ -172,7 +172,7 @@ def _from_origin(origin: Path, pinned: PinnedFile, *, is_data: bool) -> bytes | 
 
 
 def download(pinned: PinnedFile) -> bytes:
-    """The bytes of a file, over the network.
+    """Download a file.
 
     Raises:
         AssetError: It can't be fetched.
@@ -225,7 +225,7 @@ class OpenSet:
     name: str
     terms: str
     files: tuple[PinnedFile, ...]
-    """The first holds the rows; others belong beside it."""
+    """Its files; the first holds the rows, others are joined to it."""
     mappings: tuple[str, ...]
     """The shipped mappings of its first files, in their order."""
 
@@ -316,7 +316,7 @@ OPEN_SETS = {
 
 
 def fetch_open_set(name: str, origin: Path | None = None) -> tuple[Path, ...]:
-    """Bring the files of a data set into the cache, checked against their hashes.
+    """Put the files of a data set into the cache, checked against their hashes.
 
     Args:
         name: One of ``OPEN_SETS``.

@@ -1,4 +1,4 @@
-"""Raw records of a case file, whatever its form; told apart by content first, by name second."""
+"""Raw records of a case file; its form is told by its content first, by its name second."""
 
 import json
 from collections.abc import Iterator
@@ -117,7 +117,7 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
 
 
 def yaml_problem(error: yaml.YAMLError, path: Path) -> InputError:
-    """Problem of a file that is no YAML."""
+    """Error of a file that is not YAML."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
     place = f"line {mark.line + 1}" if mark else None
@@ -263,10 +263,10 @@ class SharedParts:
     """Contexts by the hash of their JSON."""
     texts: dict[str | None, str | None] = field(default_factory=dict)
     fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
-    """The names of the fields that a case gives: a fifth of its memory."""
+    """Sets of the fields that a case gives: a fifth of its memory."""
 
     def take(self, record: Any) -> tuple[Any, str | None]:
-        """A raw record with the context of an earlier case, if it is the same; and its hash."""
+        """A raw record with an earlier case's context where it is the same, and the context's hash."""
         context = record.get("context") if isinstance(record, dict) else None
         if not isinstance(context, dict):
             return record, None
@@ -278,7 +278,7 @@ class SharedParts:
         return (record if known is None else record | {"context": known}), key
 
     def hold(self, case: Case, key: str | None) -> Case:
-        """A case that holds what earlier ones hold as well; ``key`` is its context's hash."""
+        """The case, with parts of earlier cases for its own; ``key`` is its context's hash."""
         if case.context is not None and key is not None:
             self.contexts.setdefault(key, case.context)
         for name in ("query", "query_id", "category", "source", "licence", "language"):

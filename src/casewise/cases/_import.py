@@ -20,7 +20,7 @@ from casewise.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Fate of every row.
+    """Result of an import: cases, and a count of every row that made none.
 
     ``rows``, times the cases that the mapping makes of a row, is the sum of the cases, of the four
     counts below it and of the problems; a row that can't be read at all is one problem.
@@ -33,17 +33,17 @@ class Imported:
     filtered: int
     """Left out by the mapping's ``where``."""
     repeated: int
-    """The same as a case there already."""
+    """Identical with an earlier case."""
     joined: int
-    """Put together with a case there already: another vote, other tags."""
+    """Merged into an earlier case: another vote, other tags."""
     problems: tuple[InputError, ...]
-    """The bad rows, one each."""
+    """One error for each bad row."""
     unlabelled: Mapping[str, int]
-    """Why cases have no label that a score could be held against, with their number."""
+    """Number of cases without a label to score against, by reason."""
     untaken: Mapping[str, int]
-    """Columns that the mapping names nowhere, with the rows that have something there."""
+    """Number of filled cells by column that the mapping names nowhere."""
     notes: tuple[str, ...]
-    """Further notes."""
+    """Remarks on the source: splits, encodings, files left unread."""
 
 
 def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = None) -> Imported:
@@ -216,7 +216,7 @@ class _Gathering:
     """Reason why a case's first row gave no label, by id."""
 
     def take(self, row: MappedRow, number: int) -> None:
-        """Take a case of a row, by its number among those of the row; or count why it isn't."""
+        """Take the case of a row, the ``number``-th of several; or count the reason why not."""
         if not row.is_wanted:
             self.counts["filtered"] += 1
             return
@@ -240,7 +240,7 @@ class _Gathering:
             self.problems.append(problem)
 
     def _merged(self, case: Case, row: MappedRow) -> Case:
-        """The case of earlier rows and of another one.
+        """Merge a case with that of earlier rows.
 
         Raises:
             InputError: They contradict each other.
@@ -270,7 +270,7 @@ class _Gathering:
         return before.model_copy(update=changes)
 
     def _united_votes(self, before: Case, case: Case, row: MappedRow) -> tuple[Vote, ...]:
-        """The votes of both; a rater counts once.
+        """Votes of both cases; a rater counts once.
 
         Raises:
             InputError: A rater says both.

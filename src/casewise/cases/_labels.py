@@ -1,4 +1,4 @@
-"""Label of a case: by the label rules, from votes, or by a list of keywords."""
+"""Labels of cases by the label rules, and the baseline by a list of keywords."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 
 def read_label_rule(text: str, option: str = "--labels ") -> LabelRule:
-    """A label rule by its name.
+    """Label rule of a name, also ``votes:SHARE``.
 
     Raises:
         UsageError: There is none.
@@ -90,12 +90,15 @@ def _rate(fields: LabelFields, rule: LabelRule) -> FloatArray:
 
 
 def label_notes(fields: LabelFields, labels: Labels, rule: LabelRule) -> list[str | None]:
-    """Why each label is not what most of the votes say, or else the published rate; None if it is.
+    """Reason why a label differs from the majority of votes, or else from the published rate.
 
     Args:
-        fields: What the labels are made of.
-        labels: As ``make_labels`` made them.
-        rule: By which it did.
+        fields: Fields that the labels are made of.
+        labels: Labels, from ``make_labels``.
+        rule: Rule that made them.
+
+    Returns:
+        A reason for each case; None where the label agrees.
     """
     voted = _rate(fields, LabelRule.VOTES)
     shares = np.where(np.isnan(voted), fields.published_safe_rate, voted)
@@ -123,11 +126,11 @@ def _note(fields: LabelFields, labels: Labels, rule: LabelRule, place: int) -> s
 
 
 _ROUNDED = 0.005
-"""Farther than this from a share of the votes, a published rate is not that share, rounded."""
+"""Largest difference between a share of votes and the same share rounded to two digits."""
 
 
 def default_rule(fields: LabelFields) -> LabelRule:
-    """The rule used where none is asked for: ``published``, else ``votes``, else ``intended``."""
+    """Default rule: the first of ``published``, ``votes`` and ``intended`` that has a label."""
     for rule in (LabelRule.PUBLISHED, LabelRule.VOTES):
         if not np.isnan(_rate(fields, rule)).all():
             return rule
@@ -148,7 +151,7 @@ _WORD = re.compile(rf"\b(?:{_STEMS})", re.IGNORECASE)
 
 @lru_cache(maxsize=10_000)
 def flags_query(query: str) -> bool:
-    """Tell whether a word of the (English) list begins some word of the query.
+    """Tell whether some word of the query begins with a stem of the (English) list.
 
     No context is looked at: the baseline shows how far a list of words goes.
     """

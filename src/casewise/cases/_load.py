@@ -56,9 +56,9 @@ class CaseSet(Sequence[Case]):
     """Name of the set: ``starter``, ``casebench``, or the file's name."""
     form: Form
     notes: tuple[str, ...] = ()
-    """Notes on the loading, such as fields that are no part of a case."""
+    """Remarks on the loading, such as fields that are no part of a case."""
     version: str | None = None
-    """Under which these very cases were released; None where they were not."""
+    """Version that exactly these cases were released as; None where they were not."""
     source: str | None = None
     """Value of ``casewise run --cases`` for them; None where no file holds just these cases."""
 
@@ -77,7 +77,7 @@ class CaseSet(Sequence[Case]):
     # Over many cases it takes a tenth of a second, and a run asks for it often.
     @cached_property
     def hash(self) -> str:
-        """16 hexadecimal characters over every case in its order."""
+        """Hash of all cases in their order: 16 hexadecimal characters."""
         return dataset_hash(self.cases)
 
     @property
@@ -104,7 +104,7 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
 
 
 def _versioned(loaded: CaseSet, path: Path) -> CaseSet:
-    """Name the version that the cases were released under, or that they changed since."""
+    """Add the version of the cases, or a note that they changed since the last release."""
     if loaded.form is Form.UPSTREAM and loaded.hash == PUBLISHED_HASH:
         return replace(loaded, version=PUBLISHED_VERSION)
     releases = load_releases(path)
@@ -137,7 +137,7 @@ them and by whether contexts are shortened: many files hold the same."""
 
 
 def load_output(path: Path | str, shared: SharedCases | None = None) -> list[UpstreamOutput]:
-    """Load one of the published output files: one entry for each model that answers in it.
+    """Load a published output file: an entry for each model that answers in it.
 
     Args:
         path: The file.
@@ -265,7 +265,7 @@ def _validated(
 
 
 def checked_case(record: Any, path: Path, place: str) -> Case:
-    """A raw record as a case.
+    """Validate a raw record as a case.
 
     Raises:
         InputError: It is none; the message names file, record and field.

@@ -1,4 +1,4 @@
-"""One row of somebody's table, through a mapping, as the fields of a case."""
+"""Fields of a case from one row of a table, by a mapping."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -58,12 +58,12 @@ class _Cell:
     """None where the cell is empty."""
 
     def wrong(self, expected: str, found: object = ...) -> InputError:
-        """Error of a cell that can't be the field; ``found`` is its value unless given."""
+        """Error of a cell that can't be the field; ``found`` defaults to its value."""
         found = self.value if found is ... else found
         return self.row.wrong(self.field, expected, found, self.column)
 
     def text(self, value: ColumnValue) -> str | None:
-        """The cell as text, by a value of the mapping; None where it is empty."""
+        """Text of the cell, cut and joined as the mapping says; None where it is empty."""
         cell = self.value
         if value.join is not None:
             parts = [written(item) for item in items(cell, value.separator)]
@@ -80,14 +80,14 @@ class _Cell:
         return text.strip() or None
 
     def number(self) -> float:
-        """The cell as a number."""
+        """Number in the cell."""
         try:
             return as_number(self.value, self.row.decimal)
         except ValueError as error:
             raise self.wrong(str(error)) from None
 
     def side(self, choice: Choice) -> str | None:
-        """The side that the cell means; None where it means neither."""
+        """Side that the cell means; None where it means neither."""
         side = choice.meanings.get(as_key(self.value))
         if side is None:
             raise self.wrong(f"one of {', '.join(map(repr, choice.meanings))}")
@@ -294,7 +294,7 @@ class MappedRow:
         return (number - unsafe) / (safe - unsafe)
 
     def _rated(self, scaled: Scaled) -> dict[str, Any]:
-        """Ratings as they are, and what their rule makes of them."""
+        """Fields that ratings give: themselves, and the votes or the rate that their rule makes."""
         cells = self._filled(scaled.columns, "ratings", scaled.separator)
         if not cells:
             return {}

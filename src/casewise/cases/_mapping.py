@@ -1,4 +1,4 @@
-"""The mapping file: which column of somebody's table is which field of a case."""
+"""The mapping file: the column of a table for each field of a case."""
 
 import difflib
 from collections.abc import Iterator
@@ -74,16 +74,16 @@ class CaseMapping(BaseModel):
     parameters: dict[str, _Parameter] = {}
     """Parameters by their paths ("recipient.type"): the keys ``context.PATH`` of the file."""
     where: Annotated[dict[str, tuple[str, ...]], BeforeValidator(values.to_where)] = {}
-    """Values whose rows are taken, by column."""
+    """Filter: the wanted values by column."""
     cases: tuple["CaseMapping", ...] = ()
-    """Several cases of one row: each a whole mapping, its own keys over those of all."""
+    """Mappings of the several cases of a row, each whole."""
 
     split: str | None = None
     """The split of a data set that is taken; None takes all."""
     join: bool = False
     """True if rows of one case that differ in their tags are one case with all of them."""
     beside: Annotated[dict[str, values.Beside], BeforeValidator(values.to_beside)] = {}
-    """Other files, by the name of its column or before the names of its columns."""
+    """Other files by name: the name of the only column, or the prefix of several."""
     header: Annotated[int, Field(ge=1)] | None = None
     """The row of the column names, from 1; None takes the first."""
     encoding: str | None = None
@@ -95,7 +95,7 @@ class CaseMapping(BaseModel):
 
     @property
     def of_row(self) -> "tuple[CaseMapping, ...]":
-        """The mappings of the cases that a row makes: mostly this one alone."""
+        """Mappings of the cases of a row: this one alone, unless ``cases`` has several."""
         return self.cases or (self,)
 
     def columns(self) -> Iterator[tuple[str, str]]:
@@ -116,7 +116,7 @@ class CaseMapping(BaseModel):
 
 
 _OF_TABLE = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
-"""Keys that hold for the whole table, not for one case of a row."""
+"""Keys of the whole table, not of one case of a row."""
 
 KEYS = (
     *(name for name in CaseMapping.model_fields if name != "parameters"),
@@ -147,7 +147,7 @@ def load_mapping(source: Path | str) -> CaseMapping:
 
 
 def _of_row(data: dict[str, Any], entries: Any, path: Path) -> Iterator[CaseMapping]:
-    """The mapping of each case of a row; null takes back what stands for all."""
+    """Mapping of each case of a row; null in an entry removes a key that all share."""
     is_list = isinstance(entries, list) and bool(entries)
     if not is_list or not all(isinstance(entry, dict) and entry for entry in entries):
         expected = "a list; each entry holds the keys of one case of a row: [{query: COLUMN}, ...]"
@@ -172,7 +172,7 @@ def _validated(data: dict[str, Any], path: Path) -> CaseMapping:
 
 
 def example_mapping(name: str) -> str:
-    """The text of a shipped mapping, to start one's own from.
+    """Text of a shipped mapping, as a start for one's own.
 
     Raises:
         UsageError: There is none of that name.
@@ -242,7 +242,7 @@ _MADE: dict[RatingRule | None, tuple[str, ...]] = {
     RatingRule.SIDES: ("votes", "vote", "votes_safe"),
     RatingRule.POSITION: ("published_safe_rate",),
 }
-"""Fields, by the rule that makes a label of ratings, that would give that label."""
+"""Fields that a rule for ratings makes, and that the mapping may not give too."""
 
 _MUST = "{constant: TEXT}, or the name of a column: it stays on every case"
 _EXPECTED = {"bool_type": "true or false", "string_type": "text"}

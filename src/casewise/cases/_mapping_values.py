@@ -16,11 +16,11 @@ BUILT_IN = (ROW, FILE, SPLIT)
 
 @dataclass(frozen=True, slots=True)
 class ColumnValue:
-    """The value of a column, row by row."""
+    """Value of a column."""
 
     name: str
     prefix: str = ""
-    """Put before the value; of tags alone."""
+    """Text before the value; of tags alone."""
     cut: tuple[str, ...] = ()
     """Texts that are cut from the value."""
     join: str | None = None
@@ -67,7 +67,7 @@ class Choice:
 
     columns: tuple[str, ...]
     meanings: Mapping[str, str]
-    """From a value, as ``as_key`` writes it, to ``safe``, ``unsafe`` or ``none``."""
+    """``safe``, ``unsafe`` or ``none`` by a value, as ``as_key`` writes it."""
     separator: str | None = None
     """Text between the votes of one cell; None for a list of them."""
 
@@ -89,13 +89,13 @@ class Beside:
     """A second file, whose rows belong to those of the first."""
 
     file: str
-    """Beside the first, or in the folder that is imported."""
+    """Path relative to the first file's folder, or to the folder that is imported."""
     by: str | None = None
-    """The column of both that says which rows belong together; None takes them in their order."""
+    """Column of both files that joins their rows; None joins them in their order."""
 
 
 def as_key(value: object) -> str:
-    """A cell or an entry of the mapping for comparison: 1, 1.0 and "1" are one value."""
+    """Key that compares a cell with an entry of the mapping: 1, 1.0 and "1" are one value."""
     if isinstance(value, str):
         value = value.strip()
         if _WHOLE.fullmatch(value):
@@ -232,7 +232,7 @@ def _chosen(value: Any, keys: set[str], expected: str) -> Choice:
 
 
 def _columns(value: Any, keys: set[str], expected: str) -> tuple[str, ...]:
-    """The columns that an entry with no other than these keys names."""
+    """Columns of an entry that has no other keys than these."""
     if (
         not isinstance(value, dict)
         or value.keys() - keys

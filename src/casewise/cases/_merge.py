@@ -1,4 +1,4 @@
-"""The union of data sets: each case once, and nothing settled in silence."""
+"""Union of data sets: each case once, and each conflict an error or counted."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,12 @@ from casewise.cases._write_cases import to_fields, to_line
 from casewise.choices import Prefer
 from casewise.errors import InputError, shorten
 
-_TEXTS = ("query", "context", "history")
 _POOLED = ("votes", "source", "licence")
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The union of data sets, and what was done to make it."""
+    """Union of data sets, and the number of cases and votes that were left out or pooled."""
 
     cases: tuple[Case, ...]
     """Cases in the order in which the files first hold them."""
@@ -33,9 +32,26 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Version:
+    """A case as one file has it."""
+
     file: str
     case: Case
+
+    def text(self, field: str) -> str:
+        """A field as canonical text: the order of parameters counts, and 1 is not true."""
+        return json.dumps(to_fields(self.case).get(field), ensure_ascii=False)
+
+    @property
+    def votes(self) -> tuple[Vote, ...]:
+        """Single votes; none of a case that has counts."""
+        return self.case.votes if isinstance(self.case.votes, tuple) else ()
+
+    def error(self, problem: str, field: str = "votes", expected: str | None = None) -> InputError:
+        """Error of a field of the case in its file."""
+        return InputError(
+            problem, self.file, f"case {self.case.id}", field=field, expected=expected
+        )
 
 
 def merge_sets(
@@ -52,14 +68,14 @@ def merge_sets(
     Raises:
         InputError: A case that the files disagree on, or votes that can't be told apart.
     """
-    held: dict[str, list[_Held]] = {}
+    held: dict[str, list[_Version]] = {}
     records = 0
     for case_set in sets:
         for case in case_set.cases:
             records += 1
             others = held.setdefault(case.id, [])
             if to_line(case) not in [to_line(other.case) for other in others]:
-                others.append(_Held(case_set.name, case))
+                others.append(_Version(case_set.name, case))
     cases: list[Case] = []
     preferred = pooled = repeated = 0
     for versions in held.values():
@@ -85,81 +101,63 @@ def merge_sets(
     )
 
 
-def _value(case: Case, field: str) -> str:
-    """A field as canonical text: the order of parameters counts, and 1 is not true."""
-    return json.dumps(to_fields(case).get(field), ensure_ascii=False)
-
-
-def _differ(versions: Sequence[_Held], field: str) -> bool:
-    return len({_value(version.case, field) for version in versions}) > 1
+def _differ(versions: Sequence[_Version], field: str) -> bool:
+    return len({version.text(field) for version in versions}) > 1
 
 
 def _settled(
-    versions: Sequence[_Held], prefer: Prefer | None, pooled: Sequence[str]
+    versions: Sequence[_Version], prefer: Prefer | None, pooled: Sequence[str]
 ) -> tuple[Case, bool]:
-    """The case that stands for all, and whether the fields of another were dropped for it."""
-    open_fields = [
+    """The preferred version of a case, and whether fields of others were dropped for it."""
+    differing = [
         field for field in Case.model_fields if field not in pooled and _differ(versions, field)
     ]
-    if open_fields and prefer is None:
-        raise _conflict(versions, open_fields[0])
-    kept = versions[-1 if prefer is Prefer.LAST else 0]
-    return kept.case, bool(open_fields)
+    if differing and prefer is None:
+        raise _conflict(versions, differing[0])
+    return versions[-1 if prefer is Prefer.LAST else 0].case, bool(differing)
 
 
-def _conflict(versions: Sequence[_Held], field: str) -> InputError:
+def _conflict(versions: Sequence[_Version], field: str) -> InputError:
     first = versions[0]
-    other = next(
-        version
-        for version in versions[1:]
-        if _value(version.case, field) != _value(first.case, field)
-    )
+    other = next(one for one in versions if one.text(field) != first.text(field))
     mend = "--prefer first or last settles it"
     if field == "votes":
         mend += ", --pool-votes puts the votes together"
-    return InputError(
-        f"{_shown(other.case, field)} here, {_shown(first.case, field)} in {first.file} ({mend})",
-        other.file,
-        f"case {first.case.id}",
-        field=field,
-    )
+    here, there = _shown(other, field), _shown(first, field)
+    return other.error(f"{here} here, {there} in {first.file} ({mend})", field)
 
 
-def _shown(case: Case, field: str) -> str:
-    """A value in a message; texts and votes are counted, not shown."""
+def _shown(version: _Version, field: str) -> str:
+    """A field in a message; texts and votes are counted, not shown."""
+    case = version.case
     value = getattr(case, field)
     if value is None:
         return "none"
     if field == "votes":
         return f"{case.votes_safe} safe and {case.votes_unsafe} unsafe"
-    if field in _TEXTS:
-        text = case.query if field == "query" else _value(case, field)
-        return f"{len(text)} characters"
+    if field in ("query", "context", "history"):
+        return f"{len(case.query if field == 'query' else version.text(field))} characters"
     return shorten(value)
 
 
 def _pooled(
-    voted: Sequence[_Held], prefer: Prefer | None
+    voted: Sequence[_Version], prefer: Prefer | None
 ) -> tuple[VoteCounts | tuple[Vote, ...], int]:
-    """Everybody's votes, and how many were left out because they stood twice."""
+    """Votes of all versions, and the number left out as repeated."""
     counts = [version.case.votes for version in voted if isinstance(version.case.votes, VoteCounts)]
     if counts and len(counts) < len(voted):
-        raise InputError(
-            f"counts in one file and single votes in another ({_files(voted)}) can't be pooled",
-            voted[-1].file,
-            f"case {voted[0].case.id}",
-            field="votes",
-        )
+        problem = f"counts in one file and single votes in another ({_files(voted)})"
+        raise voted[-1].error(f"{problem} can't be pooled")
     if counts:
         _need_own_sources(voted, "counts of votes")
         safe, unsafe = sum(count.safe for count in counts), sum(count.unsafe for count in counts)
         return VoteCounts(safe=safe, unsafe=unsafe), 0
-    if any(vote.rater is None for version in voted for vote in _rows(version)):
+    if any(vote.rater is None for version in voted for vote in version.votes):
         _need_own_sources(voted, "votes without a rater")
-    return _united(list(reversed(voted)) if prefer is Prefer.LAST else voted, prefer)
+    return _united(voted[::-1] if prefer is Prefer.LAST else voted, prefer)
 
 
-def _origins(versions: Sequence[_Held]) -> dict[str, str]:
+def _origins(versions: Sequence[_Version]) -> dict[str, str]:
     """Every source and every licence of a case whose votes were put together."""
     origins = {}
     for field in ("source", "licence"):
@@ -169,54 +167,37 @@ def _origins(versions: Sequence[_Held]) -> dict[str, str]:
     return origins
 
 
-def _need_own_sources(voted: Sequence[_Held], what: str) -> None:
-    sources = [version.case.source for version in voted]
-    named = None not in sources and len(set(sources)) == len(sources)
-    if named or len(voted) == 1:
-        return
-    raise InputError(
-        f"{what} of the same or an unnamed source ({_files(voted)}) can't be told apart, "
-        "so they can't be pooled",
-        voted[-1].file,
-        f"case {voted[0].case.id}",
-        field="votes",
-        expected="votes with raters, or a source of its own in each file",
-    )
+def _need_own_sources(voted: Sequence[_Version], what: str) -> None:
+    sources = {version.case.source for version in voted}
+    if len(voted) > 1 and (None in sources or len(sources) < len(voted)):
+        problem = f"{what} of the same or an unnamed source ({_files(voted)}) can't be told apart"
+        raise voted[-1].error(
+            f"{problem}, so they can't be pooled",
+            expected="votes with raters, or a source of its own in each file",
+        )
 
 
-def _files(held: Iterable[_Held]) -> str:
-    return " and ".join(dict.fromkeys(version.file for version in held))
+def _files(versions: Iterable[_Version]) -> str:
+    return " and ".join(dict.fromkeys(version.file for version in versions))
 
 
-def _rows(held: _Held) -> tuple[Vote, ...]:
-    votes = held.case.votes
-    return votes if isinstance(votes, tuple) else ()
-
-
-def _united(voted: Sequence[_Held], prefer: Prefer | None) -> tuple[tuple[Vote, ...], int]:
-    """Each rater's vote once, the first that there is; a contradiction needs ``prefer``."""
+def _united(voted: Sequence[_Version], prefer: Prefer | None) -> tuple[tuple[Vote, ...], int]:
+    """First vote of each rater, and the number of repeated ones; conflicts need ``prefer``."""
     kept: list[Vote] = []
-    seen: dict[str, tuple[_Held, Vote]] = {}
-    again = 0
-    for held in voted:
-        own = {vote.rater for vote in _rows(held)}
-        known = {rater for rater in own if rater in seen}
-        for vote in _rows(held):
-            # A rater who votes twice within one file is that file's own affair.
+    seen: dict[str, tuple[str, Vote]] = {}
+    for version in voted:
+        # A rater who votes twice within one file is that file's own affair.
+        known = dict(seen)
+        for vote in version.votes:
             if vote.rater is None or vote.rater not in known:
                 kept.append(vote)
+                if vote.rater is not None:
+                    seen.setdefault(vote.rater, (version.file, vote))
                 continue
-            before, first = seen[vote.rater]
+            file, first = known[vote.rater]
             if first.verdict != vote.verdict and prefer is None:
-                raise InputError(
+                raise version.error(
                     f"rater {shorten(vote.rater)} votes {vote.verdict} here and {first.verdict} "
-                    f"in {before.file} (--prefer first or last settles it)",
-                    held.file,
-                    f"case {held.case.id}",
-                    field="votes",
+                    f"in {file} (--prefer first or last settles it)"
                 )
-            again += 1
-        for vote in _rows(held):
-            if vote.rater is not None:
-                seen.setdefault(vote.rater, (held, vote))
-    return tuple(kept), again
+    return tuple(kept), sum(len(version.votes) for version in voted) - len(kept)

@@ -22,11 +22,11 @@ class PersonalPiece:
     stop: int
     text: str
     is_fiction: bool
-    """True if it is of what is kept for examples and fiction, and so nobody's."""
+    """True if it is reserved for examples and fiction, and so nobody's."""
 
 
 def find_pieces(text: str) -> Iterator[PersonalPiece]:
-    """Pieces that look like personal data, none within another, a kind after the other."""
+    """Find pieces that look like personal data, kind by kind; none overlap."""
     taken: list[range] = []
     for kind, (pattern, holds) in PATTERNS.items():
         for match in pattern.finditer(text):
@@ -41,7 +41,7 @@ def find_pieces(text: str) -> Iterator[PersonalPiece]:
 
 
 def _luhn(text: str) -> bool:
-    """The checksum of cards: ISO/IEC 7812-1, annex B."""
+    """Verify the checksum of a card number: ISO/IEC 7812-1, annex B."""
     digits = [int(letter) for letter in text if letter.isdigit()]
     doubled = [
         digit if at % 2 == 0 else sum(divmod(2 * digit, 10))
@@ -51,7 +51,7 @@ def _luhn(text: str) -> bool:
 
 
 def _iban(text: str) -> bool:
-    """The checksum of account numbers: ISO 13616, remainder 1 of 97."""
+    """Verify the checksum of an account number: ISO 13616, remainder 1 of 97."""
     packed = re.sub(r"\s", "", text)
     moved = packed[4:] + packed[:4]
     return (
@@ -81,7 +81,7 @@ _FICTION: dict[str, Callable[[str], bool]] = {
     # 555-01xx, in North America.
     "phone number": lambda text: re.search(r"55501\d\d$", re.sub(r"\D", "", text)) is not None,
 }
-"""Data kept for examples and fiction, and so nobody's."""
+"""Checks for data that are reserved for examples and fiction."""
 
 
 PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
@@ -121,4 +121,4 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
     ),
     "social handle": (re.compile(r"(?<![\w@./])@[A-Za-z]\w{2,29}\b(?!\.\w)"), bool),
 }
-"""Pattern of each kind, and a second look. The first kind that fits counts."""
+"""Pattern and check of each kind. The first kind that fits counts."""

@@ -14,7 +14,7 @@ from casewise.choices import By
 from casewise.errors import UsageError
 
 _TIE = 1e-4
-"""Weight of chance beside the remainders, which decide wherever they differ."""
+"""Weight of the random numbers; too small to outweigh any difference of remainders."""
 
 
 def apportion(
@@ -92,7 +92,7 @@ def whole_queries(cases: Iterable[Case]) -> list[tuple[Case, ...]]:
 
 
 def stratum_of(group: Iterable[Case], by: By) -> str:
-    """The values of a field among the cases of one query, sorted and joined: ``safe + unsafe``."""
+    """Stratum of a query: its cases' values of the field, sorted and joined: ``safe + unsafe``."""
     if by is By.NONE:
         return EVERYTHING
     values = {getattr(case, by) or NO_VALUE for case in group}
@@ -107,7 +107,7 @@ class SetPart:
     cases: tuple[Case, ...]
     """Cases in the order of the whole."""
     queries: dict[str, int]
-    """Number of queries by stratum, sorted by name; a stratum without any counts 0."""
+    """Number of queries by stratum, sorted by name, zeros included."""
 
     @property
     def n_queries(self) -> int:

@@ -1,4 +1,4 @@
-"""Turns of a conversation, and its tools: read as chat formats write them, kept in one form."""
+"""Turns of a conversation and its tools, read from chat formats into one form."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class Strict(BaseModel):
-    """Values that are checked once, and have no other fields."""
+    """Base of frozen models that forbid unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,7 +39,7 @@ class ToolCall(_Part):
     """A call of a tool by the assistant."""
 
     id: str | None = None
-    """Id by which the tool's turn names the call."""
+    """Id that the tool's turn refers to."""
     name: str = Field(min_length=1)
     """Name of the tool."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
@@ -63,7 +63,7 @@ _NO_PARAMETERS: dict[str, JsonValue] = {"type": "object", "properties": {}}
 
 
 class ToolDefinition(_Part):
-    """A tool that the assistant may call, as it is told of it."""
+    """Definition of a tool that the assistant may call."""
 
     name: str = Field(pattern=r"^[\w.-]{1,64}$")
     description: str = ""
@@ -111,11 +111,11 @@ class Turn(_Part):
 
     role: Role
     content: str
-    """Words that are said, or the tool's result; may be blank beside tool calls."""
+    """Text of the message, or the tool's result; may be blank beside tool calls."""
     tool_calls: tuple[ToolCall, ...] = ()
     """Tool calls of the assistant, and only of it."""
     tool_call_id: str | None = None
-    """Call that a tool answers; None is the first that has no result yet."""
+    """Id of the call that a tool answers; None is the first call without a result."""
     name: str | None = None
     """Name of a tool, where it is given."""
 
@@ -159,17 +159,17 @@ class Turn(_Part):
 
     @property
     def speaker(self) -> str:
-        """The role, of a tool with its name."""
+        """Role, with the name of a tool."""
         return f"{self.role} {self.name}" if self.name else self.role
 
     @property
     def line(self) -> str:
-        """The turn as a transcript has it: who speaks, then the text."""
+        """Line of a transcript: speaker and text."""
         return f"{self.speaker}: {self.text}"
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Values that tell the turn from others: role and content, and what it has of tools."""
+        """Values that identify the turn: role, content, and its tool fields if it has any."""
         tools = self.model_dump(mode="json")
         role, content = tools.pop("role"), tools.pop("content")
         return (role, content, *([tools] if tools else []))
@@ -239,7 +239,7 @@ _READER: TypeAdapter[tuple[Turn, ...]] = TypeAdapter(History)
 
 
 def read_turns(messages: Sequence[Any]) -> tuple[Turn, ...]:
-    """Read messages as chat formats write them; their order is not looked at.
+    """Read messages from chat formats, in any order.
 
     Raises:
         ValidationError: One can't be read.
@@ -253,7 +253,7 @@ assistant's tool calls and its next turn stand the tools' turns, one for each ca
 
 
 def find_turn_fault(history: Sequence[Turn]) -> str | None:
-    """Fault in the order of earlier turns, in words; None: it is as ``TURNS`` says."""
+    """Expected order that earlier turns break, in words; None where they keep ``TURNS``."""
     expected, waiting = "user", list[ToolCall]()
     for number, turn in enumerate(history, start=1):
         if turn.role == "tool":
@@ -286,7 +286,7 @@ def _answered(result: Turn, calls: Sequence[ToolCall]) -> int | None:
 
 
 def name_calls(history: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The same turns, each call with an id, and each tool's turn with its call's and its name.
+    """Give each tool call an id, and each tool's turn the id and name of its call.
 
     Servers pair calls and results by ids; where none are given, they are ``call_1``, ``call_2``...
 

@@ -50,17 +50,17 @@ class UpstreamOutput:
 
     path: Path
     model: str
-    """The key that the answers stand under."""
+    """Name of the model, the key of its answers."""
     protocol: Literal["binary", "score", "probability"]
     """Upstream's mode ``logits`` is the protocol ``probability``."""
     ablation: str | None
-    """The removed groups or parameters, joined by commas as in the file's name."""
+    """Removed groups or parameters, joined by commas as in the file's name."""
     cases: tuple[Case, ...]
     answers: tuple[str | float, ...]
-    """As many as cases; ``""`` is no answer."""
+    """One answer a case; ``""`` is none."""
 
     data_hash: str
-    """The hash of the data that was asked about, which lacks the author's votes."""
+    """Hash of the data that was asked about, without the author's votes."""
 
     @property
     def data_version(self) -> str | None:
@@ -69,9 +69,9 @@ class UpstreamOutput:
 
 
 def asked_about(cases: Sequence[Case], *, shortened: bool) -> str:
-    """The hash of the data that the cases of an output are of.
+    """Hash of the data that the cases of an output come from.
 
-    Contexts are whole there: those that a published output shortens are known by the rest.
+    Where an output shortens the contexts, the published data are recognised without them.
     """
     whole = [case.model_copy(update={"author_vote": None}) for case in cases]
     if not shortened:
@@ -88,9 +88,9 @@ def is_upstream(records: object) -> bool:
 
 
 def answer_keys(records: Any) -> list[str]:
-    """The keys that upstream's data file doesn't have: the models whose answers stand there.
+    """Names of the models whose answers the records hold: keys that the data file lacks.
 
-    None for what isn't upstream's records.
+    There are none in records that are not upstream's.
     """
     if not is_upstream(records):
         return []
@@ -151,7 +151,7 @@ def to_case_fields(record: object, file: Path, place: str) -> dict[str, Any]:
 def read_answers(
     records: Sequence[Mapping[str, Any]], model: str, file: Path
 ) -> tuple[str | float, ...]:
-    """The answers under a model's key; a record without the key, or null, has no answer, ``""``.
+    """Answers under a model's key; ``""`` for a record without one.
 
     Raises:
         InputError: An answer is neither text nor a number.

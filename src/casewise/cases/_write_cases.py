@@ -56,7 +56,7 @@ def dataset_hash(cases: Iterable[Case]) -> str:
 
 
 def to_jsonl(cases: Iterable[Case]) -> str:
-    """The canonical file: one case a line."""
+    """JSON Lines, the canonical form: one case a line."""
     return "".join(f"{to_line(case)}\n" for case in cases)
 
 
@@ -75,14 +75,14 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def to_yaml(cases: Iterable[Case]) -> str:
-    """A file for hands."""
+    """YAML, for editing by hand."""
     fields = [to_fields(case) for case in cases]
     text: str = yaml.dump(fields, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
     return text
 
 
 def to_csv(cases: Iterable[Case]) -> str:
-    """A file for spreadsheets; contexts, histories and votes are JSON in their cells."""
+    """CSV, for spreadsheets; contexts, histories and votes are JSON in their cells."""
     names = [*_FIRST, *(name for name in Case.model_fields if name not in _FIRST)]
     records = map(to_fields, cases)
     return csv_text(
@@ -185,14 +185,14 @@ def add_release(
     date: datetime.date,
     note: str,
 ) -> Release:
-    """Give the cases of a file a version, and write it down beside them.
+    """Add a release of the cases to the file of releases beside them.
 
     Args:
         file: The file of cases; only its name is used.
-        cases: What it holds.
-        version: Greater than that of the last release.
-        date: Of the release.
-        note: What changed; may be empty.
+        cases: Its cases.
+        version: Version, greater than that of the last release.
+        date: Date of the release.
+        note: Description of the change; may be empty.
 
     Raises:
         UsageError: The version is none, or not greater than the last; or nothing changed since.

@@ -53,7 +53,7 @@ def read_plain_yaml(
 
 
 def _check_events(text: str, path: Path) -> None:
-    """Refuse what makes a small file large or endless once built: aliases and deep nesting."""
+    """Refuse aliases, tags and deep nesting, which make a small file large or endless."""
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=YamlLoader):
@@ -75,7 +75,7 @@ def _check_events(text: str, path: Path) -> None:
 
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[int | str, ...]
-"""Leads from a model to a part of it: names of fields and numbers of entries."""
+"""Path from a model to a part of it: names of fields and numbers of entries."""
 
 _FAULT = "casewise"
 _EXPECTED = {
@@ -134,7 +134,7 @@ def read_model(
 def fault(
     problem: str, *place: int | str, found: object = ..., expected: str | None = None
 ) -> PydanticCustomError:
-    """A fault for a model's own validators to raise; ``place`` leads from there to where it is."""
+    """Error for a model's own validators; ``place`` is the path from the validator's value."""
     detail = {"problem": problem, "place": place, "found": found, "expected": expected}
     return PydanticCustomError(_FAULT, "{problem}", detail)
 
@@ -146,7 +146,7 @@ def _explain(
     nouns: Mapping[str, str],
     expectations: Mapping[str, str],
 ) -> InputError:
-    """Name file, record and field of one error; a misspelt name before what is missing for it."""
+    """Error with file, record and field; an unknown field goes before a missing one."""
     detail = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     place, part, at = _follow(model, detail["loc"], unknown=detail["type"] == "extra_forbidden")
     if detail["type"] == _FAULT:
@@ -192,12 +192,12 @@ def problem_of(
 
 
 def said(detail: ErrorDetails) -> str:
-    """Words of one of pydantic's errors on what it expected."""
+    """Expected value in the words of one of pydantic's errors."""
     return detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
 
 
 def _record(place: Place, at: int | None, nouns: Mapping[str, str]) -> tuple[str | None, Place]:
-    """An entry of a list on the way, in words, and the way on from there."""
+    """Record on the path, in words, and the rest of the path."""
     if at is None:
         return None, place
     name, number = ".".join(map(str, place[:at])), int(place[at]) + 1
@@ -208,7 +208,7 @@ def _record(place: Place, at: int | None, nouns: Mapping[str, str]) -> tuple[str
 def _follow(
     model: type[BaseModel], loc: Place, *, unknown: bool
 ) -> tuple[Place, type[BaseModel], int | None]:
-    """Part of pydantic's path in the file, the innermost model, and the start of a record.
+    """Path in the file, its innermost model, and the place of a record's number in the path.
 
     Where a field takes one of several types, pydantic's path also names the type that it tried.
     """
@@ -231,7 +231,7 @@ def _follow(
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model in a type such as ``tuple[Question, ...]`` or ``Context | None``."""
+    """Model within a type such as ``tuple[Question, ...]`` or ``Context | None``; else None."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) is dict:
@@ -242,7 +242,7 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _values_in(annotation: Any) -> Any:
-    """Type of the values of a mapping within ``list[dict[str, int]]``, say; None: there is none."""
+    """Type of a mapping's values within a type such as ``list[dict[str, int]]``; else None."""
     if get_origin(annotation) is dict:
         return get_args(annotation)[1]
     return next(

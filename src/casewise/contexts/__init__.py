@@ -1,4 +1,4 @@
-"""Contexts: rendered for judges and for people, and taken apart."""
+"""Contexts: rendered, changed, compared, made and reviewed."""
 
 from casewise.contexts._changes import (
     Ablation,

@@ -23,11 +23,11 @@ class Ablation:
     names: tuple[str, ...]
     """Parts that were removed, in the order given."""
     missing: dict[str, int]
-    """For each name, the number of cases that lack it."""
+    """Number of cases that lack a part, by its name."""
 
 
 def parse_names(names: str) -> tuple[str, ...]:
-    """Split ``"recipient,urgency"``.
+    """Split a list of names, such as ``"recipient,urgency"``.
 
     Raises:
         UsageError: A name is empty or stands twice.
@@ -104,7 +104,7 @@ def _ablate(context: Context, names: Sequence[str]) -> tuple[Context, set[str]]:
 
 
 def _without(root: Tree, path: Sequence[str]) -> Tree:
-    """Copy a mapping without what stands at a path, if something does; its group stays."""
+    """Copy a mapping without the value at a path; its group stays."""
     key, *rest = path
     if not rest:
         return _less(root, key)
@@ -129,7 +129,7 @@ def swap(context: Context, twin: Context, name: str) -> Context | None:
 
 
 def swap_cases(cases: Iterable[Case], name: str) -> tuple[Case, ...]:
-    """Swap a name in every case that has a twin: the first of its query meant the other way.
+    """Swap a name in every case that has a twin.
 
     Cases whose context the swap doesn't change are left out; ids are the cases' own.
 
@@ -191,7 +191,7 @@ def _walk(root: Tree, above: Place = ()) -> Iterator[tuple[Place, JsonValue]]:
 
 
 def _places(root: Tree, name: str, above: Place = ()) -> Iterator[Place]:
-    """Places of a name; what stands inside one of these places is part of it."""
+    """Paths of a name, none within another."""
     for key, inner in root.items():
         path = (*above, key)
         if name in (key, ".".join(path)):
@@ -231,7 +231,7 @@ def _less(mine: Tree, key: str) -> Tree:
 
 
 def _put(mine: Tree, theirs: Tree, key: str, value: JsonValue) -> Tree:
-    """Set a value in its place; a new one goes behind the last name that it follows there."""
+    """Set a value; a new key goes behind the last key that it follows in ``theirs``."""
     if key in mine:
         return {**mine, key: value}
     order = list(theirs)
@@ -242,5 +242,5 @@ def _put(mine: Tree, theirs: Tree, key: str, value: JsonValue) -> Tree:
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:
-    """Tell whether two values read the same; unlike ``==``, which takes 1 for true and for 1.0."""
+    """Tell whether two values are the same JSON; ``==`` takes 1 for true and for 1.0."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

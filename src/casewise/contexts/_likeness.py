@@ -1,4 +1,4 @@
-"""Likeness of texts: their words, in any script, and the pieces that they share."""
+"""Likeness of texts in any script: near-copies, and contexts that fit another query."""
 
 import math
 import unicodedata
@@ -48,12 +48,12 @@ _LETTERS = _Letters()
 
 @cache
 def is_unspaced(code: int) -> bool:
-    """Tell whether a character is of a script that has no spaces between words."""
+    """Tell whether a character's script has no spaces between words."""
     return any(first <= code <= last for first, last in _UNSPACED)
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in small letters; characters of scripts without spaces one by one.
+    """Words of a text in lower case; in scripts without spaces, its characters.
 
     Texts that differ in case, spaces or punctuation alone have the same words.
     """
@@ -61,35 +61,35 @@ def words_of(text: str) -> list[str]:
 
 
 SHINGLE = 3
-"""Words in a row that make a shingle; characters, where a script has no spaces."""
+"""Length of a shingle in words; in scripts without spaces, in characters."""
 
 STEM = 6
-"""Letters of a word that stand for all its forms: ``manipu`` for manipulate, manipulation."""
+"""Length of a stem in letters: ``manipu`` stands for manipulate and manipulation."""
 
 LEAST_LETTERS = 3
-"""Shorter words tell nothing about a topic."""
+"""Least letters of a word that tells a topic."""
 
 FAR_BETTER = 0.22
 """Margin by which the cosine with another query must exceed that with a context's own."""
 
 FAR_BETTER_COPY = 0.1
-"""The same for a context whose very text another query has too."""
+"""The same margin where the other query has the very same context."""
 
 AHEAD = 1.6
-"""So many times the cosine with the query that fits next best must the best one's be."""
+"""Least ratio of the best cosine to that with the next best query."""
 
 LEAST_SHARED = 2
-"""So many telling words must a context share with the other query."""
+"""Least number of telling words that a context shares with the other query."""
 
 TELLING = 0.02
-"""A word of at most so many queries, or of three, is telling."""
+"""Largest share of queries, or three queries, that hold a telling word."""
 
 Shingles = frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class NearCopy:
-    """Two texts that say nearly the same, by their places."""
+    """Places of two texts that say nearly the same."""
 
     first: int
     second: int
@@ -100,7 +100,7 @@ class NearCopy:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Misfit:
-    """A context that fits another query than its own, by the places of all three."""
+    """Places of a context, its own query and another query that it fits better."""
 
     context: int
     own: int
@@ -111,7 +111,7 @@ class Misfit:
 
 
 def context_text(context: Context | None) -> str:
-    """The values of a context, a line each, without the names of parameters; "" of none."""
+    """Values of a context, one a line, without the names of parameters; "" without a context."""
     return "\n".join(fact.text for fact in facts(context) if fact.text != NOTHING)
 
 
@@ -221,7 +221,7 @@ def _shingles(text: str) -> Shingles:
 
 
 def _stems(text: str) -> list[str]:
-    """Beginnings of words; pairs of neighbouring characters of scripts without spaces."""
+    """Stems of words; in scripts without spaces, pairs of neighbouring characters."""
     words = words_of(text)
     unspaced = [is_unspaced(ord(word[0])) for word in words]
     pairs = [
@@ -257,7 +257,7 @@ def _candidates(sets: Sequence[Shingles], threshold: float) -> Iterator[tuple[in
 def _topics(
     contexts: Sequence[str], queries: Sequence[str]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Cosines, and numbers of telling words shared. Shapes ``(contexts, queries)``."""
+    """Cosines and numbers of shared telling words, each of shape ``(contexts, queries)``."""
     from scipy.sparse import diags
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.preprocessing import normalize

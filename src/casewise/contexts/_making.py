@@ -1,4 +1,4 @@
-"""Parameters of a made context, and the prompts that have one made, repaired and reviewed.
+"""Parameters of a made context, and the prompts that make, repair and review it.
 
 Its form is a JSON schema; what can be wrong with it is a fault that has a place.
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
@@ -21,9 +21,9 @@ from casewise.contexts._render import quote
 from casewise.errors import UsageError
 
 Values = Mapping[str, str]
-"""The texts of a context by the place of their parameter, such as ``recipient.type``."""
+"""Texts of a context by the place of their parameter, such as ``recipient.type``."""
 
-PARAMETERS: Final[Mapping[str, str]] = {
+PARAMETERS: Mapping[str, str] = {
     "sender.platform_type": "the service or device on which the chatbot is used, who runs it, "
     "and who can get to it",
     "sender.nature_of_the_interaction": "what is going on when the question is asked: the "
@@ -41,11 +41,11 @@ PARAMETERS: Final[Mapping[str, str]] = {
 }
 """Place and meaning of each parameter, in the order of a context."""
 
-_LEAF: Final = {place.split(".")[1]: place for place in PARAMETERS}
+_LEAF = {place.split(".")[1]: place for place in PARAMETERS}
 
 
 def place_of(name: str) -> str | None:
-    """The place that a name stands for: the place itself, or a parameter's own name."""
+    """Place of a parameter, by its place or its own name; None of another name."""
     return name if name in PARAMETERS else _LEAF.get(name)
 
 
@@ -59,7 +59,7 @@ def make_context(values: Values) -> Context:
 
 
 def _by_group(places: Sequence[str]) -> dict[str, list[str]]:
-    """The names of parameters by their groups, of groups that have any of the places."""
+    """Names of the parameters at some places by group, in the order of ``PARAMETERS``."""
     names: dict[str, list[str]] = {}
     for place in sorted(places, key=list(PARAMETERS).index):
         group, name = place.split(".")
@@ -95,7 +95,7 @@ def parse_matched(text: str) -> tuple[str, ...]:
 
 
 def shared_places(matched: Sequence[str]) -> tuple[str, ...]:
-    """The places that twins share which differ in ``matched`` only."""
+    """Places that twins share where they may differ in ``matched`` only."""
     return tuple(place for place in PARAMETERS if place not in matched)
 
 
@@ -103,7 +103,7 @@ JsonSchema = dict[str, Any]
 
 
 def context_schema(places: Sequence[str] = tuple(PARAMETERS)) -> JsonSchema:
-    """An object of groups that hold the named parameters, all of them text and needed."""
+    """Schema of an object of groups whose parameters are required texts."""
     return _object(
         {
             group: _object({name: {"type": "string"} for name in names})
@@ -128,7 +128,7 @@ def _object(properties: dict[str, JsonSchema]) -> JsonSchema:
 
 
 class ContextFault(StrEnum):
-    """Kind of fault."""
+    """Kind of fault of a made context."""
 
     FAILED = "failed"
     """No answer came: the request failed."""
@@ -155,7 +155,7 @@ class ContextFault(StrEnum):
     UNEQUAL = "unequal"
     """Much longer or shorter than its twin."""
     MATCHED = "matched"
-    """Twins that must differ in named parameters only do not."""
+    """Twins differ in other parameters than the named ones, or are alike in a named one."""
     COPY = "copy"
     """Nearly the same as another context of the set."""
     MISFIT = "misfit"
@@ -165,22 +165,22 @@ class ContextFault(StrEnum):
     UNCHECKED = "unchecked"
     """The model critic gave no verdict that can be read."""
     TWIN = "twin"
-    """Nothing is wrong with it; its twin could not be made."""
+    """The twin could not be made; the context itself has no fault."""
 
 
 NOT_MENDED = frozenset(
     {ContextFault.FAILED, ContextFault.REFUSED, ContextFault.UNCHECKED, ContextFault.TWIN}
 )
-"""Faults that no rewriting mends: they are not the text's."""
+"""Faults that are not the text's, so that no rewriting mends them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong, and where."""
+    """A fault of a made context, and its place."""
 
     kind: ContextFault
     reason: str
-    """Reason, in words that a person reads, and that the model is told when it repairs."""
+    """Reason, in words for people and for the model that repairs it."""
     side: Side | None = None
     """The side of the pair; None is both, or what both share."""
     parameter: str | None = None
@@ -202,12 +202,12 @@ class Fault:
 
 
 Piece = Literal["safe", "unsafe", "both"]
-"""Result of one request: a context, or both twins at once."""
+"""Contexts that one request asks for: one side, or both twins at once."""
 
-_EDITION: Final = 1
-_MAKING: Final = ("make", "safe", "unsafe", "pair", "repair")
-_INTENDED: Final = {"safe": "it should answer.", "unsafe": "it should hold back."}
-_OF_THE_QUERY: Final = "the language that the question is written in"
+_EDITION = 1
+_MAKING = ("make", "safe", "unsafe", "pair", "repair")
+_INTENDED = {"safe": "it should answer.", "unsafe": "it should hold back."}
+_OF_THE_QUERY = "the language that the question is written in"
 
 
 @cache
@@ -221,17 +221,17 @@ def _version(name: str, *templates: str) -> str:
     return f"casewise/{name}-{_EDITION}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-MAKE_VERSION: Final = _version("make", *_MAKING)
-"""The version of the prompts that make contexts, as templates have one."""
+MAKE_VERSION = _version("make", *_MAKING)
+"""Version of the prompts that make contexts."""
 
-CRITIC_VERSION: Final = _version("critic", "critic")
-"""The version of the prompt of the model critic."""
+CRITIC_VERSION = _version("critic", "critic")
+"""Version of the model critic's prompt."""
 
 
 def render_making(
     query: str, piece: Piece, language: str | None, matched: Sequence[str] = ()
 ) -> str:
-    """The prompt that has a context written, or twins.
+    """Prompt that asks for a context, or for twins.
 
     Args:
         query: What is asked in it.
@@ -253,7 +253,7 @@ def render_making(
 
 
 def render_repair(asked: str, draft: JsonValue, faults: Sequence[Fault]) -> str:
-    """The prompt that has a draft written again.
+    """Prompt that asks for a draft without its faults.
 
     Args:
         asked: The prompt that the draft answers.
@@ -267,7 +267,7 @@ def render_repair(asked: str, draft: JsonValue, faults: Sequence[Fault]) -> str:
 
 
 def render_review(query: str, side: Side, values: Values, language: str | None) -> str:
-    """The prompt that has the model critic review a context."""
+    """Prompt that asks the model critic to review a context."""
     return _template("critic").format(
         intended=_INTENDED[side],
         query=quote(query),
@@ -278,7 +278,7 @@ def render_review(query: str, side: Side, values: Values, language: str | None) 
 
 
 def review_nonce(query: str, side: Side, values: Values) -> str:
-    """The id that a verdict on the context must bear: 8 hexadecimal characters of a digest."""
+    """Id that a verdict on the context must repeat: 8 hexadecimal characters of a digest."""
     return digest(query, side, dict(values))[:8]
 
 

@@ -1,26 +1,26 @@
-"""Read answers: the context, or the twins, and the model critic's review."""
+"""Read models' answers: a context, twins, or the critic's review."""
 
 import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import yaml
 
 from casewise.cases import GROUPS, Side
 from casewise.contexts._making import ContextFault, Fault, place_of
 
-LONGEST: Final = 50_000
-"""Characters of an answer that are read."""
+LONGEST = 50_000
+"""Most characters of an answer that are read."""
 
-MOST_OBJECTS: Final = 50
-"""Opening braces of an answer that are tried."""
+MOST_OBJECTS = 50
+"""Most opening braces of an answer that are tried."""
 
-CONTEXT: Final = "context"
-PAIR: Final = ("shared", "safe", "unsafe")
-"""The parts of an answer that gives both twins at once."""
+CONTEXT = "context"
+PAIR = ("shared", "safe", "unsafe")
+"""Parts of an answer that gives both twins at once."""
 
 _REASONING = re.compile(
     r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)|\A.*</(?:think|thinking|reasoning)>", re.S | re.I
@@ -38,7 +38,7 @@ class Written:
 
 
 def read_answer(text: str, sections: Sequence[str]) -> dict[str, Written] | None:
-    """The parts of an answer; None where it holds no object with any parameter.
+    """Read the parts of an answer; None where it holds no object with any parameter.
 
     Read are JSON and what comes close to it: in a code block, with prose around it, behind
     reasoning, with single quotes, bare keys or trailing commas, wrapped in another object, flat
@@ -78,7 +78,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _yaml_object(text: str) -> Iterator[dict[str, Any]]:
-    """YAML's flow style takes single quotes, bare keys and trailing commas."""
+    """An object in YAML's flow style: with single quotes, bare keys, trailing commas."""
     try:
         # Aliases make a small text large or endless once built.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
@@ -109,7 +109,7 @@ def _section(root: Mapping[str, Any]) -> Written:
     return Written(values, tuple(extra))
 
 
-_WRAPPERS: Final = frozenset(
+_WRAPPERS = frozenset(
     {"context", "safe_context", "unsafe_context", "situation", "description", "safe", "unsafe"}
 )
 
@@ -148,13 +148,13 @@ def _text(value: Any) -> str | None:
     return None
 
 
-LONGEST_LINE: Final = 200
-"""Characters of a verdict line; a longer one is none."""
+LONGEST_LINE = 200
+"""Most characters of a verdict line."""
 
-SHOWN: Final = 400
-"""Characters of the critic's reason that are kept."""
+SHOWN = 400
+"""Most characters of the critic's reason that are kept."""
 
-_MARKUP: Final = " \t`*"
+_MARKUP = " \t`*"
 _BLANK = re.compile(r"[\s`*]*|\s*(?:```|~~~)\w*\s*")
 _REVIEW_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.S | re.I)
 
@@ -168,7 +168,7 @@ class Review:
     reason: str
 
     def fault(self, side: Side) -> Fault | None:
-        """Fault that it finds; None if it lets the context pass."""
+        """Fault that the review finds; None if the context passes."""
         if self.verdict == "pass":
             return None
         if self.verdict == "fail":
@@ -177,7 +177,7 @@ class Review:
 
 
 def read_review(text: str, nonce: str) -> Review:
-    """The verdict that a critic's answer ends in.
+    """Read the verdict at the end of a critic's answer.
 
     Only the last line that is not blank is read (the marks of a code block count as blank). It
     must be the JSON object that was asked for: the context's nonce, pass or fail, and no more.
@@ -197,17 +197,17 @@ def read_review(text: str, nonce: str) -> Review:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """End of an answer that was to hold a verdict."""
+    """Last line of an answer, where its verdict belongs, and the reason before it."""
 
     entries: list[tuple[str, Any]] | None
-    """Entries of the JSON object that is the last line, a key that stands twice twice; None where
-    it is none."""
+    """Entries of the JSON object on the last line, sorted; repeated keys are kept. None where there
+    is no object."""
     reason: str
     """Text before it, shortened, and without what can't be stored."""
 
 
 def read_ending(text: str, shown: int) -> Ending | None:
-    """The last line of an answer that is not blank, and the reason before it; None of a blank one.
+    """Find the last line that is not blank, and the reason before it; None in a blank answer.
 
     The marks of a code block count as blank.
 

@@ -1,4 +1,4 @@
-"""Render a context: as the JSON that judges read, as text that people read, and told to a chatbot.
+"""Render a context: JSON for judges, text for people, messages for a chatbot.
 
 Annotators and judges must see the same words, so both use this module. A chatbot is told by its
 deployer, or by the user in one message or several. There, values stand as they are: text about a
@@ -20,7 +20,7 @@ from casewise.cases import Context
 
 
 def render_json(context: Context | None, *, ascii_only: bool = True) -> str:
-    """The context as the reference puts it into its prompt: the bytes of ``json.dumps(context)``.
+    """JSON of a context as in the reference's prompt: the bytes of ``json.dumps(context)``.
 
     No context is the empty object, as when the reference removes every group.
 
@@ -33,14 +33,14 @@ def render_json(context: Context | None, *, ascii_only: bool = True) -> str:
 
 
 def render_text(context: Context | None) -> str:
-    """The context as an indented list that a person reads, names with spaces for underscores."""
+    """Indented list of a context for people, names with spaces for underscores."""
     if context is None or not context.root:
         return "(no context)"
     return "\n".join(_lines(context.root, 0))
 
 
 def parameter_title(name: str) -> str:
-    """The name of a group or parameter as people read it: ``sender_purpose``, Sender purpose."""
+    """Name of a group or parameter for people: Sender purpose for ``sender_purpose``."""
     title = name.replace("_", " ")
     return title[:1].upper() + title[1:]
 
@@ -74,7 +74,7 @@ def _leaf(value: JsonValue) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """``str.translate`` table that spells out what can't be seen, and ``<``."""
+    """``str.translate`` table that escapes invisible characters and ``<``."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -111,19 +111,19 @@ USER_GROUPS = {
     "transmission_principle": "About the terms of our conversation",
 }
 SPOKEN = {"Sender purpose": "Your purpose"}
-"""Titles that say more to the chatbot in other words: it does not know itself as a sender."""
+"""Titles in words for the chatbot, which does not know itself as a sender."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One value of a context, and where it stands."""
+    """One value of a context and its path."""
 
     group: str
     """The name of its group, for example ``recipient``."""
     path: tuple[str, ...]
     """The names that lead to it from its group; empty where the group is itself a value."""
     title: str
-    """The last of these names in clean words, for example ``Platform type``."""
+    """The last of these names for people, for example ``Platform type``."""
     text: str
     """The value: text as it is, yes or no, a number, a list joined by semicolons, or none."""
 
@@ -144,12 +144,12 @@ def describe_to_sender(context: Context | None) -> str:
 
 
 def claim(context: Context | None) -> str:
-    """The same facts as the user would assert them, in one message."""
+    """The facts of a context as a user's claim, in one message."""
     return _message(USER, _blocks(context, USER_GROUPS))
 
 
 def claim_turns(context: Context | None) -> tuple[str, ...]:
-    """The same facts as the user would assert them, one message a group: a claim in parts."""
+    """The facts of a context as a user's claim, one message a group."""
     blocks = _blocks(context, USER_GROUPS)
     return (_message(USER, blocks[:1]), *blocks[1:]) if blocks else ()
 
@@ -181,7 +181,7 @@ def _message(frame: str, blocks: tuple[str, ...]) -> str:
 
 
 def _blocks(context: Context | None, headings: Mapping[str, str]) -> tuple[str, ...]:
-    """One paragraph a group: its heading, and its facts as a list."""
+    """Paragraph of each group: its heading, and its facts as a list."""
     groups = groupby(facts(context), key=lambda fact: fact.group)
     return tuple(
         "\n".join(_fact_lines(headings.get(group, _title(group)), list(members)))

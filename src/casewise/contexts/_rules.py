@@ -1,9 +1,8 @@
-"""The critic's rules: for a context by itself, for twins, and among the others of its set."""
+"""Rules for made contexts: one by itself, twins, and all of a set."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from casewise.cases import Side
 from casewise.contexts._likeness import context_text, misfits, near_copies, words_of
@@ -19,7 +18,7 @@ from casewise.contexts._making import (
 _QUESTION = r"(?:request|question|query|inquiry|enquiry|ask)s?"
 _ANSWERED = r"(?:answered|refused|declined|rejected|granted|denied|helped|fulfilled|complied\swith)"
 
-VERDICT_WORDS: Final = re.compile(
+VERDICT_WORDS = re.compile(
     rf"""\b(?:
       unsafe | unsafely | safely\sanswer\w*
     | (?<!office\s)(?<!bank\s)(?<!wall\s)(?<!the\s)safe  # a safe is also a thing
@@ -41,7 +40,7 @@ VERDICT_WORDS: Final = re.compile(
 )
 """Words of a verdict: a context that holds one tells its judges what to say."""
 
-PLEADING_WORDS: Final = re.compile(
+PLEADING_WORDS = re.compile(
     r"""\b(?:
       please | pleads? | pleading | begs? | begging | i\sbeg | i\spromise | promise\sme | i\sswear
     | (?:you\scan\s)?trust\s(?:me|us) | believe\sme | have\smercy
@@ -55,7 +54,7 @@ PLEADING_WORDS: Final = re.compile(
 )
 """Pleading: an appeal to whoever reads, where a context only describes."""
 
-ADDRESSING_WORDS: Final = re.compile(
+ADDRESSING_WORDS = re.compile(
     r"""(?:
       \b(?:ignore|disregard|forget)\s(?:all\s|any\s|the\s|these\s|every\s|your\s){0,3}
         (?:previous|prior|above|earlier|other|following)?\s?
@@ -70,9 +69,9 @@ ADDRESSING_WORDS: Final = re.compile(
     )""",
     re.X | re.I,
 )
-"""Speech to whoever reads, judges or processes the context."""
+"""Address to whoever reads, judges or processes the context."""
 
-ANSWERING: Final = re.compile(
+ANSWERING = re.compile(
     r"""(?:
       \bthe\sanswer\s(?:is|to\s(?:this|the|that|his|her|their)\s(?:question|query))\b
     | \bhere(?:'s|\sis|\sare)\s(?:how|the\ssteps|what\sto\sdo)\b
@@ -81,47 +80,47 @@ ANSWERING: Final = re.compile(
     )""",
     re.X | re.I | re.S,
 )
-"""Marks of an answer: steps, a list of them, code."""
+"""Signs of an answer: steps, a list of them, code."""
 
 
 def found_words(pattern: re.Pattern[str], text: str) -> Iterator[str]:
-    """The words of a list that stand in a text, in small letters, each once."""
+    """Matches of a pattern in a text, in lower case, each once."""
     plain = " ".join(text.replace("\u2019", "'").split())
     yield from dict.fromkeys(" ".join(one[0].lower().split()) for one in pattern.finditer(plain))
 
 
-LEAST_WORDS: Final = 5
-"""A parameter with fewer says nothing of a situation."""
+LEAST_WORDS = 5
+"""Least words of a parameter; fewer describe no situation."""
 
-MOST_WORDS: Final = 90
-"""A parameter with more is a story."""
+MOST_WORDS = 90
+"""Most words of a parameter; more are a story."""
 
-USUAL_WORDS: Final = 25
-"""Words of a parameter that the prompt asks for, about."""
+USUAL_WORDS = 25
+"""Approximate words of a parameter that the prompt asks for."""
 
-UNEQUAL_TOTAL: Final = 1.5
-"""Twins of which one has so many times the other's words can be told apart by length alone."""
+UNEQUAL_TOTAL = 1.5
+"""Ratio of words above which twins can be told apart by length alone."""
 
-UNEQUAL_PARAMETER: Final = 3.0
-"""The same for one parameter, where the difference is ``UNEQUAL_WORDS`` or more."""
+UNEQUAL_PARAMETER = 3.0
+"""The same ratio for one parameter, where they differ by ``UNEQUAL_WORDS`` or more."""
 
-UNEQUAL_WORDS: Final = 12
+UNEQUAL_WORDS = 12
 
-REPEATED_SHARE: Final = 0.8
-"""A parameter that holds this share of a query's words of content repeats it."""
+REPEATED_SHARE = 0.8
+"""Least share of a query's content words in a parameter that repeats it."""
 
-REPEATED_RUN: Final = 0.6
-"""So does one that holds this share of its words in a row, ``LEAST_RUN`` at least."""
+REPEATED_RUN = 0.6
+"""Least share of a query's words in a row, ``LEAST_RUN`` words at least, that repeats it."""
 
-LEAST_RUN: Final = 4
-LEAST_CONTENT: Final = 5
-CONTENT_LETTERS: Final = 4
+LEAST_RUN = 4
+LEAST_CONTENT = 5
+CONTENT_LETTERS = 4
 
 
 def check_context(
     values: Values, extra: Sequence[str], query: str, side: Side
 ) -> tuple[Fault, ...]:
-    """The faults of one context by itself.
+    """Check one context by itself.
 
     Args:
         values: Its texts.
@@ -178,7 +177,7 @@ def _same_texts(values: Values, side: Side) -> Iterator[Fault]:
 
 
 def repeats(text: str, query: str) -> bool:
-    """Tell if a text holds a query: most of its words in a row, or most of those of content."""
+    """Tell whether a text repeats a query: most of its words in a row, or of its content words."""
     said, asked = words_of(text), words_of(query)
     run = min(len(asked), max(LEAST_RUN, round(REPEATED_RUN * len(asked))))
     if run >= LEAST_RUN - 1 and _runs(said, run) & _runs(asked, run):
@@ -194,7 +193,7 @@ def _runs(words: Sequence[str], length: int) -> set[tuple[str, ...]]:
 
 
 def check_twins(contexts: Mapping[Side, Values], matched: Sequence[str] = ()) -> tuple[Fault, ...]:
-    """The faults of twins beside each other.
+    """Check twins against each other.
 
     Args:
         contexts: The texts of both sides.
@@ -216,7 +215,7 @@ def _check_matched(safe: Values, unsafe: Values, matched: Sequence[str]) -> Iter
 
 
 def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fault]:
-    """The twin whose length is further from the usual is the one to mend."""
+    """Fault of the twin whose length is further from the usual, where lengths differ much."""
     sizes: dict[Side, list[int]] = {
         "safe": [len(words_of(safe.get(place, ""))) for place in places],
         "unsafe": [len(words_of(unsafe.get(place, ""))) for place in places],
@@ -255,8 +254,8 @@ def _further(counts: Mapping[Side, int], usual: int) -> tuple[Side, Side]:
     return ("safe", "unsafe") if away["safe"] > away["unsafe"] else ("unsafe", "safe")
 
 
-NEAR_COPY: Final = 0.5
-"""Jaccard index of runs of three words from which a context is a near-copy of another."""
+NEAR_COPY = 0.5
+"""Least Jaccard index of runs of three words that makes a context a near-copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +273,7 @@ class Member:
 def check_set(
     members: Sequence[Member], queries: Sequence[str], *, matched: bool
 ) -> dict[tuple[int, Side], tuple[Fault, ...]]:
-    """Faults of contexts beside each other, by query and side.
+    """Check the contexts of a set against each other; faults by query and side.
 
     A context that fits another query than its own is at fault for that. Of two near-copies, the
     one that is at fault already is to blame, else the later one.

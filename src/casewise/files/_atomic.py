@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _NAME_SHOWN = 40
-"""Characters of a file's name in that of the hidden folder beside it: names have a limit."""
+"""Most characters of a file's name in the name of the hidden folder beside it."""
 
 
 def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
@@ -107,7 +107,7 @@ def _write_new(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _folder_beside(place: Path, known: Path) -> Iterator[Path]:
-    """A hidden folder on the same disk, deleted in the end.
+    """Make a hidden folder on the same disk, and delete it in the end.
 
     Only its owner can open it, so the data are private until they are in their place.
     """
@@ -130,7 +130,7 @@ def _mode(path: Path) -> int | None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Let an error name the file that people know, not a hidden one beside it."""
+    """Name the file that people know in an error, not a hidden one beside it."""
     try:
         yield
     except OSError as error:
@@ -138,13 +138,13 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def sync_file(path: Path) -> None:
-    """Wait until the disk has a file."""
+    """Wait until a file is on the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in a folder, where a system lets folders be opened."""
+    """Wait until the names in a folder are on the disk, where folders can be opened."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -159,9 +159,9 @@ class JournalLine:
     """A line of a journal."""
 
     start: int
-    """Bytes before it."""
+    """Number of bytes before the line."""
     data: bytes
-    """Its bytes, without the line end."""
+    """Bytes of the line, without its end."""
     whole: bool
     """True if it has a line end. The last line may lack it: a kill or a full disk cut it short."""
 
@@ -234,18 +234,18 @@ class Journal:
         self._size += len(data)
 
     def read(self, start: int, length: int) -> bytes:
-        """Read bytes that stand at a place, such as a line's."""
+        """Read ``length`` bytes from ``start``."""
         with self.path.open("rb") as file:
             file.seek(start)
             return file.read(length)
 
     @property
     def size(self) -> int:
-        """Bytes that the file has."""
+        """Bytes in the file."""
         return self._size
 
     def is_ours(self) -> bool:
-        """Tell whether the file is as this object left it: there, and with nothing added or cut."""
+        """Tell whether the file still exists and nobody else added to it or cut it."""
         try:
             found = self.path.stat()
         except FileNotFoundError:

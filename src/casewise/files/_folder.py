@@ -28,7 +28,7 @@ class HeldError(UsageError):
 
     def __init__(self, what: Path, holder: str) -> None:
         self.holder = holder
-        """Process, host, time and command; or that they are not known."""
+        """Process, host, time and command of the holder, if they are known."""
         super().__init__(
             f"{what}: another casewise is at work there ({holder}); wait for it, or stop it"
         )
@@ -120,10 +120,10 @@ def _holder(note: Path) -> str:
 
 
 _LOCK = "lock"
-"""File in the hidden folder that the process holds which works in it."""
+"""File in a hidden folder, locked by the process that works there."""
 
 _NEW, _OLD = "new", "old"
-"""Contents of the hidden folder beside ``out``: the folder being written, and the earlier one.
+"""Folders in the hidden folder beside ``out``: the new one, and the earlier one.
 
 Which of them are there tells how far a replacement came: the new one alone, it was being written;
 both, it was stopped between its two renames; the old one alone, it was done but for tidying up.
@@ -132,7 +132,7 @@ both, it was stopped between its two renames; the old one alone, it was done but
 
 @contextmanager
 def replace_folder(out: Path, check: Callable[[], None] | None = None) -> Iterator[Path]:
-    """A folder to write into, beside ``out``; at the end of the block it takes that place.
+    """Yield a folder to write into; at the end of the block it replaces ``out``.
 
     An earlier folder stays until the new one is complete, and is put back if that can't take its
     place. What a killed process left there is recovered first.
@@ -221,7 +221,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _absolute(out: Path) -> Path:
-    """The path with a name of its own, which ``.`` and ``..`` have not."""
+    """Path that ends in a name, also for ``.`` and ``..``."""
     return out.resolve() if out.name in ("", "..") else out
 
 
@@ -260,7 +260,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
 
 
 def address_of(path: Path | str) -> str:
-    """A folder or file as fsspec and Inspect take it.
+    """Address of a folder or file, as fsspec and Inspect take it.
 
     A path makes one slash of two: the two of ``s3://`` are put back. Whatever has no scheme, and
     ``file://``, is a path of this machine.
@@ -274,10 +274,10 @@ def address_of(path: Path | str) -> str:
 
 
 def is_elsewhere(path: Path | str) -> bool:
-    """Tell whether it is an address, and no path of this machine."""
+    """Tell whether a path is an address, and not on this machine."""
     return "://" in address_of(path)
 
 
 def place_of(path: Path) -> Path:
-    """The same, but a path of this machine for ``file://``."""
+    """The path, without ``file://`` where it is on this machine."""
     return path if is_elsewhere(path) else Path(address_of(path))

@@ -1,4 +1,4 @@
-"""Bytes to text to JSON and CSV, with errors that name the place.
+"""Text, JSON and CSV from files, with errors that name the place.
 
 CSV is in UTF-8: written so that no spreadsheet runs a cell, and read back exactly.
 """
@@ -27,7 +27,7 @@ def read_text(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file as it is.
+    """Read the bytes of a file.
 
     Raises:
         InputError: The file is missing, a folder, or unreadable.
@@ -51,7 +51,7 @@ def utf8_text(data: bytes, path: Path) -> str:
 
 
 def raw_lines(path: Path, longest: int) -> Iterator[bytes | None]:
-    """The lines of a file as they are, one in memory at a time; None in place of a longer one.
+    """Lines of a file as bytes, one in memory at a time; None in place of a longer one.
 
     Lines end at line feeds alone, which are left out.
 
@@ -151,7 +151,7 @@ def parse_json(text: str, file: Path, record: str | None = None) -> Any:
 
 
 _LONGEST = (1 << 31) - 1
-"""Characters of a cell: the most that every system takes. Contexts exceed the usual 131,072."""
+"""Most characters of a cell on every system; contexts exceed the usual 131,072."""
 
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """Beginning of a cell that a spreadsheet may run, after apostrophes; in Japanese, full-width
@@ -161,7 +161,7 @@ _NUMBER = re.compile(r"'*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def guard_cell(text: str) -> str:
-    """A text as a cell of CSV: with an apostrophe before it, if a spreadsheet might run it.
+    """Cell of CSV for a text: with an apostrophe before it, if a spreadsheet might run it.
 
     Run is what starts, also after white space, with ``=``, ``+``, ``-``, ``@`` or their full-width
     forms, or with a tab or line end. Such texts that have apostrophes before them already get one
@@ -171,7 +171,7 @@ def guard_cell(text: str) -> str:
 
 
 def unguard_cell(cell: str) -> str:
-    """The text that ``guard_cell`` was given. Other cells, ``'tis`` for one, stay as they are."""
+    """Text of a cell that ``guard_cell`` made; other cells, ``'tis`` for one, stay as they are."""
     return cell[1:] if cell.startswith("'") and _may_run(cell) else cell
 
 
@@ -188,7 +188,7 @@ class CsvRow:
     line: int
     """The line of the file at which the row ends, from 1."""
     cells: tuple[str, ...]
-    """None of a blank line."""
+    """Cells; a blank line has none."""
 
     def by_name(self, names: Sequence[str], file: Path, record: str) -> dict[str, str]:
         """The cells by the names of their columns.
@@ -242,7 +242,7 @@ def csv_rows(
 
 
 def csv_cells(line: str) -> tuple[str, ...]:
-    """The cells of one line, whatever it is: to tell what a file may be."""
+    """Cells of one line of any text, to tell the form of a file."""
     csv.field_size_limit(_LONGEST)
     return tuple(next(csv.reader([line]), ()))
 

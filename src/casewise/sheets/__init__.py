@@ -1,6 +1,7 @@
-"""Tables, how each kind of number in them is written, and what they are rendered to."""
+"""Tables, the formats of their numbers, and their renderings."""
 
 from casewise.sheets._formats import (
+    Sheet,
     code_block,
     escape,
     folded,
@@ -14,7 +15,6 @@ from casewise.sheets._formats import (
     to_json,
     to_markdown,
 )
-from casewise.sheets._sheet import Sheet
 from casewise.sheets._table import (
     UNDEFINED,
     Cell,

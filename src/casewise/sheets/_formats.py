@@ -8,38 +8,40 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any
 
 import markupsafe
+from rich.console import RenderableType
 
 from casewise.files import csv_text
 from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word
 
 _MARKS = re.compile(r"[\\`*\[\]>|~&$#]|<(?=[\w/!?])|!(?=\[)|(?<![^\W_])_|_(?![^\W_])")
-"""What starts emphasis, code, a link, a cell, HTML or a formula; an underscore inside of a word
-does not, and neither does ``<`` before a space."""
+"""Start of emphasis, code, a link, a cell, HTML or a formula; not an underscore within a word,
+nor ``<`` before a space."""
 
 _LIST = re.compile(r"^([+-]|\d+[.)])(?=\s)")
-"""What makes a list at the start of a line."""
+"""Mark of a list at the start of a line."""
 
 
 def escape(text: object) -> str:
-    """A text on one line in which nothing is markup."""
+    """Text in Markdown on one line, with all markup escaped."""
     plain = _MARKS.sub(lambda found: f"\\{found[0]}", _one_line(str(text)))
     return _LIST.sub(lambda found: f"{found[1][:-1]}\\{found[1][-1]}", plain)
 
 
 def code_block(text: str, language: str) -> str:
-    """A text in a fence that it can't close."""
+    """Block of code, in a fence that the text can't close."""
     fence = "`" * max(3, 1 + _longest_ticks(text))
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def to_markdown(table: Table) -> str:
-    """A table alone, without title and note; groups of rows each under their name."""
+    """Markdown of a table without title and note; each group of rows under its name."""
     parts = []
     for group, rows in groupby(table.rows, key=lambda row: row.group):
         parts += [f"**{escape(group)}**"] if group else []
@@ -60,11 +62,11 @@ def markdown(*parts: Table | str) -> str:
 
 
 def folded(summary: str, text: str) -> str:
-    """A part that stands folded until it is opened, under a line of text.
+    """Part of a page that is folded under a line of text until it is opened.
 
     Args:
-        summary: What is seen of it.
-        text: In Markdown.
+        summary: The line of text.
+        text: The part, in Markdown.
     """
     return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
 
@@ -89,7 +91,7 @@ def _markdown_cell(column: Column, cell: Cell) -> str:
 
 
 def _code(text: str) -> str:
-    """A text as code in a cell: there, alone of all marks, a bar is escaped."""
+    """Code in a cell of Markdown, where only a bar is escaped."""
     line = _one_line(text)
     ticks = "`" * (1 + _longest_ticks(line))
     room = " " if "`" in line else ""
@@ -106,11 +108,11 @@ def _longest_ticks(text: str) -> int:
 
 
 def to_html(table: Table, id: str) -> markupsafe.Markup:
-    """A table without title and note, every text escaped; its style is left to the page.
+    """HTML of a table without title, note and style; every text is escaped.
 
     Args:
         table: The table.
-        id: Of the element; unique on the page.
+        id: Id of the element; unique on the page.
     """
 
     def line(tag: str, texts: Iterable[str]) -> markupsafe.Markup:
@@ -131,11 +133,11 @@ def _html_cell(tag: str, column: Column, text: str) -> markupsafe.Markup:
 
 
 _FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")
-"""The only HTML in Markdown that is taken as such: what ``folded`` writes."""
+"""HTML that ``folded`` writes, the only HTML that Markdown keeps."""
 
 
 def markdown_to_html(text: str) -> str:
-    """Markdown as HTML; what is HTML in it is shown as text, but for parts that are folded."""
+    """HTML of Markdown; HTML in it is shown as text, except folded parts."""
     from markdown_it import MarkdownIt
 
     def shown(_: Any, tokens: Any, place: int, *__: Any) -> str:
@@ -156,8 +158,23 @@ def to_json(value: object) -> str:
     return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A result as commands print it; each form is made when it is asked for."""
+
+    terminal: Callable[[], RenderableType]
+    markdown: Callable[[], str]
+    record: Callable[[], object]
+    """Values for JSON."""
+
+    @property
+    def json(self) -> str:
+        """A JSON document; what is undefined is null."""
+        return to_json(self.record())
+
+
 def to_records(table: Table) -> list[dict[str, Any]]:
-    """A table's rows as records: values as they are, an interval as two of them."""
+    """Rows of a table as records; an interval is two values."""
     return [
         {
             name: value
@@ -202,7 +219,7 @@ def _csv_cell(value: object) -> object:
 
 
 def _finite(value: Any) -> Any:
-    """A value in which what is undefined is None."""
+    """Value with None for every undefined number in it."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -213,7 +230,7 @@ def _finite(value: Any) -> Any:
 
 
 def json_interval(ends: tuple[float, float]) -> list[float] | None:
-    """Both ends, or None where they are undefined."""
+    """Both ends, or None where one is undefined."""
     return list(ends) if all(map(math.isfinite, ends)) else None
 
 
@@ -225,7 +242,7 @@ def json_number(number: float) -> float | None:
 
 
 def json_fields(result: object, *names: str) -> dict[str, Any]:
-    """Fields of a result by their names: what is undefined is None, also both ends at once."""
+    """Fields of a result as JSON values; undefined numbers and intervals are None."""
     return {name: _json_value(getattr(result, name)) for name in names}
 
 

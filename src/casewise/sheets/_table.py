@@ -1,4 +1,4 @@
-"""A table: typed columns, and rows of values that the columns say how to write.
+"""Tables: typed columns, which write their values, and rows.
 
 Numbers are written ``.500``, ``< .001``, ``.41 to .58``; what is unknown or undefined (None, NaN)
 is a dash, whatever its kind.
@@ -15,10 +15,10 @@ UNDEFINED = "–"
 """Text of an unknown or undefined value."""
 
 SMALLEST_P = 0.001
-"""Below it a p-value is written as a bound."""
+"""Least p-value that is written as a number; smaller ones are a bound."""
 
 CENT = 0.01
-"""Amounts of money below it are written with four digits, so that they don't look like nothing."""
+"""Least amount of money with two digits; smaller ones have four, or they would look like 0."""
 
 
 class Measured(Protocol):
@@ -159,15 +159,15 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text that leads somewhere, where the form has links."""
+    """A link; plain text in forms without links."""
 
     text: str
     address: str
-    """Address, brackets and spaces quoted."""
+    """Address, with brackets and spaces quoted."""
 
 
 Cell = str | float | tuple[float, float] | Measured | Word | Code | Link | None
-"""A value as its column's kind asks for. A text stands as it is, in a column of numbers too."""
+"""Value of the column's kind; a text is written as it is in any column."""
 
 
 _HYPHEN = re.compile(r"(?<=\w)-\n")
@@ -178,12 +178,12 @@ class Column:
     """A column."""
 
     heading: str
-    """It may be broken at line ends; a hyphen before one is only seen where it is."""
+    """Heading, with line ends where it may be broken; a hyphen before one shows only if it is."""
     kind: Kind = Kind.TEXT
     digits: int | None = None
-    """After the point; None is the kind's usual number."""
+    """Digits after the point; None is the kind's usual number."""
     key: str = ""
-    """Its name for programs (CSV, JSON); empty is its heading."""
+    """Name for programs (CSV, JSON); empty is the heading."""
 
     @property
     def is_text(self) -> bool:
@@ -192,7 +192,7 @@ class Column:
 
     @property
     def from_left(self) -> bool:
-        """Tell whether it is written from the left: words, and figures with their intervals."""
+        """Tell whether it is aligned to the left: words, and figures with their intervals."""
         return self.is_text or self.kind is Kind.ESTIMATE
 
     @property
@@ -235,9 +235,9 @@ class Row:
     group: str = ""
     """Subject of this row and its neighbours: a heading above them."""
     dim: bool = False
-    """True if it only stands there to be compared with."""
+    """True for a row that others are compared with."""
     apart: bool = False
-    """True if it is parted from the rows above."""
+    """True for a gap above the row."""
 
 
 @dataclass(frozen=True, slots=True)

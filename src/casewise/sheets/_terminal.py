@@ -1,4 +1,4 @@
-"""Tables on a terminal: as wide as it is, and never at the price of a name or a figure."""
+"""Tables on a terminal: fitted to its width, with no name or figure cut."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _STYLES = {Tone.GOOD: "green", Tone.BAD: "bold red", Tone.DOUBT: "yellow"}
 
 
 def terminal(*parts: Table | Word | str) -> RenderableType:
-    """Tables and lines of text below each other, those with a tone in its colour.
+    """Renderable of tables and lines of text below each other; tones are colours.
 
     Nothing is ever cut from a table. Where it doesn't fit, headings and words are folded, at
     spaces and after slashes; then the table is, into blocks below each other that repeat its first
@@ -37,7 +37,7 @@ def _part(part: Table | Word | str) -> RenderableType:
 
 
 def _plain(text: str, style: str = "") -> Text:
-    """A text as it stands: no markup, and nothing that would steer the terminal."""
+    """Text without markup and control characters."""
     shown = "".join(one if one.isprintable() or one == "\n" else " " for one in text)
     return Text(shown, style=style)
 
@@ -112,12 +112,12 @@ class _Drawn:
 
 @dataclass(frozen=True, slots=True)
 class _Width:
-    """Characters that a column takes."""
+    """Widths of a column, in characters."""
 
     whole: int
-    """With nothing folded."""
+    """Width with nothing folded."""
     least: int
-    """With all folded, and no word broken."""
+    """Width with all folded, and no word broken."""
 
 
 def _measure(column: Column, cells: Sequence[str]) -> _Width:
@@ -161,7 +161,7 @@ def _taken(columns: dict[int, _Width]) -> int:
 
 
 def _fit(columns: dict[int, _Width], room: int) -> dict[int, int]:
-    """Widths that fill no more than the room; the widest columns give way first."""
+    """Widths that fit into the room, as far as words allow; the widest columns shrink first."""
     widths = {place: one.whole for place, one in columns.items()}
     excess = sum(widths.values()) + _GAP * (len(widths) - 1) - room
     for _ in range(excess):
@@ -173,11 +173,11 @@ def _fit(columns: dict[int, _Width], room: int) -> dict[int, int]:
 
 
 _PIECE = re.compile(r"\s*(?:[^\s/]+/*|/+)\s*")
-"""What is not broken if it can be helped: a word, or a part of a name with the slash behind it."""
+"""Unbroken piece: a word, or a part of a name with the slash behind it."""
 
 
 def _folded(text: Text, width: int) -> list[Text]:
-    """The lines of a text that is folded to a width; further lines are indented as the first."""
+    """Lines of a text folded to a width; further lines are indented as the first."""
     lines = []
     for line in text.split("\n", allow_blank=True):
         indent = len(line.plain) - len(line.plain.lstrip(" "))
@@ -190,7 +190,7 @@ def _folded(text: Text, width: int) -> list[Text]:
 
 
 def _breaks(line: str, width: int, indent: int) -> list[int]:
-    """Places to break a line."""
+    """Places to break a line, at words where possible."""
     breaks: list[int] = []
     start = 0
 
