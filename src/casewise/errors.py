@@ -76,12 +76,16 @@ def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Question after the name nearest to one that doesn't exist; empty where none is near."""
+    near = get_close_matches(name, [str(one) for one in known], n=1)
+    return f"did you mean {near[0]!r}? " if near else ""
+
+
 def choose_from(name: str, known: Iterable[str]) -> str:
     """Names that may stand in place of one that doesn't exist, the nearest first, for a message."""
     every = [str(one) for one in known]
-    near = get_close_matches(name, every, n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    return f"{meant}choose from {', '.join(every)}"
+    return f"{did_you_mean(name, every)}choose from {', '.join(every)}"
 
 
 def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:

@@ -13,7 +13,7 @@ import yaml
 
 from casewise.cases._grids import RawTable, TableForm, as_number, items, plain, printed, written
 from casewise.cases._mapping_values import as_key
-from casewise.cases._rows import Tables, columns_of, read_tables
+from casewise.cases._rows import columns_of, read_tables
 from casewise.errors import InputError
 
 FEW = 12
@@ -203,8 +203,8 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> Draft:
         InputError: The table can't be read.
     """
     path = Path(path)
-    header, source = _read(path, split)
-    columns, rows = _columns(source.tables)
+    header, tables = _read(path, split)
+    columns, rows = _columns(tables)
     guesses = _Guesses([column for column in columns if column.cells and column.name.strip()])
     guesses.guess()
     lines = [
@@ -212,7 +212,7 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> Draft:
         "#   casewise cases import FILE --map THIS --out cases.jsonl",
         "# casewise cases import --example every-key explains every key.",
         f"# Guessed from all {rows} row{'s' * (rows != 1)}.",
-        *(f"# {_printable(note)}" for note in source.notes),
+        *(f"# {_printable(note)}" for table in tables for note in table.notes),
         *(f"# OPEN: {_printable(question)}" for question in guesses.questions),
         *([f"header: {header}"] if header else []),
         *guesses.lines.values(),
@@ -243,7 +243,7 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _read(path: Path, split: str | None) -> tuple[int | None, Tables]:
+def _read(path: Path, split: str | None) -> tuple[int | None, list[RawTable]]:
     """Number of the row of column names (None for the first filled row), and the tables."""
     for header in (None, *range(2, _HEADERS)):
         try:

@@ -266,7 +266,7 @@ class SharedParts:
     """Sets of the fields that a case gives: a fifth of its memory."""
 
     def take(self, record: Any) -> tuple[Any, str | None]:
-        """A raw record with an earlier case's context where it is the same, and the context's hash."""
+        """A raw record, its context from an earlier case if equal, and the context's hash."""
         context = record.get("context") if isinstance(record, dict) else None
         if not isinstance(context, dict):
             return record, None

@@ -1,6 +1,5 @@
 """Import cases from somebody's table through a mapping. Nothing is dropped in silence."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import BUILT_IN, FILE, ROW, SPLIT, Beside, as_key
 from casewise.cases._rows import columns_of, non_empty, read_table, read_tables
 from casewise.cases._write_cases import to_fields
-from casewise.errors import InputError
+from casewise.errors import InputError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
     form = TableForm(mapping.header, mapping.encoding, mapping.sheet)
     leave = [other.file for other in mapping.beside.values()]
     source = read_tables(path, split or mapping.split, form, leave)
-    tables, unread = _tables_with_queries(source.tables, mapping)
+    tables, unread = _tables_with_queries(source, mapping)
     for name, other in mapping.beside.items():
         added = read_table((path if path.is_dir() else path.parent) / other.file)
         tables = [_joined(table, added, name, other) for table in tables]
@@ -97,7 +96,7 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
         problems=tuple(gathering.problems),
         unlabelled=dict(Counter(unlabelled).most_common()),
         untaken=untaken,
-        notes=(*source.notes, *unread),
+        notes=(*(note for table in source for note in table.notes), *unread),
     )
 
 
@@ -122,9 +121,8 @@ def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
     for key, column in mapping.columns():
         if column in (*table.columns, *BUILT_IN):
             continue
-        near = difflib.get_close_matches(column, table.columns, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        if key in ("source", "licence", "language", "category") and not near:
+        hint = did_you_mean(column, table.columns)
+        if key in ("source", "licence", "language", "category") and not hint:
             hint = "for one value in every row write {constant: TEXT}; "
         expected = f"{hint}one of {', '.join(table.columns)}"
         raise InputError("no such column", table.file, field=key, found=column, expected=expected)

@@ -1,6 +1,5 @@
 """The mapping file: the column of a table for each field of a case."""
 
-import difflib
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +11,7 @@ from pydantic_core import ErrorDetails
 from casewise.cases import _mapping_values as values
 from casewise.cases._case import RatingRule
 from casewise.cases._yaml_files import read_plain_yaml, said
-from casewise.errors import InputError, UsageError
+from casewise.errors import InputError, UsageError, did_you_mean
 
 MAPPINGS = tuple(
     sorted(
@@ -262,6 +261,5 @@ def _explain(details: list[ErrorDetails], path: Path) -> InputError:
 
 
 def _unknown(key: str, path: Path) -> InputError:
-    near = difflib.get_close_matches(key, KEYS, n=1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    return InputError("unknown key", path, field=key, expected=f"{meant}one of {', '.join(KEYS)}")
+    expected = f"{did_you_mean(key, KEYS)}one of {', '.join(KEYS)}"
+    return InputError("unknown key", path, field=key, expected=expected)

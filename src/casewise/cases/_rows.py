@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,6 @@ from casewise.cases._grids import (
 )
 from casewise.errors import InputError, first_line, some
 from casewise.files import parse_json, read_lines, read_text
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """All that a source holds, of the split that was asked for."""
-
-    tables: tuple[RawTable, ...]
-    notes: tuple[str, ...] = ()
-    """Notes: splits taken together, files not read."""
 
 
 def read_table(path: Path, split: str | None = None, form: TableForm | None = None) -> RawTable:
@@ -222,8 +213,8 @@ def read_tables(
     split: str | None = None,
     form: TableForm | None = None,
     leave: Sequence[str] = (),
-) -> Tables:
-    """Read a file or a folder.
+) -> list[RawTable]:
+    """Read all tables of a file or a folder, or those of one split.
 
     A folder is what ``Dataset.save_to_disk`` or ``DatasetDict.save_to_disk`` wrote, or any folder
     of data files, whose names or folders say their split as on the Hub (``train-00000-of-00001``,
@@ -256,8 +247,8 @@ def read_tables(
     elif len(splits) > 1:
         named = ", ".join(name or "files of no split" for name in splits)
         notes.append(f"all splits are taken: {named} (--split takes one)")
-    tables = tuple(read_table(file, name, form) for file, name in files)
-    return Tables(tables, (*notes, *(note for table in tables for note in table.notes)))
+    first, *others = [read_table(file, name, form) for file, name in files]
+    return [replace(first, notes=(*notes, *first.notes)), *others]
 
 
 _Files = list[tuple[Path, str | None]]
