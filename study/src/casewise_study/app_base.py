@@ -34,10 +34,10 @@ READING = ("GET", "HEAD")
 """Methods that change nothing."""
 
 BODY_SECONDS = 20
-"""Within which a request's body has come."""
+"""Seconds within which a request's body must have come."""
 
 HEADER_SECONDS = 10
-"""Within which the headers of a request have come, on a new connection or after a pause."""
+"""Seconds within which a request's headers must have come, once the connection waits."""
 
 _METHODS = (*READING, "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _THREADS = 12

@@ -12,10 +12,10 @@ from fastapi.responses import Response
 from casewise_study.app_study.site import (
     MOST_REASON,
     Known,
-    PageForm,
     SentAnswer,
     SentCode,
     SentConsent,
+    SentForm,
     Site,
     clean,
     go,
@@ -242,7 +242,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
         missed = tuple(
             number for number, question in enumerate(questions) if given[number] != question.answer
         )
-        after = site.store.answer_comprehension(known.visitor.key, int(attempt), passed=not missed)
+        after = site.store.answer_comprehension(person.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
             return go(place_of(after))
         return site.check_page(Known(known.visitor, after), given, missed, 422)
@@ -256,10 +256,10 @@ def _add_check(app: FastAPI, site: Site) -> None:
         return site.show("full.html", known, places=places, waiting=True, code=code, back=back)
 
     @app.post("/wait")
-    def try_again(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+    def try_again(request: Request, sent: SentForm) -> Response:
         """Try again to lease a block."""
-        known, _ = site.person_sending(request, sent.form, "/wait")
-        return go(place_of(site.store.lease(known.visitor.key)))
+        _, person = site.person_sending(request, sent.form, "/wait")
+        return go(place_of(site.store.lease(person.key)))
 
 
 def _answers(
@@ -309,7 +309,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
         ask = site.study.ask
         assert person.block is not None
         step = site.store.answer(
-            known.visitor.key,
+            person.key,
             number - 1,
             sent.verdict,
             confidence=sent.confidence if ask.confidence else None,
@@ -333,7 +333,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.post("/about")
     def tell(request: Request, fields: SentTexts) -> Response:
         """Take what the person says."""
-        known, _ = site.person_sending(request, fields.get("form", ""), "/about")
+        _, person = site.person_sending(request, fields.get("form", ""), "/about")
         answers = {}
         for question in site.study.demographics:
             option = _option(fields, f"about-{question.name}", question.options)
@@ -344,7 +344,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
             answers[REMARK] = remark[:MOST_REASON]
         if site.study.tool_question and fields.get("tool") in TOOL_ANSWERS:
             answers[TOOL] = fields["tool"]
-        return go(place_of(site.store.tell_about(known.visitor.key, answers)))
+        return go(place_of(site.store.tell_about(person.key, answers)))
 
     @app.get("/withdraw")
     def ask_withdraw(request: Request) -> Response:
@@ -357,10 +357,10 @@ def _add_end(app: FastAPI, site: Site) -> None:
         return site.show("withdraw.html", known, where=place_of(known.person))
 
     @app.post("/withdraw")
-    def withdraw(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+    def withdraw(request: Request, sent: SentForm) -> Response:
         """Delete what the person has answered."""
-        known, _ = site.person_sending(request, sent.form, "/withdraw")
-        return go(place_of(site.store.withdraw(known.visitor.key)))
+        _, person = site.person_sending(request, sent.form, "/withdraw")
+        return go(place_of(site.store.withdraw(person.key)))
 
     @app.get("/done")
     def done(request: Request) -> Response:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
-from fastapi import Request
+from fastapi import Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
@@ -55,6 +55,10 @@ class PageForm(BaseModel):
 
     form: str = Field(max_length=200)
     """From ``Sessions.form``."""
+
+
+SentForm = Annotated[PageForm, Form()]
+"""A form without other fields."""
 
 
 class SentConsent(PageForm):

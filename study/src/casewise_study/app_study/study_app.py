@@ -27,6 +27,7 @@ from casewise_study.app_study.person_routes import add_person_routes
 from casewise_study.app_study.site import (
     ElsewhereError,
     PageForm,
+    SentForm,
     SentPurge,
     SentToken,
     Site,
@@ -337,7 +338,7 @@ def _add_actions(app: FastAPI, site: Site) -> None:
 
     @app.post("/admin/pause")
     @app.post("/admin/resume")
-    def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+    def pause(request: Request, sent: SentForm) -> Response:
         """Pause, so that nobody gets a new block, or end the pause."""
         check(request, sent)
         site.store.pause(request.url.path == "/admin/pause")

@@ -97,11 +97,11 @@ class ProlificLinks:
 
     def _fits(self, claims: dict[str, Any], given: Mapping[str, str]) -> bool:
         meant, signed = claims["aud"], claims.get("prolific")
-        audience = meant if isinstance(meant, list) else [meant]
-        origins = {"{0.scheme}://{0.netloc}".format(urlsplit(str(one))) for one in audience}
-        hosts = {str(one) for one in audience}
+        audience = [str(one) for one in (meant if isinstance(meant, list) else [meant])]
+        origins = ["{0.scheme}://{0.netloc}".format(urlsplit(one)) for one in audience]
+        own = (self._origin, urlsplit(self._origin).netloc)
         return (
-            bool({self._origin, urlsplit(self._origin).netloc} & (origins | hosts))
+            any(one in own for one in (*audience, *origins))
             and isinstance(signed, dict)
             and "PROLIFIC_PID" in signed
             and all(given.get(name, value) == value for name, value in signed.items())
@@ -144,7 +144,7 @@ class Settings:
 
     @property
     def secure(self) -> bool:
-        """Tell whether cookies are for https alone."""
+        """True if cookies are for https alone."""
         return self.origin.startswith("https:")
 
 
@@ -179,14 +179,14 @@ class Arrivals:
             return None
         place = address_range(address)
         with self._lock:
-            while self._last and self._past(next(iter(self._last.values()))[0], now):
+            while self._last:
+                began, _ = next(iter(self._last.values()))
+                if (now - began).total_seconds() <= 60 * self._minutes:
+                    break
                 self._last.popitem(last=False)
             _, other = self._last.pop(place, (now, key))
             self._last[place] = (now, key)
         return other if other != key else None
-
-    def _past(self, moment: datetime, now: datetime) -> bool:
-        return (now - moment).total_seconds() > 60 * self._minutes
 
 
 def address_range(address: str) -> str:

@@ -17,8 +17,6 @@ from casewise_study.exchange.payments import Payment, Proposal, payments_csv, pr
 from casewise_study.exchange.platform_files import csv_tasks, read_csv_answers
 from casewise_study.exchange.prolific import join_prolific, prolific_files
 from casewise_study.exchange.sittings import (
-    TakenIn,
-    Tasks,
     is_open_to_others,
     keep_salt,
     plan_tasks,
@@ -27,6 +25,7 @@ from casewise_study.exchange.sittings import (
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
+from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import read_collected, write_collected
 from casewise_study.votes.result_files import check_free, is_in_export, write_folder
 
@@ -80,7 +79,7 @@ def tasks(
     check_free(out)
     with working("reading the cases"):
         planned = plan_tasks(_with_planned_blocks(_ready(study), platform))
-    files = _files(platform, planned, url or "")
+    files = csv_tasks(planned) if url is None else prolific_files(planned, url)
     write_folder(out, files)
     for name in list(files)[:SHOWN]:
         write_out(f"{out / name}\n")
@@ -105,10 +104,6 @@ def _with_planned_blocks(study: Study, platform: Where) -> Study:
             "study's own server; for files of tasks plan with --collection fixed"
         )
     return study
-
-
-def _files(platform: Where, planned: Tasks, url: str) -> dict[str, bytes]:
-    return prolific_files(planned, url) if platform is Where.PROLIFIC else csv_tasks(planned)
 
 
 def collect(
@@ -179,12 +174,12 @@ def collect(
             "--votes, --database, --columns and --only-exported are for prolific, "
             f"not for {platform}"
         )
-    served = platform is Where.PROLIFIC and votes is None
-    if served and salt_file is not None:
-        raise UsageError("--salt-file goes with --votes: a study's server has its own secrets")
-    if votes is not None and database is not None:
+    if votes is None:
+        if platform is Where.PROLIFIC and salt_file is not None:
+            raise UsageError("--salt-file goes with --votes: a study's server has its own secrets")
+    elif database is not None:
         raise UsageError("--votes and --database: give one of them")
-    if votes is not None and salt_file is None:
+    elif salt_file is None:
         raise UsageError("--votes needs --salt-file, the salt that they were collected with")
     check_free(out)
     planned = plan_tasks(_with_planned_blocks(load_study(study), platform))
@@ -213,24 +208,22 @@ def collect(
     write_collected(out, taken.collected)
     for line in taken.notes:
         note(f"note: {line}")
-    _say(taken, out)
+    _summarise(taken.collected)
+    write_out(f"{out}\n")
 
 
 def _listed(columns: str | None) -> list[str]:
     return [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
 
 
-def _say(taken: TakenIn, out: Path) -> None:
-    collected = taken.collected
+def _summarise(collected: Collected) -> None:
     statuses = Counter(person.status for person in collected.people)
     people = ", ".join(f"{count} {status}" for status, count in statuses.items())
     counted = sum(vote.counted for vote in collected.votes)
-    checks = len(collected.checks)
     note(
         f"{len(collected.people)} people ({people or 'none'}), {len(collected.votes)} votes of "
-        f"which {counted} count, {checks} attention checks"
+        f"which {counted} count, {len(collected.checks)} attention checks"
     )
-    write_out(f"{out}\n")
 
 
 def payments(
@@ -273,15 +266,14 @@ def payments(
     if (votes is None) != (salt_file is None) or (votes is not None and database is not None):
         raise UsageError("give --votes FOLDER with its --salt-file, or else --database")
     platform = study.recruitment.platform
+    propose = partial(propose_payments, study, files=exports or [])
     if votes is not None and salt_file is not None:
         salt = read_salt(salt_file, create=False)
-        collected = read_collected(votes, study)
-        made = propose_payments(study, collected, exports or [], name=salt.pseudonym, codes={})
+        made = propose(read_collected(votes, study), name=salt.pseudonym, codes={})
     else:
         with open_store(study, file, database, "payments") as store:
             codes = store.personal_codes() if platform is Platform.NONE else {}
-            name = rater_of(store, platform)
-            made = propose_payments(study, store.collected(), exports or [], name=name, codes=codes)
+            made = propose(store.collected(), name=rater_of(store, platform), codes=codes)
     with new_file(to, sync=True, mode=0o600) as new:
         new.write_bytes(payments_csv(made))
     _say_payments(study, made)
@@ -300,9 +292,8 @@ def _say_payments(study: Study, made: tuple[Payment, ...]) -> None:
     counts = Counter(payment.proposed for payment in made)
     parts = [f"{counts[proposal]} {proposal}" for proposal in Proposal if proposal]
     total = sum((payment.pay or 0) + (payment.bonus or 0) for payment in made)
-    decided = counts[Proposal.NOTHING]
     note(
-        f"{', '.join(parts)}; {decided} with nothing left to decide; "
+        f"{', '.join(parts)}; {counts[Proposal.NOTHING]} with nothing left to decide; "
         f"{money(total, study.pay.currency)} in all, without fees"
     )
     if not study.pay.per_hour:

@@ -250,8 +250,7 @@ def _votes(
         return PAPER_VOTES, "the default, as in the CASE-Bench paper"
     if votes is not None:
         raise UsageError("--votes is given, and --p1, --p2, --power would work it out: drop either")
-    missing = [name for name, value in asked.items() if value is None]
-    if missing:
+    if missing := [name for name, value in asked.items() if value is None]:
         raise UsageError(f"{', '.join(missing)}: needed to work out the votes (or give --votes)")
     level = 0.05 if alpha is None else alpha
     planned = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
@@ -310,8 +309,7 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
         note(f"warning: {line}")
     name = shlex.quote(str(to))
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")
-    problems = check_ready(study)
-    if problems:
+    if problems := check_ready(study):
         note("Before people may be asked:")
         for line in problems:
             note(f"- {line}")

@@ -85,6 +85,10 @@ class PlanSheet:
     savings: tuple[Savings, ...] = ()
     """Savings of simulated studies under sequential collection."""
 
+    def forecast(self, tasks: int | None = None) -> Forecast:
+        """People, time and money, as designed or if a person judged so many cases."""
+        return forecast(self.study, self.dropout, tasks=tasks)
+
 
 def print_plan(planned: PlanSheet, format: Format) -> None:
     """Print a plan to standard output."""
@@ -92,19 +96,18 @@ def print_plan(planned: PlanSheet, format: Format) -> None:
     if format is Format.JSON:
         write_out(to_json(_record(planned, notes)))
         return
+    titled = (
+        ("What it takes", _effort(planned)),
+        ("How even it is", balance_lines(planned.measured)),
+    )
     tables = [
-        Table(_COLUMNS, list(map(Row, _effort(planned))), "What it takes"),
-        Table(_COLUMNS, list(map(Row, balance_lines(planned.measured))), "How even it is"),
+        *(Table(_COLUMNS, list(map(Row, lines)), title) for title, lines in titled),
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
     ]
     if format is Format.MARKDOWN:
         write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
         return
     out().print(terminal(*tables, *notes))
-
-
-def _forecast(planned: PlanSheet, tasks: int | None = None) -> Forecast:
-    return forecast(planned.study, planned.dropout, tasks=tasks)
 
 
 def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
@@ -115,13 +118,13 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
         **savings_record(study, planned.savings),
         "dropout": planned.dropout,
         "currency": study.pay.currency,
-        "forecast": asdict(_forecast(planned)),
+        "forecast": asdict(planned.forecast()),
         "time": _time_record(planned),
         "balance": asdict(planned.measured),
         "other_tasks": [
             {
                 "tasks": tasks,
-                "forecast": asdict(_forecast(planned, tasks)),
+                "forecast": asdict(planned.forecast(tasks)),
                 "efficiency_bound": efficiency_bound(tasks, planned.measured.cells),
             }
             for tasks in other_tasks(study, planned.measured.queries)
@@ -135,7 +138,7 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
 
 def _effort(planned: PlanSheet) -> list[_Line]:
     study, dropout = planned.study, planned.dropout
-    expected, pay = _forecast(planned), study.pay
+    expected, pay = planned.forecast(), study.pay
     cells = len(study.design.cells)
     rows = [
         ("votes a case", str(study.votes), planned.votes_from),
@@ -231,7 +234,7 @@ def _tasks(planned: PlanSheet) -> list[Row]:
     study, measured = planned.study, planned.measured
     rows = []
     for tasks in other_tasks(study, measured.queries):
-        expected = _forecast(planned, tasks)
+        expected = planned.forecast(tasks)
         bound = efficiency_bound(tasks, measured.cells)
         cost = money(expected.cost, study.pay.currency) if study.pay.per_hour else None
         rows.append(Row([tasks, expected.people, expected.minutes, cost, bound]))
@@ -294,7 +297,7 @@ def chosen_collection(
 
 
 def simulated_savings(study: Study, seed: int) -> tuple[Savings, ...]:
-    """Whole studies drawn from the shares that simulated people have; none of a fixed one."""
+    """Savings in studies drawn from simulated people's shares; empty under fixed collection."""
     if not study.collection.is_sequential:
         return ()
     rates = [marginal_rate(rate) for rate in true_rates(study, seed)]

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -116,24 +117,16 @@ def _author(given: str | None, file: Path) -> str:
             raise UsageError("--author: a name, please")
         return given.strip()
     folder = file.parent if file.parent.is_dir() else Path()
-    try:
+    command = ["git", "config", "user.name"]
+    with suppress(OSError, subprocess.SubprocessError, UnicodeDecodeError):
         asked = subprocess.run(
-            ["git", "config", "user.name"],
-            cwd=folder,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=5,
-            check=False,
+            command, cwd=folder, capture_output=True, encoding="utf-8", timeout=5, check=False
         )
-        name = asked.stdout.strip()
-    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        name = ""
-    if name:
-        return name
-    try:
+        if name := asked.stdout.strip():
+            return name
+    with suppress(OSError, KeyError):
         return getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
+    return "unknown"
 
 
 def _export(file: Path, target: Path) -> None:
@@ -155,7 +148,7 @@ def _print_history(revisions: Sequence[Revision], format: HistoryFormat) -> None
         write_out(to_json([asdict(revision) for revision in revisions]))
         return
     names = ("when (UTC)", "who", "what", "query id", "changed", "why")
-    columns = [Column("", Kind.COUNT), *(Column(name) for name in names)]
+    columns = [Column("", Kind.COUNT), *map(Column, names)]
     rows = [
         Row(
             [

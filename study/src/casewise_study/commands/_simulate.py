@@ -9,7 +9,6 @@ from casewise.cases import MAX_SEED
 from casewise.cli import out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
-    Cell,
     Column,
     Kind,
     Row,
@@ -112,7 +111,7 @@ def _screening(drawn: DrawnStudies) -> Table:
 
 def _cost(study: Study, drawn: DrawnStudies, planned: Forecast) -> Table:
     currency = study.pay.currency
-    lines: list[tuple[str, Cell]] = [
+    lines = [
         ("people", count(planned.people)),
         ("hours of all", number(planned.hours, 1)),
         ("cost", money(planned.cost or None, currency)),

@@ -57,14 +57,15 @@ def find_database(file: Path, database: str | None, command: str) -> str:
     """
     if not file.is_file():
         raise InputError("no such file", file=file)
-    if database is None and not (beside := file.with_suffix(".db")).is_file():
-        other = "" if command == "backup" else ", or --votes PATH with plain CSV"
-        raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
     address = database_address(file, database)
     kind, _, place = address.partition(":///")
-    if kind == "sqlite" and not Path(place).is_file():
+    if kind != "sqlite" or Path(place).is_file():
+        return address
+    if database is not None:
         raise UsageError(f"--database {database}: no such file")
-    return address
+    beside = file.with_suffix(".db")
+    other = "" if command == "backup" else ", or --votes PATH with plain CSV"
+    raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
 
 
 def database_address(file: Path, given: str | None) -> str:
@@ -276,9 +277,10 @@ def _write_service(out: Path) -> None:
     # The room of votes loads scipy, which no other command here needs.
     from casewise_study.votes.result_files import write_folder
 
-    shipped = files("casewise_study.data") / "service"
-    write_folder(out, {one.name: one.read_bytes() for one in shipped.iterdir()})
-    for name in sorted(one.name for one in shipped.iterdir()):
+    shipped = (files("casewise_study.data") / "service").iterdir()
+    contents = {one.name: one.read_bytes() for one in shipped}
+    write_folder(out, contents)
+    for name in sorted(contents):
         write_out(f"{out / name}\n")
     note("each says at its head what to change; study/docs/annotation-running.md explains them")
 

@@ -32,7 +32,7 @@ _LEAST_FAILED = 2
 
 
 class Proposal(StrEnum):
-    """Proposal; a person decides."""
+    """Proposal for a submission; a person decides."""
 
     PAY = "pay"
     BONUS = "bonus"

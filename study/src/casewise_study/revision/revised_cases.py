@@ -5,6 +5,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain, count
 from typing import Any
 
 from pydantic import ValidationError
@@ -30,7 +31,7 @@ DECISIONS = {
     Action.REJECT: PairStatus.REJECTED,
     Action.REOPEN: PairStatus.UNDECIDED,
 }
-"""The actions that decide, and what about."""
+"""Status of a pair after each action that decides about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +151,16 @@ def _taken_over(state: RevisionState, entry: Entry) -> RevisionState:
     fresh = state_of(entry.after)
     old, new = _texts(state.cases), _texts(entry.after)
     touched = {
-        query_id: numbers if new[query_id] == old.get(query_id) else (*numbers, entry.number)
-        for query_id in new
-        if (numbers := state.entries.get(query_id, ())) or query_id in old
+        name: (*state.entries.get(name, ()), entry.number)
+        for name, text in new.items()
+        if text != old.get(name) and (name in old or name in state.entries)
     }
     return replace(
         fresh,
         status={
             name: status for name, status in state.status.items() if new.get(name) == old[name]
         },
-        entries={
-            **state.entries,
-            **{name: numbers for name, numbers in touched.items() if numbers},
-        },
+        entries={**state.entries, **touched},
         renamed=state.renamed,
         retired=state.retired | fresh.retired,
     )
@@ -236,9 +234,7 @@ def next_edition(case: Case, taken: Collection[str]) -> Case:
     """The next version of a case: the same text, an id of its own, no votes."""
     fields = {name: value for name, value in to_fields(case).items() if name not in VERDICTS}
     version = case.version + 1
-    stem = case.id
-    if case.version > 1:
-        stem = stem.removesuffix(f"-v{case.version}")
+    stem = case.id if case.version == 1 else case.id.removesuffix(f"-v{case.version}")
     new = {"id": _free(f"{stem}-v{version}", taken), "version": version, "replaces": case.id}
     return Case.model_validate(fields | new)
 
@@ -260,8 +256,7 @@ def revise_cases(
         UnfitError: The edit makes no valid cases, or takes a pair apart.
         VotedError: A case that would change carries votes.
     """
-    unknown = set(edits) - {case.id for case in cases}
-    if unknown:
+    if set(edits) - {case.id for case in cases}:
         raise UnfitError("the pair has no such case: was it replaced meanwhile?")
     revised = [_edited(case, edits.get(case.id, {})) for case in cases]
     if len({case.query for case in cases}) == 1 < len({case.query for case in revised}):
@@ -318,18 +313,16 @@ def _named(case: Case) -> dict[str, str]:
 
 
 def _edited(case: Case, fields: Fields) -> Case:
-    forbidden = sorted(set(fields) - set(EDITABLE))
-    if forbidden:
+    if forbidden := sorted(set(fields) - set(EDITABLE)):
         raise UnfitError(f"{', '.join(forbidden)}: not to be changed here")
-    merged = {**to_fields(case), **fields}
     try:
-        edited = Case.model_validate(merged)
+        edited = Case.model_validate({**to_fields(case), **fields})
         to_line(edited).encode()
     except UnicodeEncodeError:
         raise UnfitError("a text holds half of a character") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = ".".join(map(str, first["loc"]))
         said = first["msg"].removeprefix("Value error, ")
         raise UnfitError(f"{place}: {said}" if place else said) from None
     return edited
@@ -360,8 +353,5 @@ def _text_id(case: Case) -> str:
 
 
 def _free(id: str, taken: Collection[str]) -> str:
-    free, more = id, 1
-    while free in taken:
-        more += 1
-        free = f"{id}.{more}"
-    return free
+    names = chain([id], (f"{id}.{more}" for more in count(2)))
+    return next(name for name in names if name not in taken)

@@ -47,7 +47,7 @@ class Flagged:
 
     @property
     def share(self) -> float:
-        """NaN where there are none."""
+        """Share of these people who were flagged; NaN without people."""
         return self.flagged / self.n if self.n else nan
 
 

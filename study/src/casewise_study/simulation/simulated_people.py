@@ -51,7 +51,7 @@ AWAY_SECONDS = (20.0, 0.8)
 """Median and spread (of the logarithm) of the time for which a page is left."""
 
 TRACED = 0.9
-"""On how many pages a machine leaves its trace."""
+"""Share of the pages on which a machine leaves its trace."""
 
 
 class Trace(StrEnum):
@@ -167,7 +167,7 @@ class SimulatedPerson:
 
     @property
     def tool(self) -> str:
-        """Number of answers that this person says a tool gave."""
+        """Share of the answers that a tool gave, by this person's word: all or none."""
         return "all" if self.trace is Trace.TOOL else "none"
 
     def follows(self) -> bool:

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -42,7 +41,7 @@ from casewise_study.store.tables import (
 from casewise_study.study.block_design import DrawnFrom, draw_block
 from casewise_study.study.schema import Block, Study
 from casewise_study.study.study_rules import Ints
-from casewise_study.votes.collected import PersonStatus
+from casewise_study.votes.collected import BoolArray, PersonStatus
 
 _FREE = (
     select(block.c.number)
@@ -156,16 +155,16 @@ class _Demand:
     turn: Ints
     """Order of the cells: first those with the least load, that is votes in hand and pages of
     leased blocks without an answer yet; last those that these answers alone may decide."""
-    undecided: NDArray[np.bool_]
+    undecided: BoolArray
     """Cells undecided by the votes in hand, with fewer than the most."""
-    wanted: NDArray[np.bool_]
+    wanted: BoolArray
     """Undecided cells whose load is below the most."""
     at_work: bool
     """True if people hold blocks and have not finished."""
 
     @staticmethod
     def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand]":
-        """As things stand, and without the people whose lease has run out."""
+        """Demand at present, and demand without the people whose lease has run out."""
         cells, most, late = len(of.design.cells), of.votes, _expired(now)
         rule = of.collection
         blocks = select(assignment.c.drawn, assignment.c.status, late).where(LIVE)

@@ -157,7 +157,7 @@ class Database:
                 pause = min(2.0, pause * 2)
 
     def _told(self, error: Exception) -> str:
-        """The place, the reason and the remedy; no text of PostgreSQL, which may hold an answer."""
+        """Place, reason and remedy of a failure; no PostgreSQL text, which may hold an answer."""
         original = error.orig if isinstance(error, DBAPIError) else error
         if not self._lite:
             reason = type(original).__name__

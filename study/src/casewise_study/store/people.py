@@ -52,7 +52,7 @@ from casewise_study.votes.collected import (
 )
 
 REMARK, TOOL = "(exit)", "(tool)"
-"""The names of the last answers beside; no question about oneself can have them."""
+"""Names of the answers to the exit and tool questions; no demographic question has them."""
 
 _PERSON = select(
     participant.c.id,

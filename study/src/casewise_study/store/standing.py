@@ -31,7 +31,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Progress of a person."""
+    """A participant: account, status, block and page."""
 
     id: int
     key: str

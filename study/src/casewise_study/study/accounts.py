@@ -90,9 +90,8 @@ class AccountFault(StrEnum):
 
 def given_account(platform: Platform, parameters: Mapping[str, str]) -> str | None:
     """The id in an address's parameters; without a platform any of the usual names will do."""
-    names = [ACCOUNT_PARAMETER[platform]]
-    if platform is Platform.NONE:
-        names = [*reversed(ACCOUNT_PARAMETER.values())]
+    every = [*reversed(ACCOUNT_PARAMETER.values())]
+    names = every if platform is Platform.NONE else [ACCOUNT_PARAMETER[platform]]
     accounts = (parameters.get(name, "").strip() for name in names)
     return next((account for account in accounts if account), None)
 
@@ -183,7 +182,7 @@ class Secrets:
 
 
 def _check_letter(body: str) -> str:
-    """Differs if one letter is another, and nearly always if two neighbours are swapped."""
+    """Check letter: it differs if one letter is another, nearly always if two are swapped."""
     places = enumerate(map(_LETTERS.index, body))
     return _LETTERS[sum((2 * place + 1) * value for place, value in places) % 32]
 

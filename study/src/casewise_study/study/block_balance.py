@@ -1,4 +1,4 @@
-"""Balance of a design."""
+"""Balance of a design: how evenly blocks hold queries, arms and categories."""
 
 import math
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import Case
 from casewise.sheets import UNDEFINED, number, percent, setting
 from casewise_study.study.block_design import category_codes, query_codes
 from casewise_study.study.schema import Arm, Study
+from casewise_study.study.study_rules import Floats, Ints
 
 MOST_CELLS = 2000
 """Beyond this many the efficiency is not worked out: its time grows with their third power."""
@@ -61,7 +61,7 @@ class Balance:
     never_met: float
     """Share of the pairs of queries that nobody judges both of, 0..1."""
     efficiency: float
-    """Share of the information about differences between cells is left when people differ in
+    """Share of the information about differences between cells that is left as people differ in
     leniency, 0..1: the harmonic mean of the canonical efficiency factors (James and Wilkinson 1971,
     doi:10.1093/biomet/58.2.279; John and Williams 1995, Cyclic and Computer Generated Designs). 0
     where the blocks fall into parts without a common cell; NaN above ``MOST_CELLS`` cells, or for
@@ -80,30 +80,33 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     """
     design = study.design
     sizes = np.array([len(block) for block in design.blocks])
-    cell = np.concatenate([np.array(block) for block in design.blocks])
+    cell = np.concatenate(design.blocks)
     block = np.repeat(np.arange(len(sizes)), sizes)
     queries = query_codes(cases)
     category = category_codes(cases, queries)[queries]
     arm = np.array([study.arms.index(cell.arm) for cell in design.cells])
-    by_arm = _table(block, arm[cell], len(study.arms))
+    by_arm = np.zeros((len(sizes), len(study.arms)), np.int64)
+    np.add.at(by_arm, (block, arm[cell]), 1)
     share, off = _categories([category[list(places)] for places in design.blocks])
     # Loaded late: it takes longer than all that a command without it does.
     from scipy.sparse import csr_array
 
-    shape = (len(sizes), int(queries.max()) + 1)
-    held = csr_array((np.ones(len(cell), np.int64), (block, queries[cell])), shape=shape)
+    asked = int(queries.max()) + 1
+    held = csr_array(
+        (np.ones(len(cell), np.int64), (block, queries[cell])), shape=(len(sizes), asked)
+    )
     held.sum_duplicates()
     met, never = _meetings(held)
     return Balance(
         blocks=len(sizes),
         cells=len(design.cells),
-        queries=int(queries.max()) + 1,
+        queries=asked,
         categories=int(category.max()) + 1,
         size=_range(sizes),
         votes=_range(np.bincount(cell, minlength=len(design.cells))),
         repeated=int((held.max(axis=1).toarray() > 1).sum()),
         arms={arm: _range(by_arm[:, place]) for place, arm in enumerate(study.arms)},
-        arms_apart=int((by_arm.max(axis=1) - by_arm.min(axis=1)).max()),
+        arms_apart=int(np.ptp(by_arm, axis=1).max()),
         category_share=share,
         category_off=off,
         met=met,
@@ -113,16 +116,11 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     )
 
 
-def _table(rows: NDArray[np.int64], columns: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    count = int(rows.max()) + 1
-    return np.bincount(rows * width + columns, minlength=count * width).reshape(count, width)
-
-
-def _range(values: NDArray[np.int64] | NDArray[np.float64]) -> Range:
+def _range(values: Ints | Floats) -> Range:
     return Range(float(values.min()), float(values.mean()), float(values.max()))
 
 
-def _categories(blocks: Sequence[NDArray[np.int64]]) -> tuple[Range, float]:
+def _categories(blocks: Sequence[Ints]) -> tuple[Range, float]:
     """Codes by block -> the greatest share of one a block, and the greatest distance from even."""
     totals = np.bincount(np.concatenate(blocks))
     shares, off = [], 0.0
@@ -137,7 +135,7 @@ def _meetings(held: Any) -> tuple[Range, float]:
     """(blocks, queries) -> how often pairs of queries meet, and the share that never does."""
     count = held.shape[1]
     if count < 2:
-        return Range(np.nan, np.nan, np.nan), np.nan
+        return Range(math.nan, math.nan, math.nan), math.nan
     # Sparse, as the table of all pairs may not fit into memory.
     meets = (held.T @ held).tocoo()
     times = meets.data[meets.row < meets.col]
@@ -147,16 +145,14 @@ def _meetings(held: Any) -> tuple[Range, float]:
     return Range(least, float(times.sum()) / pairs, most), 1 - len(times) / pairs
 
 
-def _efficiency(
-    block: NDArray[np.int64], cell: NDArray[np.int64], sizes: NDArray[np.int64], cells: int
-) -> float:
+def _efficiency(block: Ints, cell: Ints, sizes: Ints, cells: int) -> float:
     if not 2 <= cells <= MOST_CELLS:
-        return float("nan")
+        return math.nan
     held = np.zeros((len(sizes), cells))
     held[block, cell] = 1
     votes = held.sum(axis=0)
     if not votes.all():
-        return float("nan")
+        return math.nan
     scaled = held / np.sqrt(sizes)[:, None] / np.sqrt(votes)[None, :]
     factors = 1 - np.linalg.eigvalsh(scaled.T @ scaled)[:-1]
     # The greatest eigenvalue, 1, is that of the overall mean.
@@ -165,7 +161,7 @@ def _efficiency(
 
 def efficiency_bound(size: float, cells: int) -> float:
     """The efficiency that no design of so many cells in blocks of this size exceeds, 0..1."""
-    return (1 - 1 / size) / (1 - 1 / cells) if cells > 1 else float("nan")
+    return (1 - 1 / size) / (1 - 1 / cells) if cells > 1 else math.nan
 
 
 def balance_lines(measured: Balance) -> list[tuple[str, str, str]]:

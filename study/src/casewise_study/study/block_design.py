@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import Case, whole_queries
 from casewise.errors import UsageError
 from casewise_study.study.schema import Arm, Block, Design, Study, StudyCell
-from casewise_study.study.study_rules import Ints
+from casewise_study.study.study_rules import Floats, Ints
 
 
 def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
@@ -47,7 +46,7 @@ def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
 
 
 def _even_pair(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints, one: int, other: int) -> bool:
-    """Even out two arms; whether anything was swapped."""
+    """Even out two arms; True if anything was swapped."""
     arms = arm_of[cells]
     count = int(blocks.max()) + 1
     over = np.bincount(blocks[arms == one], minlength=count) - np.bincount(
@@ -85,13 +84,13 @@ class _Edges:
         self.turned = [False] * len(tails)
 
     def settle(self) -> list[bool]:
-        """Turn paths until none helps; which edges are turned in the end."""
+        """Turn paths until none helps; for each edge, True if it is turned in the end."""
         while self._sweep(1) + self._sweep(-1):
             pass
         return self.turned
 
     def _sweep(self, sign: int) -> int:
-        """From all blocks with a surplus (or, by sign, a want) of two at once; the paths turned."""
+        """Turn paths from all blocks with a surplus (by sign: a want) of two; the number turned."""
         leaving: list[list[int]] = [[] for _ in self.over]
         source, target = (self.tails, self.heads) if sign > 0 else (self.heads, self.tails)
         for edge, block in enumerate(source):
@@ -201,7 +200,7 @@ def _category_counts(
 
 
 def _rank(visits: Ints, left: Ints, slots_left: int) -> Ints:
-    """The lower, the sooner: -1 is due in every block left; the greatest is never to come."""
+    """Rank of each query, lowest first: -1 is due in every block left, the greatest in none."""
     rank = (visits - left) * int(visits.max()) // visits
     rank[left == slots_left] = -1
     rank[left == 0] = int(visits.max()) + 1
@@ -209,7 +208,7 @@ def _rank(visits: Ints, left: Ints, slots_left: int) -> Ints:
 
 
 def _take(
-    among: Ints, rank: Ints, tie: NDArray[np.float64], wanted: int, met: Ints | None, beside: Ints
+    among: Ints, rank: Ints, tie: Floats, wanted: int, met: Ints | None, beside: Ints
 ) -> list[int]:
     """Take the queries of lowest rank; among equals, those that met the block's least often."""
     if met is None:

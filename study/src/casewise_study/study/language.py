@@ -148,15 +148,20 @@ def _read(code: str, locale: Locale, text: bytes, path: Path) -> Language:
     catalogue = _catalogue(text, locale, path)
     lacking = []
     for message in messages():
-        entry = catalogue.get(message if isinstance(message, str) else message[0])
+        entry = catalogue.get(_first(message))
         if entry is None or entry.fuzzy or not _is_whole(message, entry.string):
-            lacking.append(message if isinstance(message, str) else message[0])
+            lacking.append(_first(message))
             if entry is not None:
                 catalogue.delete(entry.id)
     compiled = io.BytesIO()
     write_mo(compiled, catalogue)
     compiled.seek(0)
     return Language(code, locale, gettext.GNUTranslations(compiled), tuple(lacking))
+
+
+def _first(message: str | tuple[str, ...]) -> str:
+    """The message, of one that depends on a number the form for one."""
+    return message if isinstance(message, str) else message[0]
 
 
 def _is_whole(message: str | tuple[str, ...], said: Any) -> bool:
@@ -231,7 +236,7 @@ def write_catalogue(code: str, path: Path) -> int:
     known = _catalogue(path.read_bytes(), locale, path) if path.is_file() else None
     made = Catalog(locale, project="casewise", charset="utf-8", fuzzy=False)
     for message in messages():
-        entry = known.get(message if isinstance(message, str) else message[0]) if known else None
+        entry = known.get(_first(message)) if known else None
         made.add(message, entry.string if entry is not None else None)
     written = io.BytesIO()
     write_po(written, made, width=96, omit_header=False)

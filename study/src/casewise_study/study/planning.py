@@ -210,7 +210,7 @@ def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
 
 
 def _recruitment(platform: Platform) -> Recruitment:
-    """With codes that can't be guessed where they are worth money."""
+    """Settings of a platform, with codes that can't be guessed where they are worth money."""
     if platform is Platform.NONE:
         return Recruitment()
     completed, screened_out, withdrawn = (f"{end}{secrets.token_hex(4).upper()}" for end in "CSW")
@@ -229,7 +229,7 @@ def _name(stem: str) -> str:
 
 
 def _seen_from(path: Path, source: str | Path) -> str:
-    """The cases as seen from the study file's folder, so that both can be moved together."""
+    """Path of the cases from the study file's folder, so that both can be moved together."""
     if source in (STARTER, CASEBENCH):
         return str(source)
     try:

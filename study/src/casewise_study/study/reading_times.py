@@ -165,7 +165,7 @@ class ReadingTimes:
     """Words of these that are read before a person's clock runs, and after: of the consent, of the
     last questions, and of the debriefing."""
     letters: float
-    """A word of the cells, on average."""
+    """Mean letters of a word of the cells' queries."""
 
     @property
     def speed(self) -> float:

@@ -161,7 +161,7 @@ class ComprehensionQuestion(StudyPart):
 
 
 class Comprehension(StudyPart):
-    """Asked after the tutorial; who fails every attempt is screened out before any vote."""
+    """Questions after the tutorial; who fails every attempt is screened out before any vote."""
 
     questions: tuple[ComprehensionQuestion, ...] = ()
     attempts: int = Field(default=2, ge=1, le=10)
@@ -386,7 +386,7 @@ class Study(StudyPart):
 
     @property
     def asks_about(self) -> bool:
-        """Tell whether questions follow the last case."""
+        """True if questions follow the last case."""
         return bool(self.demographics or self.exit_question or self.tool_question)
 
     @property

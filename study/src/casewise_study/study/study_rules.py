@@ -88,7 +88,7 @@ class Screening(StudyPart):
 
     @property
     def watches(self) -> bool:
-        """Tell whether pages hold hidden text, and note when they are left and copied from."""
+        """True if pages hold hidden text, and note when they are left and copied from."""
         return bool({Rule.HONEYPOT, Rule.LEFT, Rule.COPIED} & set(self.rules))
 
 
@@ -123,7 +123,7 @@ class Collection(StudyPart):
 
     @property
     def is_sequential(self) -> bool:
-        """Tell whether cases stop by the rule."""
+        """True if cases stop by the rule."""
         return self.rule is StoppingRule.SEQUENTIAL
 
     def majorities(self, most: int) -> Ints:

@@ -50,7 +50,7 @@ class CellVotes:
 
     @property
     def is_tie(self) -> bool:
-        """As many safe as unsafe, and any at all."""
+        """True with as many safe as unsafe votes, and any at all."""
         return self.safe == self.unsafe > 0
 
 
@@ -95,7 +95,7 @@ class Contrast:
 
 
 class Stopped(StrEnum):
-    """Why a case is asked no further under sequential collection."""
+    """Reason why a case is asked no further under sequential collection, if any."""
 
     POSTERIOR = "posterior"
     MOST_VOTES = "most_votes"

@@ -32,6 +32,7 @@ from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.cells import NO_INTERVALS
 from casewise_study.votes.collected import Collected
+from casewise_study.votes.result_files import row_of
 from casewise_study.votes.results import Results, division
 from casewise_study.votes.signals import observed_in_words, rules_in_words
 
@@ -90,19 +91,15 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
     path, cases = study.path, study_cases(study)
     return {
         "version": casewise.__version__,
-        "study": study,
+        **row_of(results),
+        **row_of(choices),
         "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
-        "funnel": results.funnel,
         "balance": balance,
         "twice": _seen_twice(results.collected),
         "excluded": [one for one in results.collected.people if one.excluded],
         "times": _times_in_words(study),
-        "arms": results.arms,
-        "contrasts": results.contrasts,
         "tables": {"design": _design(balance), **card_tables(results)},
-        "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
-        "stops": results.stops,
         "no_intervals": NO_INTERVALS,
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
@@ -112,8 +109,6 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "planned": _planned_in_words(study),
         "underpaid": pay_shortfall(study, results.funnel.median_minutes),
         "cases_votes": choices.votes_words,
-        "with_reasons": choices.with_reasons,
-        "with_demographics": choices.with_demographics,
         "replaced": sum(
             case.votes is not None or case.published_safe_rate is not None for case in cases
         ),

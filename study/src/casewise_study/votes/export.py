@@ -147,7 +147,7 @@ def _as_judged(results: Results) -> Study:
 
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:
-    """A row a vote, with what is known of the person."""
+    """Rows of ``votes.csv``, with what is known of the person."""
     flags = {person.rater: _flags(person) for person in results.screened.people}
     people = {person.rater: person for person in results.collected.people}
     most = results.study.timing.most_seconds
@@ -165,7 +165,7 @@ def vote_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def person_rows(results: Results) -> list[dict[str, Any]]:
-    """A row a person; those without counted votes have no figures."""
+    """Rows of ``people.csv``; people without counted votes have no figures."""
     figures = {person.screen.rater: _figures(person) for person in results.people}
     return [row_of(person) | figures.get(person.rater, {}) for person in results.collected.people]
 

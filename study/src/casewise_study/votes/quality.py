@@ -86,7 +86,7 @@ def _median(seconds: FloatArray) -> float:
 
 
 PAGES = 10
-"""Pages of a person that a slope is told for."""
+"""Pages of a person over which a slope is given."""
 
 DAY = 86_400.0
 """Seconds."""

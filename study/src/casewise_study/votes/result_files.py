@@ -213,7 +213,7 @@ class FolderKind:
     names: frozenset[str]
     """The files that are written into it; empty for folders that are never replaced."""
     mark: str
-    """The one without which a folder is not taken for one of this kind."""
+    """File without which a folder is not taken for one of this kind."""
 
 
 TASKS = FolderKind(frozenset(), "")

@@ -44,7 +44,7 @@ LEAST_ADDED = 1.0
 to agree, it would be fitted to cases that leave no doubt."""
 
 GROUP_DRAWS, GROUP_P = 99, 0.01
-"""Draws of the test for two groups of people, and the p at which they are told of."""
+"""Draws of the test for two groups of people, and the greatest p at which it is reported."""
 
 ROUNDS = 5
 """Most times that agreement is measured anew without those whom it flagged."""
@@ -171,7 +171,7 @@ def screen(study: Study, collected: Collected) -> Screened:
 
 
 def _limited(study: Study, table: VoteTable, screened: Screened) -> Screened:
-    """Without the flags of agreement, where it flags, or the votes set apart, too many people."""
+    """Drop the flags of agreement if it flags, or the votes set apart, too many people."""
     most, flagged = study.screening.agreement_most, screened.flagged(Rule.AGREEMENT)
     if most is None or not flagged:
         return screened
@@ -259,7 +259,7 @@ def _between(seconds: FloatArray) -> str:
 def _beside_others(
     person: PersonScreen, table: VoteTable, others: Others, mine: IntArray, rules: Screening
 ) -> PersonScreen:
-    """The figures of agreement, and the flag of one answer to nearly everything."""
+    """Add the figures of agreement, and the flag of one answer to nearly everything."""
     flags = [*person.flags, *_one_answer(person, table.safe[mine], others.expected[mine], rules)]
     held = mine[others.votes[mine] >= LEAST_OTHERS]
     if not len(held):
@@ -291,7 +291,7 @@ def _one_answer(
 
 
 def _adjusted(people: Sequence[PersonScreen], rules: Screening) -> list[PersonScreen]:
-    """With p-values adjusted for their number, and the flag of agreement."""
+    """Add the p-values adjusted for their number, and the flag of agreement."""
     adjusted = benjamini_hochberg(np.array([person.agreement_p for person in people], np.float64))
     screened = []
     for person, p in zip(people, adjusted.tolist(), strict=True):

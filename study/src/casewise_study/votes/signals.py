@@ -60,7 +60,7 @@ def signals_of(
 
 
 def _observed(rules: Screening, person: PersonRecord) -> Iterator[Flag]:
-    """Records of a person's pages, and what the person says."""
+    """Flags by the signals of a person's pages, and by the person's own word."""
     trapped, watched = person.trapped or 0, person.watched or 0
     if rules.honeypot_pages is not None and trapped > rules.honeypot_pages:
         reason = f"followed the hidden text of {trapped} of {person.trap_pages} pages"
@@ -77,7 +77,7 @@ def _observed(rules: Screening, person: PersonRecord) -> Iterator[Flag]:
 
 
 def _times(study: Study, table: VoteTable) -> Mapping[int, list[Flag]]:
-    """People whose times hardly vary, or rise with words less than those of the others."""
+    """Flags, by rater, of times that hardly vary or rise with words less than other people's."""
     rules = study.screening
     if rules.even_times is None and rules.words_p is None:
         return {}

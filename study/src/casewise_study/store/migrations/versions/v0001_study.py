@@ -25,7 +25,7 @@ _LIVE = text("status in ('active', 'completed')")
 
 
 def upgrade() -> None:
-    """Forwards."""
+    """Make the tables."""
     op.create_table("block", Column("number", Integer, primary_key=True, autoincrement=False))
     op.create_table(
         "participant",

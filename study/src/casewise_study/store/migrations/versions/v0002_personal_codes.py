@@ -8,6 +8,6 @@ down_revision = "v0001"
 
 
 def upgrade() -> None:
-    """Forwards. An index, not a constraint: SQLite would have to make the table anew for one."""
+    """Add the codes. An index, not a constraint: SQLite would make the table anew for one."""
     op.add_column("participant", Column("code_key", String(64)))
     op.create_index("uq_participant_code_key", "participant", ["code_key"], unique=True)

@@ -20,7 +20,7 @@ down_revision = "v0002"
 
 
 def upgrade() -> None:
-    """Forwards. What was logged of browsers before is kept, as rows of the new table."""
+    """Add both tables. Browsers that were logged before become rows of the new table."""
     for name in ("signed", "about_due"):
         op.add_column(
             "participant",

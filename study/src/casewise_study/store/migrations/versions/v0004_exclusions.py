@@ -10,7 +10,7 @@ down_revision = "v0003"
 
 
 def upgrade() -> None:
-    """Forwards. A table: SQLite would have to make the people's anew for another status."""
+    """Add a table: SQLite would have to make the people's anew for another status."""
     op.create_table(
         "exclusion",
         Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),

@@ -10,7 +10,7 @@ down_revision = "v0004"
 
 
 def upgrade() -> None:
-    """Forwards. A table of its own: it is about votes and attention checks alike."""
+    """Add a table of its own: signals are about votes and attention checks alike."""
     op.create_table(
         "page_signal",
         Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),

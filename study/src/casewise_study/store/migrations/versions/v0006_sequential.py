@@ -8,5 +8,5 @@ down_revision = "v0005"
 
 
 def upgrade() -> None:
-    """Forwards. Blocks of before are planned ones: nothing was drawn."""
+    """Add the column; it stays null for earlier blocks, which were planned."""
     op.add_column("assignment", Column("drawn", Text))
