@@ -177,7 +177,6 @@ class Site:
         self.arrivals = Arrivals(self.study.second_accounts.minutes)
         self.links = ProlificLinks(settings.origin, settings.prolific_keys)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
-        self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
         self._templates.filters["paragraphs"] = paragraphs
         self.language = study_language(self.study)
@@ -191,7 +190,7 @@ class Site:
         """Contents of a page: the same for a case and for a check."""
         if page.place is not None:
             return shown_case(study_cases(self.study)[page.place])
-        check = self._checks[page.check or ""]
+        check = self.study.check(page.check)
         return shown(check.query, check.context)
 
     def _say(self, message: str, **fields: object) -> Markup:

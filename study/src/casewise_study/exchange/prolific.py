@@ -19,6 +19,7 @@ from casewise_study.exchange.platform_files import read_csv
 from casewise_study.exchange.sittings import TakenIn, Tasks, tell
 from casewise_study.study.language import paragraphs
 from casewise_study.study.planning import PROLIFIC_RETURN, session_pay
+from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_texts import whole_minutes
 from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
@@ -84,7 +85,7 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
             for code, kind, action in codes
         ],
         "total_available_places": len(tasks.blocks),
-        "estimated_completion_time": whole_minutes(tasks.reading.planned_minutes()),
+        "estimated_completion_time": whole_minutes(reading(study).planned_minutes()),
         "reward": round(session_pay(study) * 100) or None,
     }
 

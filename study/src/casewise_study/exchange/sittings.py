@@ -13,7 +13,7 @@ from casewise.contexts import render_text
 from casewise.errors import InputError, some
 from casewise.files import create_file, read_text
 from casewise_study.study.accounts import hash_platform_id
-from casewise_study.study.reading_times import Page, ReadingTimes, pages_of, reading
+from casewise_study.study.reading_times import Page, pages_of
 from casewise_study.study.schema import Arm, AttentionCheck, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import (
@@ -52,8 +52,6 @@ class Tasks:
     """Mark that tells this study's files from another's."""
     blocks: tuple[tuple[ShownPage, ...], ...]
     """The pages of each block, in the order of showing."""
-    reading: ReadingTimes
-    """Reading times of the pages' words."""
 
 
 def study_mark(study: Study) -> str:
@@ -76,12 +74,12 @@ def plan_tasks(study: Study) -> Tasks:
         tuple(_shown(study, shown, number, page) for page in pages_of(study, number))
         for number in range(len(study.design.blocks))
     )
-    return Tasks(study, study_mark(study), tuple(blocks), reading(study))
+    return Tasks(study, study_mark(study), tuple(blocks))
 
 
 def _shown(study: Study, shown: Sequence[str], block: int, page: Page) -> ShownPage:
     if page.place is None:
-        check = next(check for check in study.attention.checks if check.id == page.check)
+        check = study.check(page.check)
         context = render_text(check.context)
         return ShownPage(block, page.position, check.query, context, check=check)
     case, arm = study_cases(study)[page.place], study.design.cells[page.place].arm

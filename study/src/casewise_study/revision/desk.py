@@ -222,11 +222,11 @@ class Desk:
             if not all(map(is_voted, before)):
                 raise UnfitError("a case without votes can be edited as it is")
             taken = {case.id for case in self._state.cases} | self._state.retired
-            after = []
+            after: tuple[Case, ...] = ()
             for case in before:
-                after.append(next_edition(case, taken))
+                after += (next_edition(case, taken),)
                 taken.add(after[-1].id)
-            return self._commit(Action.NEW_VERSION, pair, author, reason, before, tuple(after))
+            return self._commit(Action.NEW_VERSION, pair, author, reason, before, after)
 
     def decide(
         self, query_id: str, version: str, action: Action, *, author: str, reason: str = ""

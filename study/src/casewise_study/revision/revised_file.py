@@ -36,8 +36,6 @@ _TEXT = ("query", "context", "history")
 class Opened:
     """A file of cases with what its journal says of it."""
 
-    path: Path
-    """With links resolved, so that one file has one journal and one lock."""
     state: RevisionState
     """State after the journal; the file itself where there is no journal yet."""
     reading: JournalReading
@@ -86,7 +84,7 @@ def read_both(path: Path | str) -> Opened:
     same = loaded.hash == state.hash
     behind = not same and loaded.hash == entries[-1].file_before
     outside = None if same or behind else _outside(state.cases, loaded.cases)
-    return Opened(path, state, reading, loaded.cases, behind, outside)
+    return Opened(state, reading, loaded.cases, behind, outside)
 
 
 def _outside(known: tuple[Case, ...], now: tuple[Case, ...]) -> OutsideChange:

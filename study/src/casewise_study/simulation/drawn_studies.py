@@ -112,7 +112,6 @@ def draw_study(
     """Draw the people of a study, one a block, and what they leave behind."""
     rates = true_rates(study, seed)
     asked, read, cases = machine_rates(rates, seed), reading(study), study_cases(study)
-    expected = {check.id: check.expected for check in study.attention.checks}
     turns = itertools.cycle(traces)
     people, records, votes, checks = [], [], list[VoteRecord](), list[CheckRecord]()
     for number in range(len(study.design.blocks)):
@@ -120,14 +119,13 @@ def draw_study(
         rater, pages = name_of(person), pages_of(study, number)
         for page in pages:
             at, place = page.position, page.place
-            words = read.checks[page.check or ""] if place is None else read.cells[place]
             # The server takes no sooner answer.
-            thought = person.seconds(words + count_words(QUESTION))
+            thought = person.seconds(read.page_words(page) + count_words(QUESTION))
             seconds = max(thought, read.least_seconds(page))
             if place is None:
-                check = page.check or ""
-                passed = person.check(expected[check]) == expected[check]
-                checks.append(CheckRecord(rater, check, passed, at, seconds))
+                check = study.check(page.check)
+                passed = person.check(check.expected) == check.expected
+                checks.append(CheckRecord(rater, check.id, passed, at, seconds))
             else:
                 cell, query = study.design.cells[place], cases[place].query_id
                 said = person.verdict(rates[place], asked[place])

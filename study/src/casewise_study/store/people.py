@@ -139,7 +139,7 @@ def write_answer(
         query = study_cases(of)[page.place].query_id
         row = insert(vote).values(place=page.place, query=query, **given)
     else:
-        check = next(check for check in of.attention.checks if check.id == page.check)
+        check = of.check(page.check)
         timed = {name: given[name] for name in ("seconds", "time")}
         passed = given["verdict"] == check.expected
         row = insert(check_answer).values(name=check.id, passed=passed, **timed)

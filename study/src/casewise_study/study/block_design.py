@@ -296,7 +296,7 @@ class DrawnFrom:
         """The cells of a study, with the case of each."""
         query = query_codes(cases)
         arms = [list(Arm).index(cell.arm) for cell in study.design.cells]
-        tasks = max(map(len, study.design.blocks))
+        tasks = study.design.longest
         return cls(query, category_codes(cases, query)[query], np.array(arms), tasks)
 
 

@@ -119,18 +119,20 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         UsageError: An arm without cases, too many cases a person, or too many attention checks.
     """
     known = by_arm(made.cases)
-    if lacking := [arm for arm in plan.arms if arm not in {one for one, _ in known}]:
-        raise UsageError(
-            f"--arms {lacking[0]}: {made.name} has no case in it (a context whose intended side is "
-            f"{lacking[0]}); leave the arm out"
-        )
+    present = {arm for arm, _ in known}
+    for arm in plan.arms:
+        if arm not in present:
+            raise UsageError(
+                f"--arms {arm}: {made.name} has no case in it (a context whose intended side is "
+                f"{arm}); leave the arm out"
+            )
     chosen = {key: case for key, case in known.items() if key[0] in plan.arms}
     cases = tuple(chosen.values())
     tasks = plan.tasks or min(USUAL_TASKS, len({case.query_id for case in cases}))
     design = make_design(
         cases, [StudyCell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
     )
-    most = max(map(len, design.blocks))
+    most = design.longest
     language = open_language(plan.language, path.parent)
     # The minutes count the words of the consent that names them: a number is a word, whichever.
     texts = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=0)
@@ -185,7 +187,7 @@ def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> F
     """
     read = reading(study)
     votes = len(study.design.cells) * study.votes
-    if tasks == max(map(len, study.design.blocks)):
+    if tasks == study.design.longest:
         tasks = None
     people = len(study.design.blocks) if tasks is None else -(-votes // tasks)
     longest = read.planned_minutes(None if tasks is None else -(-votes // people))
@@ -205,7 +207,7 @@ def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> F
 
 def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
     """Alternatives for cases a person: as designed, half and twice as many."""
-    now = max(map(len, study.design.blocks))
+    now = study.design.longest
     return tuple(sorted({max(1, now // 2), now, max(now, min(2 * now, queries))}))
 
 
@@ -333,13 +335,13 @@ def _odd_times(read: ReadingTimes) -> Iterator[str]:
 
 
 def _odd_floors(read: ReadingTimes) -> Iterator[str]:
-    given = (
-        ("timing.least_seconds", read.study.timing.least_seconds),
-        ("screening.fast_seconds", read.study.screening.fast_seconds),
-    )
+    given = {
+        "timing.least_seconds": read.study.timing.least_seconds,
+        "screening.fast_seconds": read.study.screening.fast_seconds,
+    }
     mean = sum(read.cells) / len(read.cells)
     shortest = read.seconds(FAST, min(read.cells))
-    for name, value in given:
+    for name, value in given.items():
         if value is None:
             continue
         if value < 60 * mean / (IMPOSSIBLE * read.speed):

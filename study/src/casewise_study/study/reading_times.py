@@ -176,6 +176,10 @@ class ReadingTimes:
         """Seconds to read so many words of the study's language and give so many answers."""
         return pace.seconds(words / self.speed, answers)
 
+    def page_words(self, page: Page) -> int:
+        """Words of a page, the question left out."""
+        return self.checks[page.check or ""] if page.place is None else self.cells[page.place]
+
     @property
     def case_words(self) -> float:
         """Mean words of a case's page, its question included."""
@@ -223,7 +227,7 @@ class ReadingTimes:
 
     def _pages(self, tasks: int | None) -> int:
         """Pages of the longest session; None is as designed."""
-        cases = max(map(len, self.study.design.blocks)) if tasks is None else tasks
+        cases = self.study.design.longest if tasks is None else tasks
         return cases + self.study.attention.per_person
 
     @property
@@ -253,8 +257,7 @@ class ReadingTimes:
         """Seconds before which an answer to a page is refused."""
         if self.study.timing.least_seconds is not None:
             return self.study.timing.least_seconds
-        words = self.checks[page.check or ""] if page.place is None else self.cells[page.place]
-        return least_seconds(words / self.speed)
+        return least_seconds(self.page_words(page) / self.speed)
 
     def fast_seconds(self) -> tuple[float, ...]:
         """For each cell, the time before which a vote is counted as fast."""

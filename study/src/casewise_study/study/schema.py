@@ -295,6 +295,11 @@ class Design(StudyPart):
     cells: tuple[WrittenCell, ...] = Field(min_length=1)
     blocks: tuple[WrittenBlock, ...] = Field(min_length=1)
 
+    @property
+    def longest(self) -> int:
+        """Cases of the longest block."""
+        return max(map(len, self.blocks))
+
     @model_validator(mode="after")
     def _places_exist(self) -> Self:
         again = _first_again(cell.case_id for cell in self.cells)
@@ -383,6 +388,10 @@ class Study(StudyPart):
                     expected=f"{self.votes}, one for each of its votes",
                 )
         return self
+
+    def check(self, name: str | None) -> AttentionCheck:
+        """The attention check of this id."""
+        return next(check for check in self.attention.checks if check.id == name)
 
     @property
     def asks_about(self) -> bool:

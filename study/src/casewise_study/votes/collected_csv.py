@@ -224,15 +224,15 @@ def _with_positions(rows: Sequence[PlacedRow]) -> Iterator[tuple[dict[str, Any],
 
 
 def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRecord]:
-    judged: defaultdict[str, set[int]] = defaultdict(set)
+    judged = defaultdict[str, set[int]](set)
     for vote in votes:
         judged[vote.rater].add(study.places[vote.case_id])
-    free: defaultdict[frozenset[int], list[int]] = defaultdict(list)
+    free = defaultdict[frozenset[int], list[int]](list)
     for number, asked in enumerate(study.design.blocks):
         free[frozenset(asked)].append(number)
     people = []
     for rater, places in judged.items():
-        same = free.get(frozenset(places))
+        same = free[frozenset(places)]
         block = same.pop(0) if same else None
         status = PersonStatus.ACTIVE if block is None else PersonStatus.COMPLETED
         people.append(PersonRecord(rater, status, block=block))
@@ -251,17 +251,16 @@ def _check_people(
     live: dict[int, str] = {}
     blocks = len(study.design.blocks)
     for person, place in people:
-        block = person.block
-        if person.rater in known:
-            raise place.refuse("the person stands twice", "rater", person.rater)
-        known[person.rater] = person
-        if block is not None and block >= blocks:
+        rater, block = person.rater, person.block
+        if known.setdefault(rater, person) is not person:
+            raise place.refuse("the person stands twice", "rater", rater)
+        if block is None:
+            continue
+        if block >= blocks:
             raise place.refuse("no block of the study", "block", block, f"0 to {blocks - 1}")
-        if block is not None and person.status in _LIVE:
-            if block in live:
-                expected = f"a block that {live[block]} doesn't have"
-                raise place.refuse("somebody else has the block", "block", block, expected)
-            live[block] = person.rater
+        if person.status in _LIVE and (holder := live.setdefault(block, rater)) != rater:
+            expected = f"a block that {holder} doesn't have"
+            raise place.refuse("somebody else has the block", "block", block, expected)
     return known
 
 
@@ -271,12 +270,10 @@ def _check_votes(
     """Check votes against the people, their blocks, the cases and the quota."""
     judged: dict[tuple[str, str], ValuePlace] = {}
     query_of: dict[str, str] = {}
-    counted: Counter[str] = Counter()
+    counted = Counter[str]()
     blocks = [frozenset(block) for block in study.design.blocks]
     for vote, place in votes:
-        person, case_id = known.get(vote.rater), vote.case_id
-        if person is None:
-            raise place.refuse("nobody of this name among the people", "rater", vote.rater)
+        person, case_id = _known(vote.rater, place, known), vote.case_id
         query_id = query_of.setdefault(case_id, vote.query_id)
         if query_id != vote.query_id:
             problem = "the case belongs to another query above"
@@ -296,6 +293,12 @@ def _check_votes(
             raise place.refuse("no case of this person's block", "case_id", case_id)
 
 
+def _known(rater: str, place: ValuePlace, people: Mapping[str, PersonRecord]) -> PersonRecord:
+    if rater not in people:
+        raise place.refuse("nobody of this name among the people", "rater", rater)
+    return people[rater]
+
+
 def _check_answered(
     checks: Sequence[tuple[CheckRecord, ValuePlace]],
     study: Study,
@@ -305,8 +308,7 @@ def _check_answered(
     ids = {check.id for check in study.attention.checks}
     answered = set()
     for check, place in checks:
-        if check.rater not in known:
-            raise place.refuse("nobody of this name among the people", "rater", check.rater)
+        _known(check.rater, place, known)
         if check.check not in ids:
             raise place.refuse("no attention check of the study", "check", check.check)
         if (check.rater, check.check) in answered:

@@ -58,10 +58,9 @@ def person_quality(
     """Everybody with counted votes, in the order of the people."""
     raters = len(table.raters)
     others, safe = table.others, table.others_safe
-    seen = others > 0
-    size = np.bincount(table.rater[seen], minlength=raters)
     with np.errstate(divide="ignore", invalid="ignore"):
-        lean = np.where(seen, table.safe - safe / others, 0.0)
+        lean = np.where(others > 0, table.safe - safe / others, 0.0)
+        size = np.bincount(table.rater, others > 0, minlength=raters)
         leniency = np.bincount(table.rater, lean, minlength=raters) / size
     kappa = cohen_kappa(_against_majority(table, others, safe))
     medians = (_median(table.seconds[mine]) for mine in table.of_raters())

@@ -215,13 +215,13 @@ def sensitivity(table: VoteTable, screened: Screened) -> tuple[SensitivityRow, .
 
     Signals that flag nobody have no row.
     """
-    rows = [(EVERYBODY, frozenset[str]())]
+    out = {EVERYBODY: frozenset[str]()}
     for rule in Rule:
-        out = screened.flagged(rule)
-        if out or rule not in SIGNALS:
-            rows.append((f"without {rule.replace('_', ' ')}", out))
-    rows.append((NOBODY_FLAGGED, screened.flagged()))
-    return tuple(_row(name, table, out) for name, out in rows)
+        flagged = screened.flagged(rule)
+        if flagged or rule not in SIGNALS:
+            out[f"without {rule.replace('_', ' ')}"] = flagged
+    out[NOBODY_FLAGGED] = screened.flagged()
+    return tuple(_row(name, table, people) for name, people in out.items())
 
 
 def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:

@@ -6,7 +6,7 @@ copies, and without times nothing of times.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ def signals_of(
     known = {person.rater: person for person in people}
     times = _times(study, table)
     return tuple(
-        (*_observed(study.screening, known[rater]), *times.get(number, ()))
+        (*_observed(study.screening, known[rater]), *times[number])
         for number, rater in enumerate(table.raters)
     )
 
@@ -79,10 +79,10 @@ def _observed(rules: Screening, person: PersonRecord) -> Iterator[Flag]:
 def _times(study: Study, table: VoteTable) -> Mapping[int, list[Flag]]:
     """Flags, by rater, of times that hardly vary or rise with words less than other people's."""
     rules = study.screening
+    found = defaultdict[int, list[Flag]](list)
     if rules.even_times is None and rules.words_p is None:
-        return {}
+        return found
     words = np.array(reading(study).cells, np.float64)
-    found: dict[int, list[Flag]] = {}
     rises = np.full(len(table.raters), math.nan)
     sizes = np.zeros(len(table.raters))
     for number, mine in enumerate(table.of_raters()):
@@ -95,7 +95,7 @@ def _times(study: Study, table: VoteTable) -> Mapping[int, list[Flag]]:
             reason = (
                 f"times hardly vary: {np.median(seconds):.1f} s, spread of logarithms {spread:.2f}"
             )
-            found[number] = [Flag(Rule.TIMES, reason)]
+            found[number].append(Flag(Rule.TIMES, reason))
         low, high = np.percentile(read, [25, 75])
         if high >= WORDS_RATIO * low:
             rank = clustered_spearman(seconds, read, number_clusters(np.arange(len(mine))))
@@ -108,7 +108,7 @@ def _times(study: Study, table: VoteTable) -> Mapping[int, list[Flag]]:
                 f"times go with words by {rises[number]:.2f}, other people's by {usual:.2f} "
                 f"(rank correlation, adjusted p {p[number]:.1g})"
             )
-            found.setdefault(number, []).append(Flag(Rule.TIMES, reason))
+            found[number].append(Flag(Rule.TIMES, reason))
     return found
 
 
