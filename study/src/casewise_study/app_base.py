@@ -236,10 +236,10 @@ def templates(package: str) -> Environment:
 
 
 def new_app(package: str, broken: Response, **static_headers: str) -> FastAPI:
-    """Make an application that serves the static files of a package and has no pages yet.
+    """Make an application that serves static files, shared ones too, and has no pages yet.
 
     Args:
-        package: Of the files, in its folder ``static``.
+        package: Package with a folder ``static`` of its own files.
         broken: The answer to what should not happen.
         static_headers: Of the static files, with ``_`` for ``-``.
     """
@@ -253,7 +253,8 @@ def new_app(package: str, broken: Response, **static_headers: str) -> FastAPI:
     app.add_exception_handler(Exception, lambda *_: broken)
     known = {
         file.name: file.read_bytes()
-        for file in (files(package) / "static").iterdir()
+        for folder in (files("casewise_study"), files(package))
+        for file in (folder / "static").iterdir()
         if PurePath(file.name).suffix in _TYPES
     }
     headers = {name.replace("_", "-"): value for name, value in static_headers.items()}
