@@ -165,8 +165,7 @@ def _payments(
     minutes = active_minutes(study, collected)
     people = {person.rater: person for person in collected.people}
     screened = {person.rater: _flags(person) for person in screen(study, collected).people}
-    checks = Counter(check.rater for check in collected.checks)
-    failed = Counter(check.rater for check in collected.checks if not check.passed)
+    checks, failed = collected.checked
     undecided = Counter(rater for row, rater in given if form and row.status in form.open)
     for row, rater in given:
         person, flags = people.get(rater), screened.get(rater, [])

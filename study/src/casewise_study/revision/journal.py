@@ -89,10 +89,14 @@ SNAPSHOTS = (Action.BEGIN, Action.OUTSIDE)
 """Lines that hold the whole file."""
 
 
-class Entry(BaseModel):
-    """One line of the journal."""
+class StrictModel(BaseModel):
+    """Model that refuses unknown fields, and whose fields stay as they are."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Entry(StrictModel):
+    """One line of the journal."""
 
     format: Literal[1] = FORMAT
     number: int = Field(ge=1)

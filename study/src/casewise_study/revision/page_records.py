@@ -10,12 +10,12 @@ from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
+from pydantic import JsonValue, model_validator
 
 from casewise.cases import Case, Context, digest
 from casewise.contexts import differing_parameters, parameter_title
 from casewise_study.revision.desk import Desk, progress
-from casewise_study.revision.journal import SNAPSHOTS, Action, Entry, UnfitError
+from casewise_study.revision.journal import SNAPSHOTS, Action, Entry, StrictModel, UnfitError
 from casewise_study.revision.revised_cases import Pair, PairStatus, changes_between, is_voted
 
 SHORT_QUERY = 240
@@ -33,10 +33,8 @@ class ValueKind(StrEnum):
     GROUP = "group"
 
 
-class Node(BaseModel):
+class Node(StrictModel):
     """A parameter, a group of them, or an item of a list."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: ValueKind
     name: str = ""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from casewise import __version__
 from casewise.cases import Side, Turn, digest
@@ -37,11 +37,7 @@ from casewise_study.revision.page_records import (
 from casewise_study.revision.revised_cases import Pair
 
 
-class _Sent(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SentCase(_Sent):
+class SentCase(journal.StrictModel):
     """The changed fields of one case; fields that are not sent stay as they are."""
 
     id: str
@@ -62,7 +58,7 @@ class SentCase(_Sent):
         return sent
 
 
-class _SentChange(_Sent):
+class _SentChange(journal.StrictModel):
     author: str = Field(max_length=200)
     reason: str = Field(max_length=10_000)
 

@@ -38,9 +38,23 @@ metadata = MetaData(
 )
 
 
+NAME = String(64)
+"""Type of names, keys and hashes."""
+
+
 def required(name: str, *parts: Any, **options: Any) -> Column[Any]:
     """Column that is never null."""
     return Column(name, *parts, nullable=False, **options)
+
+
+def row_id() -> Column[int]:
+    """Number of a row, which the database counts on."""
+    return Column("id", Integer, primary_key=True)
+
+
+def of_participant(**options: bool) -> Column[Any]:
+    """The person that a row is about."""
+    return required("participant", Integer, ForeignKey("participant.id"), **options)
 
 
 class Utc(TypeDecorator[datetime]):
@@ -85,9 +99,9 @@ study = Table(
     "study",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
-    required("name", String(64)),
-    required("hash", String(64)),
-    required("secrets", String(64)),
+    required("name", NAME),
+    required("hash", NAME),
+    required("secrets", NAME),
     required("paused", Boolean),
     required("created", Utc),
     CheckConstraint("id = 1", name="one"),
@@ -104,11 +118,11 @@ block = Table(
 participant = Table(
     "participant",
     metadata,
-    Column("id", Integer, primary_key=True),
-    required("key", String(64), unique=True),
-    required("rater", String(64), unique=True),
-    Column("platform_key", String(64), unique=True),
-    required("panel", String(64)),
+    row_id(),
+    required("key", NAME, unique=True),
+    required("rater", NAME, unique=True),
+    Column("platform_key", NAME, unique=True),
+    required("panel", NAME),
     required("status", STATUS, index=True),
     Column("outcome", STATUS),
     required("attempts", Integer),
@@ -116,7 +130,7 @@ participant = Table(
     Column("passed", Utc),
     Column("ended", Utc),
     required("purged", Boolean),
-    Column("code_key", String(64)),
+    Column("code_key", NAME),
     required("signed", Boolean, server_default=false()),
     required("about_due", Boolean, server_default=false()),
     CheckConstraint(
@@ -134,9 +148,9 @@ LIVE = text("status in ('active', 'completed')")
 assignment = Table(
     "assignment",
     metadata,
-    Column("id", Integer, primary_key=True),
+    row_id(),
     required("block", Integer, ForeignKey("block.number")),
-    required("participant", Integer, ForeignKey("participant.id"), unique=True),
+    of_participant(unique=True),
     required("status", STATUS),
     required("position", Integer),
     required("shown", Utc),
@@ -159,8 +173,8 @@ collection, by their places in the design; null of a planned block."""
 vote = Table(
     "vote",
     metadata,
-    Column("id", Integer, primary_key=True),
-    required("participant", Integer, ForeignKey("participant.id")),
+    row_id(),
+    of_participant(),
     required("position", Integer),
     required("place", Integer),
     required("query", Text),
@@ -179,7 +193,7 @@ vote = Table(
 exclusion = Table(
     "exclusion",
     metadata,
-    Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
+    of_participant(primary_key=True),
     required("reason", Text),
     required("time", Utc),
 )
@@ -189,10 +203,10 @@ uncounted."""
 check_answer = Table(
     "check_answer",
     metadata,
-    Column("id", Integer, primary_key=True),
-    required("participant", Integer, ForeignKey("participant.id")),
+    row_id(),
+    of_participant(),
     required("position", Integer),
-    required("name", String(64)),
+    required("name", NAME),
     required("passed", Boolean),
     required("seconds", Float),
     required("time", Utc),
@@ -203,7 +217,7 @@ check_answer = Table(
 page_signal = Table(
     "page_signal",
     metadata,
-    Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
+    of_participant(primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
     required("honeypot", Boolean),
     Column("left", Integer),
@@ -216,8 +230,8 @@ page_signal = Table(
 second_account = Table(
     "second_account",
     metadata,
-    Column("id", Integer, primary_key=True),
-    required("participant", Integer, ForeignKey("participant.id"), index=True),
+    row_id(),
+    of_participant(index=True),
     Column("other", Integer, ForeignKey("participant.id")),
     required("kind", String(16)),
     required("time", Utc),
@@ -228,9 +242,9 @@ the study under an id that did not begin there. No address is kept, only that tw
 about_answer = Table(
     "about_answer",
     metadata,
-    Column("id", Integer, primary_key=True),
-    required("participant", Integer, ForeignKey("participant.id")),
-    required("name", String(64)),
+    row_id(),
+    of_participant(),
+    required("name", NAME),
     required("answer", Text),
     UniqueConstraint("participant", "name"),
 )
@@ -240,7 +254,7 @@ votes."""
 event = Table(
     "event",
     metadata,
-    Column("id", Integer, primary_key=True),
+    row_id(),
     required("time", Utc),
     Column("participant", Integer, ForeignKey("participant.id"), index=True),
     required("kind", String(32), index=True),

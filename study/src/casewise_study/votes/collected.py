@@ -1,7 +1,7 @@
 """Data that a study has collected, and the votes that count, as columns."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -154,6 +154,12 @@ class Collected:
     checks: tuple[CheckRecord, ...] = ()
     identity: Identity | None = None
     """None where nobody looked."""
+
+    @property
+    def checked(self) -> tuple[Counter[str], Counter[str]]:
+        """Attention checks by rater: answered, and failed."""
+        failed = (check.rater for check in self.checks if not check.passed)
+        return Counter(check.rater for check in self.checks), Counter(failed)
 
 
 FloatArray = NDArray[np.float64]

@@ -45,7 +45,7 @@ SECONDS = "seconds, a number from 0"
 TIME = "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00"
 
 
-_RATER = VoteColumn("rater", str, "a pseudonym", needed=True, filled=True)
+_RATER = VoteColumn("rater", str, "a pseudonym", needed=True)
 _POSITION = VoteColumn("position", read_count, COUNT, filled=True)
 _SECONDS = VoteColumn("seconds", read_seconds, SECONDS)
 
@@ -56,9 +56,7 @@ def _count(name: str) -> VoteColumn:
 
 PERSON_COLUMNS = (
     _RATER,
-    VoteColumn(
-        "status", PersonStatus, f"one of {', '.join(PersonStatus)}", needed=True, filled=True
-    ),
+    VoteColumn("status", PersonStatus, f"one of {', '.join(PersonStatus)}", needed=True),
     VoteColumn("panel", str, "a name"),
     _count("block"),
     VoteColumn("started", read_time, TIME),
@@ -77,9 +75,9 @@ VOTE_COLUMNS = (
     _POSITION,
     VoteColumn("time", read_time, TIME),
     VoteColumn("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
-    VoteColumn("case_id", str, "the id of a case", needed=True, filled=True),
+    VoteColumn("case_id", str, "the id of a case", needed=True),
     VoteColumn("query_id", str, "the id of a query", filled=True),
-    VoteColumn("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True, filled=True),
+    VoteColumn("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True),
     _SECONDS,
     VoteColumn("confidence", lambda cell: int(one_of(*"12345")(cell)), "1 to 5, or nothing"),
     VoteColumn("reason", str, "a text"),
@@ -88,10 +86,10 @@ VOTE_COLUMNS = (
 )
 CHECK_COLUMNS = (
     _RATER,
-    VoteColumn("check", str, "the id of an attention check", needed=True, filled=True),
+    VoteColumn("check", str, "the id of an attention check", needed=True),
     _POSITION,
     _SECONDS,
-    VoteColumn("passed", read_flag, "true or false", needed=True, filled=True),
+    VoteColumn("passed", read_flag, "true or false", needed=True),
 )
 PERSON_FIGURES = (
     "votes",

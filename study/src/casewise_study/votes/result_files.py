@@ -47,9 +47,9 @@ class VoteColumn:
     expected: str
     """Expected value of the cell, for a message."""
     needed: bool = False
-    """True if the column must be there."""
+    """True if the column must be there, and its cells hold something."""
     filled: bool = False
-    """True if its cells must hold something."""
+    """True if its cells must hold something where the column is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: Value
     values = {}
     for name, cell in cells.items():
         column = known.get(name)
-        if column is None or (cell == "" and not column.filled):
+        if column is None or (cell == "" and not (column.filled or column.needed)):
             continue
         try:
             if cell == "":

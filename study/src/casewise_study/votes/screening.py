@@ -1,7 +1,6 @@
 """Screening: flag people by rules that were fixed beforehand; votes are never deleted."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -221,8 +220,7 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
 def _alone(study: Study, table: VoteTable, collected: Collected) -> list[PersonScreen]:
     """Signs of each person alone, without others to compare."""
     rules = study.screening
-    checks = Counter(check.rater for check in collected.checks)
-    failures = Counter(check.rater for check in collected.checks if not check.passed)
+    checks, failures = collected.checked
     # Before these a vote on a cell counts as fast.
     floors = np.array(reading(study).fast_seconds(), np.float64)
     signals = signals_of(study, table, collected.people)

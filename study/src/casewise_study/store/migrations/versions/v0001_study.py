@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from casewise_study.store.tables import required
+from casewise_study.store.tables import NAME, of_participant, required, row_id
 
 revision = "v0001"
 down_revision = None
@@ -29,11 +29,11 @@ def upgrade() -> None:
     op.create_table("block", Column("number", Integer, primary_key=True, autoincrement=False))
     op.create_table(
         "participant",
-        Column("id", Integer, primary_key=True),
-        required("key", String(64), unique=True),
-        required("rater", String(64), unique=True),
-        Column("platform_key", String(64), unique=True),
-        required("panel", String(64)),
+        row_id(),
+        required("key", NAME, unique=True),
+        required("rater", NAME, unique=True),
+        Column("platform_key", NAME, unique=True),
+        required("panel", NAME),
         required("status", String(16), index=True),
         Column("outcome", String(16)),
         required("attempts", Integer),
@@ -50,18 +50,18 @@ def upgrade() -> None:
     op.create_table(
         "study",
         Column("id", Integer, primary_key=True, autoincrement=False),
-        required("name", String(64)),
-        required("hash", String(64)),
-        required("secrets", String(64)),
+        required("name", NAME),
+        required("hash", NAME),
+        required("secrets", NAME),
         required("paused", Boolean),
         required("created", DateTime),
         CheckConstraint("id = 1", name="one"),
     )
     op.create_table(
         "assignment",
-        Column("id", Integer, primary_key=True),
+        row_id(),
         required("block", Integer, ForeignKey("block.number")),
-        required("participant", Integer, ForeignKey("participant.id"), unique=True),
+        of_participant(unique=True),
         required("status", String(16)),
         required("position", Integer),
         required("shown", DateTime),
@@ -80,10 +80,10 @@ def upgrade() -> None:
     )
     op.create_table(
         "check_answer",
-        Column("id", Integer, primary_key=True),
-        required("participant", Integer, ForeignKey("participant.id")),
+        row_id(),
+        of_participant(),
         required("position", Integer),
-        required("name", String(64)),
+        required("name", NAME),
         required("passed", Boolean),
         required("seconds", Float),
         required("time", DateTime),
@@ -91,15 +91,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "event",
-        Column("id", Integer, primary_key=True),
+        row_id(),
         required("time", DateTime),
         Column("participant", Integer, ForeignKey("participant.id"), index=True),
         required("kind", String(32), index=True),
     )
     op.create_table(
         "vote",
-        Column("id", Integer, primary_key=True),
-        required("participant", Integer, ForeignKey("participant.id")),
+        row_id(),
+        of_participant(),
         required("position", Integer),
         required("place", Integer),
         required("query", Text),

@@ -13,7 +13,7 @@ from sqlalchemy import (
     false,
 )
 
-from casewise_study.store.tables import required
+from casewise_study.store.tables import NAME, of_participant, required, row_id
 
 revision = "v0003"
 down_revision = "v0002"
@@ -28,17 +28,17 @@ def upgrade() -> None:
         )
     op.create_table(
         "second_account",
-        Column("id", Integer, primary_key=True),
-        required("participant", Integer, ForeignKey("participant.id"), index=True),
+        row_id(),
+        of_participant(index=True),
         Column("other", Integer, ForeignKey("participant.id")),
         required("kind", String(16)),
         required("time", DateTime),
     )
     op.create_table(
         "about_answer",
-        Column("id", Integer, primary_key=True),
-        required("participant", Integer, ForeignKey("participant.id")),
-        required("name", String(64)),
+        row_id(),
+        of_participant(),
+        required("name", NAME),
         required("answer", Text),
         UniqueConstraint("participant", "name"),
     )
