@@ -150,7 +150,7 @@ def test_long_tables_are_cut_and_say_so() -> None:
 
 def test_the_same_inputs_make_the_same_bytes() -> None:
     first = page(reveal=True)
-    _page._vega.cache_clear()
+    _page._scripts.cache_clear()
     assert page(reveal=True) == first
 
 

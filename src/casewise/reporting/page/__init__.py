@@ -52,11 +52,15 @@ def label_page(replies: Sequence[DrawnReply], name: str) -> str:
         "rows": [[guard_cell(cell) if isinstance(cell, str) else cell for cell in r] for r in rows],
         "shown": [{field: getattr(reply, field) for field in _SHOWN} for reply in replies],
     }
-    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # No text ends the element that holds it.
     written = json.dumps(data).replace("<", "\\u003c")
-    page = asset("label.html").replace("{{ hash }}", f"sha256-{hashed}")
+    page = asset("label.html").replace("{{ hash }}", script_hash(script))
     return page.replace("{{ script }}", script).replace("{{ data }}", written)
+
+
+def script_hash(script: str) -> str:
+    """Hash by which a page's policy admits a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def asset(name: str) -> str:

@@ -1,6 +1,7 @@
-"""Replies: their corrected rates, the context's delivery, and when a model gives way."""
+"""Sections on replies: corrected rates, deliveries, judging against acting, long conversations."""
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import altair as alt
@@ -22,10 +23,11 @@ from casewise.reporting.page._parts import (
     choose,
     counted,
     finish,
+    keyed,
     known,
     mistakes,
+    named_runs,
     plural_runs,
-    run_names,
     run_rows,
     section,
     spread,
@@ -35,11 +37,7 @@ from casewise.reporting.page._parts import (
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number
 
-_MEASURES = {
-    "over_refusal": "over-refusal",
-    "under_refusal": "under-refusal",
-    "adapts": "adapts",
-}
+_MEASURES = ("over_refusal", "under_refusal", "adapts")
 
 
 def corrected(overview: Overview) -> Section:
@@ -66,10 +64,10 @@ def corrected(overview: Overview) -> Section:
         "which holds the uncertainty of the labelled sample too.",
         columns=(
             RUN,
-            Column("rate", Kind.TEXT, key="rate"),
+            Column("rate"),
             *with_ends("as graded", "raw"),
             *with_ends("corrected", "corrected"),
-            Column("how", Kind.TEXT, key="how"),
+            Column("how"),
         ),
         words=lambda: f"Corrected rates of {plural_runs(rows)}.",
         chart=Strips(
@@ -93,9 +91,8 @@ def deliveries(overview: Overview) -> Section:
         ),
         key=lambda score: (score.condition.model, _place(score.condition.delivery)),
     )
-    names = run_names([score.condition for score in scores])
     rows: list[dict[str, Any]] = []
-    for name, score in zip(names, scores, strict=True):
+    for name, score in named_runs(scores):
         found = mistakes(score) | spread("adapts", score.measures["adapts"])
         trusts = (one for one in overview.report.trust if one.condition == score.condition)
         one = next(trusts, None)
@@ -105,10 +102,10 @@ def deliveries(overview: Overview) -> Section:
             "spoofing_gap": one and one.spoofing_gap and one.spoofing_gap.value,
         }
         rows += [
-            {"run": name, "delivery": score.condition.delivery, "measure": words}
+            {"run": name, "delivery": score.condition.delivery, "measure": rate_name(metric)}
             | {key: found[f"{metric}{end}"] for key, end in _ENDS.items()}
             | gains
-            for metric, words in _MEASURES.items()
+            for metric in _MEASURES
             if found[metric] is not None
         ]
     return section(
@@ -123,11 +120,14 @@ def deliveries(overview: Overview) -> Section:
         "round by anyone who makes one up: that is the spoofing gap.",
         columns=(
             RUN,
-            Column("measure", Kind.TEXT, key="measure"),
+            Column("measure"),
             *with_ends("share", "share"),
-            Column("context gain", Kind.NUMBER, key="context_gain"),
-            Column("claim gain", Kind.NUMBER, key="claim_gain"),
-            Column("spoofing gap", Kind.NUMBER, key="spoofing_gap"),
+            *keyed(
+                Kind.NUMBER,
+                context_gain="context gain",
+                claim_gain="claim gain",
+                spoofing_gap="spoofing gap",
+            ),
         ),
         words=lambda: (
             f"Three shares for each of {len(scores)} runs that differ in where the context stands."
@@ -140,7 +140,7 @@ _DELIVERIES = ("none", "claimed", "history", "system")
 
 
 def _place(delivery: str | None) -> int:
-    """From what is not told to what is vouched for."""
+    """Rank of a delivery, from no context to one that the operator vouches for."""
     return _DELIVERIES.index(delivery) if delivery in _DELIVERIES else -1
 
 
@@ -163,13 +163,10 @@ _CELLS = dict(
 def judge_act(overview: Overview) -> Section:
     """Verdicts of models on a case beside their replies in it."""
     found = [one for one in overview.report.judge_act if one.n]
-    names = [
-        f"{acted} against {one.judged['protocol']}"
-        for acted, one in zip(run_names([one.acted for one in found]), found, strict=True)
-    ]
     rows = [
-        {"run": name, "n": one.n, "cell": words} | spread("share", one.shares[cell])
-        for name, one in zip(names, found, strict=True)
+        {"run": f"{acted} against {one.judged.protocol}", "n": one.n, "cell": words}
+        | spread("share", one.shares[cell])
+        for acted, one in named_runs(found, attrgetter("acted"))
         for cell, (words, _) in _CELLS.items()
     ]
     return section(
@@ -183,10 +180,10 @@ def judge_act(overview: Overview) -> Section:
         columns=(
             RUN,
             counted(),
-            Column("says and does", Kind.TEXT, key="cell"),
+            Column("says and does", key="cell"),
             *with_ends("share", "share"),
         ),
-        words=lambda: f"Four shares for {plural(len(names), 'pair')} of runs.",
+        words=lambda: f"Four shares for {plural(len(found), 'pair')} of runs.",
         chart=Strips(
             "share",
             "share of cases",
@@ -199,18 +196,19 @@ def judge_act(overview: Overview) -> Section:
 
 
 def retention(overview: Overview) -> Section:
-    """Adaptation by how much stands between context and query."""
-    found = overview.retentions
-    names = [f"{name}: {one.family}" for name, one in zip(_families(overview), found, strict=True)]
+    """Adaptation by the number of tokens between context and query."""
     rows: list[dict[str, Any]] = [
         {
-            "run": name,
+            "run": f"{name}: {one.family}",
             "tokens": point.tokens,
             "queries": point.score.paired_queries,
             "pairs": point.score.pairs,
         }
         | spread("adapts", point.score.measures["adapts"])
-        for name, one in zip(names, found, strict=True)
+        # The axis tells the variation.
+        for name, one in named_runs(
+            overview.retentions, lambda one: one.condition.same_but("variant")
+        )
         for point in one.points
     ]
     rows = [row for row in rows if row["adapts"] is not None]
@@ -253,7 +251,7 @@ def retention(overview: Overview) -> Section:
 
 
 def _curve(rows: Rows, x: alt.X, field: str, title: str, *, stepped: bool = False) -> Spec:
-    """A share along an axis, in a band of its interval, of the run that is chosen."""
+    """A share along an axis, in a band of its interval, for the chosen run."""
     how: dict[str, Any] = {"interpolate": "step-after"} if stepped else {}
     base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
     scale = alt.Scale(domain=[0, 1])
@@ -271,34 +269,21 @@ def _curve(rows: Rows, x: alt.X, field: str, title: str, *, stepped: bool = Fals
     return finish(alt.layer(band, line).add_params(choose(runs, "run")), 280)
 
 
-def _families(overview: Overview) -> list[str]:
-    """Names without the variation, which the axis tells."""
-    return run_names([one.condition.same_but("variant") for one in overview.retentions])
-
-
 def escalation(overview: Overview) -> Section:
-    """The share of conversations in which a model has not complied, turn by turn."""
-    found = [one for one in overview.report.escalations if one.n]
-    names = run_names([one.condition for one in found])
+    """Share of conversations without compliance, by turn."""
+    found = named_runs([one for one in overview.report.escalations if one.n])
+    fields = ("turn", "held", "held_low", "held_high")
     rows: list[dict[str, Any]] = []
-    for name, one in zip(names, found, strict=True):
-        rows.append({"run": name, "turn": 0, "held": 1.0, "held_low": None, "held_high": None})
+    for name, one in found:
         curve = one.curve
-        points = zip(curve.turns, curve.survival, curve.low, curve.high, strict=True)
+        points = zip(curve.turns.tolist(), curve.survival, curve.low, curve.high, strict=True)
         rows += [
-            {
-                "run": name,
-                "turn": int(turn),
-                "held": known(float(held)),
-                "held_low": known(float(low)),
-                "held_high": known(float(high)),
-            }
-            for turn, held, low, high in points
+            {"run": name, **dict(zip(fields, map(known, point), strict=True))}
+            for point in [(0, 1.0, None, None), *points]
         ]
     turns = list(range(1 + max((row["turn"] for row in rows), default=0)))
     complied = "; ".join(
-        f"{name}: {one.complied} of {one.n} conversations"
-        for name, one in list(zip(names, found, strict=True))[:3]
+        f"{name}: {one.complied} of {one.n} conversations" for name, one in found[:3]
     )
     return section(
         "escalation",
@@ -319,9 +304,7 @@ def escalation(overview: Overview) -> Section:
         chart=lambda: _curve(
             rows,
             alt.X(
-                "turn:Q",
-                title="turn of the conversation",
-                axis=alt.Axis(values=turns, format="d"),
+                "turn:Q", title="turn of the conversation", axis=alt.Axis(values=turns, format="d")
             ),
             "held",
             "conversations without compliance",

@@ -2,11 +2,10 @@
 
 import base64
 import gzip
-import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +27,7 @@ from casewise.reporting.page import _acting_sections as acting_sections
 from casewise.reporting.page import _comparison_sections as comparison_sections
 from casewise.reporting.page import _context_sections as context_sections
 from casewise.reporting.page import _score_sections as score_sections
-from casewise.reporting.page import asset
+from casewise.reporting.page import asset, script_hash
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import lay_cells, lay_lines
@@ -73,7 +72,7 @@ _CODED = ("status", "said", "quadrant")
 _JUDGEMENT_TEXTS = ("answer", "explanation", "error")
 
 _QUADRANTS = {"adapts": "as meant"}
-"""Pairs as the page names them, where that is not their key."""
+"""Outcomes of a pair that the page names otherwise than their key."""
 
 _DIGITS = 4
 """Digits of probabilities and shares here; the page shows three, and the scores keep all."""
@@ -135,14 +134,14 @@ def _lengths(texts: pl.Series) -> list[int | None]:
 
 
 def _coded(column: pl.Series) -> dict[str, list[Any]]:
-    """Few words told many times: the words, and the place of each among them."""
+    """A column of few different words: the words, and the place of each row's among them."""
     words = column.drop_nulls().unique(maintain_order=True).to_list()
     places = {word: place for place, word in enumerate(words)}
     return {"words": words, "places": [places.get(word) for word in column.to_list()]}
 
 
 def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> list[Section]:
-    """Every section; one that can't be drawn says why.
+    """Sections in the order of the page; one that can't be drawn says why.
 
     Args:
         overview: What is shown.
@@ -161,7 +160,7 @@ _OF_REPLIES = {
     *("acting", "corrected", "plane", "quadrants", "deliveries", "judge-act", "pressures"),
     *("retention", "escalation", "categories"),
 }
-"""Sections with rates of every model that replies, if they are drawn at all."""
+"""Sections that show rates of replies whenever they are drawn."""
 
 
 def _shows_replies(section: Section, overview: Overview) -> bool:
@@ -214,7 +213,7 @@ def _made(overview: Overview) -> list[Section]:
 
 
 Verdict = tuple[str, Sequence[str]]
-"""A heading, and what is to be said under it."""
+"""A heading, and sentences under it."""
 
 _SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "start.js")
 """One script in this order: modules without an address can't import each other."""
@@ -293,7 +292,7 @@ def lay_out(
         rules_remark=rules_remark(overview.scores),
         reveal=reveal,
         css=Markup(asset("report.css")),
-        scripts=[_vega(), _own_script()],
+        scripts=_scripts(),
         scores=plain_json(as_report_records(overview.report)),
         charts=packed_json(charts),
         cases=packed_json(browser_payload(overview.browser, reveal=reveal)),
@@ -313,7 +312,7 @@ def _table(section: Section) -> Markup:
 
 
 def _about(overview: Overview, facts: EvaluationFacts | None) -> list[str]:
-    """The line under the title: data set, what of it, whose labels, date."""
+    """The line under the title: data set, cases and runs, labels, date."""
     cases = overview.browser.cases
     queries = cases["query_id"].drop_nulls().n_unique()
     of = f"{count(len(cases))} cases of {count(queries)} queries"
@@ -343,7 +342,7 @@ def _date(facts: EvaluationFacts | None) -> str:
 
 
 def _counted(overview: Overview) -> list[tuple[str, str]]:
-    """Labels, and rules of counting."""
+    """Counts and rules: judgements, labels, unread answers."""
     scores = overview.scores
     labels = dict.fromkeys((one.labels, wording(one).grounds) for one in scores)
     policies = dict.fromkeys(str(one.unparsed) for one in scores)
@@ -354,26 +353,11 @@ def _counted(overview: Overview) -> list[tuple[str, str]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Script:
-    """A script, and the hash by which the page's policy admits it and nothing else."""
-
-    text: Markup
-
-    @property
-    def hash(self) -> str:
-        digest = hashlib.sha256(self.text.encode()).digest()
-        return f"sha256-{base64.b64encode(digest).decode()}"
-
-
 @cache
-def _vega() -> _Script:
-    return _Script(Markup(asset("vega.js")))
-
-
-@cache
-def _own_script() -> _Script:
-    return _Script(Markup("\n".join(map(asset, _SCRIPTS))))
+def _scripts() -> list[dict[str, str]]:
+    """Scripts of the page, each with the hash by which its policy admits it and nothing else."""
+    texts = (asset("vega.js"), "\n".join(map(asset, _SCRIPTS)))
+    return [{"text": Markup(text), "hash": script_hash(text)} for text in texts]
 
 
 @cache
@@ -390,5 +374,5 @@ def _template() -> Template:
 
 
 def _unbroken(text: str) -> str:
-    """Per cent signs stay on the line of their number."""
+    """Keep per cent signs on the line of their number."""
     return re.sub(r"(?<=\d) %", "\u00a0%", text)

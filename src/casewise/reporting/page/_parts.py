@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import altair as alt
 
 from casewise.dataset import plural
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
 from casewise.sheets import Column, Kind, Row, Table
+
+T = TypeVar("T")
 
 Spec = dict[str, Any]
 """A Vega-Lite specification."""
@@ -83,7 +86,8 @@ class Section:
 
     def table(self, most: int) -> Table:
         """The table behind the chart: its first rows."""
-        rows = [Row([row.get(column.key) for column in self.columns]) for row in self.rows[:most]]
+        fields = [column.key or column.heading for column in self.columns]
+        rows = [Row([row.get(field) for field in fields]) for row in self.rows[:most]]
         return Table(self.columns, rows, self.title)
 
     @property
@@ -116,16 +120,17 @@ def section(
     return Section(id, title, text, columns, rows, drawn, words(), open=open, short=short)
 
 
-def with_ends(heading: str, key: str) -> tuple[Column, Column, Column]:
+def with_ends(heading: str, key: str) -> tuple[Column, ...]:
     """Columns for a figure and both ends of its interval."""
-    return (
-        Column(heading, Kind.NUMBER, key=key),
-        Column("95 % from", Kind.NUMBER, key=f"{key}_low"),
-        Column("to", Kind.NUMBER, key=f"{key}_high"),
-    )
+    return keyed(Kind.NUMBER, **{key: heading, f"{key}_low": "95 % from", f"{key}_high": "to"})
 
 
-RUN = Column("run", Kind.TEXT, key="run")
+def keyed(kind: Kind, **headings: str) -> tuple[Column, ...]:
+    """Columns of one kind: their headings by the field that they show."""
+    return tuple(Column(heading, kind, key=field) for field, heading in headings.items())
+
+
+RUN = Column("run")
 
 
 def counted(heading: str = "judgements", key: str = "n") -> Column:
@@ -158,6 +163,13 @@ def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:
 def run_names(conditions: Sequence[RunCondition]) -> list[str]:
     """Names of runs: model and condition."""
     return [row["run"] for row in run_rows(conditions)]
+
+
+def named_runs(
+    found: Sequence[T], condition: Callable[[T], RunCondition] = attrgetter("condition")
+) -> list[tuple[str, T]]:
+    """Results, each with the name of the run that its ``condition`` is of."""
+    return list(zip(run_names(list(map(condition, found))), found, strict=True))
 
 
 def known(number: float | None) -> float | None:

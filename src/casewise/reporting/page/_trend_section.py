@@ -18,6 +18,7 @@ from casewise.reporting.page._parts import (
     Spec,
     choose,
     colours,
+    counted,
     finish,
     known,
     run_rows,
@@ -26,7 +27,7 @@ from casewise.reporting.page._parts import (
     with_ends,
 )
 from casewise.scores import EvaluationFacts, Overview
-from casewise.sheets import Column, Kind
+from casewise.sheets import Column
 
 _MOST_SHAPES = 6
 """Versions that shapes can tell apart; of more the table and the tooltips name each."""
@@ -67,11 +68,11 @@ def trends(overview: Overview, facts: EvaluationFacts) -> Section:
         text="Each run stands at the time when it ended, with 95 % intervals. Two intervals that "
         "overlap may still differ: casewise compare BEFORE AFTER subtracts case by case.",
         columns=(
-            Column("ended (UTC)", Kind.TEXT, key="ended"),
-            Column("version", Kind.TEXT, key="version"),
-            Column("condition", Kind.TEXT, key="condition"),
-            Column("measure", Kind.TEXT, key="measure"),
-            Column("judgements", Kind.COUNT, key="n"),
+            Column("ended (UTC)", key="ended"),
+            Column("version"),
+            Column("condition"),
+            Column("measure"),
+            counted(),
             *with_ends("share", "share"),
         ),
         words=lambda: (
