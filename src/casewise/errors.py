@@ -72,8 +72,9 @@ def shorten(value: object) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says; its name, where it says nothing."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """First line of an error's message that is not blank; its type's name, where there is none."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return next(filter(None, lines), type(error).__name__)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

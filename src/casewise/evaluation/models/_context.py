@@ -1,9 +1,10 @@
-"""Values that hold for the tasks of one block."""
+"""Values of one block, and of one event loop."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
@@ -16,3 +17,24 @@ def holding(variable: ContextVar[Value], value: Value) -> Iterator[Value]:
         yield value
     finally:
         variable.reset(token)
+
+
+class PerLoop(Generic[Value]):
+    """A client opened once for each event loop: connections of another loop are of no use.
+
+    Args:
+        opening: Yields an open client, and closes it when its loop ends, as loops end the
+            generators that they have begun.
+    """
+
+    def __init__(self, opening: Callable[[], AsyncGenerator[Value]]) -> None:
+        self._opening = opening
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def get(self) -> Value:
+        """The running loop's client."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._opened = self._opening()
+            self._current, self._loop = await anext(self._opened), loop
+        return self._current

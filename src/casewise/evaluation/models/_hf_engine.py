@@ -25,19 +25,18 @@ from casewise.evaluation.models._in_process import (
 
 
 class CachedPrefix:
-    """The keys and values of one prompt, the last.
+    """Keys and values of the last prompt.
 
     In text order each prompt begins as its neighbour does. What they share is kept, and only the
-    rest goes through the model: of prompts that all wait, every token of their common tree once.
+    rest goes through the model: where all prompts wait, every token of their tree goes once.
     """
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._lean = takes_places(model)
-        self._cache: Any = None
+        self.cache: Any = DynamicCache(config=model.config)
         self._tokens: tuple[int, ...] = ()
         self._logits: torch.Tensor | None = None
-        self.clear()
 
     def logits(self, tokens: tuple[int, ...]) -> tuple[torch.Tensor, int]:
         """The next token's logits, of shape (vocabulary,), and how many tokens were reused."""
@@ -47,51 +46,45 @@ class CachedPrefix:
         rest = torch.tensor([tokens[reused:]], device=self._model.device)
         lean = {"logits_to_keep": 1} if self._lean else {}
         try:
-            output = self._model(
-                input_ids=rest, past_key_values=self._cache, use_cache=True, **lean
-            )
+            output = self._model(input_ids=rest, past_key_values=self.cache, use_cache=True, **lean)
         except BaseException:
             # Some layers may hold the new tokens, and others not.
             self.clear()
             raise
-        self._cache = output.past_key_values
+        self.cache = output.past_key_values
         self._tokens, self._logits = tokens, output.logits[0, -1]
         return self._logits, reused
 
     def keep(self, tokens: tuple[int, ...]) -> int:
-        """Cut the cache to what a prompt shares with it, less its last token; how many are left."""
+        """Cut the cache to the beginning that it shares with a prompt, less the last token.
+
+        Returns:
+            Number of tokens that are left.
+        """
         shared = min(common_prefix(tokens, self._tokens), len(tokens) - 1)
         if shared < len(self._tokens):
-            if self._can_be_cut(self._cache):
-                self._cache.crop(shared - len(self._tokens))
+            # Layers that look back over a window, or keep a state, have lost what came before.
+            if all(type(layer).__name__ == "DynamicLayer" for layer in self.cache.layers):
+                self.cache.crop(shared - len(self._tokens))
             else:
                 self.clear()
                 shared = 0
         self._tokens, self._logits = tokens[:shared], None
         return shared
 
-    def lend(self) -> Any:
-        """The cache, for who writes on from it; to be given back."""
-        return self._cache
-
-    def take_back(self, cache: Any, tokens: Sequence[int]) -> None:
-        """A cache that was lent, with the tokens of prompt and answer; it may hold fewer."""
-        held = cache.get_seq_length()
-        self._cache, self._tokens, self._logits = cache, tuple(tokens[:held]), None
+    def take(self, cache: Any, tokens: Sequence[int]) -> None:
+        """Replace the cache by one that holds a prompt and its answer, or fewer of their tokens."""
+        self.cache, self._logits = cache, None
+        self._tokens = tuple(tokens[: cache.get_seq_length()])
 
     def clear(self) -> None:
         """Forget everything."""
-        self._cache = DynamicCache(config=self._model.config)
+        self.cache = DynamicCache(config=self._model.config)
         self._tokens, self._logits = (), None
-
-    @staticmethod
-    def _can_be_cut(cache: Any) -> bool:
-        # Layers that look back over a window, or keep a state, have lost what came before.
-        return all(type(layer).__name__ == "DynamicLayer" for layer in cache.layers)
 
 
 def takes_places(model: Any) -> bool:
-    """Tell whether a model can leave out the logits of places that nobody asks for."""
+    """Tell whether a model can compute the logits of some places alone."""
     return "logits_to_keep" in inspect.signature(model.forward).parameters
 
 
@@ -104,14 +97,13 @@ def batch_logits(model: Any, prompts: Sequence[tuple[int, ...]]) -> torch.Tensor
     ids = torch.zeros((len(prompts), max(ends) + 1), dtype=torch.long)
     for row, prompt in enumerate(prompts):
         ids[row, : len(prompt)] = torch.tensor(prompt)
-    ids = ids.to(model.device)
-    if not takes_places(model):
-        logits = model(input_ids=ids, use_cache=False).logits
-        return logits[torch.arange(len(prompts)), torch.tensor(ends)]
-    wanted = sorted(set(ends))
-    places = torch.tensor(wanted, device=model.device)
-    logits = model(input_ids=ids, use_cache=False, logits_to_keep=places).logits
-    return logits[torch.arange(len(prompts)), torch.tensor([wanted.index(end) for end in ends])]
+    lean = {}
+    if takes_places(model):
+        wanted = sorted(set(ends))
+        lean = {"logits_to_keep": torch.tensor(wanted, device=model.device)}
+        ends = [wanted.index(end) for end in ends]
+    logits = model(input_ids=ids.to(model.device), use_cache=False, **lean).logits
+    return logits[torch.arange(len(prompts)), torch.tensor(ends)]
 
 
 BATCH = 32
@@ -123,9 +115,9 @@ BATCH_TOKENS = 32_768
 Waiting = Ticket[TokenRequest, Replied]
 
 WORKER = ThreadPoolExecutor(1, thread_name_prefix="casewise-hf")
-"""The one thread for all that torch computes, whichever the model. Each thread that has computed
-keeps OpenMP's threads of its own; where they are more than the processors, all of them go to sleep
-after each operation, and a pass takes half as long again."""
+"""The one thread in which torch computes, for all models. Each thread that has computed keeps its
+own threads of OpenMP; where these are more than the processors, all of them go to sleep after each
+operation, and a pass takes half as long again."""
 
 
 def open_engine(name: str, options: Options) -> "Engine":
@@ -151,7 +143,7 @@ class Engine:
         self.made_with = loaded.made_with
         self.is_batched = (batch_size or (1 if loaded.device.type == "cpu" else BATCH)) > 1
         self._model = loaded.model
-        self._ends = self.tokens.ends | _ends(loaded.model.generation_config)
+        self._ends = _ends(loaded.tokenizer) | _ends(loaded.model.generation_config)
         self._openings = self.tokens.openings()
         self._prefix = CachedPrefix(loaded.model)
         batch = Batch(batch_size or BATCH, BATCH_TOKENS) if self.is_batched else Batch()
@@ -184,15 +176,16 @@ class Engine:
     def _from_logits(
         self, asked: TokenRequest, logits: torch.Tensor, reused: int, seconds: float
     ) -> Replied:
+        """An answer of one token."""
         token = int(logits.argmax())
-        text = "" if token in self._ends else self.tokens.answer([token])
+        ended = token in self._ends
         return Replied(
-            text=text,
+            text="" if ended else self.tokens.answer([token]),
             places=(self._place(logits, token, asked.candidates),),
             written=1,
             computed=len(asked.tokens) - reused,
             reused=reused,
-            stop="stop" if token in self._ends else "max_tokens",
+            stop="stop" if ended else "max_tokens",
             seconds=seconds,
         )
 
@@ -217,7 +210,7 @@ class Engine:
                 output = self._model.generate(
                     ids,
                     attention_mask=torch.ones_like(ids),
-                    past_key_values=self._prefix.lend(),
+                    past_key_values=self._prefix.cache,
                     generation_config=self._settings(asked),
                     stopping_criteria=[lambda ids, *_, **__: _given_up(ticket, ids)],
                     tokenizer=self.tokens.raw if asked.stop else None,
@@ -226,12 +219,13 @@ class Engine:
             self._prefix.clear()
             raise
         sequence = output.sequences[0].tolist()
-        self._prefix.take_back(output.past_key_values, sequence)
+        self._prefix.take(output.past_key_values, sequence)
         written = sequence[len(asked.tokens) :]
         ended = bool(written) and written[-1] in self._ends
-        text, stopped = _cut(self.tokens.answer(written), asked.stop)
+        text = self.tokens.answer(written)
+        stops = [place for ending in asked.stop if (place := text.find(ending)) >= 0]
         return Replied(
-            text=text,
+            text=text[: min(stops, default=None)],
             places=tuple(
                 self._place(logits[0], token, asked.candidates)
                 for logits, token in zip(output.logits or (), written, strict=False)
@@ -239,32 +233,32 @@ class Engine:
             written=len(written),
             computed=len(asked.tokens) - reused,
             reused=reused,
-            stop="stop" if ended or stopped else "max_tokens",
+            stop="stop" if ended or stops else "max_tokens",
             seconds=time.perf_counter() - started,
         )
 
     def _settings(self, asked: TokenRequest) -> transformers.GenerationConfig:
         """Settings that were asked for, and the model's own ends of a text."""
         draws = asked.temperature > 0
-        pad = min(self._ends, default=0)
         return transformers.GenerationConfig(
             max_new_tokens=asked.max_tokens,
             do_sample=draws,
             temperature=asked.temperature if draws else None,
             top_p=asked.top_p if draws else None,
-            # Without a bound of its own, transformers takes the 50 most probable.
+            # Without a bound, transformers takes the 50 most probable.
             top_k=(asked.top_k or 0) if draws else None,
             stop_strings=list(asked.stop) or None,
             eos_token_id=sorted(self._ends) or None,
-            pad_token_id=pad,
+            pad_token_id=min(self._ends, default=0),
             output_logits=asked.candidates > 0,
             return_dict_in_generate=True,
             use_cache=True,
         )
 
 
-def _ends(config: Any) -> frozenset[int]:
-    ends = getattr(config, "eos_token_id", None)
+def _ends(named_by: Any) -> frozenset[int]:
+    """Ends of a text that a tokenizer or a model's settings name."""
+    ends = getattr(named_by, "eos_token_id", None)
     if ends is None:
         return frozenset()
     return frozenset(ends if isinstance(ends, list | tuple) else [ends])
@@ -273,9 +267,3 @@ def _ends(config: Any) -> frozenset[int]:
 def _given_up(ticket: Waiting, ids: torch.Tensor) -> torch.Tensor:
     """Tell whether to stop writing, as nobody waits for the answer any more."""
     return torch.full((ids.shape[0],), ticket.given_up, device=ids.device, dtype=torch.bool)
-
-
-def _cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    """A text up to the first of the stops, and whether there was one."""
-    places = [place for ending in stop if (place := text.find(ending)) >= 0]
-    return (text[: min(places)], True) if places else (text, False)

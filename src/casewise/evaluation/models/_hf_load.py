@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,12 +20,12 @@ import transformers
 from tqdm import tqdm
 from transformers import modeling_gguf_pytorch_utils
 
-from casewise.errors import ModelError
+from casewise.errors import ModelError, first_line
 from casewise.evaluation.models._hf_provider import Options
 from casewise.protocols import TRANSLATED, find_lexicon, surface_forms
 
 TOKENS = 256
-"""The number of rows that weights are laid out for; others are computed as well."""
+"""Number of rows that weights are laid out for; others are computed as well."""
 
 TOLERANCE = 1e-4
 """Largest distance of log-probabilities from those of the model as it was loaded."""
@@ -40,7 +40,7 @@ _TRIED = 8
 
 
 class _Linear(torch.nn.Module):  # type: ignore[misc] # where torch is absent, it is Any
-    """As ``torch.nn.Linear``, for inference."""
+    """``torch.nn.Linear`` for inference, by oneDNN."""
 
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
@@ -57,10 +57,10 @@ class _Linear(torch.nn.Module):  # type: ignore[misc] # where torch is absent, i
 
 
 def with_fast_layers(load: Callable[[], Any]) -> Any:
-    """A model with its linear layers replaced, where it then says the same, and else as it was.
+    """A model with its linear layers replaced, if its numbers stay the same, else as it was loaded.
 
-    Each layer's own weights go when its new ones are there: at no time are there two models. One
-    that doesn't bear it is therefore loaded once more.
+    Each layer's own weights are dropped when its new ones are there, so that the memory never holds
+    two models. A model whose numbers change is therefore loaded once more.
     """
     model = load()
     if model.dtype != torch.float32 or not _is_quicker():
@@ -69,14 +69,14 @@ def with_fast_layers(load: Callable[[], Any]) -> Any:
         expected = _try(model)
     except Exception:  # a model that takes more than tokens raises whatever it likes
         return model
-    if _bears_it(model, expected):
+    if _stays_same(model, expected):
         return model
     del model
     return load()
 
 
 def _is_quicker() -> bool:
-    """Tell whether this PyTorch has the operations, and they pay on this processor."""
+    """Tell whether this PyTorch has the operations, and they are quicker on this processor."""
     usual = torch.nn.Linear(_WIDTH, _WIDTH)
     try:
         other = _Linear(usual)
@@ -86,7 +86,7 @@ def _is_quicker() -> bool:
 
 
 def _seconds(layer: torch.nn.Module) -> float:
-    """Seconds that a layer takes for the rest of a short prompt, at best."""
+    """Least seconds that a layer takes for a short prompt."""
     rows, took = torch.ones(_ROWS, _WIDTH), []
     with torch.inference_mode():
         for _ in range(_TIMES):
@@ -96,10 +96,10 @@ def _seconds(layer: torch.nn.Module) -> float:
     return min(took)
 
 
-def _bears_it(model: Any, expected: torch.Tensor) -> bool:
-    """Replace a model's layers, and tell whether it says what is expected."""
+def _stays_same(model: Any, expected: torch.Tensor) -> bool:
+    """Replace a model's layers, and tell whether its log-probabilities are as expected."""
     try:
-        # Who held a linear layer here would hold its weights, too.
+        # A list with linear layers in it would hold their weights.
         for module in [module for module in model.modules() if type(module) is not torch.nn.Linear]:
             for name, layer in list(module.named_children()):
                 # Layers of other kinds that are made of this one do more than it.
@@ -112,8 +112,8 @@ def _bears_it(model: Any, expected: torch.Tensor) -> bool:
 
 def _try(model: Any) -> torch.Tensor:
     """Log-probabilities of the next token after a few tokens."""
-    most = model.config.get_text_config().vocab_size
-    tokens = torch.arange(1, _TRIED + 1) * (most // (_TRIED + 1))
+    size = model.config.get_text_config().vocab_size
+    tokens = torch.arange(1, _TRIED + 1) * (size // (_TRIED + 1))
     with torch.inference_mode():
         logits: torch.Tensor = model(input_ids=tokens[None], use_cache=False).logits
         return logits[0, -1].log_softmax(-1)
@@ -131,38 +131,42 @@ class Tokens:
 
     def __init__(self, tokenizer: Any) -> None:
         self.raw = tokenizer
-        """The tokenizer itself, for the engine's thread alone."""
-        self._tokenizer = tokenizer
+        """The tokenizer itself; of others, only the engine's thread may use it."""
         self._texts: dict[int, str] = {}
         # A fast tokenizer can't be used by two threads at once.
         self._lock = threading.Lock()
 
     def prompt(self, turns: Sequence[Turn]) -> tuple[int, ...]:
-        """A conversation as its model reads it, up to where the answer begins.
+        """A conversation as its model reads it, up to the beginning of the answer.
 
-        By the tokenizer's own chat template, thinking switched off where it can be. A system
-        message goes before the first of the user's, where the template takes none. Without a
-        template, each message is ``role: text`` with an empty line after it, and ``assistant:``
-        stands at the end.
+        It is written by the tokenizer's chat template, thinking switched off where it can be. Where
+        the template takes no system message, that goes before the user's first. Without a template,
+        each message is ``role: text`` with an empty line after it, and ``assistant:`` stands at the
+        end.
 
         Raises:
             ModelError: The template takes no such conversation.
         """
         with self._lock:
-            if not getattr(self._tokenizer, "chat_template", None):
+            if not getattr(self.raw, "chat_template", None):
                 return self._encode(plain(turns), special=True)
             try:
-                text = self._render(turns)
-            except Exception as error:  # a template raises what its author wrote
-                if turns[0]["role"] != "system":
-                    raise ModelError(f"the chat template fails: {_first(error)}") from None
-                text = self._without_system(turns)
+                try:
+                    text = self._render(turns)
+                except Exception:  # a template raises what its author wrote
+                    if turns[0]["role"] != "system":
+                        raise
+                    system, first, *later = turns
+                    content = f"{system['content']}\n\n{first['content']}"
+                    text = self._render([{"role": first["role"], "content": content}, *later])
+            except Exception as error:
+                raise ModelError(f"the chat template fails: {first_line(error)}") from None
             return self._encode(text, special=False)
 
     def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text, and whether it is the only one.
 
-        A space that is a piece of its own is none: what follows it begins an answer, too.
+        A piece that is a space alone is left out: an answer may begin with the piece after it.
         """
         pieces = self._pieces(text)
         return (self.text(pieces[0]) if pieces else ""), len(pieces) == 1
@@ -175,27 +179,19 @@ class Tokens:
 
     def text(self, token: int) -> str:
         """One token as text, its leading space kept."""
-        text = self._texts.get(token)
-        if text is None:
+        if token not in self._texts:
             with self._lock:
-                piece = self._tokenizer.convert_ids_to_tokens(token)
+                piece = self.raw.convert_ids_to_tokens(token)
                 if isinstance(piece, str) and _SPACE in piece:
-                    text = piece.replace(_SPACE, " ")
+                    self._texts[token] = piece.replace(_SPACE, " ")
                 else:
-                    text = str(self._tokenizer.decode([token]))
-            self._texts[token] = text
-        return text
+                    self._texts[token] = str(self.raw.decode([token]))
+        return self._texts[token]
 
     def answer(self, tokens: Iterable[int]) -> str:
         """An answer as text, without marks of its end."""
         with self._lock:
-            return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True))
-
-    @cached_property
-    def ends(self) -> frozenset[int]:
-        """The tokenizer's own end of a text; a model may name more."""
-        end = self._tokenizer.eos_token_id
-        return frozenset() if end is None else frozenset({end})
+            return str(self.raw.decode(list(tokens), skip_special_tokens=True))
 
     def _pieces(self, text: str) -> tuple[int, ...]:
         with self._lock:
@@ -205,11 +201,11 @@ class Tokens:
         return pieces
 
     def _encode(self, text: str, *, special: bool) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=special))
+        return tuple(self.raw.encode(text, add_special_tokens=special))
 
     def _render(self, turns: Sequence[Turn]) -> str:
         return str(
-            self._tokenizer.apply_chat_template(
+            self.raw.apply_chat_template(
                 [dict(turn) for turn in turns],
                 tokenize=False,
                 add_generation_prompt=True,
@@ -217,23 +213,11 @@ class Tokens:
             )
         )
 
-    def _without_system(self, turns: Sequence[Turn]) -> str:
-        system, first, *later = turns
-        joined = {"role": first["role"], "content": f"{system['content']}\n\n{first['content']}"}
-        try:
-            return self._render([joined, *later])
-        except Exception as error:
-            raise ModelError(f"the chat template fails: {_first(error)}") from None
-
 
 def plain(turns: Sequence[Turn]) -> str:
     """A conversation for a model without a chat template."""
     said = "".join(f"{turn['role']}: {turn['content']}\n\n" for turn in turns)
     return f"{said}assistant:"
-
-
-def _first(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -250,7 +234,7 @@ class Loaded:
     tokenizer: Any
     device: torch.device
     window: int | None
-    """The longest prompt, in tokens; None where the model sets no bound."""
+    """Longest prompt, in tokens; None where the model sets no bound."""
     made_with: dict[str, str]
     """``dtype``, ``device``, ``torch`` and ``transformers``."""
 
@@ -264,8 +248,7 @@ def load(name: str, options: Options) -> Loaded:
     device = _device(options.device)
     dtype = _dtype(options.dtype, device)
     source, given = _source(name)
-    if options.revision is not None:
-        given["revision"] = options.revision
+    given |= {"revision": options.revision} if options.revision is not None else {}
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     modeling_gguf_pytorch_utils.tqdm = partial(tqdm, disable=True)
@@ -284,8 +267,15 @@ def load(name: str, options: Options) -> Loaded:
     except ImportError:
         raise
     except Exception as error:  # a broken file raises whatever its reader raises
-        raise ModelError(f"can't be loaded: {_reason(error)}") from None
-    return Loaded(model, tokenizer, device, _window(model.config), _made_with(dtype, device))
+        raise ModelError(f"can't be loaded: {first_line(error)}") from None
+    window = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return Loaded(
+        model,
+        tokenizer,
+        device,
+        window if isinstance(window, int) and window > 0 else None,
+        _made_with(dtype, device),
+    )
 
 
 def _source(name: str) -> tuple[str, dict[str, str]]:
@@ -320,24 +310,16 @@ def _device(asked: str) -> torch.device:
         device = torch.device(asked)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ModelError(f"device {asked!r} can't be used: {_reason(error)}") from None
+        raise ModelError(f"device {asked!r} can't be used: {first_line(error)}") from None
     return device
 
 
 def _dtype(asked: str, device: torch.device) -> torch.dtype:
-    if asked == "auto":
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
-    try:
-        return DTYPES[asked]
-    except KeyError:
-        known = ", ".join(("auto", *DTYPES))
-        raise ModelError(f"unknown dtype {asked!r}: choose from {known}") from None
-
-
-def _window(config: Any) -> int | None:
-    text = config.get_text_config()
-    window = getattr(text, "max_position_embeddings", None)
-    return window if isinstance(window, int) and window > 0 else None
+    auto = torch.float32 if device.type == "cpu" else torch.bfloat16
+    known = {"auto": auto, **DTYPES}
+    if asked not in known:
+        raise ModelError(f"unknown dtype {asked!r}: choose from {', '.join(known)}")
+    return known[asked]
 
 
 def _made_with(dtype: torch.dtype, device: torch.device) -> dict[str, str]:
@@ -350,8 +332,3 @@ def _made_with(dtype: torch.dtype, device: torch.device) -> dict[str, str]:
         "torch": torch.__version__,
         "transformers": transformers.__version__,
     }
-
-
-def _reason(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

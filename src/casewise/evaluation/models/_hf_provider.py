@@ -1,7 +1,7 @@
 """Inspect's provider ``casewise-hf``: Hugging Face models in this process."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from casewise.errors import ModelError, install_hint
+from casewise.errors import ModelError, first_line, install_hint
 from casewise.evaluation.models import _in_process as in_process
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 PROVIDER = "casewise-hf"
 
 MAX_TOKENS = 2048
-"""The longest answer, in tokens, where nobody says."""
+"""Longest answer, in tokens, where no other is asked for."""
 
 TOP_LOGPROBS = 200
-"""Candidates kept of each place, besides the tokens of verdicts: a small model leaves much of its
-mass on other words."""
+"""Candidates kept of each token, besides those of verdicts: a small model leaves much of its mass
+on other words."""
 
 BFLOAT16 = {
     "amx_bf16": "this processor computes in bfloat16, too: -M dtype=bfloat16 takes about half the "
@@ -31,8 +31,8 @@ BFLOAT16 = {
     "avx512_bf16": "this processor computes in bfloat16, too, but without AMX -M dtype=bfloat16 "
     "gains nothing: it took half as long again (docs/how-to/local-models.md)",
 }
-"""Advice on bfloat16 by the processor's flag, the first that it has: said where a model is computed
-in fp32 because nobody said otherwise."""
+"""Advice on bfloat16 by the first flag that the processor has: told where a model is computed in
+fp32 by default."""
 
 _CPU = Path("/proc/cpuinfo")
 
@@ -52,24 +52,18 @@ class Options:
     """Revision of a model on the hub."""
 
 
-_KNOWN: dict[str, type] = {"dtype": str, "device": str, "batch_size": int, "revision": str}
-"""The arguments of ``-M``, and their types."""
-
-
 class HuggingFace(in_process.InProcess):
     """A model of Hugging Face's transformers: a folder, a ``.gguf`` file, or a name on the hub."""
 
-    def __init__(
-        self,
-        model_name: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
-        **model_args: Any,
-    ) -> None:
-        super().__init__(model_name, config)
-        options = _options(model_name, model_args)
-        self._engine = _open(model_name, options)
+    def prepare(self, model_args: Mapping[str, Any]) -> None:
+        """Load the model, once a process.
+
+        Raises:
+            ModelError: An argument is unknown or wrong, a package is missing, or the model can't
+                be loaded.
+        """
+        options = _options(self.model_name, model_args)
+        self._engine = _open(self.model_name, options)
         if options.dtype == "auto" and self.made_with["dtype"] == "float32":
             _tell_of_bfloat16()
 
@@ -117,7 +111,7 @@ def _open(name: str, options: Options) -> "Engine":
         return open_engine(name, options)
     except ImportError as error:
         raise ModelError(
-            f"{PROVIDER}/{name} needs packages that are not installed ({_first_line(error)}): "
+            f"{PROVIDER}/{name} needs packages that are not installed ({first_line(error)}): "
             f"{install_hint('hf')}"
         ) from None
     except ModelError as error:
@@ -126,13 +120,13 @@ def _open(name: str, options: Options) -> "Engine":
 
 @cache
 def _tell_of_bfloat16() -> None:
-    """Once a process: each condition of a run opens the model anew."""
+    """Tell of bfloat16, once a process: each condition of a run opens the model anew."""
     if (gain := _bfloat16_gain()) is not None:
         in_process.tell(gain)
 
 
 def _bfloat16_gain(cpu: Path = _CPU) -> str | None:
-    """Gain of bfloat16 by the flags that Linux lists; None where none is of bfloat16."""
+    """Advice on bfloat16 by the flags that Linux lists; None where the processor has none."""
     try:
         lines = cpu.read_text("utf-8", errors="replace").splitlines()
     except OSError:
@@ -142,33 +136,29 @@ def _bfloat16_gain(cpu: Path = _CPU) -> str | None:
     return next((gain for flag, gain in BFLOAT16.items() if flag in flags), None)
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-
-
 def _options(name: str, given: Mapping[str, Any]) -> Options:
     """The provider's arguments, checked.
 
     Raises:
         ModelError: One is unknown, or of another type.
     """
+    known = [field.name for field in fields(Options)]
     for key, value in given.items():
-        if key not in _KNOWN:
-            known = ", ".join(_KNOWN)
-            raise ModelError(f"{PROVIDER}/{name}: unknown argument {key!r}: choose from {known}")
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        if not (is_number and value > 0 if _KNOWN[key] is int else isinstance(value, str)):
+        if key not in known:
+            listed = ", ".join(known)
+            raise ModelError(f"{PROVIDER}/{name}: unknown argument {key!r}: choose from {listed}")
+        fits = type(value) is int and value > 0 if key == "batch_size" else isinstance(value, str)
+        if not fits:
             raise ModelError(f"{PROVIDER}/{name}: {key}={value!r} can't be used")
     return Options(**given)
 
 
 def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> in_process.TokenRequest:
     """A request in the engine's terms; an answer never leaves the model's window."""
-    most = config.max_tokens or MAX_TOKENS
     return in_process.TokenRequest(
         tokens=tokens,
-        max_tokens=max(1, min(most, room)),
-        # Nobody's wish is the model's own distribution.
+        max_tokens=max(1, min(config.max_tokens or MAX_TOKENS, room)),
+        # The model's own distribution, where no temperature is asked for.
         temperature=1.0 if config.temperature is None else config.temperature,
         top_p=config.top_p,
         top_k=config.top_k,

@@ -10,7 +10,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count, groupby
@@ -30,6 +30,7 @@ from inspect_ai.model import (
     TopLogprob,
 )
 
+from casewise.evaluation.models._context import holding
 from casewise.logs import message_text
 
 Key = str | tuple[int, ...]
@@ -40,46 +41,38 @@ Item = TypeVar("Item")
 _tell: ContextVar[Callable[[str], None]] = ContextVar("casewise_tell", default=lambda _: None)
 
 
-@contextmanager
-def told_of_local_models(told: Callable[[str], None]) -> Iterator[None]:
-    """Pass what models of this process have to say to a person, while the block runs."""
-    token = _tell.set(told)
-    try:
-        yield
-    finally:
-        _tell.reset(token)
+def told_of_local_models(told: Callable[[str], None]) -> AbstractContextManager[object]:
+    """Pass messages of this process's models to a person, while the block runs."""
+    return holding(_tell, told)
 
 
 def tell(line: str) -> None:
-    """Say something of a model: that its weights are fetched, what would make it faster."""
+    """Send a message on a model: that its weights are fetched, or how it would be faster."""
     _tell.get()(line)
 
 
 def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:
     """Number of elements that two texts share from their beginnings on."""
-    shorter = min(len(one), len(other))
-    for place in range(shorter):
-        if one[place] != other[place]:
-            return place
-    return shorter
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (this, that) in pairs if this != that), min(len(one), len(other)))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Limits of what is answered at once."""
+    """Limits of one batch of requests."""
 
     most: int = 1
-    """Requests."""
+    """Most requests."""
     elements: int = 0
-    """Letters or tokens, each request counted as long as the longest."""
+    """Most letters or tokens, each request counted as long as the longest."""
 
 
 class Line(Generic[Item]):
-    """Items that wait under keys.
+    """Items that wait under keys, taken in text order.
 
-    Next comes what has the longest beginning in common with the last; of several, the first. A
-    tree of beginnings is so walked branch by branch: where all items wait, each beginning is met
-    once, and where some come late, as much is shared as those that wait allow.
+    Next comes the item that shares the longest beginning with the last one; of several, the first
+    in order. So a tree of beginnings is walked branch by branch: where all items wait, each
+    beginning is met once, and where some come late, as much is shared as the waiting ones allow.
     """
 
     def __init__(self) -> None:
@@ -93,27 +86,23 @@ class Line(Generic[Item]):
         return (item for _, _, item in self._waiting)
 
     def add(self, key: Key, item: Item) -> None:
-        """Let an item wait; those with one key come in the order in which they were added."""
+        """Add an item; those with one key come in the order in which they were added."""
         insort(self._waiting, (key, self._added, item), key=itemgetter(0, 1))
         self._added += 1
 
     def drop(self, unwanted: Callable[[Item], bool]) -> None:
-        """Let items go that nobody waits for any more."""
+        """Drop items that nobody waits for any more."""
         self._waiting = [entry for entry in self._waiting if not unwanted(entry[2])]
 
     def take(self, last: Key | None, batch: Batch = Batch()) -> list[Item]:
-        """Take what comes after the key that was last: one item, or as many as a batch allows.
+        """Take the item that comes after a key, and as many more as a batch allows.
 
         A batch is filled with the items whose lengths are nearest to the first one's.
         """
-        place = 0 if last is None else self._after(last)
-        key, _, first = self._waiting.pop(place)
-        taken = [first]
+        key, _, first = self._waiting.pop(0 if last is None else self._after(last))
+        taken, longest = [first], len(key)
         if batch.most > 1:
-            length = len(key)
-            near = sorted(self._waiting, key=lambda entry: abs(len(entry[0]) - length))
-            longest = length
-            for entry in near:
+            for entry in sorted(self._waiting, key=lambda entry: abs(len(entry[0]) - len(key))):
                 longest = max(longest, len(entry[0]))
                 if len(taken) == batch.most or longest * (len(taken) + 1) > batch.elements:
                     break
@@ -125,7 +114,7 @@ class Line(Generic[Item]):
         def place_of(key: Key) -> int:
             return bisect_left(self._waiting, key, key=itemgetter(0))
 
-        # The nearest in order share most: one of the two beside the last key's place.
+        # The neighbours of the last key's place share most with it.
         here = place_of(last)
         beside = self._waiting[max(0, here - 1) : here + 1]
         shared = max(common_prefix(last, key) for key, _, _ in beside)
@@ -136,7 +125,8 @@ START_S = 3.0
 """Seconds without news after which tasks that have not asked yet are not waited for."""
 
 PATIENCE_S = 0.2
-"""The same for a task that has asked before: it may have ended, or be about to send its next."""
+"""Seconds without news after which tasks that have asked before are not waited for: they may have
+ended, or be about to send their next request."""
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -158,10 +148,10 @@ class TextOrder(Generic[Request, Answer]):
     """A queue with one worker, for one engine.
 
     Args:
-        worker: Of one thread.
+        worker: Executor of one thread.
         answer: Answers tickets, in their order; called by one thread at a time. Each answer goes
             out when it comes, and what is raised goes to the tickets that are left.
-        batch: How many tickets it gets at once.
+        batch: Limits of the tickets that it gets at once.
     """
 
     def __init__(
@@ -181,10 +171,10 @@ class TextOrder(Generic[Request, Answer]):
         self._patience = PATIENCE_S
 
     def expect(self, askers: set[int]) -> None:
-        """Tell which tasks will ask: the first answer waits until each of them has asked.
+        """Expect tasks to ask: the first answer waits until each of them has asked.
 
-        Whoever asks is waited for again when it has nothing in the line, as its next request may
-        come before all others; who is waited for in vain is not until it asks again.
+        A task that asks is waited for again when it has nothing in the line, as its next request
+        may come before all others; one that was waited for in vain is not until it asks again.
         """
         with self._news:
             self._awaited = set(askers)
@@ -221,25 +211,24 @@ class TextOrder(Generic[Request, Answer]):
                     ticket.future.set_exception(error)
 
     def _next(self) -> list[Ticket[Request, Answer]]:
-        """Requests to answer now; nothing ends the worker."""
+        """Requests to answer now; none, which ends the worker, where the line is empty."""
         with self._news:
-            while len(self._line):
-                self._wait_for_all()
-                if not len(self._line):
-                    break
+            while self._wait_for_all():
                 taken = self._line.take(self._last, self._batch)
                 # From here on nobody can take a ticket back, only lose interest.
-                wanted = [
-                    ticket for ticket in taken if ticket.future.set_running_or_notify_cancel()
-                ]
+                wanted = [one for one in taken if one.future.set_running_or_notify_cancel()]
                 if wanted:
                     self._last = wanted[-1].key
                     return wanted
             self._works = False
             return []
 
-    def _wait_for_all(self) -> None:
-        """Until every task has something in the line, or was waited for in vain."""
+    def _wait_for_all(self) -> bool:
+        """Wait until every task has a request in the line, or was waited for in vain.
+
+        Returns:
+            False where the line is empty.
+        """
         while len(self._line):
             present = {ticket.asker for ticket in self._line}
             if self._awaited <= present:
@@ -248,14 +237,15 @@ class TextOrder(Generic[Request, Answer]):
                 self._awaited &= present
                 break
         self._patience = PATIENCE_S
+        return len(self._line) > 0
 
 
 WINDOW = 64
-"""Cases of a task under way at once: so many wait in text order, where those of other tasks join
-them. They cost memory only, as one is answered at a time."""
+"""Cases of a task in flight, which wait in text order with those of other tasks. They cost memory
+only, as one is answered at a time."""
 
 PROVIDERS = frozenset({"casewise", "casewise-hf"})
-"""Prefixes of these models."""
+"""Providers of the models that run in this process."""
 
 _numbers = count(1)
 
@@ -266,15 +256,27 @@ def is_in_process(model: str) -> bool:
 
 
 class InProcess(ModelAPI):
-    """A model of this process: its requests wait in one line, whichever task they are of.
+    """A model of this process: the requests of all tasks wait in one line.
 
-    Each task has a client of its own, so that none keeps the others' requests out of the line.
+    Each task has its own client, so that none keeps the others' requests out of the line.
     """
 
-    def __init__(self, model_name: str, config: GenerateConfig) -> None:
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
         super().__init__(model_name, config=config)
         self.asker = next(_numbers)
-        """Tells this client from the others of its model."""
+        """Number of this client among those of its model."""
+        self.prepare(model_args)
+
+    def prepare(self, model_args: Mapping[str, Any]) -> None:
+        """Check the model's arguments, and load it."""
+        raise NotImplementedError
 
     @property
     def line(self) -> TextOrder[Any, Any]:
@@ -287,11 +289,11 @@ class InProcess(ModelAPI):
         return {}
 
     def connection_key(self) -> str:
-        """One for each client: what is allowed at once is allowed to each task."""
+        """Name under which Inspect counts connections: another for each client, and so task."""
         return f"{self.model_name}#{self.asker}"
 
     def max_connections(self) -> int:
-        """Number of requests of a task that wait in the queue."""
+        """Most requests of a task that wait in the line."""
         return WINDOW
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -322,17 +324,18 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenPlace:
-    """One token of an answer, and what else might have stood there."""
+    """One token of an answer, and its candidates."""
 
     text: str
     logprob: float
     candidates: tuple[tuple[str, float], ...]
-    """Texts with natural-log probabilities over the whole vocabulary, the most probable first."""
+    """Tokens that might have stood there, with natural-log probabilities over the whole
+    vocabulary, the most probable first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """An answer, and what it took."""
+    """An answer, and its cost in tokens and time."""
 
     text: str
     places: tuple[TokenPlace, ...]
@@ -342,7 +345,7 @@ class Replied:
     computed: int
     """Tokens of the prompt that went through the model."""
     reused: int
-    """Tokens of the prompt that the cache of the last one held."""
+    """Tokens of the prompt that the last prompt's cache held."""
     stop: Literal["stop", "max_tokens"]
     seconds: float
 
@@ -350,7 +353,7 @@ class Replied:
 def to_output(
     model: str, replied: Replied, made_with: Mapping[str, str] | None = None
 ) -> ModelOutput:
-    """An engine's answer as Inspect knows answers."""
+    """An engine's answer as Inspect's output."""
     logprobs = [
         Logprob(
             token=place.text,
@@ -372,9 +375,12 @@ def to_output(
         output_tokens=replied.written,
         total_tokens=replied.computed + replied.reused + replied.written,
     )
-    metadata = None if made_with is None else dict(made_with)
     return ModelOutput(
-        model=model, choices=[choice], usage=usage, time=replied.seconds, metadata=metadata
+        model=model,
+        choices=[choice],
+        usage=usage,
+        time=replied.seconds,
+        metadata=dict(made_with) if made_with else None,
     )
 
 
@@ -389,7 +395,7 @@ def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
 
 
 def plain_turns(messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
-    """Messages for chat templates, few of which know tools: what one returned, the user says."""
+    """Messages for chat templates, few of which know tools: their results become the user's."""
     turns: list[dict[str, str]] = []
     for returned, group in groupby(messages, lambda one: one.role == "tool"):
         if returned:

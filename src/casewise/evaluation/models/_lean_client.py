@@ -5,10 +5,10 @@ with the answer. What is sent, how an answer is read, what is logged, and what i
 after how long stay the provider's: nothing is replaced but the sending.
 """
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,6 +20,7 @@ from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
+from casewise.evaluation.models._context import PerLoop
 from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError
 from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
 from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
@@ -44,17 +45,17 @@ _SETTINGS = "INSPECT_HTTP_"
 
 
 _open_sessions: set[aiohttp.ClientSession] = set()
-"""Those that are still to be closed: a model may go before its loop does."""
+"""Sessions still to be closed: a model may be dropped before its loop ends."""
 
 
 def send_leanly(model: Model) -> bool:
-    """Let a model's requests go over aiohttp, where nothing asks for the provider's client.
+    """Send a model's requests over aiohttp, unless they need the provider's client.
 
-    Only models of ``openai-api`` without arguments of their own can do without it; and proxies,
-    an address with a name and password, or settings of Inspect's HTTP client ask for it.
+    Other models than those of ``openai-api`` need it, and so do arguments of the model's client, a
+    proxy, an address with a name and password, and settings of Inspect's HTTP client.
 
     Returns:
-        Whether they go over aiohttp.
+        True if they go over aiohttp.
     """
     api = model.api
     if type(api) is not OpenAICompatibleAPI or model.model_args:
@@ -70,12 +71,12 @@ def send_leanly(model: Model) -> bool:
 
 
 def send_as_provided(model: Model) -> None:
-    """Let a model's requests go as its provider sends them."""
+    """Send a model's requests as its provider does."""
     vars(model.api).pop(SENDS, None)
 
 
 class _Sender:
-    """Sends one model's requests."""
+    """Sender of one model's requests."""
 
     def __init__(self, api: OpenAICompatibleAPI) -> None:
         self._api = api
@@ -86,15 +87,13 @@ class _Sender:
             for name, value in api.client.default_headers.items()
             if isinstance(value, str) and name.lower() != "authorization"
         }
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._opened: AsyncGenerator[aiohttp.ClientSession] | None = None
-        self._current: aiohttp.ClientSession | None = None
+        self._session = PerLoop(partial(_open_session, api.client.base_url.scheme))
 
     async def complete(self, request: dict[str, Any], config: GenerateConfig) -> ChatCompletion:
         """The completion of a request, as the provider's own client returns it.
 
         Raises:
-            openai.APIError: What its client raises, after as many attempts.
+            openai.APIError: The same error as its client raises, after as many attempts.
         """
         if self._api.resolve_stream(config) or not _RARE.isdisjoint(request):
             return await self._standard(request, config)
@@ -105,14 +104,12 @@ class _Sender:
             failed: httpx2.Response | None = None
             try:
                 status, told, content = await self._send(body, headers)
-            except TimeoutError as error:
-                attempt_failed(error)
-                if last:
-                    raise APITimeoutError(request=self._asked()) from error
             except (aiohttp.ClientError, OSError) as error:
                 attempt_failed(error)
                 if last:
-                    raise APIConnectionError(request=self._asked()) from error
+                    is_late = isinstance(error, TimeoutError)
+                    kind = APITimeoutError if is_late else APIConnectionError
+                    raise kind(request=self._asked()) from error
             else:
                 if status < 400:
                     return _completion(told.get("content-type", "*"), content)
@@ -131,8 +128,8 @@ class _Sender:
         self, body: bytes, headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and body of one attempt's answer."""
-        session = await self._session()
-        # Inspect counts attempts and takes their times under this header.
+        session = await self._session.get()
+        # Inspect counts and times attempts under this header.
         hooks = getattr(self._api, HOOKS)
         number = headers[hooks.REQUEST_ID_HEADER]
         hooks.update_request_time(number)
@@ -152,25 +149,17 @@ class _Sender:
         return httpx2.Request("POST", self._url)
 
     def _response(self, status: int, told: Mapping[str, str], content: bytes) -> httpx2.Response:
-        """A failed answer in the terms of the provider's client, which knows what to do next."""
+        """A failed answer in the terms of the provider's client, which decides on the next step."""
         headers = [(name, value) for name, value in told.items() if name.lower() not in DECODED]
         return httpx2.Response(status, headers=headers, content=content, request=self._asked())
 
-    async def _session(self) -> aiohttp.ClientSession:
-        """The running loop's session: connections of another loop are of no use."""
-        loop = asyncio.get_running_loop()
-        if self._current is None or self._loop is not loop:
-            self._loop, self._opened = loop, _open_session(self._api.client.base_url.scheme)
-            self._current = await anext(self._opened)
-        return self._current
-
 
 async def _open_session(scheme: str) -> AsyncGenerator[aiohttp.ClientSession]:
-    """A session that is closed when its loop ends, as loops end the generators they have begun."""
+    """A session, for ``PerLoop``."""
     timeout = aiohttp.ClientTimeout(
         total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=DEFAULT_TIMEOUT.read
     )
-    # Inspect decides how many requests are under way at once.
+    # Inspect limits the requests in flight.
     connector = _Connector(
         limit=0,
         keepalive_timeout=KEEPALIVE_S,
@@ -188,7 +177,7 @@ async def _open_session(scheme: str) -> AsyncGenerator[aiohttp.ClientSession]:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Tells when a request has its connection. A trace of aiohttp's takes longer for each."""
+    """Connector that tells of each connection, in less time than a trace of aiohttp's."""
 
     async def connect(self, *given: Any, **named: Any) -> aiohttp.connector.Connection:
         connection = await super().connect(*given, **named)
@@ -198,12 +187,11 @@ class _Connector(aiohttp.TCPConnector):
 
 def _body(request: Mapping[str, Any]) -> bytes:
     """A request's options as JSON, written as the provider's client writes it."""
-    given = {
+    whole = {
         name: value
         for name, value in request.items()
         if name not in _APART and value is not NOT_GIVEN
-    }
-    whole = given | dict(request.get("extra_body") or {})
+    } | dict(request.get("extra_body") or {})
     text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
 
@@ -211,13 +199,14 @@ def _body(request: Mapping[str, Any]) -> bytes:
 def _completion(kind: str, content: bytes) -> ChatCompletion:
     """The body of an answer, unchecked: a server's own fields stay, as do its omissions.
 
-    What is no JSON object is returned as it is. The provider takes it for a server's passing error.
+    A body that is no JSON object is returned as it is, and the provider takes it for a passing
+    error.
     """
     if not kind.split(";")[0].strip().endswith("json"):
         body: Any = content.decode(errors="replace")
     else:
         try:
-            # What has nothing amiss is the same checked, which takes a tenth of the time.
+            # A body without faults is the same when checked, which takes a tenth of the time.
             return ChatCompletion.model_validate_json(content, strict=True)
         except ValidationError:
             body = json.loads(content)

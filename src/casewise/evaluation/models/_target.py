@@ -1,7 +1,7 @@
-"""Targets: a bot behind an address of one's own, or a Python function, as Inspect's model.
+"""Targets, as Inspect's models: a bot behind an address, or a Python function.
 
-The provider of ``casewise-target/NAME``. To Inspect it is a model like any other, so retries,
-limits, logs and resumption are those of the rest.
+This is the provider of ``casewise-target/NAME``. To Inspect a target is a model like any other,
+with the same retries, limits, logs and resumption.
 """
 
 import importlib
@@ -48,14 +48,14 @@ from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
 from casewise.logs import TARGETS, calls_of, message_text
 
 MOST_MISSES = 4
-"""Answers without a reply, before any that has one, after which the target is given up."""
+"""Answers without a reply, before the first with one, after which the target is given up."""
 LONGEST_WAIT_S = 60.0
-"""Longest Retry-After that is followed, in seconds; where a bot asks for longer, waits are our
-own."""
+"""Longest Retry-After that is followed, in seconds; a bot that asks for more gets the usual
+waits."""
 SESSION = "session"
 """Key in a reply's metadata of the id of its conversation."""
 DECLINED = "declined"
-"""Key of a reply that the bot itself calls a refusal, in words or without any."""
+"""Key in the metadata of a reply that the bot itself calls a refusal."""
 
 
 Function = Callable[[list[dict[str, Any]]], Any]
@@ -72,30 +72,30 @@ class Target:
     name: str
     spec: TargetFile | Function
     arguments: dict[str, Any]
-    """Arguments of its model's client: by them logs, a resumed run and a cluster find it again."""
+    """Arguments of its model's client, by which logs, a resumed run and a cluster find it again."""
 
     @property
     def model(self) -> str:
-        """Its name as Inspect knows it."""
+        """Name of its model in Inspect."""
         return f"{TARGETS}/{self.name}"
 
     @property
     def timeout(self) -> int | None:
-        """Seconds after which a request is given up, where the run says nothing."""
+        """Seconds after which a request is given up, unless the run sets them."""
         return self.spec.timeout if isinstance(self.spec, TargetFile) else None
 
     def check(
         self, conversations: Iterable[Sequence[str]], settings: Iterable[str], tools: bool
     ) -> None:
-        """Refuse what would reach the bot in part.
+        """Refuse conversations, settings or tools that would not all reach the bot.
 
         Args:
-            conversations: Each as the roles of its messages before the first reply.
-            settings: Names of settings of its generation.
+            conversations: Roles of each one's messages before the first reply.
+            settings: Names of settings of the generation.
             tools: Whether the deployment has tools.
 
         Raises:
-            UsageError: It would.
+            UsageError: Some would not.
         """
         spec = self.spec
         places = spec.places if isinstance(spec, TargetFile) else frozenset()
@@ -118,7 +118,7 @@ def load_target(given: str, folder: str | None = None) -> Target:
 
     Args:
         given: A file, or MODULE:FUNCTION.
-        folder: Where the module may stand; None is the current folder.
+        folder: Folder of the module, if it is not installed; None is the current folder.
 
     Raises:
         InputError: The file can't be used.
@@ -167,7 +167,7 @@ def _load_function(given: str, folder: str) -> Target:
 
 
 def _raised(error: Exception) -> str:
-    """Type of an error, and the line that raised it; its own words may quote what was asked."""
+    """Type of an error, and the line that raised it; its message may quote what was asked."""
     every = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in every if not frame.filename.startswith("<")]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
@@ -175,11 +175,11 @@ def _raised(error: Exception) -> str:
 
 
 def open_again(arguments: Mapping[str, Any]) -> Target:
-    """The target that a client's arguments name.
+    """Load the target that a client's arguments name.
 
     Raises:
         InputError: Its file can't be used.
-        ModelError: It was changed since; or none is named.
+        ModelError: It was changed since the run was planned; or none is named.
         UsageError: There is no such function.
     """
     given, version = arguments.get("target"), arguments.get("version")
@@ -207,17 +207,17 @@ class TargetModel(ModelAPI):
             raise ModelError("the address of a target stands in its file, and nowhere else")
         self.target = open_again(model_args)
         self.client: Bot | None = None
-        """Client of a bot behind an address; None of a function."""
+        """Client of a bot behind an address; None for a function."""
         self._misses: int | None = 0
-        """Answers without a reply; None once there was one that has it."""
-        if isinstance(self.target.spec, TargetFile):
-            if lacking := self.target.spec.missing():
+        """Answers without a reply; None once an answer had one."""
+        if isinstance(spec := self.target.spec, TargetFile):
+            if lacking := spec.missing():
                 raise PrerequisiteError(f"{self.target.given}, {lacking}")
-            self.client = Bot(self.target.spec)
+            self.client = Bot(spec)
             self.base_url = self.client.base_url
 
     def connection_key(self) -> str:
-        """Requests at once are counted for each address."""
+        """Name under which Inspect counts connections: the address, or the function."""
         return str(self.base_url or self.model_name)
 
     def should_retry(self, ex: Exception) -> bool:
@@ -225,7 +225,7 @@ class TargetModel(ModelAPI):
         return kind_of(ex) in _PASSING or status_of(ex) in (409, 425)
 
     def retry_wait(self) -> Any:
-        """As long as the bot says, else half a second, and twice as long each time."""
+        """Seconds before the next attempt, as a function of Inspect's state of its retries."""
         return _wait
 
     async def generate(
@@ -235,25 +235,27 @@ class TargetModel(ModelAPI):
         tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
-        """Send what was said, and read the reply.
+        """Send the conversation, and read the reply.
 
         Raises:
-            BotStatusError: The bot's status tells of an error.
+            BotStatusError: The bot's status is an error's.
             FailedRequestError: The function raised an error.
             ModelError: The target doesn't fit the conversation, or no answer has a reply.
             UnreadAnswerError: The answer has no reply.
         """
         if self.client is None:
             return self._output(await self._call(_openai_form(input)))
-        spec, users = self.client.spec, [one for one in input if isinstance(one, ChatMessageUser)]
+        spec = self.client.spec
+        turns = [one.text for one in input if isinstance(one, ChatMessageUser)]
         goes_on = any(one.source == "generate" for one in input)
         session = _session(input) if goes_on or spec.session else uuid4().hex
         if not goes_on and (problem := spec.unsent([one.role for one in input])):
             raise ModelError(f"{self.target.given}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
+        known = self._values(spec, input, tools, config)
         reading = TargetAnswer()
-        for turn in users if replays else users[-1:]:
-            values = self._values(spec, input, turn.text, session, tools, config)
+        for last in turns if replays else turns[-1:]:
+            values = known | {"last": last, "session": ABSENT if session is None else session}
             reading = await self._ask(self.client, values)
             session = reading.session or session
         return self._output(reading, session if "session" in spec.places else None)
@@ -300,26 +302,19 @@ class TargetModel(ModelAPI):
         self,
         spec: TargetFile,
         input: list[ChatMessage],
-        last: str,
-        session: str | None,
         tools: list[ToolInfo],
         config: GenerateConfig,
     ) -> dict[str, Any]:
-        """Values of the placeholders."""
+        """Values of the placeholders, but for those that change from turn to turn."""
         system = "\n\n".join(one.text for one in input if one.role == "system")
         shown = [one for one in input if one.role != "system" or "system" not in spec.places]
         known = {
             "messages": _openai_form(shown),
             "text": _as_text(shown),
-            "last": last,
             "system": system or None,
-            "session": session,
             "tools": [tool_form(one) for one in tools] or None,
             "model": self.target.name,
-            "max_tokens": config.max_tokens,
-            "temperature": config.temperature,
-            "top_p": config.top_p,
-            "seed": config.seed,
+            **{name: getattr(config, name) for name in _SETTINGS},
         }
         given = {name: ABSENT if value is None else value for name, value in known.items()}
         return given | spec.environment()
@@ -345,6 +340,9 @@ class TargetModel(ModelAPI):
         return ModelOutput(model=self.model_name, choices=[choice], usage=usage)
 
 
+_SETTINGS = ("max_tokens", "temperature", "top_p", "seed")
+"""Placeholders for settings of the generation."""
+
 _PASSING = (
     *(FaultKind.RATE_LIMITED, FaultKind.SERVER_ERROR),
     *(FaultKind.TIMEOUT, FaultKind.CONNECTION),
@@ -352,7 +350,7 @@ _PASSING = (
 
 
 def _wait(state: Any) -> float:
-    """Seconds before the next attempt, by Inspect's state of its retries."""
+    """Seconds that the bot asks for, else half a second, and twice as long each time."""
     told: float | None = getattr(state.outcome.exception(), "retry_after", None)
     if told is not None and told <= LONGEST_WAIT_S:
         return told
@@ -360,9 +358,9 @@ def _wait(state: Any) -> float:
 
 
 def _session(input: Sequence[ChatMessage]) -> str | None:
-    """The id of the conversation, as the bot's newest reply has it."""
-    found = [(one.metadata or {}).get(SESSION) for one in input if one.source == "generate"]
-    return next((str(one) for one in reversed(found) if one is not None), None)
+    """Id of the conversation in the bot's newest reply that has one."""
+    replies = [one.metadata or {} for one in reversed(input) if one.source == "generate"]
+    return next((str(one[SESSION]) for one in replies if one.get(SESSION) is not None), None)
 
 
 def _openai_form(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
@@ -393,7 +391,7 @@ def tool_form(tool: ToolInfo) -> dict[str, Any]:
 
 
 def _as_text(messages: Sequence[ChatMessage]) -> str:
-    """A conversation as one text: of a single message its own, else each after who says it."""
+    """A conversation as one text: each message after its role, unless there is only one."""
     if len(messages) == 1:
         return messages[0].text
     return "\n\n".join(f"{one.role.capitalize()}: {message_text(one)}" for one in messages)

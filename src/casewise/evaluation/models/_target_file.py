@@ -1,7 +1,7 @@
-"""The file that describes a target: where a bot is, what it is sent, where its reply stands.
+"""The file that describes a target: a bot's address, its requests, and the place of its replies.
 
-It is YAML (docs/start/your-bot.md) and holds no secret: what stands in the environment is named
-there, and read when a request is sent.
+It is YAML (docs/start/your-bot.md) and holds no secret: it names variables of the environment,
+which are read when a request is sent.
 """
 
 import os
@@ -45,7 +45,9 @@ PLACES = {
 
 _LISTS = ("messages", "tools")
 _ANYWHERE = {"session", "model"}
-BY_NAME = re.compile(r"\{\{|\}\}|\{(env:)?([A-Za-z_]\w*)\}")
+_ENV = "env:"
+BY_NAME = re.compile(r"\{\{|\}\}|\{((?:env:)?[A-Za-z_]\w*)\}")
+"""A brace that means itself, or a placeholder by its name."""
 _EXPECTED = ", ".join(f"{{{name}}}" for name in PLACES) + " or {env:NAME}"
 
 
@@ -57,7 +59,7 @@ def _unquoted(value: Any) -> Any:
         return value
     if len(value) == 1:
         ((name, inner),) = value.items()
-        if inner is None and (name in PLACES or str(name).startswith("env:")):
+        if inner is None and (name in PLACES or str(name).startswith(_ENV)):
             return f"{{{name}}}"
         if name == "env" and isinstance(inner, str):
             return f"{{env:{inner}}}"
@@ -66,34 +68,30 @@ def _unquoted(value: Any) -> Any:
 
 def _check_places(template: Any) -> Any:
     for place, text in _leaves(template):
-        for found in BY_NAME.finditer(text):
-            name = found[2]
-            if name is None or found[1]:
-                continue
+        for name in _names(text):
+            shown = f"{{{name}}}"
             if name not in PLACES:
                 problem = "unknown placeholder (a brace that means itself is written twice)"
-                raise fault(problem, *place, found=found[0], expected=_EXPECTED)
-            if name in _LISTS and found[0] != text:
-                expected = f"{found[0]} alone: it is a list; {{text}} is a text"
+                raise fault(problem, *place, found=shown, expected=_EXPECTED)
+            if name in _LISTS and shown != text:
+                expected = f"{shown} alone: it is a list; {{text}} is a text"
                 raise fault("a list within a text", *place, found=text, expected=expected)
     return template
 
 
 def _leaves(template: Any, *place: int | str) -> Iterator[tuple[tuple[int | str, ...], str]]:
-    """The texts of a template, each with the way that leads there."""
+    """Texts of a template, each with the names and numbers that lead there."""
     if isinstance(template, str):
         yield place, template
-    elif isinstance(template, dict):
-        for name, inner in template.items():
+    elif isinstance(template, dict | list):
+        inside = template.items() if isinstance(template, dict) else enumerate(template)
+        for name, inner in inside:
             yield from _leaves(inner, *place, name)
-    elif isinstance(template, list):
-        for number, inner in enumerate(template):
-            yield from _leaves(inner, *place, number)
 
 
-def _names(text: str) -> set[str]:
-    """The placeholders of a text, those of the environment apart."""
-    return {one[2] for one in BY_NAME.finditer(text) if one[2] and not one[1]}
+def _names(text: str) -> list[str]:
+    """Placeholders of a text, without those of the environment."""
+    return [name for name in BY_NAME.findall(text) if name and not name.startswith(_ENV)]
 
 
 def _check_expression(text: str) -> str:
@@ -124,10 +122,10 @@ class TokenExpressions(_Part):
 
 
 class TargetFile(_Part):
-    """The whole file."""
+    """The file of a target."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
-    """Under which its results stand."""
+    """Name of its results."""
     url: TextTemplate
     method: Literal["POST", "PUT", "GET"] = "POST"
     headers: dict[str, TextTemplate] = Field(default_factory=dict)
@@ -137,24 +135,24 @@ class TargetFile(_Part):
     reply: Expression
     """Expression for the reply in an answer, or in each line of a stream."""
     refused: Expression | None = None
-    """True where the bot itself says that it declined, or that a filter stopped it."""
+    """Expression that is true where the bot itself says that it, or a filter, declined."""
     accept: Expression | None = None
-    """True of every answer that counts; another is a fault, and asked for again."""
+    """Expression that is true of every answer that counts; another is a fault, and is retried."""
     tool_calls: Expression | None = None
     """Expression for the tools that the bot calls: a list in OpenAI's form."""
     usage: TokenExpressions | None = None
     session: Expression | None = None
-    """Expression for the id of the conversation in the first answer; else {session} is made
-    here."""
+    """Expression for the id of the conversation in the first answer; without it, casewise makes the
+    ids."""
     history: Literal["refuse", "replay"] = "refuse"
     """Policy on earlier turns of a case, where the bot keeps the history itself."""
     stream: Annotated[bool, Field(strict=True)] = False
     """True if the answer comes in lines: JSON, or server-sent events (data: JSON)."""
     end: Text | None = None
-    """The last line of a whole stream: a text such as [DONE], or an expression that is true there;
-    what ends before is a fault."""
+    """Last line of a whole stream: a text such as [DONE], or an expression that is true there; a
+    stream that ends before is a fault."""
     timeout: Annotated[int, Field(strict=True, ge=1)] | None = None
-    """Seconds after which a request is given up and sent again, where the run says nothing."""
+    """Seconds after which a request is given up and sent again, unless the run sets them."""
 
     @field_validator("headers", "params")
     @classmethod
@@ -168,8 +166,7 @@ class TargetFile(_Part):
     def _address(cls, url: str) -> str:
         if "{env:" in url:
             return url
-        problem = address_problem(url)
-        if problem:
+        if problem := address_problem(url):
             raise fault(problem, found=redacted(url.rsplit("@", 1)[-1]), expected=_ADDRESS)
         for name, value in parse_qsl(urlsplit(url).query):
             _refuse_secret(name, value)
@@ -186,69 +183,71 @@ class TargetFile(_Part):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for place, text in self._templates:
-            for name in _names(text) - _ANYWHERE if place[0] in ("url", "headers") else ():
+            stray = [name for name in _names(text) if name not in _ANYWHERE]
+            if stray and place[0] in ("url", "headers"):
                 expected = "{session}, {model} or {env:NAME} there; the rest in body or params"
-                raise fault(f"{{{name}}} can't stand here", *place, expected=expected)
+                raise fault(f"{{{stray[0]}}} can't stand here", *place, expected=expected)
         if self.method == "GET" and self.body is not None:
             raise fault("GET sends no body", "body", expected="params, or another method")
         if not self.places & {"messages", "text", "last"}:
             expected = "{messages}, {text} or {last} in the body, or in params"
             raise fault("nothing says where the conversation stands", "body", expected=expected)
-        alone = [text == "{session}" for _, text in self._templates if "{session}" in text]
-        if self.session is not None and not (alone and all(alone)):
+        sessions = {text for _, text in self._templates if "{session}" in text}
+        if self.session is not None and sessions != {"{session}"}:
             expected = "{session} as a whole value, left out of the first request"
             raise fault("nothing sends it back, or not alone", "session", expected=expected)
         if self.history == "replay" and "session" not in self.places:
             raise fault("only a bot with sessions can be told earlier turns", "history")
-        if self.end is not None and not self.stream:
-            raise fault("only a stream has an end", "end", expected="stream: true")
-        if self.end is not None and not self.end.startswith("["):
-            _check_expression(self.end)
+        if self.end is not None:
+            if not self.stream:
+                raise fault("only a stream has an end", "end", expected="stream: true")
+            if not self.end.startswith("["):
+                _check_expression(self.end)
         return self
 
     @property
     def _templates(self) -> list[tuple[tuple[int | str, ...], str]]:
-        whole = {name: getattr(self, name) for name in ("url", "headers", "params", "body")}
-        return list(_leaves(whole))
+        return list(_leaves(self.model_dump(include={"url", "headers", "params", "body"})))
 
     @cached_property
     def places(self) -> frozenset[str]:
-        """The placeholders that stand in the file, those of the environment apart."""
+        """Placeholders in the file, without those of the environment."""
         return frozenset(name for _, text in self._templates for name in _names(text))
 
     @cached_property
     def variables(self) -> dict[str, str]:
-        """The environment variables that it names, each with the field that needs it."""
+        """Environment variables in the file, each with the first field that needs it."""
         return {
-            one[2]: ".".join(map(str, place))
+            name.removeprefix(_ENV): ".".join(map(str, place))
             for place, text in reversed(self._templates)
-            for one in BY_NAME.finditer(text)
-            if one[1]
+            for name in BY_NAME.findall(text)
+            if name.startswith(_ENV)
         }
 
-    def missing(self) -> str | None:
-        """Name of a variable that the environment lacks, if any."""
-        unset = [(at, name) for name, at in self.variables.items() if not os.environ.get(name)]
+    def missing(self) -> str:
+        """Message on variables that the environment lacks; empty if it has all."""
         return "; ".join(
-            f"field {at!r}: {name} is not set in the environment" for at, name in unset
+            f"field {at!r}: {name} is not set in the environment"
+            for name, at in self.variables.items()
+            if not os.environ.get(name)
         )
 
     def environment(self) -> dict[str, str]:
-        """The values of its variables as placeholders; kept out of all that is written."""
+        """Values of its variables as placeholders; from now on they are redacted as keys are."""
         values = {name: os.environ.get(name, "") for name in self.variables}
-        keep_secret(*(values[name] for name in values if self.variables[name] != "url"))
-        return {f"env:{name}": value for name, value in values.items()}
+        keep_secret(*(values[name] for name, at in self.variables.items() if at != "url"))
+        return {f"{_ENV}{name}": value for name, value in values.items()}
 
     @property
     def sends_history(self) -> bool:
-        """Tell whether a request holds what was said before."""
+        """Tell whether a request holds the earlier turns."""
         return not self.places.isdisjoint(("messages", "text"))
 
     def unsent(self, roles: Sequence[str]) -> str | None:
-        """Part of a conversation, by the roles of its messages, that no request would hold.
+        """Message on a part of a conversation that no request would hold; None if all is sent.
 
         Args:
-            roles: Of all that was said before the bot's first reply, the user's message last.
+            roles: Roles of the messages before the bot's first reply, the user's last.
         """
         if "system" in roles and self.places.isdisjoint(("messages", "text", "system")):
             return (
@@ -271,12 +270,12 @@ class TargetFile(_Part):
 
 
 _SHORTEST_IN_BODY = 12
-"""Letters of a text in a body that may be a secret: 'key: faq' is none."""
+"""Minimum length of a secret in a body: 'key: faq' is none."""
 _ADDRESS = "http://HOST:PORT/PATH or https://HOST/PATH"
 
 
 def address_problem(url: str) -> str | None:
-    """Why no request can be sent to an address, if so."""
+    """Reason why no request can be sent to an address; None if it can."""
     if not is_web_address(url):
         return "no address of a web server"
     named = urlsplit(url).username is not None
@@ -284,7 +283,7 @@ def address_problem(url: str) -> str | None:
 
 
 def _refuse_secret(name: str, value: str, *place: int | str) -> None:
-    """Refuse a secret that others could read in the file."""
+    """Refuse a secret, which others could read in the file."""
     if BY_NAME.search(value) is None and exposes_secret(name, value):
         expected = "{env:NAME}, the environment variable that holds it"
         raise fault(f"{name!r} holds a secret", *place, expected=expected)

@@ -1,12 +1,12 @@
 """Send a target's request over HTTP, and read the reply out of the answer.
 
-An error says in words of ours what came: a bot's own may quote what was asked.
+Errors are in casewise's words: a bot's own may quote what was asked.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,6 +19,7 @@ from inspect_ai.tool import ToolCall
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
+from casewise.evaluation.models._context import PerLoop
 from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError, redacted, status_words
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
@@ -29,22 +30,22 @@ MOST_BYTES = 8_000_000
 """Most bytes of an answer: above what any bot writes."""
 MOST_REDIRECTS = 5
 SHOWN = 2_000
-"""Letters of an answer that a check shows."""
+"""Most letters of an answer that a check shows."""
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _NEVER_REFUSALS = (401, 403, 404, 408, 429)
-"""Statuses below 500 that tell of a key, an address or a limit, whatever stands in the answer."""
+"""Statuses below 500 of a wrong key, address or limit, never of a bot's refusal."""
 _DONE = "[DONE]"
 _NO_DATA = (":", "event:", "id:", "retry:")
 """Beginnings of lines of server-sent events that hold no data."""
 
 
 ABSENT = object()
-"""The value of a placeholder that a request has nothing for: its member is left out."""
+"""Value of a placeholder without a value: the member that it stands in is left out."""
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """A template with values in the place of placeholders; what is absent is left out."""
+    """A template with values for its placeholders; members that are absent are left out."""
     if isinstance(template, dict):
         filled = {name: fill(inner, values) for name, inner in template.items()}
         return {name: inner for name, inner in filled.items() if inner is not ABSENT}
@@ -52,31 +53,31 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
         return [one for inner in template if (one := fill(inner, values)) is not ABSENT]
     if not isinstance(template, str):
         return template
-    if (whole := BY_NAME.fullmatch(template)) and whole[2]:
-        return values.get((whole[1] or "") + whole[2], ABSENT)
+    if (whole := BY_NAME.fullmatch(template)) and whole[1]:
+        return values.get(whole[1], ABSENT)
 
     def written(found: re.Match[str]) -> str:
-        if found[2] is None:
+        if found[1] is None:
             return found[0][0]
-        value = values.get((found[1] or "") + found[2], ABSENT)
+        value = values.get(found[1], ABSENT)
         return "" if value is ABSENT else str(value)
 
     return BY_NAME.sub(written, template)
 
 
 class BotStatusError(RuntimeError):
-    """A bot answered with a status that tells of an error."""
+    """A bot's answer under an error's status."""
 
     def __init__(self, status: int, retry_after: float | None) -> None:
         self.status_code = status
         self.retry_after = retry_after
-        """Seconds, as the bot says."""
+        """Seconds that the bot asks to wait; None where it names none."""
         super().__init__(status_words(status))
 
 
 @dataclass(frozen=True, slots=True)
 class TargetAnswer:
-    """Contents of an answer."""
+    """Reading of an answer."""
 
     reply: str = ""
     refused: bool = False
@@ -90,12 +91,12 @@ class TargetAnswer:
 
 @dataclass(slots=True)
 class TargetExchange:
-    """Request and answer; keys are hidden."""
+    """Request and answer, with keys redacted."""
 
     method: str = ""
     url: str = ""
     headers: tuple[str, ...] = ()
-    """Names alone."""
+    """Names of the request's headers."""
     body: str = ""
     status: int | None = None
     content_type: str = ""
@@ -104,24 +105,23 @@ class TargetExchange:
 
 
 class Bot:
-    """Sends requests to one address, by a client for each event loop.
+    """Client of a bot behind an address.
 
-    It has the names of an HTTP client, so that its connections are followed (``_provider_calls``).
+    It has the methods' names of an HTTP client, so that its connections are followed
+    (``_provider_calls``).
     """
 
     def __init__(self, spec: TargetFile) -> None:
         self.spec = spec
         self.base_url = redacted(_address(spec).partition("?")[0])
         self.last = TargetExchange()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._opened: AsyncGenerator[httpx2.AsyncClient] | None = None
-        self._current: httpx2.AsyncClient | None = None
+        self._http = PerLoop(_open_client)
 
     async def ask(self, values: Mapping[str, Any]) -> TargetAnswer:
-        """Reply of the bot to a request with values for the placeholders.
+        """Answer of the bot to a request with values for the placeholders.
 
         Raises:
-            BotStatusError: Its status tells of an error.
+            BotStatusError: Its status is an error's.
             ModelError: It redirects to another host.
             UnreadAnswerError: Its answer has no reply.
         """
@@ -140,7 +140,7 @@ class Bot:
         raise ModelError(f"the bot redirects more than {MOST_REDIRECTS} times")
 
     def build_request(self, values: Mapping[str, Any]) -> httpx2.Request:
-        """The request that the file makes with values in the place of placeholders."""
+        """The request with values for the placeholders."""
         spec = self.spec
         headers = {name: str(value) for name, value in fill(spec.headers, values).items()}
         content = None
@@ -159,17 +159,13 @@ class Bot:
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, and wait for the head of its answer."""
-        loop = asyncio.get_running_loop()
-        if self._current is None or self._loop is not loop:
-            # Connections of another loop are of no use.
-            self._loop, self._opened = loop, _open_client()
-            self._current = await anext(self._opened)
-        return await self._current.send(request, stream=True)
+        client = await self._http.get()
+        return await client.send(request, stream=True)
 
 
 async def _open_client() -> AsyncGenerator[httpx2.AsyncClient]:
-    """A client that is closed when its loop ends, as loops end the generators they have begun."""
-    # Inspect decides how many requests are under way at once, and how long one may take.
+    """A client, for ``PerLoop``."""
+    # Inspect limits the requests in flight, and the time of each.
     limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
     async with httpx2.AsyncClient(limits=limits, timeout=timeout) as client:
@@ -180,7 +176,7 @@ def _address(spec: TargetFile) -> str:
     """The address that requests go to.
 
     Raises:
-        ModelError: It is none, by what stands in the environment.
+        ModelError: The values in the environment make none.
     """
     url = str(fill(spec.url, spec.environment()))
     if problem := address_problem(url):
@@ -196,10 +192,10 @@ def _shown(request: httpx2.Request) -> TargetExchange:
 
 
 def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:
-    """The request that a redirect asks for, if it stays on the host.
+    """The request that a redirect asks for.
 
     Raises:
-        ModelError: It leads to another one, which nothing is sent to.
+        ModelError: It leads to another host, to which nothing is sent.
     """
     status, old = response.status_code, request.url
     new = old.join(response.headers.get("location", ""))
@@ -218,10 +214,10 @@ def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Re
 
 
 async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchange) -> TargetAnswer:
-    """The reading of an answer.
+    """Reading of an answer.
 
     Raises:
-        BotStatusError: Its status tells of an error.
+        BotStatusError: Its status is an error's.
         UnreadAnswerError: It has no reply.
     """
     status = response.status_code
@@ -231,10 +227,9 @@ async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchang
     if status < 400:
         return _read_told(spec, _json(content, seen.content_type))
     if spec.refused and status < 500 and status not in _NEVER_REFUSALS:
-        try:
+        told = None
+        with suppress(ValueError, RecursionError):
             told = json.loads(content)
-        except (ValueError, RecursionError):
-            told = None
         if _search(told, "refused", spec.refused):
             return _read_told(spec, told)
     raise BotStatusError(status, _retry_after(response.headers.get("retry-after")))
@@ -247,8 +242,9 @@ async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncItera
         UnreadAnswerError: It is longer than any bot's answer.
     """
     said = response.headers.get("content-length", "")
-    size = int(said) if said.isdecimal() and int(said) > MOST_BYTES else 0
-    if not size:
+    size = int(said) if said.isdecimal() else 0
+    if size <= MOST_BYTES:
+        size = 0
         async for piece in response.aiter_text():
             size += len(piece)
             if size > MOST_BYTES:
@@ -278,8 +274,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
         if not text or text.startswith(_NO_DATA):
             continue
         text = text.removeprefix("data:").strip()
-        if text in (_DONE, spec.end):
-            ended = True
+        if ended := text in (_DONE, spec.end):
             break
         told = _json(text, "", f"line {number} of the stream")
         part = _read_told(spec, told, whole=False)
@@ -290,43 +285,38 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAns
             usage=part.usage or whole.usage,
             calls=whole.calls + part.calls,
         )
-        if spec.end and not spec.end.startswith("[") and _search(told, "end", spec.end):
-            ended = True
+        is_expression = spec.end and not spec.end.startswith("[")
+        if ended := bool(is_expression and _search(told, "end", spec.end)):
             break
     if spec.end and not ended:
         raise _unread(f"the stream ended before its last line ({spec.end})")
     reply = "".join(replies)
-    if not reply and not whole.refused and not whole.calls:
+    if not (reply or whole.refused or whole.calls):
         raise _unread(f"no line of the stream has a text at reply ({spec.reply})")
     return replace(whole, reply=reply)
 
 
 def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnswer:
-    """The reading of an answer, or of one line of it."""
+    """Reading of an answer, or of one line of a stream."""
     if spec.accept and not _search(told, "accept", spec.accept):
         raise _unread(f"accept ({spec.accept}) is not true of it")
-    refused = bool(spec.refused and _search(told, "refused", spec.refused))
+    refused = bool(_search(told, "refused", spec.refused))
     reply = _search(told, "reply", spec.reply)
-    calls = _calls(_search(told, "tool_calls", spec.tool_calls)) if spec.tool_calls else ()
+    calls = _calls(_search(told, "tool_calls", spec.tool_calls))
     if reply is None and (refused or calls or not whole):
         reply = ""
     if not isinstance(reply, str):
-        found = "nothing" if reply is None else _KINDS.get(type(reply), "no text")
-        raise _unread(f"expected a text at reply ({spec.reply}), found {found}")
-    session = spec.session and _search(told, "session", spec.session)
-    usage = None
-    if spec.usage is not None:
-        counts = [
-            _search(told, f"usage.{name}", getattr(spec.usage, name))
-            for name in ("input", "output")
-        ]
-        if all(isinstance(one, int) and not isinstance(one, bool) for one in counts):
-            usage = counts[0], counts[1]
+        raise _unread(
+            f"expected a text at reply ({spec.reply}), found {_KINDS.get(type(reply), 'no text')}"
+        )
+    session = _search(told, "session", spec.session)
+    counts = [_search(told, f"usage.{name}", inner) for name, inner in spec.usage or ()]
+    usage = (counts[0], counts[1]) if {type(one) for one in counts} == {int} else None
     return TargetAnswer(reply, refused, None if session is None else str(session), usage, calls)
 
 
 def _calls(found: Any) -> tuple[ToolCall, ...]:
-    """Tool calls in OpenAI's form; arguments as JSON, or as they are."""
+    """Tool calls out of OpenAI's form, whose arguments may be JSON or a mapping."""
     calls = []
     for number, call in enumerate(found or []):
         try:
@@ -340,6 +330,7 @@ def _calls(found: Any) -> tuple[ToolCall, ...]:
 
 
 _KINDS = {
+    type(None): "nothing",
     dict: "a mapping",
     list: "a list",
     bool: "true or false",
@@ -348,11 +339,12 @@ _KINDS = {
 }
 
 
-def _search(told: Any, field: str, expression: str) -> Any:
+def _search(told: Any, field: str, expression: str | None) -> Any:
+    """Value at a field's expression; None where the file has no such field."""
     try:
-        return jmespath.search(expression, told)
+        return jmespath.search(expression, told) if expression else None
     except JMESPathError:
-        # Its words hold what was found.
+        # The error's words quote the answer.
         raise _unread(f"{field} ({expression}) can't be applied to it") from None
 
 
@@ -373,15 +365,10 @@ def _unread(problem: str) -> UnreadAnswerError:
 
 
 def _retry_after(said: str | None) -> float | None:
-    """Seconds, of a number or a date."""
-    if said is None:
-        return None
-    try:
-        return max(0.0, float(said))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(said)
-        return max(0.0, (until - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
+    """Seconds, out of a number or a date."""
+    if said is not None:
+        with suppress(ValueError):
+            return max(0.0, float(said))
+        with suppress(ValueError, TypeError):
+            return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
+    return None
