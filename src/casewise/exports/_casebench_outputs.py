@@ -21,6 +21,8 @@ from casewise.exports._export_form import (
     show_model,
     show_options,
     show_prompt,
+    show_value,
+    shown_by_column,
 )
 from casewise.protocols import Protocol, RunCondition
 from casewise.scores import Judgements, conditions, stand_in
@@ -98,10 +100,11 @@ def write_casebench(
 
 
 def _title(condition: RunCondition) -> str:
-    parts = [show_model(condition.model), condition.protocol, str(condition.delivery)]
-    removed = condition["ablation"]
-    parts += [f"without {show_options(removed)}"] if removed else []
-    return ", ".join([*parts, *map(show_options, condition.parts(*_CHANGED))])
+    """A condition in words, its sampling apart, without names that may be private."""
+    kept = condition.same_but("sampling", "settings", "verdict_words", "draw_seed", "dtype")
+    rules = shown_by_column(frozenset())
+    shown = {column: show_value(column, value, rules) for column, value in kept.items()}
+    return RunCondition.of_row(shown).title
 
 
 def _no_place(condition: RunCondition, rows: pl.DataFrame) -> str | None:
