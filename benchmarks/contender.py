@@ -79,10 +79,10 @@ def requests_of(work: Work) -> list[dict[str, Any]]:
     from casewise.evaluation.plan._condition import make_condition
     from casewise.evaluation.plan._sampling import make_draw
     from casewise.evaluation.tasks._samples import to_sample
-    from casewise.protocols import Protocol
+    from casewise.protocols import find_protocol
 
     condition = make_condition(work.cases, protocol=work.protocol, limit=work.limit)
-    draw = make_draw(Protocol(work.protocol), Sampling.GREEDY)
+    draw = make_draw(find_protocol(work.protocol), Sampling.GREEDY)
     options = draw.config.model_dump(exclude_none=True)
     return [
         {
@@ -90,7 +90,7 @@ def requests_of(work: Work) -> list[dict[str, Any]]:
             "messages": [{"role": one.role, "content": one.text} for one in sample.input],
         }
         | options
-        for sample in (to_sample(case, condition, draw) for case in condition.cases)
+        for sample in (to_sample(unit, condition, draw) for unit in condition.units)
         if not isinstance(sample.input, str)
     ]
 
@@ -181,7 +181,7 @@ def runner(work: Work) -> dict[str, float]:
     """The same judge under Inspect's own runner, as ``inspect eval`` runs it, set up leanly."""
     from inspect_ai import eval as run_task
 
-    from casewise.evaluation.tasks._judge import judge
+    from casewise.evaluation.tasks._tasks import judge
 
     def ask(name: str, limit: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

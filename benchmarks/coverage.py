@@ -31,7 +31,6 @@ from scipy.stats import beta, norm
 
 from casewise.cases import LabelRule, Labels, Ties
 from casewise.choices import SEEN_METRICS, TOOL_RATE, WITHIN_METRICS
-from casewise.protocols import Protocol
 from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS, UnreadPolicy
 from casewise.scores._answer_columns import Answers
 from casewise.scores._behaviour import refusal_gain, spoofing_gap
@@ -189,7 +188,7 @@ def replying(study: Study, _: np.random.Generator) -> Figures:
 
 def _with_changes(before: Answers, after: Answers) -> Figures:
     first, second = (measure(one, UnreadPolicy.HONEST).values for one in (before, after))
-    acts = after.protocol == Protocol.RESPOND
+    acts = after.protocol == "respond"
     found: Figures = {}
     for name, value in second.items():
         key = f"{name} (replies)" if acts and name in QUADRANTS else name

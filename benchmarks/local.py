@@ -46,7 +46,7 @@ from casewise.evaluation.models._hf_provider import Options
 from casewise.evaluation.models._in_process import common_prefix
 from casewise.evaluation.models._smollm2 import fetch_weights
 from casewise.evaluation.plan._condition import make_condition
-from casewise.protocols import Protocol, derive_token_sets, read_probability
+from casewise.protocols import derive_token_sets, read_probability
 
 GROUPS = ("sender", "recipient", "transmission_principle")
 ABLATIONS = (None, *(",".join(some) for n in (1, 2, 3) for some in combinations(GROUPS, n)))
@@ -196,7 +196,7 @@ def prompts_of(
     """Every prompt, as text and in tokens, condition by condition in the order of the file."""
     found = []
     for one in ablations:
-        condition = make_condition(cases, protocol=Protocol.PROBABILITY, ablate=one)
+        condition = make_condition(cases, protocol="probability", ablate=one)
         places = {case.id: place for place, case in enumerate(condition.data.cases)}
         for case in sorted(condition.cases, key=lambda case: places[case.id]):
             text = condition.prompts.render(case)

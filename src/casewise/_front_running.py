@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from casewise._front_result import Cases, PathText, Result, beside_loop, case_set
 from casewise.cases import CaseSet, cache_dir, check_cache_writable, open_cases, write_cases
+from casewise.choices import PROTOCOL
 from casewise.errors import InputError
 from casewise.sheets import Column, Kind, Row, Table, escape, figures, markdown
 
@@ -174,7 +175,7 @@ def load_cases(cases: PathText) -> CaseSet:
 def plan(
     cases: Cases = "starter",
     models: Texts = "casewise/smollm2",
-    protocol: Texts = "probability",
+    protocol: Texts = PROTOCOL,
     *,
     targets: Texts = (),
     delivery: Texts = (),

@@ -19,7 +19,7 @@ from support.fake_openai import FakeServer
 from support.scores import model_rows
 
 from casewise.cases import Case, example_mapping, load_cases
-from casewise.protocols import Delivery, Protocol, load_prompts
+from casewise.protocols import Delivery, find_protocol, load_prompts
 
 MODELS = ("follows", "ignores", "refuses")
 
@@ -42,7 +42,7 @@ class Script:
     rated: bool = False
 
     def __post_init__(self) -> None:
-        protocol = Protocol.SCORE if self.rated else Protocol.BINARY
+        protocol = find_protocol("score") if self.rated else find_protocol("binary")
         languages = {case.language or "en" for case in self.cases}
         prompts = load_prompts(None, protocol, Delivery.JUDGE, sorted(languages))
         self.by_prompt = {prompts.render(case): case for case in self.cases}

@@ -28,7 +28,7 @@ from casewise.evaluation.models._in_process import (
     told_of_local_models,
 )
 from casewise.evaluation.plan._condition import make_condition
-from casewise.protocols import Protocol, derive_token_sets, read_probability
+from casewise.protocols import derive_token_sets, read_probability
 
 if TYPE_CHECKING:
     from casewise.evaluation.models._hf_engine import Engine
@@ -57,7 +57,7 @@ WRONG = (
 
 
 def prompts_of(ablation: str | None) -> list[str]:
-    condition = make_condition(STARTER, protocol=Protocol.PROBABILITY, ablate=ablation, limit=CASES)
+    condition = make_condition(STARTER, protocol="probability", ablate=ablation, limit=CASES)
     return [condition.prompts.render(case) for case in condition.cases]
 
 

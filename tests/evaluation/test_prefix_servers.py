@@ -7,7 +7,6 @@ from support.fake_openai import FakeServer
 
 from casewise.cases import STARTER
 from casewise.evaluation.plan._condition import make_condition
-from casewise.protocols import Protocol
 
 LIMIT = 40
 CONNECTIONS = 4
@@ -31,9 +30,7 @@ def test_conditions_side_by_side_in_text_order(cli: Cli, tmp_path: Path) -> None
     assert len(arrived) == len(ABLATIONS) * LIMIT
     places = []
     for ablation in ABLATIONS:
-        condition = make_condition(
-            STARTER, protocol=Protocol.PROBABILITY, ablate=ablation, limit=LIMIT
-        )
+        condition = make_condition(STARTER, protocol="probability", ablate=ablation, limit=LIMIT)
         rendered = [condition.prompts.render(case) for case in condition.cases]
         assert rendered == sorted(rendered)
         own = [arrived[prompt] for prompt in rendered]

@@ -14,7 +14,7 @@ from support.scores import model_rows
 
 from casewise.evaluation import RunRequest
 from casewise.evaluation.plan import plan_conditions
-from casewise.evaluation.tasks._respond import respond
+from casewise.evaluation.tasks._tasks import respond
 from casewise.protocols import ResponseClass, read_reply
 
 QUERIES = 6

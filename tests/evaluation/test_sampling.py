@@ -8,7 +8,7 @@ from inspect_ai.model import GenerateConfig
 from casewise.choices import Sampling
 from casewise.evaluation.models import _Settings
 from casewise.evaluation.plan._sampling import make_draw, resolve_sampling
-from casewise.protocols import Protocol
+from casewise.protocols import find_protocol
 
 
 @pytest.mark.parametrize(
@@ -27,30 +27,32 @@ def test_reference_is_settled_by_provider(model: str, settled: Sampling) -> None
 
 
 def test_greedy() -> None:
-    draw = make_draw(Protocol.SCORE, Sampling.GREEDY)
+    draw = make_draw(find_protocol("score"), Sampling.GREEDY)
     assert (draw.config.temperature, draw.samples, draw.system) == (0.0, 3, None)
-    assert make_draw(Protocol.SCORE, Sampling.GREEDY, samples=5).samples == 5
-    assert make_draw(Protocol.BINARY, Sampling.GREEDY).samples == 1
+    assert make_draw(find_protocol("score"), Sampling.GREEDY, samples=5).samples == 5
+    assert make_draw(find_protocol("binary"), Sampling.GREEDY).samples == 1
 
 
 def test_reference_of_apis() -> None:
-    draw = make_draw(Protocol.SCORE, Sampling.REFERENCE_API)
+    draw = make_draw(find_protocol("score"), Sampling.REFERENCE_API)
     assert (draw.config.temperature, draw.config.max_tokens) == (1.0, 1024)
     assert (draw.samples, draw.system) == (3, None)
 
 
 def test_reference_of_open_models() -> None:
-    draw = make_draw(Protocol.SCORE, Sampling.REFERENCE_OPEN, model="hf/llama")
+    draw = make_draw(find_protocol("score"), Sampling.REFERENCE_OPEN, model="hf/llama")
     config = draw.config
     assert (config.temperature, config.top_p, config.max_tokens) == (0.6, 0.9, 512)
     assert (draw.samples, draw.system) == (1, "You are a helpful assistant.")
-    mixtral = make_draw(Protocol.BINARY, Sampling.REFERENCE_OPEN, model="hf/Mixtral-8x7B").config
+    mixtral = make_draw(
+        find_protocol("binary"), Sampling.REFERENCE_OPEN, model="hf/Mixtral-8x7B"
+    ).config
     assert (mixtral.temperature, mixtral.top_p, mixtral.top_k) == (1.0, None, 50)
 
 
 @pytest.mark.parametrize("sampling", [Sampling.GREEDY, Sampling.REFERENCE_OPEN])
 def test_probability_is_greedy_always(sampling: Sampling) -> None:
-    config = make_draw(Protocol.PROBABILITY, sampling).config
+    config = make_draw(find_protocol("probability"), sampling).config
     assert (config.temperature, config.max_tokens, config.logprobs) == (0.0, 1, True)
 
 

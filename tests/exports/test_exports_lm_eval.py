@@ -21,7 +21,14 @@ from casewise.cases import Case, Context, LabelRule, VoteCounts, open_cases
 from casewise.choices import ExportForm
 from casewise.errors import UsageError
 from casewise.exports import ExportRequest, export_to
-from casewise.protocols import Delivery, Protocol, Verdict, load_prompts, read_binary, read_score
+from casewise.protocols import (
+    Delivery,
+    Verdict,
+    find_protocol,
+    load_prompts,
+    read_binary,
+    read_score,
+)
 from casewise.scores import Scoring, score_table
 
 RUN = """
@@ -100,12 +107,12 @@ def test_the_harness_runs_it(tmp_path: Path) -> None:
     assert 0 < found["brier,none"] < 1
     assert 0 <= found["accuracy,none"] <= 1
     # Prompts are sent as casewise renders them, whatever stands in the query.
-    for protocol in (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY):
+    for protocol in (find_protocol("binary"), find_protocol("score"), find_protocol("probability")):
         prompts = load_prompts(None, protocol, Delivery.JUDGE)
         wanted = [prompts.render(case) for case in (*voted, tie())]
         arguments = sent[f"casewise_{protocol}"]
         assert [one[0][0] for one in arguments] == wanted
-        if protocol is Protocol.PROBABILITY:
+        if protocol is find_protocol("probability"):
             assert {tuple(pair[1] for pair in one) for one in arguments} == {("safe", "unsafe")}
 
 

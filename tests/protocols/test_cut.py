@@ -3,12 +3,11 @@
 import pytest
 
 from casewise.protocols import (
-    Protocol,
     ResponseClass,
     Status,
     Verdict,
+    find_protocol,
     read_binary,
-    read_cut,
     read_cut_step,
     read_step,
 )
@@ -37,7 +36,7 @@ WHOLE = '{"explanation": "fine", "judgement": "safe"}'
     ],
 )
 def test_binary(text: str, verdict: Verdict | None) -> None:
-    found = read_cut(Protocol.BINARY, text)
+    found = find_protocol("binary").read_cut(text, None)
     assert found.verdict is verdict
     assert found.status is (Status.UNPARSED if verdict is None else Status.OK)
 
@@ -58,7 +57,7 @@ def test_what_read_as_a_verdict_before() -> None:
     ],
 )
 def test_score(text: str, score: float | None) -> None:
-    assert read_cut(Protocol.SCORE, text).raw_score == score
+    assert find_protocol("score").read_cut(text, None).raw_score == score
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_score(text: str, score: float | None) -> None:
     ],
 )
 def test_guard(text: str, verdict: Verdict | None) -> None:
-    assert read_cut(Protocol.GUARD, text).verdict is verdict
+    assert find_protocol("guard").read_cut(text, None).verdict is verdict
 
 
 QUERY = "How do I paint a wall?"

@@ -15,6 +15,7 @@ from casewise.protocols import (
     Status,
     Verdict,
     find_lexicon,
+    find_protocol,
     load_prompts,
     read_binary,
     read_score,
@@ -32,8 +33,11 @@ HOSTILE = [
 ]
 
 
+JUDGING = tuple(map(find_protocol, ("binary", "score", "probability")))
+
+
 @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("protocol", [Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY])
+@pytest.mark.parametrize("protocol", JUDGING)
 @pytest.mark.parametrize("delivery", [Delivery.JUDGE, Delivery.NONE])
 def test_queries_reach_the_prompt_unchanged(
     query: str, protocol: Protocol, delivery: Delivery
@@ -47,7 +51,7 @@ def test_queries_reach_the_prompt_unchanged(
 @given(st.text(min_size=1).filter(str.strip), st.dictionaries(st.text(), st.text(), max_size=3))
 def test_any_query_and_context(query: str, parameters: dict[str, str]) -> None:
     context = Context({"sender": dict(parameters)})
-    prompts = load_prompts(None, Protocol.BINARY, Delivery.JUDGE)
+    prompts = load_prompts(None, find_protocol("binary"), Delivery.JUDGE)
     before, after = prompts.render(Case(query="\x00", context=Context({}))).split("\x00")
     middle, end = after.split("{}", 1)
     rendered = prompts.render(Case(query=query, context=context))
@@ -55,8 +59,8 @@ def test_any_query_and_context(query: str, parameters: dict[str, str]) -> None:
 
 
 def test_a_case_without_a_context_is_asked_without_one() -> None:
-    prompts = load_prompts(None, Protocol.PROBABILITY, Delivery.JUDGE)
-    alone = load_prompts(None, Protocol.PROBABILITY, Delivery.NONE)
+    prompts = load_prompts(None, find_protocol("probability"), Delivery.JUDGE)
+    alone = load_prompts(None, find_protocol("probability"), Delivery.NONE)
     assert prompts.render(Case(query="q")) == alone.render(Case(query="q", context=CONTEXT))
     assert "Situation" not in prompts.render(Case(query="q"))
     assert prompts.version.startswith("casewise/probability-judge-1@")
@@ -65,7 +69,7 @@ def test_a_case_without_a_context_is_asked_without_one() -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "delivery"),
-    [(Protocol.RESPOND, Delivery.NONE), (Protocol.BINARY, Delivery.SYSTEM)],
+    [(find_protocol("respond"), Delivery.NONE), (find_protocol("binary"), Delivery.SYSTEM)],
 )
 def test_where_nothing_is_judged_there_is_no_prompt(protocol: Protocol, delivery: Delivery) -> None:
     with pytest.raises(UsageError, match="no prompt judges"):
@@ -75,7 +79,7 @@ def test_where_nothing_is_judged_there_is_no_prompt(protocol: Protocol, delivery
 def test_earlier_turns_stand_before_the_query() -> None:
     history = (Turn(role="user", content="Hi"), Turn(role="assistant", content="Hello {x}"))
     case = Case(query="And now?", context=CONTEXT, history=history)
-    prompt = load_prompts(None, Protocol.BINARY, Delivery.JUDGE).render(case)
+    prompt = load_prompts(None, find_protocol("binary"), Delivery.JUDGE).render(case)
     assert "\nuser: Hi\nassistant: Hello {x}\nuser: And now?\n" in prompt
 
 
@@ -111,11 +115,11 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     path.write_text("Ask: {query}", "utf-8")
     with pytest.raises(InputError, match=r"mine\.txt.*lacks \{context\}"):
-        load_prompts(str(path), Protocol.BINARY, Delivery.JUDGE)
-    prompts = load_prompts(str(path), Protocol.BINARY, Delivery.NONE)
+        load_prompts(str(path), find_protocol("binary"), Delivery.JUDGE)
+    prompts = load_prompts(str(path), find_protocol("binary"), Delivery.NONE)
     assert prompts.render(Case(query="q", context=CONTEXT)) == "Ask: q"
     path.write_text("{query} in {context}", "utf-8")
-    prompts = load_prompts(str(path), Protocol.BINARY, Delivery.NONE)
+    prompts = load_prompts(str(path), find_protocol("binary"), Delivery.NONE)
     # Asked to go without a context, the template is given the empty one.
     assert prompts.render(Case(query="q", context=CONTEXT)) == "q in {}"
 
@@ -141,9 +145,12 @@ def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("protocol", "prompt"),
     [
-        (Protocol.BINARY, 'Judge q in {"sender": {"platform_type": "a forum"}}: {"judgement": ""}'),
-        (Protocol.SCORE, 'Score q in {"sender": {"platform_type": "a forum"}}'),
-        (Protocol.PROBABILITY, 'Word q in {"sender": {"platform_type": "a forum"}}'),
+        (
+            find_protocol("binary"),
+            'Judge q in {"sender": {"platform_type": "a forum"}}: {"judgement": ""}',
+        ),
+        (find_protocol("score"), 'Score q in {"sender": {"platform_type": "a forum"}}'),
+        (find_protocol("probability"), 'Word q in {"sender": {"platform_type": "a forum"}}'),
     ],
 )
 def test_upstream_templates_are_read_and_not_executed(
@@ -160,15 +167,14 @@ def test_upstream_templates_are_read_and_not_executed(
 def test_upstream_templates_that_are_absent(templates: Path) -> None:
     templates.write_text("judge = 3\n", "utf-8")
     with pytest.raises(InputError, match="holds no such template"):
-        load_prompts("upstream", Protocol.BINARY, Delivery.JUDGE)
+        load_prompts("upstream", find_protocol("binary"), Delivery.JUDGE)
     templates.unlink()
     with pytest.raises(AssetError, match="casewise cases fetch casebench"):
-        load_prompts("upstream", Protocol.BINARY, Delivery.JUDGE)
+        load_prompts("upstream", find_protocol("binary"), Delivery.JUDGE)
 
 
 # --- languages ------------------------------------------------------------------------------
 
-JUDGING = (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY)
 ASKED = {"es": "seguro", "fr": "acceptable", "de": "akzeptabel", "zh": "安全"}
 
 
@@ -188,10 +194,10 @@ def test_translations_have_the_same_structure(
     assert len(theirs.split("\n")) == len(ours.split("\n"))
     assert ("护士" in theirs) is (delivery is Delivery.JUDGE)
     form = '{"explanation": "<' in theirs, '"judgement": ' in theirs
-    assert form == ((True, True) if protocol is not Protocol.PROBABILITY else (False, False))
+    assert form == ((True, True) if protocol is not JUDGING[2] else (False, False))
     lexicon = find_lexicon(language)
     assert lexicon is not None
-    if protocol is not Protocol.SCORE:
+    if protocol is not find_protocol("score"):
         assert ASKED[language] in theirs.rsplit("\n", 2)[-2]
     # A model that repeats what it was asked has said nothing.
     for read in (read_binary, read_score):
@@ -207,12 +213,12 @@ def test_the_words_asked_for_are_read(language: str) -> None:
     assert safe == ASKED[language]
     for word, verdict in ((safe, Verdict.SAFE), (unsafe, Verdict.UNSAFE)):
         assert read_binary(word, lexicon).verdict is verdict
-        asked = load_prompts(f"casewise:{language}", Protocol.PROBABILITY, Delivery.NONE)
+        asked = load_prompts(f"casewise:{language}", find_protocol("probability"), Delivery.NONE)
         assert word in asked.render(Case(query="q"))
 
 
 def version(*languages: str | None, source: str | None = None) -> str:
-    return load_prompts(source, Protocol.BINARY, Delivery.JUDGE, languages).version
+    return load_prompts(source, find_protocol("binary"), Delivery.JUDGE, languages).version
 
 
 def test_versions_name_every_template() -> None:
@@ -227,26 +233,26 @@ def test_versions_name_every_template() -> None:
 
 
 def test_a_case_is_asked_in_its_language() -> None:
-    prompts = load_prompts(None, Protocol.SCORE, Delivery.JUDGE, ["es", "tlh", None])
+    prompts = load_prompts(None, find_protocol("score"), Delivery.JUDGE, ["es", "tlh", None])
     starts = {
         tag: prompts.render(Case(query="q", language=tag)).split(" ")[0]
         for tag in ("es-AR", "ES", "tlh", None)
     }
     assert starts == {"es-AR": "Valora", "ES": "Valora", "tlh": "Rate", None: "Rate"}
-    forced = load_prompts("casewise:de", Protocol.SCORE, Delivery.JUDGE, ["es"])
+    forced = load_prompts("casewise:de", find_protocol("score"), Delivery.JUDGE, ["es"])
     assert forced.render(Case(query="q", language="es")).startswith("Bewerte")
     spanish, english = Case(query="q", language="es-AR"), Case(query="q")
     assert (prompts.answered_in(spanish), prompts.answered_in(english)) == ("es", "en")
     assert (forced.answered_in(spanish), forced.answered_in(english)) == ("de", "de")
     with pytest.raises(UsageError, match="our templates are written in en, de, es, fr, zh"):
-        load_prompts("casewise:tlh", Protocol.SCORE, Delivery.JUDGE)
+        load_prompts("casewise:tlh", find_protocol("score"), Delivery.JUDGE)
 
 
 def test_contexts_in_other_scripts_can_be_read(templates: Path) -> None:
     context = Context({"a": "медсестра"})
-    prompts = load_prompts(None, Protocol.BINARY, Delivery.JUDGE)
+    prompts = load_prompts(None, find_protocol("binary"), Delivery.JUDGE)
     assert "медсестра" in prompts.render(Case(query="q", context=context, language="ru"))
     # In English cases the bytes stay what they were; upstream's are so in every language.
     assert "медсестра" not in prompts.render(Case(query="q", context=context))
-    upstream = load_prompts("upstream", Protocol.BINARY, Delivery.JUDGE)
+    upstream = load_prompts("upstream", find_protocol("binary"), Delivery.JUDGE)
     assert "медсестра" not in upstream.render(Case(query="q", context=context, language="ru"))

@@ -16,7 +16,7 @@ from casewise.protocols import (
     read_probability,
     surface_forms,
 )
-from casewise.protocols._read_probability import SURFACE_FORMS
+from casewise.protocols.probability import SURFACE_FORMS
 
 INF, NAN = math.inf, math.nan
 

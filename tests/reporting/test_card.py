@@ -23,7 +23,7 @@ import casewise
 from casewise.cases import LabelRule, load_cases
 from casewise.cli._run import run as run_command
 from casewise.evaluation import RunRequest, make_plan
-from casewise.protocols import READER_VERSION, Delivery, Protocol, load_prompts
+from casewise.protocols import READER_VERSION, Delivery, find_protocol, load_prompts
 from casewise.reporting import evaluation_card
 from casewise.scores import (
     LimitKind,
@@ -155,7 +155,7 @@ def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
     judge, plain, urged = (
         by_kind[kind] for kind in (("binary", "none"), ("respond", "none"), ("respond", "urgency"))
     )
-    assert judge["Prompt"] == load_prompts(None, Protocol.BINARY, Delivery.JUDGE).version
+    assert judge["Prompt"] == load_prompts(None, find_protocol("binary"), Delivery.JUDGE).version
     assert "Graded by" not in judge
     assert (plain["Graded by"], plain["Grader's version"]) == (
         "the offline rules (12)",

@@ -155,9 +155,9 @@ def load_output(path: Path | str, shared: SharedCases | None = None) -> list[Ups
     outputs = []
     for model in models:
         answers = read_answers(records, model, path)
-        protocol, ablation = output_condition(path, answers)
+        mode, ablation = output_condition(path, answers)
         cases, data = _shared_cases(records, models, path, ablation is not None, shared)
-        outputs.append(UpstreamOutput(path, model, protocol, ablation, cases, answers, data))
+        outputs.append(UpstreamOutput(path, model, mode, ablation, cases, answers, data))
     return outputs
 
 

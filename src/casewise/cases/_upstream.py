@@ -40,7 +40,9 @@ _FIELDS = {
 MARKS = frozenset({"context_intended_to_be_safe", "safe_rate"})
 """Keys that only upstream's records have."""
 
-_MODES: dict[str, str] = {"binary": "binary", "score": "score", "logits": "probability"}
+Mode = Literal["binary", "score", "logits"]
+"""Form of the answers, as upstream names it."""
+
 _NAME = re.compile(r"output_(binary|score|logits)(?:_(.+))?\.json")
 
 
@@ -51,8 +53,7 @@ class UpstreamOutput:
     path: Path
     model: str
     """Name of the model, the key of its answers."""
-    protocol: Literal["binary", "score", "probability"]
-    """Upstream's mode ``logits`` is the protocol ``probability``."""
+    mode: Mode
     ablation: str | None
     """Removed groups or parameters, joined by commas as in the file's name."""
     cases: tuple[Case, ...]
@@ -170,21 +171,19 @@ def read_answers(
     return tuple(answers)
 
 
-def output_condition(
-    file: Path, answers: Sequence[str | float]
-) -> tuple[Literal["binary", "score", "probability"], str | None]:
-    """Protocol and ablation of an output file, by its name or else by its answers.
+def output_condition(file: Path, answers: Sequence[str | float]) -> tuple[Mode, str | None]:
+    """Mode and ablation of an output file, by its name or else by its answers.
 
     A renamed file is recognised by its answers: words are binary; numbers are scores where
-    any exceeds 1, and probabilities otherwise.
+    any exceeds 1, and probabilities (``logits``) otherwise.
     """
     match = _NAME.fullmatch(file.name)
     if match:
-        return _MODES[match[1]], match[2]  # type: ignore[return-value]
+        return match[1], match[2]  # type: ignore[return-value]
     numbers = [number for answer in answers if (number := _to_number(answer)) is not None]
     if not numbers:
         return "binary", None
-    return ("score" if max(numbers) > 1 else "probability"), None
+    return ("score" if max(numbers) > 1 else "logits"), None
 
 
 def _to_number(answer: str | float) -> float | None:

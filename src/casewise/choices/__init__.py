@@ -4,9 +4,13 @@ So the command line can show and complete every choice before anything is loaded
 """
 
 import enum
+import functools
+import pathlib
+import pkgutil
 import re
 import typing
 from collections import abc
+from importlib import metadata
 
 from casewise.choices._power import Input, Parent, PowerInputs, PowerTest, ProportionMethod
 
@@ -19,6 +23,7 @@ __all__ = [
     "DRAWS",
     "Delivery",
     "Draw",
+    "ENTRY_POINTS",
     "EngineName",
     "ExportForm",
     "Half",
@@ -29,12 +34,12 @@ __all__ = [
     "METRICS",
     "OWN_RULE",
     "PAIR_METRICS",
+    "PROTOCOL",
     "Parent",
     "PowerInputs",
     "PowerTest",
     "Prefer",
     "ProportionMethod",
-    "Protocol",
     "RULES",
     "Rulings",
     "SEEN_METRICS",
@@ -46,6 +51,7 @@ __all__ = [
     "Undecided",
     "UnreadPolicy",
     "WITHIN_METRICS",
+    "protocol_names",
 ]
 
 
@@ -53,19 +59,21 @@ MAX_SEED = 2**32 - 1
 """The largest seed that every generator of random numbers takes, a provider's among them."""
 
 
-class Protocol(enum.StrEnum):
-    """Form of the judge's answer."""
+ENTRY_POINTS: typing.Final = "casewise.protocols"
+"""Group of entry points by which other distributions add protocols."""
 
-    BINARY = "binary"
-    """One word: safe or unsafe."""
-    SCORE = "score"
-    """A number from 1 (unsafe) to 10 (safe)."""
-    PROBABILITY = "probability"
-    """The probabilities of the answer's first token."""
-    GUARD = "guard"
-    """A moderation model's own form: safe, or unsafe and the codes of categories."""
-    RESPOND = "respond"
-    """Nothing: the model plays the chatbot, and its reply is graded."""
+
+PROTOCOL: typing.Final = "probability"
+"""The protocol, where nobody says."""
+
+
+@functools.cache
+def protocol_names() -> tuple[str, ...]:
+    """Names of the protocols: a file of ``casewise/protocols`` each, then those of others."""
+    found = pkgutil.iter_modules([str(pathlib.Path(__file__).parents[1] / "protocols")])
+    own = [one.name for one in found if not one.ispkg and not one.name.startswith("_")]
+    others = sorted(metadata.entry_points(group=ENTRY_POINTS).names)
+    return tuple(dict.fromkeys((*sorted(own), *others)))
 
 
 class Delivery(enum.StrEnum):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from casewise.choices import COMPARED, Delivery, Protocol
+from casewise.choices import COMPARED, Delivery, protocol_names
 from casewise.cli._late import case_files, contexts, protocols
 
 Completer = Callable[[str], list[str]]
@@ -113,7 +113,7 @@ prompts = _either(one_of(lambda: ["upstream", *_OWN_PROMPTS]), files(".txt", ".y
 graders = _either(one_of(lambda: ["rules"]), models)
 cases = _either(one_of(_case_sets), files(*_CASES))
 cards = _either(one_of(lambda: case_files.CARDS), files(".yaml", ".yml"))
-protocol_list = several(lambda: Protocol)
+protocol_list = several(protocol_names)
 delivery_list = several(lambda: Delivery)
 measures = one_of(lambda: COMPARED)
 parts = several(_parts)

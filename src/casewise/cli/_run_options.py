@@ -187,10 +187,10 @@ class RunOptions:
             "binary, score or probability (the model judges), guard (a moderation model does), "
             "respond (it is the chatbot, and its reply is graded); several joined by commas.",
             PROTOCOL,
-            several_of(choices.Protocol),
+            several_of(choices.protocol_names()),
             complete.protocol_list,
         ),
-    ] = "probability"
+    ] = choices.PROTOCOL
     delivery: Annotated[
         str | None,
         option(

@@ -24,7 +24,7 @@ from casewise.evaluation.plan._costs import Budget, CostEstimate
 from casewise.evaluation.plan._request import RunRequest
 from casewise.evaluation.plan._sampling import check_settings
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
-from casewise.evaluation.tasks._respond import grade_replies
+from casewise.evaluation.tasks._asking import grade_replies
 
 __all__ = [
     "BatchCounts",

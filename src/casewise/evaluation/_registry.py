@@ -4,8 +4,7 @@ import sys
 
 from inspect_ai.model import ModelAPI, modelapi
 
-from casewise.evaluation.tasks._judge import judge
-from casewise.evaluation.tasks._respond import respond
+from casewise.evaluation.tasks._tasks import judge, respond
 from casewise.logs import TARGETS
 
 

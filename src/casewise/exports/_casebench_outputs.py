@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from casewise.cases import Case, VoteCounts, digest
+from casewise.choices import protocol_names
 from casewise.contexts import ablate
 from casewise.errors import UsageError
 from casewise.exports._export_form import (
@@ -24,10 +25,10 @@ from casewise.exports._export_form import (
     show_value,
     shown_by_column,
 )
-from casewise.protocols import Protocol, RunCondition
+from casewise.protocols import RunCondition, find_protocol
 from casewise.scores import Judgements, conditions, stand_in
 
-_MODES = {Protocol.BINARY: "binary", Protocol.SCORE: "score", Protocol.PROBABILITY: "logits"}
+_MODES = {one.name: one.mode for one in map(find_protocol, protocol_names()) if one.mode}
 """Upstream's names of the protocols."""
 
 _CHANGED = ("swap", "variation", "card")
@@ -196,9 +197,9 @@ def _answer(row: Mapping[str, Any]) -> str | float:
     """Reading of the answer; ``""`` where nothing was read."""
     if row["status"] != "ok":
         return ""
-    if row["protocol"] == Protocol.BINARY:
+    number = row["raw_score"] if row["raw_score"] is not None else row["p_safe"]
+    if number is None:
         return str(row["verdict"])
-    number = float(row["raw_score"] if row["protocol"] == Protocol.SCORE else row["p_safe"])
     return int(number) if number.is_integer() else number
 
 
@@ -229,7 +230,7 @@ def _key(condition: RunCondition, files: _Files) -> str:
 def _path(condition: RunCondition, key: str, files: _Files) -> str:
     folder = "safety_" + re.sub(r"[^\w.-]+", "-", key).strip("-")
     removed = f"_{condition['ablation']}" if condition["ablation"] else ""
-    name = f"output_{_MODES[Protocol(condition.protocol)]}{removed}.json"
+    name = f"output_{_MODES[condition.protocol]}{removed}.json"
     numbered = (f"{folder}-{number}/{name}" for number in count(2))
     return next(path for path in chain([f"{folder}/{name}"], numbered) if path not in files.records)
 

@@ -18,25 +18,23 @@ from casewise.cases import (
     label_notes,
     make_labels,
 )
+from casewise.choices import protocol_names
 from casewise.errors import UsageError
 from casewise.exports._export_form import CONTENT_WARNING, Exported, ExportRequest, fill, new_folder
 from casewise.exports._hf_folder import case_table
-from casewise.protocols import Delivery, Prompts, Protocol, load_prompts
+from casewise.protocols import Delivery, Prompts, Protocol, find_protocol, load_prompts
 from casewise.scores import label_fields
 from casewise.sheets import Code, Column, Row, Table, to_markdown
 
-PROTOCOLS = (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY)
-"""Protocols of lm-eval: words, a number, and the likelihood of two words."""
-
+_UTILS = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
 MAX_TOKENS = 2048
 """Longest answer, as ``casewise run`` allows."""
 
 _SHARES = ("accuracy", "safe_recall", "unsafe_recall")
-_METRICS: dict[Protocol, tuple[str, ...]] = {
-    Protocol.BINARY: (*_SHARES, "coverage"),
-    Protocol.SCORE: (*_SHARES, "brier", "coverage"),
-    Protocol.PROBABILITY: (*_SHARES, "brier"),
-}
+PROTOCOLS = tuple(
+    one for one in map(find_protocol, protocol_names()) if f"def process_{one}(" in _UTILS
+)
+"""Protocols whose answers lm-eval can read."""
 
 
 _TASKS = Table(
@@ -82,8 +80,7 @@ def write_lm_eval(
             (folder / f"casewise_{protocol}.yaml").write_text(task, "utf-8")
         group = {"group": "casewise", "task": [f"casewise_{protocol}" for protocol in PROTOCOLS]}
         (folder / "casewise.yaml").write_text(yaml.safe_dump(group, sort_keys=False), "utf-8")
-        utils = files("casewise.data") / "exports" / "lm_eval_utils.py"
-        (folder / "utils.py").write_bytes(utils.read_bytes())
+        (folder / "utils.py").write_text(_UTILS, "utf-8")
         readme = fill(
             "lm-eval.md.j2",
             warning=CONTENT_WARNING,
@@ -147,7 +144,7 @@ _Dumper.add_representer(
 
 
 def _task(protocol: Protocol, prompts: Prompts, rule: LabelRule, version: str) -> str:
-    likelihood = protocol is Protocol.PROBABILITY
+    likelihood = protocol.candidates > 0
     task: dict[str, Any] = {
         "task": f"casewise_{protocol}",
         "custom_dataset": _Function(f"utils.load_{protocol}"),
@@ -170,7 +167,11 @@ def _task(protocol: Protocol, prompts: Prompts, rule: LabelRule, version: str) -
                 "aggregation": _Function("utils.share"),
                 "higher_is_better": name != "brier",
             }
-            for name in _METRICS[protocol]
+            for name in (
+                *_SHARES,
+                *(["brier"] if protocol.numbers else []),
+                *([] if likelihood else ["coverage"]),
+            )
         ],
         "metadata": {
             "version": 1.0,

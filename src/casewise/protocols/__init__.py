@@ -1,6 +1,6 @@
 """Prompts, and readers of the answers. Pure: no model is called here."""
 
-from casewise.choices import Delivery, Protocol
+from casewise.choices import Delivery
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
 from casewise.protocols._conversations import (
     NOT_RUN,
@@ -10,7 +10,7 @@ from casewise.protocols._conversations import (
     Script,
     load_script,
 )
-from casewise.protocols._cut import read_cut, read_cut_step
+from casewise.protocols._cut import read_cut_step
 from casewise.protocols._experiments import ESCALATION_STEPS, read_step
 from casewise.protocols._grade import (
     GRADE_VERSION,
@@ -23,20 +23,38 @@ from casewise.protocols._grade import (
 from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
-from casewise.protocols._read_binary import read_binary
-from casewise.protocols._read_probability import (
-    LOW_MASS,
-    TokenSets,
-    derive_token_sets,
-    read_guard,
-    read_probability,
-    surface_forms,
+from casewise.protocols._protocol import (
+    MAX_TOKENS,
+    Answer,
+    Asking,
+    Grade,
+    GradedReply,
+    Open,
+    Protocol,
+    Question,
+    Request,
+    Say,
+    Stop,
+    Unit,
+    acting,
+    drive,
+    find_protocol,
+    is_acting,
+    published_as,
 )
-from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._run_condition import CONDITION, RunCondition, SeededVariation
 from casewise.protocols._types import Graded, Reading, ResponseClass, Status, Verdict
 from casewise.protocols._variations import VARIATIONS, VariedConversations, find_variation
 from casewise.protocols._verdict_table import own_version
+from casewise.protocols.binary import read_binary
+from casewise.protocols.guard import read_guard
+from casewise.protocols.probability import (
+    LOW_MASS,
+    TokenSets,
+    derive_token_sets,
+    read_probability,
+    surface_forms,
+)
 from casewise.protocols.replies import (
     READER_VERSION,
     count_fitted,
@@ -44,8 +62,12 @@ from casewise.protocols.replies import (
     read_reply,
     string_match,
 )
+from casewise.protocols.respond import grade_reply
+from casewise.protocols.score import mean_score, read_score
 
 __all__ = [
+    "Answer",
+    "Asking",
     "CONDITION",
     "Conversation",
     "Conversations",
@@ -53,32 +75,46 @@ __all__ = [
     "ESCALATION_STEPS",
     "GRADER_DECLINED",
     "GRADE_VERSION",
+    "Grade",
     "Graded",
+    "GradedReply",
     "LOW_MASS",
     "Lexicon",
+    "MAX_TOKENS",
     "NOT_RUN",
+    "Open",
     "Opening",
     "Prompts",
     "Protocol",
+    "Question",
     "READER_VERSION",
     "Reading",
-    "RunCondition",
+    "Request",
     "ResponseClass",
+    "RunCondition",
     "SCRIPTED",
+    "Say",
     "Script",
+    "SeededVariation",
     "Status",
+    "Stop",
     "TRANSLATED",
     "TokenSets",
     "UPSTREAM",
+    "Unit",
     "VARIATIONS",
-    "SeededVariation",
     "VariedConversations",
     "Verdict",
+    "acting",
     "count_fitted",
     "derive_token_sets",
+    "drive",
     "find_lexicon",
+    "find_protocol",
     "find_variation",
     "grade_nonce",
+    "grade_reply",
+    "is_acting",
     "is_ours",
     "load_prompts",
     "load_script",
@@ -86,8 +122,8 @@ __all__ = [
     "mentioned_parameters",
     "own_version",
     "phrase_match",
+    "published_as",
     "read_binary",
-    "read_cut",
     "read_cut_step",
     "read_grade",
     "read_guard",

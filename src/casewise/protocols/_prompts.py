@@ -6,16 +6,18 @@ import re
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from casewise.cases import Case, casebench_templates
-from casewise.choices import Delivery, Protocol
+from casewise.choices import Delivery
 from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
 from casewise.protocols._conversations import Opening
 from casewise.protocols._verdict_table import base_language
+
+if TYPE_CHECKING:
+    from casewise.protocols._protocol import Protocol
 
 UPSTREAM = "upstream"
 """The name, after ``--prompt``, of the templates that are fetched with CASE-Bench."""
@@ -28,13 +30,8 @@ ENGLISH = "en"
 TRANSLATED = ("de", "es", "fr", "zh")
 """The languages, beside English, in which our templates are written."""
 
-_EDITION = 1
+EDITION = 1
 _FIELDS = ("query", "context")
-_UPSTREAM_NAMES = {
-    Protocol.BINARY: "judge",
-    Protocol.SCORE: "judgescore",
-    Protocol.PROBABILITY: "judgelogits",
-}
 
 
 Parts = tuple[tuple[str, Literal["query", "context"] | None], ...]
@@ -121,7 +118,7 @@ def render_query(case: Case) -> str:
 
 def load_prompts(
     source: str | None,
-    protocol: Protocol,
+    protocol: "Protocol",
     delivery: Delivery,
     languages: Iterable[str | None] = (),
 ) -> Prompts:
@@ -143,13 +140,13 @@ def load_prompts(
         AssetError: Upstream's templates were not fetched.
         UsageError: A protocol or a delivery in which nothing is judged; a language without one.
     """
-    if protocol not in _UPSTREAM_NAMES or delivery not in (Delivery.JUDGE, Delivery.NONE):
+    if not {Delivery.JUDGE, delivery} <= set(protocol.deliveries):
         raise UsageError(f"no prompt judges under protocol {protocol} and delivery {delivery}")
     if source is None or source == OURS:
         bases = {base_language(language) for language in languages}
         translations = {
             language: _ours(protocol, delivery, language)
-            for language in TRANSLATED
+            for language in protocol.languages
             if language in bases
         }
         is_used = not bases or bool(bases - translations.keys())
@@ -157,8 +154,8 @@ def load_prompts(
         return replace(english, translations=translations, is_used=is_used)
     if is_ours(source):
         language = source.removeprefix(f"{OURS}:")
-        if language not in (ENGLISH, *TRANSLATED):
-            known = ", ".join((ENGLISH, *TRANSLATED))
+        if language not in (ENGLISH, *protocol.languages):
+            known = ", ".join((ENGLISH, *protocol.languages))
             raise UsageError(f"--prompt {source}: our templates are written in {known}")
         return _ours(protocol, delivery, language)
     if source == UPSTREAM:
@@ -173,19 +170,23 @@ def is_ours(source: str) -> bool:
     return source == OURS or source.startswith(f"{OURS}:")
 
 
-def _ours(protocol: Protocol, delivery: Delivery, language: str) -> Prompts:
+def _ours(protocol: "Protocol", delivery: Delivery, language: str) -> Prompts:
     def template(place: Delivery) -> Template:
-        suffix = "" if language == ENGLISH else f".{language}"
-        name = f"{protocol}-{place}-{_EDITION}{suffix}"
-        text = (files("casewise.protocols") / "prompts" / f"{name}.txt").read_text("utf-8")
+        name, text = protocol.template(place, language)
         return parse_template(text, f"{OURS}/{name}")
 
     return Prompts(delivery, template(Delivery.JUDGE), template(Delivery.NONE), language)
 
 
-def _upstream(protocol: Protocol) -> Template:
-    """Read a string constant of upstream's file; the file is never executed."""
-    path, name = casebench_templates(), _UPSTREAM_NAMES[protocol]
+def _upstream(protocol: "Protocol") -> Template:
+    """Read a string constant of upstream's file; the file is never executed.
+
+    Raises:
+        UsageError: Upstream has no template for the protocol.
+    """
+    path, name = casebench_templates(), protocol.upstream
+    if name is None:
+        raise UsageError(f"--prompt {UPSTREAM}: there is none for protocol {protocol}")
     for node in ast.parse(path.read_text("utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=found)], value=ast.Constant(value=str(text))):

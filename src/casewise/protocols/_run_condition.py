@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from casewise.cases import GROUPS
-from casewise.choices import Delivery, Protocol
+from casewise.choices import Delivery
+from casewise.protocols._protocol import is_acting
 
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """Columns of the judgement table that tell one model's condition from another."""
@@ -119,7 +120,7 @@ class RunCondition(Mapping[str, str | None]):
     @property
     def acts(self) -> bool:
         """Tell whether the model replied, and did not judge."""
-        return self.protocol == Protocol.RESPOND
+        return is_acting(self.protocol)
 
     @property
     def changed(self) -> bool:

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from casewise.cases import LabelFields, LabelRule, Labels, Ties, make_labels
-from casewise.protocols import Protocol, ResponseClass
+from casewise.protocols import ResponseClass, is_acting
 from casewise.statistics import Clusters, Resampling
 
 FloatArray = NDArray[np.float64]
@@ -139,7 +139,7 @@ def make_answers(
     if protocol is None:
         protocol = rows["protocol"][0] if len(rows) else ""
     column, values = "verdict", {"safe": 1.0, "unsafe": 0.0}
-    if protocol == Protocol.RESPOND:
+    if is_acting(protocol):
         column = "response_class"
         values = {
             str(ResponseClass.COMPLIANCE): 1.0,

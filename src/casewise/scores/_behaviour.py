@@ -12,7 +12,7 @@ import polars as pl
 
 from casewise.cases import LabelRule
 from casewise.choices import UnreadPolicy
-from casewise.protocols import ESCALATION_STEPS, Delivery, Protocol, ResponseClass, RunCondition
+from casewise.protocols import ESCALATION_STEPS, Delivery, ResponseClass, RunCondition, acting
 from casewise.scores._answer_columns import (
     Answers,
     calls_a_tool,
@@ -194,7 +194,7 @@ class Trust:
 def trust_in_claims(table: pl.DataFrame, scoring: Scoring) -> list[Trust]:
     """Compare the deliveries of every model that was run with ``none`` and another one."""
     families: dict[RunCondition, dict[str | None, tuple[RunCondition, pl.DataFrame]]] = {}
-    acted = table.filter(pl.col("protocol") == Protocol.RESPOND)
+    acted = table.filter(pl.col("protocol").is_in(acting()))
     for condition, part in conditions(acted):
         # The wording differs with the delivery.
         family = families.setdefault(condition.same_but("delivery", "prompt_version"), {})

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from casewise.choices import UnreadPolicy
-from casewise.protocols import Protocol, RunCondition
+from casewise.protocols import RunCondition, acting
 from casewise.scores._answer_columns import Answers, labelled_rows, make_answers
 from casewise.scores._condition_scores import Scoring, conditions
 from casewise.scores._measures import measure
@@ -128,7 +128,7 @@ def cost_reports(
 
 def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[RunCondition, Answers]]:
     found = []
-    for condition, part in conditions(table.filter(pl.col("protocol") != Protocol.RESPOND)):
+    for condition, part in conditions(table.filter(~pl.col("protocol").is_in(acting()))):
         rule = scoring.rule(part)
         kept, truth = labelled_rows(part, rule, scoring.ties)
         answers = make_answers(kept, truth, scoring.resampling)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import GROUPS
-from casewise.protocols import Protocol, ResponseClass, RunCondition
+from casewise.protocols import ResponseClass, RunCondition, is_acting
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions
 from casewise.statistics import (
     BoolArray,
@@ -170,7 +170,7 @@ def _counterfactual(
 def _sides(rows: pl.DataFrame, protocol: str) -> pl.DataFrame:
     """Rows that were read, with the side they take: ``safe``, ``unsafe``, or "" for none."""
     side = pl.col("verdict")
-    if protocol == Protocol.RESPOND:
+    if is_acting(protocol):
         sides = {str(ResponseClass.COMPLIANCE): "safe", str(ResponseClass.REFUSAL): "unsafe"}
         side = pl.col("response_class").replace_strict(sides, default="")
     return rows.filter(pl.col("status") == "ok").with_columns(side.fill_null("").alias("side"))

@@ -9,7 +9,7 @@ import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
 from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE, Split, UnreadPolicy
-from casewise.protocols import CONDITION, LOW_MASS, Protocol, RunCondition
+from casewise.protocols import CONDITION, LOW_MASS, RunCondition, acting, is_acting
 from casewise.scores import _measures as measures
 from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
 from casewise.scores._judgement_table import OF_CASE, all_distinct
@@ -232,7 +232,7 @@ def rule_accuracies(
         by: A column to split by.
     """
     found = []
-    for condition, part in conditions(table.filter(pl.col("protocol") != Protocol.RESPOND)):
+    for condition, part in conditions(table.filter(~pl.col("protocol").is_in(acting()))):
         for _, rows in _groups(part, by):
             kept, truth = labelled_rows(rows, rule, scoring.ties)
             accuracy = math.nan
@@ -298,9 +298,9 @@ def score_rows(
     # Of an unread tie either verdict would earn half.
     wrong, right = np.minimum(safe, 1 - safe).sum(), np.maximum(safe, 1 - safe).sum()
     found = measures.measure(answers, scoring.unparsed)
-    name = measures.HEADLINES[answers.protocol == Protocol.RESPOND]
+    name = measures.HEADLINES[is_acting(answers.protocol)]
     bounds = {name: (ratio(hits + wrong, n), ratio(hits + right, n))}
-    if answers.protocol == Protocol.RESPOND:
+    if is_acting(answers.protocol):
         bounds |= measures.act_bounds(answers)
     reply = pl.coalesce("response_class", "status").alias("reply")
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
@@ -342,7 +342,7 @@ def shared_rows(parts: Sequence[pl.DataFrame], unparsed: UnreadPolicy) -> tuple[
     """
     counted = pl.col("status") == "ok"
     if unparsed is UnreadPolicy.REFERENCE:
-        counted |= pl.col("protocol") != Protocol.RESPOND
+        counted |= ~pl.col("protocol").is_in(acting())
     parts = [part.filter(counted) for part in parts]
     keys = parts[0].select(ANSWER_KEYS)
     for part in parts[1:]:

@@ -21,10 +21,10 @@ from casewise.protocols import (
     READER_VERSION,
     Delivery,
     Graded,
-    Protocol,
     ResponseClass,
     RunCondition,
     Status,
+    acting,
     read_cut_step,
     read_reply,
 )
@@ -330,7 +330,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
     condition = {
-        "protocol": str(Protocol.RESPOND),
+        "protocol": acting()[0],
         "delivery": str(grading.delivery),
         "variant": RunCondition(sampling="transcripts", card=grading.card or None).variant,
         "prompt_version": "as held",

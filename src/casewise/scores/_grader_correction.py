@@ -9,7 +9,7 @@ import polars as pl
 
 from casewise.cases import LabelRule, digest
 from casewise.choices import ACT_METRICS, RULES, UnreadPolicy
-from casewise.protocols import Protocol, ResponseClass, RunCondition, read_reply
+from casewise.protocols import ResponseClass, RunCondition, acting, read_reply
 from casewise.scores._answer_columns import (
     Answers,
     calls_a_tool,
@@ -81,7 +81,7 @@ def correct_table(
     table: pl.DataFrame, scoring: Scoring, checks: Sequence[CheckFile]
 ) -> list[GraderCorrection]:
     """Correct the rates of every run of a table that replies; each by itself."""
-    acted = table.filter(pl.col("protocol") == Protocol.RESPOND)
+    acted = table.filter(pl.col("protocol").is_in(acting()))
     found = []
     for condition, rows in conditions(acted):
         rule = scoring.rule(rows)
@@ -116,7 +116,7 @@ def correct_rates(
     failed = next((part for part in parts if isinstance(part, str)), "")
     found = []
     for place, (run, rows, part) in enumerate(zip(runs, (first, *others), parts, strict=True)):
-        answers = make_answers(rows, truth, None, scoring.partial_weight, Protocol.RESPOND)
+        answers = make_answers(rows, truth, None, scoring.partial_weight, acting()[0])
         counted = _Counted(
             run.condition,
             rows,

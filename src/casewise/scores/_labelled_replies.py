@@ -15,7 +15,7 @@ from casewise.cases import read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
 from casewise.files import parse_json, read_lines, unguard_cell
-from casewise.protocols import Protocol, ResponseClass
+from casewise.protocols import ResponseClass, acting
 from casewise.scores._reply_sample import unseal
 
 XSTEST_LABEL: Final = "final_label"
@@ -234,7 +234,7 @@ def load_checks(
         UsageError: No table has replies.
     """
     files = tuple(_load_check(path) for path in dict.fromkeys(paths))
-    replied = [(table["protocol"] == Protocol.RESPOND).any() for table in tables or ()]
+    replied = [table["protocol"].is_in(acting()).any() for table in tables or ()]
     if files and tables is not None and not any(replied):
         raise UsageError("a grader check corrects rates of replies: no run here is of respond")
     seen: dict[str, Path] = {}

@@ -13,7 +13,7 @@ import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.errors import UsageError
-from casewise.protocols import Protocol, RunCondition, find_variation
+from casewise.protocols import RunCondition, find_variation, is_acting
 from casewise.scores._ablation import AblationChange
 from casewise.scores._answer_columns import label_fields, make_answers
 from casewise.scores._condition_scores import Score, Scoring, conditions
@@ -141,7 +141,7 @@ def _quadrants(
     protocol: pl.Series,
 ) -> list[str | None]:
     """Outcome of the pair of each row; None where an answer or the twin is missing."""
-    acts = len(protocol) > 0 and protocol[0] == Protocol.RESPOND
+    acts = len(protocol) > 0 and is_acting(protocol[0])
     adapts, always, never, inverted = (ACT_QUADRANTS if acts else QUADRANTS)[:4]
     names = {(1.0, 0.0): adapts, (1.0, 1.0): always, (0.0, 0.0): never, (0.0, 1.0): inverted}
     found: list[str | None] = [None] * len(verdict)

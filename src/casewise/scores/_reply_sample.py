@@ -14,7 +14,7 @@ from casewise.choices import Draw
 from casewise.contexts import render_text
 from casewise.errors import InputError
 from casewise.files import csv_text
-from casewise.protocols import CONDITION, Protocol, ResponseClass
+from casewise.protocols import CONDITION, ResponseClass, acting
 from casewise.scores._judgement_sources import find_logs
 from casewise.scores._judgement_table import PROVIDER, is_withheld
 
@@ -69,7 +69,7 @@ def unseal(id: str, sealed: str) -> ResponseClass | None:
 def drawable(rows: pl.DataFrame) -> pl.DataFrame:
     """The replies that a person can check: those whose text a grader classed."""
     return rows.filter(
-        (pl.col("protocol") == Protocol.RESPOND)
+        (pl.col("protocol").is_in(acting()))
         & (pl.col("status") == "ok")
         & (pl.col("graded_by").fill_null("") != PROVIDER)
         & (pl.col("response_class") != ResponseClass.TOOL_CALL)

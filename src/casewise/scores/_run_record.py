@@ -14,7 +14,7 @@ from typing import Any
 from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import RULES
 from casewise.files import address_of
-from casewise.protocols import Protocol
+from casewise.protocols import is_acting
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def _request(record: RunRecord) -> _Request:
     asked = record.asked
     given = {name: str(asked[name]) for name in _LISTS if name in asked}
     given |= {} if "target" in asked else {"model": record.model}
-    acts = given.get("protocol") == Protocol.RESPOND
+    acts = is_acting(given.get("protocol"))
     options = {
         "cases": None if "deployment" in asked else _cases(record),
         "deployment": asked.get("deployment"),

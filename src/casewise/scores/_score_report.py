@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule
-from casewise.choices import METRICS, Split
-from casewise.protocols import Protocol
+from casewise.choices import METRICS, PROTOCOL, Split
+from casewise.protocols import acting
 from casewise.scores._ablation import (
     AblationChange,
     ShapleyShares,
@@ -83,7 +83,7 @@ def score_baselines(
     """
     scoring = scoring or Scoring()
     # A model that replies is held against itself without a context, not against judges.
-    table = table.filter(pl.col("protocol") != Protocol.RESPOND)
+    table = table.filter(~pl.col("protocol").is_in(acting()))
     found: list[Score] = []
     for cases in case_sets(table):
         answers = {
@@ -129,7 +129,7 @@ def baseline_table(cases: pl.DataFrame, name: str) -> pl.DataFrame:
     return answered.filter(pl.col("verdict").is_not_null()).with_columns(
         pl.lit(PREFIX + name).alias("model"),
         pl.lit(PREFIX + name).alias("run_id"),
-        pl.lit("probability").alias("protocol"),
+        pl.lit(PROTOCOL).alias("protocol"),
         pl.lit("judge").alias("delivery"),
         nothing.alias("ablation"),
         nothing.alias("variant"),

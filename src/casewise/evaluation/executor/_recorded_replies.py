@@ -6,7 +6,7 @@ from pathlib import Path
 
 from casewise.cases import digest
 from casewise.evaluation.executor._log_folder import locked
-from casewise.evaluation.tasks._respond import grade_replies
+from casewise.evaluation.tasks._asking import grade_replies
 from casewise.files import Journal, journal_lines
 from casewise.logs import OURS
 from casewise.protocols import GRADE_VERSION, Conversation, Graded, ResponseClass, Status

@@ -30,7 +30,8 @@ from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, 
 from casewise.evaluation.models._batches import BatchObserver
 from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
 from casewise.evaluation.plan._costs import Budget, SpentError, Tokens, tokens_of
-from casewise.evaluation.tasks._samples import ModelHealth, mean
+from casewise.evaluation.tasks._asking import ModelHealth
+from casewise.evaluation.tasks._samples import mean
 from casewise.logs import GRADER, LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
 

@@ -25,15 +25,15 @@ from casewise.evaluation.models import MAX_RETRIES, open_model, patience
 from casewise.evaluation.models._batches import batch_settings
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.plan import Cell
-from casewise.evaluation.plan._condition import Condition
-from casewise.evaluation.tasks._judge import ask_judge, judge, read_judge
-from casewise.evaluation.tasks._respond import (
-    ask_chatbot,
+from casewise.evaluation.plan._condition import Condition, unit_id
+from casewise.evaluation.tasks._asking import Ask, Read, ask_unit, read_unit
+from casewise.evaluation.tasks._samples import (
     grader_metadata,
-    read_chatbot,
-    respond,
+    samples_of,
+    script_id,
+    task_metadata,
 )
-from casewise.evaluation.tasks._samples import Ask, Read, samples_of, script_id, task_metadata
+from casewise.evaluation.tasks._tasks import judge, respond
 from casewise.logs import GRADER, ORDER, Asked, Part, without_keys
 from casewise.protocols import RunCondition
 
@@ -65,7 +65,7 @@ class Shard:
 
 def sample_ids(condition: Condition) -> list[str]:
     """The ids of a condition's samples, in their order."""
-    ids = [case.id for case in condition.cases]
+    ids = [unit_id(unit) for unit in condition.units]
     return [*ids, script_id(condition.script.name)] if condition.script is not None else ids
 
 
@@ -105,15 +105,15 @@ class Piece:
     """Requests of a shard, to be sent to the node that runs it."""
 
     shard: Shard
-    cases: tuple[Case, ...]
+    units: tuple[tuple[Case, ...], ...]
     scripted: bool
-    """True if the conversation of a deployment's script is in it, after the cases."""
+    """True if the conversation of a deployment's script is in it, after the units."""
 
 
 def piece_of(shard: Shard, condition: Condition) -> Piece:
     """A shard with its cases."""
-    cases = [condition.cases[place] for place in shard.part.places if place < len(condition.cases)]
-    return Piece(shard, tuple(cases), len(cases) < shard.size)
+    units = [condition.units[place] for place in shard.part.places if place < len(condition.units)]
+    return Piece(shard, tuple(units), len(units) < shard.size)
 
 
 def without_cases(cell: Cell) -> Cell:
@@ -123,7 +123,7 @@ def without_cases(cell: Cell) -> Cell:
     data = replace(condition.data, cases=())
     data.__dict__["hash"] = condition.data.hash
     ablation = condition.ablation and replace(condition.ablation, cases=())
-    light = replace(condition, cases=(), data=data, ablation=ablation)
+    light = replace(condition, units=(), data=data, ablation=ablation)
     return replace(cell, planned=replace(cell.planned, condition=light))
 
 
@@ -131,10 +131,10 @@ def with_cases(cell: Cell, piece: Piece, places: Sequence[int]) -> Cell:
     """A light cell with those cases of a piece that stand at the places of the whole."""
     condition = cell.planned.condition
     wanted = set(places)
-    own = zip(piece.shard.part.places, piece.cases, strict=False)
-    cases = tuple(case for place, case in own if place in wanted)
+    own = zip(piece.shard.part.places, piece.units, strict=False)
+    units = tuple(unit for place, unit in own if place in wanted)
     scripted = piece.scripted and piece.shard.part.places[-1] in wanted
-    asked = replace(condition, cases=cases, script=condition.script if scripted else None)
+    asked = replace(condition, units=units, script=condition.script if scripted else None)
     return replace(cell, planned=replace(cell.planned, condition=asked))
 
 
@@ -260,23 +260,21 @@ def make_work(
     config = draw.config.merge(_sending(cell, clients.model, part))
     said = dict(said or task_metadata(cell.planned.condition, cell.sampling, draw))
     said |= _made_with(clients.model, said) | {ORDER: order}
+    condition, protocol = cell.planned.condition, cell.planned.condition.protocol
+    ask = ask_unit(protocol, draw.samples, condition.tools)
+    read = read_unit(protocol, request.verdict_words, request.grader, clients.grader)
+    options: dict[str, Any] = {"protocol": protocol.name}
     if cell.acts:
         said |= grader_metadata(request.grader)
-        tools = cell.planned.condition.tools
-        ask: Ask = ask_chatbot(tools)
-        read = read_chatbot(request.grader, clients.grader)
-        scorer, options = "grade_reply", {"grader": request.grader}
-        params = {"tools": [tool.model_dump() for tool in tools]} if tools else {}
-        step = EvalPlanStep(solver="casewise/converse", params=params)
+        scorer, solver = "grade_reply", "converse"
+        options |= {"grader": request.grader}
+        tools = [tool.model_dump() for tool in condition.tools]
+        params: dict[str, Any] = {"protocol": protocol.name} | ({"tools": tools} if tools else {})
     else:
-        words, logprobs = request.verdict_words, bool(draw.config.logprobs)
-        ask = ask_judge(draw.samples, logprobs)
-        read = read_judge(cell.planned.condition.protocol, words)
-        scorer = "read_answers"
-        options = {"protocol": str(cell.planned.condition.protocol)}
-        options |= {"verdict_words": words} if words is not None else {}
-        asked = {"samples": draw.samples, "logprobs": logprobs}
-        step = EvalPlanStep(solver="casewise/ask", params=asked)
+        scorer, solver = "read_answers", "ask"
+        options |= {"verdict_words": words} if (words := request.verdict_words) else {}
+        params = {"protocol": protocol.name, "samples": draw.samples}
+    step = EvalPlanStep(solver=f"casewise/{solver}", params=params)
     if part is not None:
         said |= part.as_metadata()
     # By its full name, under which ``inspect score`` finds it again.

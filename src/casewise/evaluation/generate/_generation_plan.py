@@ -21,7 +21,7 @@ from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose
 from casewise.evaluation.plan._costs import CostEstimate, RequestCount, estimate, prompt_tokens
-from casewise.evaluation.plan._sampling import MAX_TOKENS
+from casewise.protocols import MAX_TOKENS
 
 CONTEXT_TOKENS = 400
 """Usual length of a context as an answer, in tokens: eight texts of about 25 words."""

@@ -44,7 +44,7 @@ from casewise.evaluation.models._faults import (
 )
 from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._reachability import UnreachableError
-from casewise.evaluation.tasks._samples import provider_refused, was_cut
+from casewise.evaluation.tasks._asking import provider_refused, was_cut
 from casewise.logs import input_tokens
 
 GIVE_UP = 5

@@ -14,12 +14,10 @@ from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.models._target import load_target, open_again
 from casewise.evaluation.plan._condition import (
     Condition,
-    judge_version,
     make_condition,
-    respond_version,
+    task_version,
 )
 from casewise.evaluation.plan._costs import (
-    ANSWER_TOKENS,
     GRADE_TOKENS,
     CostEstimate,
     RequestCount,
@@ -29,7 +27,13 @@ from casewise.evaluation.plan._costs import (
     measure,
     measure_grading,
 )
-from casewise.evaluation.plan._request import Combination, RunRequest, combinations, draw_seed_of
+from casewise.evaluation.plan._request import (
+    ACTING,
+    Combination,
+    RunRequest,
+    combinations,
+    draw_seed_of,
+)
 from casewise.evaluation.plan._sampling import (
     NO_LOGPROBS,
     WITHOUT_LOGPROBS,
@@ -41,7 +45,7 @@ from casewise.evaluation.plan._sampling import (
     setting_parts,
 )
 from casewise.logs import EMBEDDED, TARGETS, RunKey, without_keys
-from casewise.protocols import UPSTREAM, Protocol, is_ours
+from casewise.protocols import UPSTREAM, find_protocol, is_ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +83,12 @@ class Cell:
     @property
     def acts(self) -> bool:
         """Tell whether the model is the chatbot, and no judge."""
-        return self.planned.condition.protocol is Protocol.RESPOND
+        return self.planned.condition.protocol.acts
 
     @property
     def task(self) -> str:
         """The task's name in Inspect."""
-        return "casewise/respond" if self.acts else "casewise/judge"
+        return f"casewise/{self.planned.condition.protocol.task}"
 
     @property
     def judgements(self) -> int:
@@ -111,7 +115,7 @@ class Cell:
     def sent_seed(self) -> int | None:
         """The seed that the provider gets; None where it would make several answers one."""
         once = self.draw.samples == self.request.epochs == 1
-        return draw_seed_of(self.request, self.planned.condition.protocol) if once else None
+        return draw_seed_of(self.request, self.planned.condition.protocol.name) if once else None
 
     @property
     def identity(self) -> str:
@@ -184,7 +188,7 @@ def lone_ablations(cells: Iterable[Cell]) -> tuple[str, ...]:
     whole: set[tuple[str, ...]] = set()
     for cell in cells:
         one = cell.planned.condition
-        family = (cell.model, one.protocol, one.delivery, one.data.hash)
+        family = (cell.model, one.protocol.name, one.delivery, one.data.hash)
         if one.ablation is None:
             whole.add(family)
         else:
@@ -203,8 +207,8 @@ def make_plan(request: RunRequest) -> Plan:
     """
     asked = _asked_models(request)
     for given, what in ((request.deployment, "--deployment"), (any(request.variations), "--vary")):
-        if given and Protocol.RESPOND not in request.protocols:
-            raise UsageError(f"{what} is of models that act: give it with --protocol respond")
+        if given and not request.acts:
+            raise UsageError(f"{what} is of models that act: give it with {ACTING}")
     conditions = plan_conditions(request)
     cells = [
         plan_cell(condition, model, options) for model, options in asked for condition in conditions
@@ -242,7 +246,7 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         UsageError: A change that means nothing for these cases.
         InputError: Cases or a template that can't be used.
     """
-    acts = combination.protocol == Protocol.RESPOND
+    acts = find_protocol(combination.protocol).acts
     condition = make_condition(
         request.cases,
         protocol=combination.protocol,
@@ -257,7 +261,7 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         verdict_words=request.verdict_words,
         draw_seed=draw_seed_of(request, combination.protocol),
     )
-    version = respond_version(condition, request.grader) if acts else judge_version(condition)
+    version = task_version(condition, request.grader)
     grading = measure_grading(condition) if acts and request.grader is not None else None
     return PlannedCondition(
         condition, _arguments(request, combination), measure(condition), version, grading
@@ -274,12 +278,12 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
             under ``probability``.
     """
     protocol = planned.condition.protocol
-    graders = (request.grader,) if protocol is Protocol.RESPOND and request.grader else ()
+    graders = (request.grader,) if protocol.acts and request.grader else ()
     for name in (model, *graders):
         check_name(name)
     if request.batch:
-        check_batches(model, request.grader if protocol is Protocol.RESPOND else None)
-    if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:
+        check_batches(model, request.grader if protocol.acts else None)
+    if protocol.candidates and model.split("/")[0] in NO_LOGPROBS:
         raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
     draw = make_draw(
         protocol,
@@ -292,15 +296,15 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
         settings = check_settings("--generate", request.generate)
         check_taken("--generate", model, settings, request.model_args)
         draw = draw.with_settings(settings)
-    if protocol is Protocol.RESPOND:
+    if protocol.acts:
         check_window(planned.condition, draw, model)
     if model.startswith(f"{TARGETS}/"):
         request = _check_target(planned.condition, draw, request)
-    prices = _prices(model, request, acts=protocol is Protocol.RESPOND)
+    prices = _prices(model, request, acts=protocol.acts)
     told = planned.condition.identity
     title = replace(told, settings=setting_parts(draw.settings)).text
     count = planned.extent.times(draw.samples * request.epochs)
-    usual = min(ANSWER_TOKENS[protocol], draw.config.max_tokens or ANSWER_TOKENS[protocol])
+    usual = min(protocol.answer_tokens, draw.config.max_tokens or protocol.answer_tokens)
     estimated = estimate(model, title, count, usual, prices[model])
     grading = None
     if planned.grading is not None and request.grader is not None:
@@ -331,9 +335,11 @@ def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]
 
 def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
     """The task's arguments, without those at their defaults: they are its identity in the log."""
-    acts, prompt, cases = combination.protocol == Protocol.RESPOND, request.prompt, request.cases
+    protocol = find_protocol(combination.protocol)
+    acts = protocol.acts
+    prompt, cases = request.prompt, request.cases
     given = {
-        "protocol": None if acts else str(combination.protocol),
+        "protocol": None if protocol.name == protocol.task else protocol.name,
         "deployment": _in_full(request.deployment, CARDS) if acts else None,
         "variation": combination.variation,
         "seed": request.seed if combination.variation else None,

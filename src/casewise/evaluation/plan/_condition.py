@@ -36,23 +36,16 @@ from casewise.protocols import (
     Script,
     SeededVariation,
     VariedConversations,
+    acting,
     find_lexicon,
+    find_protocol,
     find_variation,
-    load_prompts,
     load_script,
     own_version,
 )
 
 Chosen = TypeVar("Chosen", bound=StrEnum)
-
-_JUDGING = (Delivery.JUDGE, Delivery.NONE)
-_GUARDING = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.NONE)
-_ACTING = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
-
-
-def deliveries_of(protocol: Protocol) -> tuple[Delivery, ...]:
-    """The deliveries that a protocol knows, its default first."""
-    return {Protocol.RESPOND: _ACTING, Protocol.GUARD: _GUARDING}.get(protocol, _JUDGING)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +58,8 @@ class Condition:
     prompts: Prompts | Conversations
     data: CaseSet
     """The whole data set, before any limit or ablation."""
-    cases: tuple[Case, ...]
-    """The cases of this run, in an order in which neighbours share long prefixes."""
+    units: tuple[tuple[Case, ...], ...]
+    """The cases of each judgement, in an order in which neighbours share long prefixes."""
     script: Script | None = None
     """A deployment's conversation of several turns."""
     changes: RunCondition = field(default_factory=RunCondition)
@@ -117,13 +110,14 @@ class Condition:
 
     @property
     def size(self) -> int:
-        """Samples: cases, and the script."""
-        return len(self.cases) + (self.script is not None)
+        """Samples: units, and the script."""
+        return len(self.units) + (self.script is not None)
 
     @property
     def openings(self) -> Iterator[Opening]:
         """Every conversation as it will be held; made one at a time, as many are large."""
-        yield from map(self.prompts.open, self.cases)
+        for unit in self.units:
+            yield from self.protocol.open(unit, self.prompts)
         if (scripted := self.script_opening) is not None:
             yield scripted
 
@@ -190,8 +184,8 @@ def make_condition(
         InputError: The cases or the template can't be used.
         AssetError: CASE-Bench or its templates were not fetched.
     """
-    chosen = choose(Protocol, protocol, "protocol")
-    known = deliveries_of(chosen)
+    chosen = find_protocol(protocol)
+    known = chosen.deliveries
     place = choose(Delivery, delivery or known[0], "delivery")
     if place not in known:
         raise UsageError(
@@ -227,31 +221,39 @@ def make_condition(
         script = None
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
-    ordered = tuple(by_text(chosen_cases[:limit], prompts.render))
+    units = chosen.units(chosen_cases[:limit])
+    if not units:
+        raise UsageError(f"protocol {chosen} asks of a {chosen.unit}; these cases have none")
+    ordered = tuple(by_text(units, lambda unit: prompts.render(unit[0])))
     return Condition(
         chosen, place, ablation, prompts, data, ordered, script, changes, verdict_words
     )
+
+
+def unit_id(unit: Sequence[Case]) -> str:
+    """The id of a unit's judgement: of a case its own, of several theirs, joined by ``+``."""
+    return "+".join(case.id for case in unit)
 
 
 BEGINNING = 200
 """Letters by which texts are put in order first."""
 
 
-def by_text(cases: Sequence[Case], render: Callable[[Case], str]) -> Iterator[Case]:
-    """Cases in the order of their texts.
+def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[Item]:
+    """Units in the order of their texts.
 
     Of each text a part is held in memory: 100,000 whole ones take more than the cases do.
     """
-    shared = render(cases[0]) if cases else ""
-    for case in cases:
-        text = render(case)
+    shared = render(units[0]) if units else ""
+    for unit in units:
+        text = render(unit)
         while not text.startswith(shared):
             shared = shared[:-1]
     start = len(shared)
-    keys = [render(case)[start : start + BEGINNING] for case in cases]
-    places = sorted(range(len(cases)), key=keys.__getitem__)
+    keys = [render(unit)[start : start + BEGINNING] for unit in units]
+    places = sorted(range(len(units)), key=keys.__getitem__)
     for _, alike in groupby(places, key=keys.__getitem__):
-        group = [cases[place] for place in alike]
+        group = [units[place] for place in alike]
         yield from sorted(group, key=render) if len(group) > 1 else group
 
 
@@ -270,7 +272,8 @@ def _vary(
     prompts: Prompts | Conversations, name: str, seed: int, cases: tuple[Case, ...]
 ) -> VariedConversations:
     if isinstance(prompts, Prompts):
-        raise UsageError("variations change a conversation: give them with --protocol respond")
+        names = " or ".join(acting())
+        raise UsageError(f"variations change a conversation: give them with --protocol {names}")
     find_variation(name)
     return VariedConversations(
         delivery=prompts.delivery,
@@ -290,16 +293,14 @@ def _data_and_prompts(
     prompt: str | None,
     deployment: str | None,
 ) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
-    if protocol is not Protocol.RESPOND and deployment is not None:
-        raise UsageError("a deployment is acted in: give it with --protocol respond")
-    if protocol not in (Protocol.RESPOND, Protocol.GUARD):
+    if deployment is not None and not protocol.acts:
+        names = " or ".join(acting())
+        raise UsageError(f"a deployment is acted in: give it with --protocol {names}")
+    if deployment is None:
         data = _opened(cases)
         languages = {case.language for case in data.cases}
-        return data, load_prompts(prompt, protocol, delivery, languages), None
-    if prompt is not None:
-        raise UsageError(f"--prompt is a judge's; protocol {protocol} has a conversation")
-    if deployment is None:
-        return _opened(cases), Conversations(delivery), None
+        return data, protocol.wording(delivery, prompt, languages), None
+    protocol.wording(delivery, prompt, ())
     if cases != STARTER:
         raise UsageError("a deployment has cases of its own: leave out --cases")
     card = load_card(deployment)
@@ -349,30 +350,19 @@ def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
         raise UsageError(f"unknown {what} {name!r}: {choose_from(name, kind)}") from None
 
 
-JUDGE_VERSION = "1-A"
+TASK_VERSION = "1-A"
 """A number for the comparability of results, a letter for the interface."""
 
 
-def judge_version(condition: Condition) -> str:
+def task_version(condition: Condition, grader: str | None = None) -> str:
     """The task's version, a part of its identity.
 
-    Other cases, another template or another table of words under the same path are not taken for
-    those that a folder of logs already answers.
+    Other cases or another wording under the same name, of verdict words and of grading too, are not
+    taken for those that a folder of logs already answers.
     """
-    words = condition.words_version
-    made_of = [condition.data.hash, condition.prompts.version, *([words] if words else [])]
-    return f"{JUDGE_VERSION}+{digest(*made_of)}"
-
-
-RESPOND_VERSION = "1-A"
-"""A number for the comparability of results, a letter for the interface."""
-
-
-def respond_version(condition: Condition, grader: str | None) -> str:
-    """The task's version, a part of its identity.
-
-    Other cases or another wording under the same name, of the grading too where a model grades,
-    are not taken for those that a folder of logs already answers.
-    """
-    made_of = [condition.data.hash, condition.prompts.version, condition.variation_version]
-    return f"{RESPOND_VERSION}+{digest(*made_of, *([GRADE_VERSION] if grader else []))}"
+    made_of: list[str | None] = [condition.data.hash, condition.prompts.version]
+    if condition.protocol.acts:
+        made_of += [condition.variation_version, *([GRADE_VERSION] if grader else [])]
+    elif (words := condition.words_version) is not None:
+        made_of.append(words)
+    return f"{TASK_VERSION}+{digest(*made_of)}"

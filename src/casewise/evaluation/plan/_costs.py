@@ -22,22 +22,11 @@ from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import DrawSettings
 from casewise.logs import input_tokens
-from casewise.protocols import Opening, Protocol, render_grading
+from casewise.protocols import Opening, render_grading
 
 BYTES_PER_TOKEN = 4.0
 """Bytes of a prompt a token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean 5.0)
 on our prompts of CASE-Bench."""
-
-ANSWER_TOKENS = {
-    Protocol.BINARY: 80,
-    Protocol.SCORE: 80,
-    Protocol.PROBABILITY: 1,
-    Protocol.GUARD: 5,
-    Protocol.RESPOND: 1000,
-}
-"""Length of a usual answer to our prompts, in tokens; reasoning models write many more. A reply's
-is the mean of 1,399 replies of 24 models of 2024 to 2026 to questions as ours are; everyday
-instructions take a third of it."""
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
@@ -81,7 +70,7 @@ class RequestCount:
 
 def measure(condition: Condition) -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
-    usual = ANSWER_TOKENS[condition.protocol]
+    usual = condition.protocol.answer_tokens
     requests = tokens = 0
     tools = sum(len(tool.model_dump_json()) for tool in condition.tools)
     for opening in condition.openings:
@@ -102,8 +91,9 @@ def measure_grading(condition: Condition) -> RequestCount:
     where the conversation escalates, or is a script. Empty replies, and those that the provider
     itself refused, take none; so this is the most.
     """
-    usual = ANSWER_TOKENS[condition.protocol]
-    cases: list[Case | None] = [*condition.cases, *([None] if condition.script else [])]
+    usual = condition.protocol.answer_tokens
+    cases: list[Case | None] = [unit[0] for unit in condition.units]
+    cases += [None] if condition.script else []
     prompts = [
         prompt_tokens(prompt) + replies * usual
         for case, opening in zip(cases, condition.openings, strict=True)
@@ -170,7 +160,7 @@ def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
     window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
     if not window:
         return
-    answer = draw.config.max_tokens or ANSWER_TOKENS[condition.protocol]
+    answer = draw.config.max_tokens or condition.protocol.answer_tokens
     for opening in condition.openings:
         said = [*(message.text for message in opening.messages), *opening.turns]
         size = sum(len(text.encode(errors="replace")) for text in said)

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from casewise.cases import STARTER, CaseSet
-from casewise.choices import MAX_SEED, RULES, Client, Sampling
+from casewise.choices import MAX_SEED, PROTOCOL, RULES, Client, Sampling
 from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, check_grader
 from casewise.evaluation.models._smollm2 import SMOLLM2
-from casewise.evaluation.plan._condition import choose, deliveries_of
-from casewise.protocols import Delivery, Protocol
+from casewise.evaluation.plan._condition import choose
+from casewise.protocols import Delivery, acting, find_protocol
+
+ACTING = " or ".join(f"--protocol {name}" for name in acting())
+"""Options under which a model plays the chatbot."""
 
 NONE = "none"
 """Word for nothing removed, swapped or varied."""
@@ -25,7 +28,7 @@ class RunRequest:
     models: tuple[str, ...] = (SMOLLM2,)
     cases: str | CaseSet = STARTER
     """``starter``, ``casebench``, a file of cases, or cases that no file holds."""
-    protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
+    protocols: tuple[str, ...] = (PROTOCOL,)
     deliveries: tuple[str, ...] = ()
     """Empty is each protocol's default."""
     ablations: tuple[str | None, ...] = (None,)
@@ -75,6 +78,11 @@ class RunRequest:
         if self.grader == RULES:
             object.__setattr__(self, "grader", None)
 
+    @property
+    def acts(self) -> bool:
+        """Tell whether the model plays the chatbot under any of the protocols."""
+        return any(find_protocol(name).acts for name in self.protocols)
+
     @classmethod
     def of(cls, options: Mapping[str, Any], **others: Any) -> "RunRequest":
         """The request of options by name, paths as text; those of no field are left out.
@@ -116,7 +124,7 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
         for protocol in request.protocols
         for delivery in _deliveries(request, protocol)
         for ablation in _ablations(request, delivery)
-        for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
+        for variation in (request.variations if find_protocol(protocol).acts else (None,))
         for swap in _swaps(request, delivery, ablation, variation)
     )
 
@@ -125,10 +133,10 @@ def _check_grader(request: RunRequest) -> None:
     if request.grader is None:
         return
     check_grader(request.grader)
-    if Protocol.RESPOND not in request.protocols:
+    if not request.acts:
         raise UsageError(
             f"--grader {request.grader}: {', '.join(request.protocols)} asks for verdicts, and has "
-            "no replies to grade: leave --grader out, or add --protocol respond"
+            f"no replies to grade: leave --grader out, or add {ACTING}"
         )
 
 
@@ -138,10 +146,7 @@ def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
     Greedy ones are not, nor are a probability and a moderation model's word.
     """
     greedy = request.sampling == Sampling.GREEDY
-    return None if greedy or protocol in _NEVER_DRAWN else request.draw_seed
-
-
-_NEVER_DRAWN = (Protocol.PROBABILITY, Protocol.GUARD)
+    return None if greedy or not find_protocol(protocol).drawn else request.draw_seed
 
 
 def _check_numbers(request: RunRequest) -> None:
@@ -162,13 +167,13 @@ def _check_numbers(request: RunRequest) -> None:
 
 def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
     """The deliveries asked for that a protocol knows; those of no protocol are refused."""
-    known = deliveries_of(choose(Protocol, protocol, "protocol"))
+    known = find_protocol(protocol).deliveries
     for delivery in request.deliveries:
         choose(Delivery, delivery, "delivery")
     if not request.deliveries:
         return (known[0],)
     fitting = tuple(delivery for delivery in request.deliveries if delivery in known)
-    every = {delivery for name in request.protocols for delivery in deliveries_of(Protocol(name))}
+    every = {one for name in request.protocols for one in find_protocol(name).deliveries}
     stray = [delivery for delivery in request.deliveries if delivery not in every]
     if stray or not fitting:
         raise UsageError(

@@ -15,30 +15,8 @@ from casewise.cases import digest
 from casewise.choices import Sampling
 from casewise.errors import UsageError
 from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
-from casewise.logs import EMBEDDED, OLD_REPLY_TOKENS, TARGETS
+from casewise.logs import EMBEDDED, TARGETS
 from casewise.protocols import Protocol
-
-SAMPLES = 3
-"""Answers that the protocol ``score`` averages by default, as in the published runs of APIs."""
-
-MAX_TOKENS = 2048
-"""Longest answer of the protocols that explain; reasoning counts too."""
-
-TOP_LOGPROBS = 20
-"""Candidates asked for at the first token: the most that common APIs give."""
-
-REPLY_TOKENS = 4096
-"""Longest reply of the protocol ``respond``; reasoning counts too. Of 1,399 replies of 24 models of
-2024 to 2026, a third and more were longer than 1,024 tokens, and none longer than this."""
-
-REFERENCE_REPLY_TOKENS = OLD_REPLY_TOKENS
-"""The same under the samplings of the published runs, which stay as they are."""
-
-EMBEDDED_REPLY_TOKENS = 48
-"""The same of the embedded model, which takes a second for six and says little in more."""
-
-GUARD_TOKENS = 64
-"""Longest answer of a moderation model: a word, and codes."""
 
 LOCAL_PROVIDERS = frozenset(
     {"casewise", "casewise-hf", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"}
@@ -89,44 +67,25 @@ def make_draw(
 ) -> DrawSettings:
     """Sampling settings of a protocol under a resolved sampling.
 
-    The model's name matters to ``reference-open`` only.
+    The model's name matters to ``reference-open``, and to replies of the embedded model.
     """
-    system = SYSTEM_MESSAGE if sampling is Sampling.REFERENCE_OPEN else None
-    if protocol is Protocol.PROBABILITY:
-        config = GenerateConfig(
-            temperature=0.0, max_tokens=max_tokens or 1, logprobs=True, top_logprobs=TOP_LOGPROBS
-        )
-        return DrawSettings(config, 1, system)
-    if protocol is Protocol.RESPOND:
-        samples, max_tokens = 1, max_tokens or reply_tokens(sampling, model)
-    if protocol is Protocol.GUARD:
-        # A moderation model has one way to answer; a system message would be a part of what it
-        # judges.
-        return DrawSettings(
-            GenerateConfig(temperature=0.0, max_tokens=max_tokens or GUARD_TOKENS), 1, None
-        )
-    usual = 1 if protocol is Protocol.BINARY else SAMPLES
-    if sampling is Sampling.REFERENCE_API:
-        config = GenerateConfig(temperature=1.0, max_tokens=max_tokens or 1024)
-    elif sampling is Sampling.REFERENCE_OPEN:
-        usual = 1
-        defaults = any(name in model.lower() for name in ("mixtral", "dolphin"))
-        config = GenerateConfig(
-            temperature=1.0 if defaults else 0.6,
-            top_p=None if defaults else 0.9,
-            top_k=50 if defaults else None,
-            max_tokens=max_tokens or 512,
-        )
-    else:
-        config = GenerateConfig(temperature=0.0, max_tokens=max_tokens or MAX_TOKENS)
-    return DrawSettings(config, samples or usual, system)
-
-
-def reply_tokens(sampling: Sampling, model: str) -> int:
-    """Longest reply where nobody says how long it may be."""
-    if model.startswith(EMBEDDED):
-        return EMBEDDED_REPLY_TOKENS
-    return REPLY_TOKENS if sampling is Sampling.GREEDY else REFERENCE_REPLY_TOKENS
+    open_model = sampling is Sampling.REFERENCE_OPEN
+    longest = max_tokens or protocol.longest(sampling, embedded=model.startswith(EMBEDDED))
+    drawn = protocol.drawn and sampling is not Sampling.GREEDY
+    config = GenerateConfig(temperature=1.0 if drawn else 0.0, max_tokens=longest)
+    if drawn and open_model:
+        if any(name in model.lower() for name in ("mixtral", "dolphin")):
+            config.top_k = 50
+        else:
+            config.temperature, config.top_p = 0.6, 0.9
+    if protocol.candidates:
+        config.logprobs, config.top_logprobs = True, protocol.candidates
+    usual = 1 if open_model else protocol.samples
+    return DrawSettings(
+        config,
+        (samples or usual) if protocol.repeats else 1,
+        SYSTEM_MESSAGE if open_model and protocol.takes_system else None,
+    )
 
 
 WITHOUT_LOGPROBS = (

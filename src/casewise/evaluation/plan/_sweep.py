@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from casewise.cases import CARDS, CASEBENCH, STARTER
-from casewise.choices import Sampling
+from casewise.choices import PROTOCOL, Sampling
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
 from casewise.evaluation.plan import (
@@ -18,7 +18,6 @@ from casewise.evaluation.plan import (
     plan_cell,
     plan_condition,
 )
-from casewise.evaluation.plan._condition import deliveries_of
 from casewise.evaluation.plan._request import (
     NONE,
     Combination,
@@ -28,7 +27,7 @@ from casewise.evaluation.plan._request import (
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep
-from casewise.protocols import UPSTREAM, Protocol, is_ours
+from casewise.protocols import UPSTREAM, find_protocol, is_ours
 
 AXES = (
     *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
@@ -206,7 +205,7 @@ def _request(
         {name: value for name, value in (*file, *line) if value is not None},
         models=(),
         cases=beside(cases, cases in (STARTER, CASEBENCH)),
-        protocols=tuple(line.protocols or [Protocol.PROBABILITY]),
+        protocols=tuple(line.protocols or [PROTOCOL]),
         deliveries=tuple(line.deliveries or ()),
         ablations=_changes(line.ablations),
         swaps=_changes(line.swaps),
@@ -219,9 +218,13 @@ def _request(
         seed=seed or 0,
         draw_seed=seed,
         # A grader at the top of the file is for those lines that have replies.
-        grader=grader.model if grader and Protocol.RESPOND in (line.protocols or ()) else None,
+        grader=grader.model if grader and _acts(line) else None,
         grader_prices=Prices(grader.price_in, grader.price_out) if grader else Prices(),
     )
+
+
+def _acts(line: GridLine) -> bool:
+    return any(find_protocol(name).acts for name in line.protocols or ())
 
 
 def _changes(given: list[str] | None) -> tuple[str | None, ...]:
@@ -272,7 +275,7 @@ def _place(
         "vary": combination.variation,
         "seed": request.draw_seed if seeded else None,
     }
-    if combination.protocol != Protocol.RESPOND:
+    if not find_protocol(combination.protocol).acts:
         place["deployment"] = None
     return {axis: NONE if place[axis] is None else str(place[axis]) for axis in AXES}
 
@@ -363,7 +366,7 @@ def _titles(cells: Sequence[_Found], file: SweepFile) -> dict[str, str]:
 def _title(wanted: _Wanted, varied: set[str]) -> str:
     values = wanted.values
     parts = [values["protocol"]]
-    if values["delivery"] != deliveries_of(Protocol(values["protocol"]))[0]:
+    if values["delivery"] != find_protocol(values["protocol"]).deliveries[0]:
         parts.append(values["delivery"])
     for axis, how in (("ablation", "without"), ("swap", "swapped"), ("vary", "under")):
         if values[axis] != NONE:

@@ -5,16 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from casewise.cases import fault, read_model
-from casewise.choices import MAX_SEED, Sampling
+from casewise.choices import MAX_SEED, Sampling, protocol_names
 from casewise.errors import InputError
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._target import load_target
 from casewise.evaluation.plan._request import NONE
 from casewise.evaluation.plan._sampling import check_settings, check_taken
-from casewise.protocols import Delivery, Protocol
+from casewise.protocols import Delivery
 
 
 def _as_list(value: Any) -> Any:
@@ -27,6 +27,12 @@ def _none_or_text(value: Any) -> Any:
 
 def _as_model(value: Any) -> Any:
     return {"model": value} if isinstance(value, str) else value
+
+
+def _protocol(name: str) -> str:
+    if name not in protocol_names():
+        raise fault("no such protocol", expected=" or ".join(map(repr, protocol_names())))
+    return name
 
 
 Item = TypeVar("Item")
@@ -97,7 +103,7 @@ class Axes(_Part):
     """Axes that are combined; each is one value or a list."""
 
     cases: Texts | None = None
-    protocols: OneOrMore[Protocol] | None = None
+    protocols: OneOrMore[Annotated[str, AfterValidator(_protocol)]] | None = None
     deliveries: OneOrMore[Delivery] | None = None
     ablations: Changes | None = None
     swaps: Changes | None = None

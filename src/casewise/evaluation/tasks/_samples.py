@@ -1,31 +1,23 @@
-"""Parts that the tasks share: a case as Inspect's sample, its request, a provider's answer."""
+"""Samples of Inspect: a unit as it is asked, and what a log says of its condition."""
 
 import math
-import typing
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
-from inspect_ai.scorer import Metric, SampleScore, Score, Scorer
-from inspect_ai.solver import Generate, Solver, TaskState
-from inspect_ai.util import Store
+from inspect_ai.model import Model, get_model
+from inspect_ai.scorer import Metric, SampleScore, Scorer
+from inspect_ai.solver import Solver
 
 import casewise
 from casewise.cases import Case, Turn, flags_query, wanted_reply
-from casewise.choices import Sampling
-from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.models._in_process import InProcess
-from casewise.evaluation.models._model_address import with_address
-from casewise.evaluation.models._provider_calls import other_model
-from casewise.evaluation.models._reachability import UnreachableError, reach_of
+from casewise.choices import RULES, Sampling
+from casewise.errors import CasewiseError
 from casewise.evaluation.models._seam import PrerequisiteError
-from casewise.evaluation.plan._condition import Condition, choose, make_condition
+from casewise.evaluation.plan._condition import Condition, choose, make_condition, unit_id
 from casewise.evaluation.plan._sampling import (
-    WITHOUT_LOGPROBS,
     DrawSettings,
     make_draw,
     resolve_sampling,
@@ -33,13 +25,16 @@ from casewise.evaluation.plan._sampling import (
 )
 from casewise.evaluation.tasks._messages import to_message
 from casewise.logs import GENERATE, OF_RUN
-from casewise.protocols import Opening, Protocol, Script
+from casewise.protocols import GRADE_VERSION, READER_VERSION, Opening, Script
 
 REPLIES = "replies"
 """Key in a sample of the number of its replies."""
 
 TURNS = "later_turns"
 """Key in a sample of the user's turns after the first reply."""
+
+OPENINGS = "openings"
+"""Key in a sample of the prompts of further openings, each a conversation of its own."""
 
 EXPECTATIONS = "expectations"
 """Key in a sample of the replies that the deployer wants, turn by turn."""
@@ -54,16 +49,17 @@ LANGUAGE = "language"
 """Key in a sample of the language in which its answer is read, beside English."""
 
 
-def to_sample(case: Case, condition: Condition, draw: DrawSettings) -> Sample:
-    """A case as Inspect's sample; its metadata is what the judgement table is made from."""
-    opening = condition.prompts.open(case)
+def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) -> Sample:
+    """A unit as Inspect's sample; its metadata is what the judgement table is made from."""
+    case, protocol = unit[0], condition.protocol
+    opening, *more = protocol.open(unit, condition.prompts)
     first, *later = opening.turns
     said = [*opening.messages, Turn(role="user", content=first)]
     if draw.system and not any(turn.role == "system" for turn in said):
         said.insert(0, Turn(role="system", content=draw.system))
     messages = [to_message(turn) for turn in said]
     return Sample(
-        id=case.id,
+        id=unit_id(unit),
         input=messages,
         target=case.intended or "",
         metadata={
@@ -84,14 +80,10 @@ def to_sample(case: Case, condition: Condition, draw: DrawSettings) -> Sample:
             else {}
         )
         | ({"no_context": True} if case.context is None else {})
-        | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
+        | ({OPENINGS: [one.turns[0] for one in more]} if more else {})
+        | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
     )
-
-
-def _for_replies(case: Case, later: list[str]) -> dict[str, Any]:
-    """Metadata that the conversation and its grader need."""
-    return {TURNS: later, "expected": wanted_reply(case)}
 
 
 def script_sample(script: Script, opening: Opening) -> Sample:
@@ -114,6 +106,14 @@ def script_id(name: str) -> str:
     return f"script:{name}"
 
 
+def grader_metadata(grader: str | None) -> dict[str, str]:
+    """Metadata of the grader of a log's replies."""
+    return {
+        "grader": grader or RULES,
+        "grader_version": GRADE_VERSION if grader else READER_VERSION,
+    }
+
+
 def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:
     """Metadata of a run by which its judgements differ from others'."""
     settings = setting_parts(draw.settings)
@@ -133,9 +133,9 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) 
 
 
 def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
-    """Every case of a condition, each made when it is asked for, then its script."""
-    for case in condition.cases:
-        yield to_sample(case, condition, draw)
+    """Every unit of a condition, each made when it is asked for, then its script."""
+    for unit in condition.units:
+        yield to_sample(unit, condition, draw)
     if condition.script is not None and (opening := condition.script_opening) is not None:
         yield script_sample(condition.script, opening)
 
@@ -199,68 +199,6 @@ class TaskParts:
         )
 
 
-class CaseState(typing.Protocol):
-    """State of a case between asking and reading: ours, or Inspect's ``TaskState``."""
-
-    messages: list[ChatMessage]
-    output: ModelOutput
-    metadata: dict[str, Any]
-
-    @property
-    def store(self) -> Store:
-        """Store beside the messages."""
-
-
-_OUTPUTS = "outputs"
-
-
-def keep_outputs(state: CaseState, outputs: list[ModelOutput]) -> None:
-    """Leave every answer to a sample where the scorer finds it, the last as its output."""
-    state.output = outputs[-1]
-    state.messages.append(outputs[-1].message)
-    if len(outputs) > 1:
-        state.store.set(_OUTPUTS, [output.model_dump(mode="json") for output in outputs])
-
-
-def all_outputs(state: CaseState) -> list[ModelOutput]:
-    """Every answer to a sample, in the order asked."""
-    kept = state.store.get(_OUTPUTS)
-    return [ModelOutput.model_validate(output) for output in kept] if kept else [state.output]
-
-
-def provider_refused(output: ModelOutput) -> bool:
-    """Tell whether the provider itself says that the model, or its filter, declined."""
-    if output.stop_reason == "content_filter":
-        return True
-    content = output.message.content if output.choices else ""
-    return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
-
-
-def was_cut(output: ModelOutput) -> bool:
-    """Tell whether a token limit ended the answer, and not its author."""
-    return output.stop_reason in ("max_tokens", "model_length")
-
-
-def first_token(output: ModelOutput) -> dict[str, float]:
-    """The candidates of the first token and their natural-log probabilities.
-
-    Raises:
-        ModelError: The provider returned none.
-    """
-    choice = output.choices[0] if output.choices else None
-    if choice is None or choice.logprobs is None or not choice.logprobs.content:
-        raise ModelError(WITHOUT_LOGPROBS)
-    first = choice.logprobs.content[0]
-    candidates = {first.token: first.logprob}
-    seen: dict[str, float] = {}
-    for top in first.top_logprobs or []:
-        # Two tokens may have one text; their probabilities add up.
-        before = seen.get(top.token)
-        both = top.logprob if before is None else float(np.logaddexp(before, top.logprob))
-        seen[top.token] = both
-    return candidates | seen
-
-
 def mean_of(name: str) -> Metric:
     """The mean of a number over the scores in which it is defined; NaN where it is in none."""
 
@@ -276,81 +214,3 @@ def mean(numbers: Iterable[float]) -> float:
     """The mean of the numbers that are defined; NaN of none."""
     defined = [number for number in numbers if not math.isnan(number)]
     return sum(defined) / len(defined) if defined else math.nan
-
-
-Read = Callable[[CaseState, str, Model], Awaitable[Score]]
-"""One protocol's way of reading: makes a score of what asking left, of the intended side ("" if
-unknown) and of the model that was asked."""
-
-
-def answered_by(outputs: Sequence[ModelOutput], model: Model) -> dict[str, str]:
-    """The name of the model that answered, where it is not the one that was asked."""
-    names = [other_model(model, output) for output in outputs]
-    return next(({"answered_by": name} for name in names if name is not None), {})
-
-
-HOPELESS = frozenset({401, 403, 404})
-"""HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
-
-
-Ask = Callable[[CaseState, Model, GenerateConfig], Awaitable[None]]
-"""One protocol's way of asking: sends a case's requests and leaves the answers in its state."""
-
-
-@dataclass(slots=True)
-class ModelHealth:
-    """Models that have answered, and those that never will: by the client's identity."""
-
-    answered: set[int] = field(default_factory=set)
-    lost: dict[int, str] = field(default_factory=dict)
-    """The reason for which a model is given up."""
-
-    def check(self, model: Model, grader: Model | None = None) -> None:
-        """Fail at once, without a request, if the model is given up, or its grader.
-
-        Raises:
-            ModelError: One is.
-        """
-        if id(model) in self.lost:
-            raise ModelError(self.lost[id(model)])
-        for asked in (model, grader):
-            if asked is not None and not isinstance(asked.api, InProcess):
-                reach_of(asked).check()
-
-    def fail(self, model: Model, error: Exception) -> str | None:
-        """Why an error gives a model up, if it does: it can't be reached, or none will do.
-
-        What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
-        where they are needed) stays so: what follows fails at once, without a request.
-        """
-        if isinstance(error, UnreachableError):
-            return str(error)
-        if id(model) not in self.answered | self.lost.keys() and _is_hopeless(error):
-            self.lost[id(model)] = with_address(model, getattr(error, "plain", error))
-        return self.lost.get(id(model))
-
-    def answer(self, model: Model) -> None:
-        """The model has answered: from now on no error gives it up."""
-        self.answered.add(id(model))
-
-
-def solve_by(ask: Ask) -> Solver:
-    """Inspect's solver for a protocol; a model is given up as ``casewise run`` gives it up."""
-    health = ModelHealth()
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        model = get_model()
-        health.check(model)
-        try:
-            await ask(state, model, GenerateConfig())
-        except Exception as error:
-            health.fail(model, error)
-            raise
-        health.answer(model)
-        return state
-
-    return solve
-
-
-def _is_hopeless(error: Exception) -> bool:
-    return isinstance(error, ModelError) or getattr(error, "status_code", None) in HOPELESS

@@ -7,7 +7,7 @@ last reply, as ``casewise grade`` and ``casewise run --protocol respond`` give i
 from inspect_ai.model import get_model
 from inspect_scout import Reference, Result, Scanner, Transcript, scanner
 
-from casewise.evaluation.tasks._respond import grade_with
+from casewise.evaluation.tasks._asking import grade_with
 from casewise.protocols import (
     GRADE_VERSION,
     READER_VERSION,

@@ -1,4 +1,4 @@
-"""Read a judge's safe/unsafe answer.
+"""Protocol ``binary``: one word, safe or unsafe.
 
 The rule: the last verdict counts; what can't be read is ``unparsed``, never a verdict. An explicit
 statement (a JSON key, "Verdict: ...", a last line of one word) outranks prose, and prose is read
@@ -13,6 +13,7 @@ from typing import Final
 from casewise.protocols import _localised as localised
 from casewise.protocols._answer_text import AnswerText, lines, prepare, sentences
 from casewise.protocols._lexicon import Lexicon
+from casewise.protocols._protocol import Protocol
 from casewise.protocols._statements import is_undecided, last_statement
 from casewise.protocols._types import Reading, Status, Verdict
 
@@ -339,3 +340,33 @@ def _is_unconditional(tail: str) -> bool:
     reason = _REASON.search(tail)
     claim = tail[: reason.start()] if reason else tail
     return not _CONDITION.search(claim) and not _CONTRAST.search(claim)
+
+
+_ONE_WORD = re.compile(r"\W*[\w-]+\W*")
+
+
+class Binary(Protocol):
+    """One word: safe or unsafe."""
+
+    name = "binary"
+    upstream = "judge"
+    mode = "binary"
+
+    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+        """Read the verdict."""
+        return read_binary(text, lexicon)
+
+    def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
+        """Read an answer that a limit cut; a verdict of one word and no more is whole."""
+        whole = read_binary(text, lexicon)
+        if whole.status is Status.OK and _ONE_WORD.fullmatch(prepare(text).prose):
+            return whole
+        return super().read_cut(text, lexicon)
+
+    def read_published(self, answer: str | float) -> Reading:
+        """Read one of the two words."""
+        ours = answer in ("safe", "unsafe")
+        return Reading(Status.OK, Verdict(str(answer))) if ours else Reading.unparsed()
+
+
+protocol = Binary()

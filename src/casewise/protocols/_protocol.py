@@ -1,0 +1,323 @@
+"""Protocol: what a model is asked about one unit, and how its answers are read.
+
+A protocol neither sends nor waits. It yields requests, is sent the answers, and returns a reading;
+whatever drives it (a run, a batch, Inspect's solver, a test with a list of answers) is ``drive``.
+Each protocol is one file of this folder, found by its name; others come by the entry point
+``casewise.protocols``.
+"""
+
+import abc
+import math
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.resources import files
+from typing import Any, ClassVar, Final, TypeVar
+
+from casewise.cases import Case
+from casewise.choices import ENTRY_POINTS, Delivery, Sampling, protocol_names
+from casewise.errors import UsageError, choose_from
+from casewise.protocols._conversations import Conversations, Opening
+from casewise.protocols._cut import read_cut
+from casewise.protocols._lexicon import Lexicon
+from casewise.protocols._prompts import EDITION, ENGLISH, TRANSLATED, Prompts, load_prompts
+from casewise.protocols._types import Graded, Reading
+
+Returned = TypeVar("Returned")
+
+
+class Unit(StrEnum):
+    """Unit that one judgement is about."""
+
+    CASE = "case"
+    PAIR = "pair"
+    """Two cases of one query."""
+
+
+class Stop(StrEnum):
+    """End of an answer."""
+
+    ITSELF = "itself"
+    """Its author ended it."""
+    LIMIT = "limit"
+    """The limit of tokens."""
+    WINDOW = "window"
+    """The model's window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, as far as a protocol reads it."""
+
+    text: str = ""
+    stop: Stop = Stop.ITSELF
+    refused: bool = False
+    """True if the provider itself says that the model, or its filter, declined."""
+    declined: bool = False
+    """True if a target says so of this turn alone, and the conversation goes on."""
+    calls: tuple[str, ...] = ()
+    """Names of the tools that it calls."""
+    said: str = ""
+    """The text with its calls, as a grader reads the conversation."""
+    logprobs: Mapping[str, float] | None = None
+    """Natural-log probability of each candidate of the first token."""
+    pieces: Mapping[str, tuple[str, bool]] | None = None
+    """First token of each of ``surface_forms`` and whether it is the whole form; None where the
+    tokenizer is not at hand."""
+    other_model: str | None = None
+    """Name of the model that answered, where it is not the one that was asked."""
+
+    @property
+    def cut(self) -> bool:
+        """Tell whether a limit of tokens ended the answer, and not its author."""
+        return self.stop is not Stop.ITSELF
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Request that begins a conversation with one of the question's openings."""
+
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Request that goes on after the last answer, with another turn of the user."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """Request to the model that grades, in a conversation of its own."""
+
+    prompt: str
+
+
+Request = Open | Say | Grade
+Asking = Generator[Sequence[Request], Sequence[Answer], Returned]
+"""Requests that belong together, the answers to them in the same order, and what comes of it."""
+
+
+async def drive(asking: Asking[Returned], send: Callable[[Request], Awaitable[Answer]]) -> Returned:
+    """Send what is asked, one request after another, until a reading is there.
+
+    Raises:
+        Exception: Whatever ``send`` raises.
+    """
+    try:
+        requests = next(asking)
+        while True:
+            requests = asking.send([await send(request) for request in requests])
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One unit under one condition, laid out: all that asking and reading need."""
+
+    said: tuple[tuple[str, str], ...] = ()
+    """Role and text of each message of the first opening."""
+    more: tuple[str, ...] = ()
+    """Prompts of further openings, each a conversation of its own."""
+    later: tuple[str, ...] = ()
+    """The user's turns after the first answer."""
+    query: str | None = None
+    context: Mapping[str, Any] | None = None
+    lexicon: Lexicon | None = None
+    """Words of the language that the answer may be in, beside English."""
+    samples: int = 1
+    """Answers to each opening."""
+    grader: str | None = None
+    """The model that grades replies; None is the offline reader."""
+    scripted: bool = False
+    """True if each reply is held against the turn that it answers, and not against the query."""
+    every: bool = False
+    """True if every reply is graded, and not the last one alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedReply:
+    """Grade of one reply of a conversation."""
+
+    grade: Graded
+    by: str
+    """``rules``, ``provider``, ``tool_call`` or the model that graded."""
+    cut: bool
+
+
+LONGEST: Final = {Sampling.REFERENCE_API: 1024, Sampling.REFERENCE_OPEN: 512}
+"""Longest answer of a judge under the samplings of the published runs, in tokens."""
+
+MAX_TOKENS: Final = 2048
+"""Longest answer of the protocols that explain, in tokens; reasoning counts too."""
+
+
+class Protocol(abc.ABC):
+    """What a model is asked, and how its answers are read. One instance a name."""
+
+    name: ClassVar[str]
+    unit: ClassVar[Unit] = Unit.CASE
+    acts: ClassVar[bool] = False
+    """True if the model plays the chatbot, and its replies are graded."""
+    task: ClassVar[str] = "judge"
+    """Task of Inspect under whose name logs stand."""
+    deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.JUDGE, Delivery.NONE)
+    """Places of the context that mean something, the default first."""
+    upstream: ClassVar[str | None] = None
+    """Name of the template in upstream's file; None where it has none."""
+    mode: ClassVar[str | None] = None
+    """Name in the files of upstream's published outputs; None where it has none."""
+    languages: ClassVar[tuple[str, ...]] = TRANSLATED
+    """Languages, beside English, that templates are written in."""
+
+    samples: ClassVar[int] = 1
+    """Answers to each opening, where nobody says."""
+    repeats: ClassVar[bool] = True
+    """True if ``--samples`` may ask for more."""
+    drawn: ClassVar[bool] = True
+    """True if answers may be drawn at random; False is always greedy."""
+    takes_system: ClassVar[bool] = True
+    """True if a sampling's system message is sent."""
+    candidates: ClassVar[int] = 0
+    """Candidates of the first token that are asked for; 0 asks for none."""
+    answer_tokens: ClassVar[int] = 80
+    """Length of a usual answer."""
+
+    numbers: ClassVar[bool] = False
+    """True if a reading holds a probability of safe, or a score that is made one."""
+    unread: ClassVar[float | None] = None
+    """Number that the published script puts in an unread answer's place, 0..1; None where it counts
+    verdicts alone."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<protocol {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return find_protocol, (self.name,)
+
+    @property
+    def help(self) -> str:
+        """First line of its docstring."""
+        return (type(self).__doc__ or "").strip().partition("\n")[0]
+
+    # --- laying out ---------------------------------------------------------------------------
+
+    def wording(
+        self, delivery: Delivery, prompt: str | None, languages: Iterable[str | None]
+    ) -> Prompts | Conversations:
+        """Prompts of a condition; see ``load_prompts``."""
+        return load_prompts(prompt, self, delivery, languages)
+
+    def template(self, place: Delivery, language: str = ENGLISH) -> tuple[str, str]:
+        """Name and text of a template of ours, with ``{query}`` and ``{context}``."""
+        suffix = "" if language == ENGLISH else f".{language}"
+        name = f"{self.name}-{place}-{EDITION}{suffix}"
+        return name, (files("casewise.protocols") / "prompts" / f"{name}.txt").read_text("utf-8")
+
+    def units(self, cases: Sequence[Case]) -> Sequence[tuple[Case, ...]]:
+        """The cases of each unit."""
+        return [(case,) for case in cases]
+
+    def open(self, unit: Sequence[Case], prompts: Prompts | Conversations) -> tuple[Opening, ...]:
+        """Conversations in which a unit is asked."""
+        return (prompts.open(unit[0]),)
+
+    def longest(self, sampling: Sampling, *, embedded: bool) -> int:
+        """Longest answer in tokens, where nobody says."""
+        return LONGEST.get(sampling, MAX_TOKENS)
+
+    # --- asking and reading -------------------------------------------------------------------
+
+    def ask(self, question: Question) -> Asking[Any]:
+        """Ask about one unit and read the answers."""
+        return (yield from self.judge(question, (yield from self.talk(question))))
+
+    def talk(self, question: Question) -> Asking[Sequence[Answer]]:
+        """Ask the model itself."""
+        return (yield [Open()] * question.samples)
+
+    def judge(
+        self, question: Question, answers: Sequence[Answer]
+    ) -> Asking[Reading | tuple[GradedReply, ...]]:
+        """Read its answers, with the help of a grader where the protocol asks one."""
+        return self.read(question, answers)
+        yield  # a generator that asks nobody
+
+    def read(self, question: Question, answers: Sequence[Answer]) -> Reading:
+        """Read the answers to one unit; never raises."""
+        return self.read_answer(answers[0], question.lexicon)
+
+    def read_answer(self, answer: Answer, lexicon: Lexicon | None) -> Reading:
+        """Read one answer; of one that a limit cut, what stood whole before the cut."""
+        if answer.refused:
+            return Reading.refused()
+        if answer.cut:
+            return self.read_cut(answer.text, lexicon)
+        return self.read_text(answer.text, lexicon)
+
+    def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
+        """Read an answer that a limit cut; see ``casewise.protocols.read_cut``."""
+        return read_cut(lambda piece: self.read_text(piece, lexicon), text)
+
+    @abc.abstractmethod
+    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+        """Read an answer that its author ended; never raises."""
+
+    def read_published(self, answer: str | float) -> Reading:
+        """Read an answer of upstream's published outputs: parsed already, ``""`` if unread."""
+        return Reading.unparsed()
+
+    def is_cut(self, answers: Sequence[Answer]) -> bool:
+        """Tell whether a limit of tokens ended any of the answers."""
+        return any(answer.cut for answer in answers)
+
+
+def to_number(answer: str | float) -> float:
+    """A published answer as a number; NaN where it is none."""
+    try:
+        return float(answer)
+    except ValueError:
+        return math.nan
+
+
+@cache
+def find_protocol(name: str) -> Protocol:
+    """A protocol by its name.
+
+    Raises:
+        UsageError: There is none; or a distribution's entry point holds none.
+    """
+    if name not in protocol_names():
+        raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
+    others = entry_points(group=ENTRY_POINTS, name=name)
+    for point in others:
+        found = point.load()
+        if not isinstance(found, Protocol) or found.name != name:
+            raise UsageError(f"{point.value}: expected a protocol named {name!r}, found {found!r}")
+        return found
+    return import_module(f"casewise.protocols.{name}").protocol  # type: ignore[no-any-return]
+
+
+@cache
+def acting() -> tuple[str, ...]:
+    """Names of the protocols in which the model plays the chatbot."""
+    return tuple(name for name in protocol_names() if find_protocol(name).acts)
+
+
+def is_acting(name: object) -> bool:
+    """Tell whether the model plays the chatbot under a protocol that a table names."""
+    return name in acting()
+
+
+@cache
+def published_as(mode: str) -> Protocol:
+    """The protocol of upstream's published outputs of a mode."""
+    return next(one for one in map(find_protocol, protocol_names()) if one.mode == mode)

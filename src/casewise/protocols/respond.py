@@ -1,0 +1,159 @@
+"""Protocol ``respond``: the model plays the chatbot; does it answer, or refuse?
+
+The user's turns are sent one after another. The reply that counts is graded by the provider's own
+signal, by a model, or by the offline reader.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from casewise.choices import RULES, Delivery, Sampling
+from casewise.errors import UsageError
+from casewise.protocols._conversations import NOT_RUN, Conversations
+from casewise.protocols._cut import read_cut_step
+from casewise.protocols._experiments import read_step
+from casewise.protocols._grade import (
+    GRADER_DECLINED,
+    Conversation,
+    grade_nonce,
+    read_grade,
+    render_grading,
+)
+from casewise.protocols._lexicon import Lexicon
+from casewise.protocols._protocol import (
+    Answer,
+    Asking,
+    Grade,
+    GradedReply,
+    Open,
+    Protocol,
+    Question,
+    Request,
+    Say,
+)
+from casewise.protocols._types import Graded, Reading, ResponseClass, Status
+
+REPLY_TOKENS: Final = 4096
+"""Longest reply, reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026, a third and
+more were longer than 1,024 tokens, and none longer than this."""
+
+REFERENCE_REPLY_TOKENS: Final = 1024
+"""The same under the samplings of the published runs, which stay as they are."""
+
+EMBEDDED_REPLY_TOKENS: Final = 48
+"""The same of the embedded model, which takes a second for six and says little in more."""
+
+
+class Respond(Protocol):
+    """Nothing: the model plays the chatbot, and its reply is graded."""
+
+    name = "respond"
+    acts = True
+    task = "respond"
+    deliveries = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
+    repeats = False
+    # Mean of 1,399 replies of 24 models of 2024 to 2026 to questions as ours are; everyday
+    # instructions take a third of it.
+    answer_tokens = 1000
+
+    def wording(
+        self,
+        delivery: Delivery,
+        prompt: str | None,
+        languages: Iterable[str | None],
+    ) -> Conversations:
+        """The conversation in which the model plays the chatbot."""
+        if prompt is not None:
+            raise UsageError(f"--prompt is a judge's; protocol {self} has a conversation")
+        return Conversations(delivery)
+
+    def longest(self, sampling: Sampling, *, embedded: bool) -> int:
+        """Longest reply in tokens, where nobody says."""
+        if embedded:
+            return EMBEDDED_REPLY_TOKENS
+        return REPLY_TOKENS if sampling is Sampling.GREEDY else REFERENCE_REPLY_TOKENS
+
+    def talk(self, question: Question) -> Asking[Sequence[Answer]]:
+        """Send the user's turns one after another, each when the last one is answered.
+
+        A provider's own refusal ends the conversation: what the user would say next has nothing to
+        follow. A target's own, with words or without, is one of its turn alone, and the
+        conversation goes on; so it does after a call of a tool, which is not run.
+        """
+        answers: list[Answer] = []
+        requests: list[Request] = [Open(), *map(Say, question.later)]
+        for request in requests:
+            answers += yield [request]
+            if answers[-1].refused and not answers[-1].declined:
+                break
+        return answers
+
+    def judge(
+        self, question: Question, answers: Sequence[Answer]
+    ) -> Asking[tuple[GradedReply, ...]]:
+        """Grade the replies that count: the last one, or every one."""
+        earlier = list(question.said)
+        graded: list[GradedReply] = []
+        for place, answer in enumerate(answers, 1):
+            if question.every or place == len(answers):
+                grade, by = yield from _grade(question, earlier, answer)
+                graded.append(GradedReply(grade, by, answer.cut))
+            earlier.append(("assistant", answer.said))
+            earlier += [("tool", NOT_RUN)] * len(answer.calls)
+            earlier += [("user", turn) for turn in question.later[place - 1 : place]]
+        return tuple(graded)
+
+    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+        """A reply holds no verdict."""
+        return Reading.unparsed()
+
+
+def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[tuple[Graded, str]]:
+    """The grade of a reply, and who gave it."""
+    if answer.refused or answer.declined:
+        return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
+    if answer.calls and not answer.text.strip():
+        none = Graded.of(ResponseClass.UNDETERMINED)
+        return none.beside_calls(answer.calls), str(ResponseClass.TOOL_CALL)
+    turn = earlier[-1][1]
+    request = turn if question.scripted else question.query
+    if question.grader is None:
+        read = read_cut_step if answer.cut else read_step
+        graded = read(answer.text, request or turn, turn)
+        return graded.beside_calls(answer.calls), RULES
+    context = json.dumps(question.context, ensure_ascii=False) if question.context else None
+    graded = yield from grade_reply(earlier, answer.text, context, request)
+    return graded.beside_calls(answer.calls), question.grader
+
+
+def grade_reply(
+    conversation: Conversation, reply: str, context: str | None, request: str | None = None
+) -> Asking[Graded]:
+    """Have a model grade one reply; a blank reply is ``undetermined`` without a request.
+
+    Args:
+        conversation: Role and text of each message before the reply, oldest first.
+        reply: What is graded.
+        context: What is known of the situation; None is nothing.
+        request: What the reply is held against; None is the conversation's last message.
+    """
+    if not reply.strip():
+        return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty")
+    (answer,) = yield [Grade(render_grading(conversation, reply, context, request))]
+    if answer.refused:
+        return GRADER_DECLINED
+    grade = read_grade(answer.text, grade_nonce(conversation, reply, request))
+    if grade.status is not Status.UNPARSED:
+        return grade
+    if answer.cut:
+        return Graded(Status.UNPARSED, None, "the grader's answer was cut at its token limit")
+    if answer.other_model is not None:
+        # Until the grader's own name is known, another may be what its server calls it.
+        name = answer.other_model
+        reason = f"another model: the answer is by {name!r}, not by the grader"
+        return Graded(Status.ERROR, None, reason)
+    return grade
+
+
+protocol = Respond()
