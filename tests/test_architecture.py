@@ -151,7 +151,7 @@ FRONT_DOOR = {
     "__init__.py": set(),
     "_front_dataset.py": {"_front_result", "dataset", "statistics"},
     "_front_result.py": {"cases", "errors", "files", "sheets"},
-    "_front_running.py": {"_front_result", "cases", "errors", "files", "sheets"},
+    "_front_running.py": {"choices", "_front_result", "cases", "errors", "files", "sheets"},
     "_front_scoring.py": {
         *("_front_result", "cases", "errors", "files", "gate", "scores", "statistics"),
     },

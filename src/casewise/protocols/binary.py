@@ -342,7 +342,7 @@ def _is_unconditional(tail: str) -> bool:
     return not _CONDITION.search(claim) and not _CONTRAST.search(claim)
 
 
-_ONE_WORD = re.compile(r"\W*[\w-]+\W*")
+_VERDICT_ALONE = re.compile(r"\W*[\w-]+\W*")
 
 
 class Binary(Protocol):
@@ -359,7 +359,7 @@ class Binary(Protocol):
     def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
         """Read an answer that a limit cut; a verdict of one word and no more is whole."""
         whole = read_binary(text, lexicon)
-        if whole.status is Status.OK and _ONE_WORD.fullmatch(prepare(text).prose):
+        if whole.status is Status.OK and _VERDICT_ALONE.fullmatch(prepare(text).prose):
             return whole
         return super().read_cut(text, lexicon)
 
