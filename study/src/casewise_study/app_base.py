@@ -124,12 +124,10 @@ class Guard:
 
         try:
             request = Request(scope)
-            refusal = self.check(request) or self._check_change(request)
-            body = b"" if refusal else await self._body(receive)
-            if refusal is not None or isinstance(body, Response):
-                answer = refusal or body
-                assert isinstance(answer, Response)
-                await answer(scope, receive, guarded)
+            answer = self.check(request) or self._check_change(request)
+            body = answer or await self._body(receive)
+            if isinstance(body, Response):
+                await body(scope, receive, guarded)
             else:
                 await self._app(scope, _once(body, receive), guarded)
         except asyncio.CancelledError:

@@ -124,7 +124,7 @@ def list_record(desk: Desk) -> dict[str, Any]:
     """Every pair in short."""
     pairs = desk.pairs()
     decided, total = progress(pairs)
-    return {"decided": decided, "total": total, "pairs": [_row(pair) for pair in pairs]}
+    return {"decided": decided, "total": total, "pairs": list(map(_row, pairs))}
 
 
 def _row(pair: Pair) -> dict[str, Any]:

@@ -58,14 +58,16 @@ SIGNAL_FIELDS = ("trap_pages", "trapped", "watched", "left", "away_seconds", "co
 def sum_signals(pages: Sequence[PageSignals]) -> dict[str, Any]:
     """The signals of a person's pages, by the fields of ``PersonRecord``; None is not counted."""
     watched = [page.watch for page in pages if page.watch is not None]
-    summed: dict[str, Any] = dict.fromkeys(SIGNAL_FIELDS)
-    summed["trap_pages"], summed["watched"] = len(pages), len(watched)
-    summed["trapped"] = sum(page.honeypot for page in pages)
+    trapped = sum(page.honeypot for page in pages)
+    summed: tuple[float | None, ...] = (None, None, None)
     if watched:
-        summed["left"] = sum(watch.left > 0 for watch in watched)
-        summed["away_seconds"] = sum(watch.away for watch in watched)
-        summed["copied"] = sum(watch.copied + watch.pasted > 0 for watch in watched)
-    return summed
+        summed = (
+            sum(watch.left > 0 for watch in watched),
+            sum(watch.away for watch in watched),
+            sum(watch.copied + watch.pasted > 0 for watch in watched),
+        )
+    figures = (len(pages), trapped, len(watched), *summed)
+    return dict(zip(SIGNAL_FIELDS, figures, strict=True))
 
 
 _SOUNDS = tuple(first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou")

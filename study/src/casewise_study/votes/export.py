@@ -154,13 +154,10 @@ def vote_rows(results: Results) -> list[dict[str, Any]]:
     rows = []
     for vote in results.collected.votes:
         person = people[vote.rater]
-        beside = {
-            "panel": person.panel,
-            "block": person.block,
-            "long": None if vote.seconds is None else vote.seconds >= most,
-            "flags": flags.get(vote.rater, ""),
-        }
-        rows.append(row_of(vote) | beside)
+        row = row_of(vote) | {"panel": person.panel, "block": person.block}
+        row["long"] = None if vote.seconds is None else vote.seconds >= most
+        row["flags"] = flags.get(vote.rater, "")
+        rows.append(row)
     return rows
 
 
@@ -171,9 +168,9 @@ def person_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def _figures(person: PersonQuality) -> dict[str, Any]:
-    why = "; ".join(flag.reason for flag in person.screen.flags)
     figures = row_of(person.screen) | row_of(person)
-    figures |= {"flags": _flags(person.screen), "why_flagged": why}
+    figures["flags"] = _flags(person.screen)
+    figures["why_flagged"] = "; ".join(flag.reason for flag in person.screen.flags)
     return {name: figures[name] for name in PERSON_FIGURES}
 
 
@@ -185,17 +182,14 @@ def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -
     # Imported late: polars takes longer to load than most commands take to run.
     import polars
 
-    kinds = {
-        "position": polars.Int64,
+    kinds: dict[str, Any] = {
+        **dict.fromkeys(("position", "block", "confidence"), polars.Int64),
+        **dict.fromkeys(("long", "counted"), polars.Boolean),
         "time": polars.Datetime("us", "UTC"),
-        "block": polars.Int64,
         "seconds": polars.Float64,
-        "confidence": polars.Int64,
-        "long": polars.Boolean,
-        "counted": polars.Boolean,
     }
     data = {name: [_value(row[name]) for row in rows] for name in columns}
-    schema: dict[str, Any] = {name: kinds.get(name, polars.String) for name in columns}
+    schema = {name: kinds.get(name, polars.String) for name in columns}
     polars.DataFrame(data, schema=schema).write_parquet(path)
 
 
