@@ -1,10 +1,9 @@
 """Open the models that a run asks: their clients, their patience, and their prices.
 
 The room holds all that stands between casewise and a model: providers that run in this process
-(``_smollm2``, ``_hf_provider``), bots behind addresses of their own (``_target``), what goes wrong
-with requests and how it is counted (``_faults``, ``_reachability``, ``_provider_calls``), answers
-kept for the next start (``_answer_journal``), and what is used of Inspect's private parts
-(``_seam``).
+(``_smollm2``, ``_hf_provider``), bots behind addresses (``_target``), faults of requests and their
+counts (``_faults``, ``_reachability``, ``_provider_calls``), answers kept for the next start
+(``_answer_journal``), and Inspect's private parts (``_seam``).
 """
 
 import asyncio
@@ -65,9 +64,9 @@ class Prices:
 
 
 def model_info(model: str) -> ModelInfo | None:
-    """Facts of a model as Inspect knows them: prices, window.
+    """Facts of a model that Inspect knows: prices, window.
 
-    Inspect reads it from YAML, which takes .25 s in Python and a tenth of that in libyaml.
+    Inspect reads them from YAML, which takes .25 s in Python and a tenth of that in libyaml.
     """
     in_python = yaml.SafeLoader
     yaml.SafeLoader = getattr(yaml, "CSafeLoader", in_python)  # type: ignore[misc]
@@ -85,20 +84,22 @@ def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
     if is_in_process(model):
         return Prices(0.0, 0.0)
     info = model_info(model)
-    cost: ModelCost | None = info.cost if info else None
-    part = PRICE if batch else 1.0
-    asked = given.input if given.input is not None else (cost.input if cost else None)
-    answered = given.output if given.output is not None else (cost.output if cost else None)
-    return Prices(
-        None if asked is None else part * asked, None if answered is None else part * answered
-    )
+    share = PRICE if batch else 1.0
+
+    def price(name: str) -> float | None:
+        found = getattr(given, name)
+        if found is None and info and info.cost:
+            found = getattr(info.cost, name)
+        return None if found is None else share * found
+
+    return Prices(price("input"), price("output"))
 
 
 ATTEMPT_TIMEOUT_S = 300
-"""After this long, one request is given up and tried again: a hung socket must not stop a run."""
+"""Seconds after which one request is given up and sent again: a hung socket must not stop a run."""
 
 ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
-"""The environment variable that says otherwise, in seconds."""
+"""Environment variable of other seconds."""
 
 MAX_RETRIES = 8
 
@@ -106,17 +107,17 @@ OPENAI_API = "openai-api/"
 """Prefix of models of any OpenAI-compatible server."""
 
 _LOADED = ("hf/", "transformer_lens/", "nnterp/")
-"""Prefixes of others' models that are loaded by the process that asks them, as ours are."""
+"""Prefixes of Inspect's providers that load models into the process that asks them."""
 
 _SERVED = ("vllm/", "sglang/")
-"""Prefixes of models that are, too, unless a server's address is given."""
+"""Prefixes of providers that load models, too, unless a server's address is given."""
 
 
 def attempt_timeout(given: int | None = None) -> int:
-    """Seconds after which one request is given up and tried again.
+    """Seconds after which one request is given up and sent again.
 
     Raises:
-        UsageError: What was given, or the environment says, is no whole number above 0.
+        UsageError: The given seconds, or those of the environment, are no whole number above 0.
     """
     text = os.environ.get(ATTEMPT_TIMEOUT, "") if given is None else str(given)
     if not text:
@@ -128,7 +129,7 @@ def attempt_timeout(given: int | None = None) -> int:
 
 
 def patience(timeout: int | None = None, *, max_connections: int | None = None) -> GenerateConfig:
-    """Seconds to wait for an answer, attempts at it, and requests at once.
+    """Settings of requests: seconds to wait for an answer, attempts, and requests at once.
 
     Args:
         timeout: As for ``attempt_timeout``.
@@ -142,11 +143,11 @@ def patience(timeout: int | None = None, *, max_connections: int | None = None) 
 
 
 class _MissingError(ModelError):
-    """A key, a setting or a package of the provider's is not there."""
+    """A missing key, setting or package of a provider's."""
 
 
 def loads_weights(model: str, base_url: str | None) -> bool:
-    """Tell whether whoever asks a model has to load it first."""
+    """Tell whether the process that asks a model has to load it first."""
     served = base_url is None and model.startswith(_SERVED)
     return served or is_in_process(model) or model.startswith(_LOADED)
 
@@ -158,11 +159,11 @@ _MAKERS = {
     "mistral": ("mistral", "ministral", "codestral", "magistral"),
     "grok": ("grok",),
 }
-"""Prefixes of makers' models, by the provider that Inspect knows them under."""
+"""Beginnings of models' names, by Inspect's provider of them."""
 
 
 def check_name(model: str) -> None:
-    """Refuse the name of a model that does not say who provides it.
+    """Refuse the name of a model without its provider.
 
     Raises:
         ModelError: There is no provider in it; the message says how to write it.
@@ -170,26 +171,27 @@ def check_name(model: str) -> None:
     provider, slash, name = model.partition("/")
     if provider and name:
         return
-    bare = provider or name
-    maker = next((one for one, starts in _MAKERS.items() if bare.startswith(starts)), None)
-    if slash or not bare:
-        what = f"{model!r}: no name of a model: write PROVIDER/NAME, such as openai/gpt-4o"
-    elif maker is not None:
-        what = f"{model}: which provider? Write {maker}/{model}, or openai-api/SERVICE/{model}"
-    else:
-        what = (
-            f"{model}: which provider? Write PROVIDER/{model}: openai-api/SERVICE/{model} for a "
-            f"server that speaks OpenAI's protocol, casewise-hf/./{model} for a folder"
+    if slash or not model:
+        raise ModelError(
+            f"{model!r}: no name of a model: write PROVIDER/NAME, such as openai/gpt-4o"
         )
-    raise ModelError(what)
+    for maker, starts in _MAKERS.items():
+        if model.startswith(starts):
+            raise ModelError(
+                f"{model}: which provider? Write {maker}/{model}, or openai-api/SERVICE/{model}"
+            )
+    raise ModelError(
+        f"{model}: which provider? Write PROVIDER/{model}: openai-api/SERVICE/{model} for a "
+        f"server that speaks OpenAI's protocol, casewise-hf/./{model} for a folder"
+    )
 
 
 def check_grader(name: str) -> None:
-    """Refuse what is no grader: neither the name of a model nor nearly ``rules``.
+    """Refuse a grader that is no model's name, and a misspelt ``rules``.
 
     Raises:
         ModelError: There is no provider in it.
-        UsageError: It may be meant for ``rules``.
+        UsageError: It is nearly ``rules``.
     """
     if "/" not in name and get_close_matches(name.lower(), [RULES]):
         raise UsageError(
@@ -200,10 +202,11 @@ def check_grader(name: str) -> None:
 
 
 def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str | None:
-    """Check what can be known of a model before a request; none is sent, no weights are loaded.
+    """Check a model without a request, and without loading weights.
 
     Returns:
-        What its provider still lacks (a key, a package), which the plan does not need.
+        Message on what its provider lacks (a key, a package), which the plan does not need; None
+        if nothing.
 
     Raises:
         ModelError: No provider, no model of that form, no address of a web server, or a proxy that
@@ -220,27 +223,25 @@ def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) 
 
 
 def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tuple[str, ...]:
-    """Check models by name, address and what their clients take besides; see ``check_model``.
+    """Check models by name, address and arguments of their clients; see ``check_model``.
 
     Returns:
-        What their providers lack.
+        Messages on what their providers lack.
 
     Raises:
-        ModelError: What is wrong with any of them, a line each.
+        ModelError: Any of them is wrong; the message has a line for each.
     """
-    wrong, lacking = [], []
-    seen: list[tuple[str, str | None, Mapping[str, Any]]] = []
-    for given in models:
-        if given in seen:
-            continue
-        seen.append(given)
-        try:
-            lacking.append(check_model(*given))
-        except ModelError as error:
-            wrong.append(str(error))
+    models = list(models)
+    wrong, lacking = dict[str, None](), dict[str, None]()
+    for place, given in enumerate(models):
+        if given not in models[:place]:
+            try:
+                lacking |= dict.fromkeys(filter(None, [check_model(*given)]))
+            except ModelError as error:
+                wrong[str(error)] = None
     if wrong:
-        raise ModelError("\n".join(dict.fromkeys(wrong)))
-    return tuple(dict.fromkeys(line for line in lacking if line is not None))
+        raise ModelError("\n".join(wrong))
+    return tuple(lacking)
 
 
 def open_model(
@@ -258,12 +259,12 @@ def open_model(
     Args:
         name: The model, as Inspect names it.
         base_url: Address of its API; None is the provider's own.
-        model_args: What its client takes besides.
-        prices: What its tokens cost, where it is known.
+        model_args: Other arguments of its client.
+        prices: Prices of its tokens, where they are known.
         memoize: Whether the client is shared with others who ask for the same; then nobody may
             close it.
-        client: What sends the requests; of a shared client, as it was last asked for.
-        usual: Settings of its requests, where its own say nothing else.
+        client: Sender of the requests; a shared client has the sender that was asked for last.
+        usual: Settings of its requests, unless its own say otherwise.
 
     Raises:
         ModelError: An unknown provider, a missing key or package.
@@ -288,13 +289,13 @@ _PLAIN = (str, int, float)
 
 
 class _Settings(GenerateConfig):
-    """A model's settings. Inspect merges them with others twice for each request.
+    """A model's settings, which Inspect merges with others twice for each request.
 
     ``GenerateConfig.merge`` copies some sixty settings, most of which are None, one by one.
     """
 
     def merge(self, other: GenerateConfig | GenerateConfigArgs) -> GenerateConfig:
-        """These settings, but for what the others give."""
+        """These settings, with the others' values where they have any."""
         others = other if isinstance(other, GenerateConfig) else GenerateConfig(**other)
         given = [pair for one in (self, others) for pair in vars(one).items()]
         said = {
@@ -323,17 +324,18 @@ def _open(
 
 
 def _set_prices(model: str, prices: Prices) -> None:
-    if prices.input is not None and prices.output is not None:
-        cost = ModelCost(
-            input=prices.input,
-            output=prices.output,
-            input_cache_write=prices.input,
-            input_cache_read=prices.input,
-        )
-        if model_info(model) is None:
-            set_model_info(model, ModelInfo(cost=cost))
-        else:
-            set_model_cost(model, cost)
+    if prices.input is None or prices.output is None:
+        return
+    cost = ModelCost(
+        input=prices.input,
+        output=prices.output,
+        input_cache_write=prices.input,
+        input_cache_read=prices.input,
+    )
+    if model_info(model) is None:
+        set_model_info(model, ModelInfo(cost=cost))
+    else:
+        set_model_cost(model, cost)
 
 
 def plain(text: str) -> str:
@@ -345,24 +347,24 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TargetCheck:
-    """One message to a target, and what came of it."""
+    """One message to a target, and its answer."""
 
     target: Target
     message: str
     exchange: TargetExchange | None
-    """Request and answer; None of a function."""
+    """Request and answer over HTTP; None for a function."""
     answer: ModelOutput | None
     problem: str | None
-    """Why there is no answer."""
+    """Reason why there is no answer."""
     seconds: float
 
 
 def check_target(given: str, message: str) -> TargetCheck:
-    """Send one message to a target, once, and see what is read of its answer.
+    """Send one message to a target, once, and read its answer.
 
     Raises:
         InputError: The target's file can't be used.
-        ModelError: What it needs of the environment is missing or wrong.
+        ModelError: A variable of the environment is missing or wrong.
         UsageError: There is no such function.
     """
     target = load_target(given)

@@ -6,7 +6,8 @@ import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import proxy_bypass
 
 from inspect_ai.model import Model
@@ -36,7 +37,7 @@ class Address:
 
     @property
     def place(self) -> str:
-        """Name of what failed to connect, or to be reached."""
+        """Name of the server, or of the proxy on the way, for messages."""
         if self.proxy:
             return f"the proxy {self.proxy} ({self.proxy_variable})"
         return self.host or "the provider"
@@ -53,8 +54,8 @@ def address_at(base: str, setting: str) -> Address:
     """Address of requests to the base of an API, with the proxy on the way.
 
     Args:
-        base: Its address; what stands there of a name and password is left out.
-        setting: What sets it.
+        base: Its address; a name and password in it are left out.
+        setting: Source of the address, for messages.
     """
     try:
         parts = urlsplit(base)
@@ -84,7 +85,7 @@ def _host_and_port(host: str, port: int | None) -> str:
 
 
 def _proxy_of(scheme: str, host: str) -> tuple[str, str]:
-    """The variable that names a proxy for a host, and the proxy's host and port."""
+    """Variable of the proxy on the way to a host, and the proxy's host and port."""
     if not host or proxy_bypass(host):
         return "", ""
     for name in (f"{scheme}_proxy", "all_proxy"):
@@ -93,7 +94,7 @@ def _proxy_of(scheme: str, host: str) -> tuple[str, str]:
             if not value:
                 continue
             try:
-                parts = urlsplit(value if "://" in value else f"http://{value}")
+                parts = _proxy_parts(value)
                 return variable, _host_and_port(parts.hostname or value, parts.port)
             except ValueError:
                 # The text may hold a password.
@@ -101,8 +102,12 @@ def _proxy_of(scheme: str, host: str) -> tuple[str, str]:
     return "", ""
 
 
+def _proxy_parts(value: str) -> SplitResult:
+    return urlsplit(value if "://" in value else f"http://{value}")
+
+
 def why_unconnected(error: BaseException, address: Address) -> str:
-    """Why a connection failed, in plain words, without a word of the server's."""
+    """Reason of a failed connection, without a word of the server's."""
     place, chain = address.place, list(_causes(error))
     codes = {cause.errno for cause in chain if isinstance(cause, OSError)}
     text = " ".join(str(cause) for cause in chain)
@@ -131,22 +136,20 @@ def why_unconnected(error: BaseException, address: Address) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, and all that it was raised from."""
-    seen: set[int] = set()
-    todo = [error]
+    """An error, and all errors that it was raised from."""
+    seen: list[BaseException] = []
+    todo: list[Any] = [error]
     while todo:
         cause = todo.pop(0)
-        if id(cause) in seen:
-            continue
-        seen.add(id(cause))
-        yield cause
-        group = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
-        following = (cause.__cause__, cause.__context__, getattr(cause, "os_error", None), *group)
-        todo += [other for other in following if isinstance(other, BaseException)]
+        if isinstance(cause, BaseException) and not any(cause is one for one in seen):
+            seen.append(cause)
+            yield cause
+            todo += (cause.__cause__, cause.__context__, getattr(cause, "os_error", None))
+            todo += getattr(cause, "exceptions", ())
 
 
 def with_address(model: Model, problem: object) -> str:
-    """Message of what is wrong with a model, and its address."""
+    """Message on a problem of a model, with its address."""
     url = address_of_model(model).url
     return f"{model}: {problem}" + (f"; its address is {url}" if url else "")
 
@@ -167,7 +170,7 @@ def check_address(model: str, given: str) -> None:
         ModelError: It is no address of a web server.
     """
     if not is_web_address(given):
-        # What stands before an @ may be a password.
+        # The part before an @ may be a password.
         raise ModelError(
             f"{model}: no request can be sent to the address {given.rsplit('@', 1)[-1]!r} "
             "(expected http://HOST:PORT/PATH or https://HOST/PATH): check "
@@ -179,14 +182,13 @@ def check_proxy(model: Model) -> None:
     """Connect to the proxy on the way to a model's server, if there is one; nothing is sent.
 
     Raises:
-        ModelError: It can't be connected to.
+        ModelError: The proxy can't be connected to.
     """
     address = address_of_model(model)
     if not address.proxy:
         return
-    value = os.environ.get(address.proxy_variable, "")
     try:
-        parts = urlsplit(value if "://" in value else f"http://{value}")
+        parts = _proxy_parts(os.environ.get(address.proxy_variable, ""))
         port = parts.port or _PORTS.get(parts.scheme, _SOCKS)
         socket.create_connection((parts.hostname or "", port), timeout=PROXY_S).close()
     except ValueError:

@@ -1,7 +1,7 @@
-"""Services of models that the environment has a key or an address for: does one answer?
+"""Services of models that the environment has a key or an address for, and whether they answer.
 
-One request each, for the list of models. A key goes to its own service alone: over TLS, or to this
-machine without a proxy on the way, and nowhere that an answer redirects to.
+Each gets one request, for the list of models. A key goes to its own service alone: over TLS, or to
+this machine without a proxy on the way, and nowhere that an answer redirects to.
 """
 
 import ipaddress
@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
@@ -28,7 +29,7 @@ REACH_S = 5.0
 """Seconds that all services together may take to answer."""
 
 MOST_BYTES = 2_000_000
-"""Read of a list of models."""
+"""Most bytes that are read of a list of models."""
 
 KEY, BASE_URL = "_API_KEY", "_BASE_URL"
 """Endings of the variables of a service's key and address."""
@@ -45,18 +46,18 @@ _BASES = {
 """Addresses of services for which the environment gives none."""
 
 _PATHS = {"ANTHROPIC": "/v1/models", "GOOGLE": "/v1beta/models", "MISTRAL": "/v1/models"}
-"""Path of the list of models; elsewhere it is as in OpenAI's interface."""
+"""Paths of lists of models that are not as in OpenAI's interface."""
 
-_HEADERS = {"ANTHROPIC": ("x-api-key", "{}"), "GOOGLE": ("x-goog-api-key", "{}")}
-"""Header of the key; elsewhere as in OpenAI's interface."""
+_HEADERS = {"ANTHROPIC": "x-api-key", "GOOGLE": "x-goog-api-key"}
+"""Headers of keys that are not as in OpenAI's interface."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service of models, as the environment knows it."""
+    """A service of models that the environment names."""
 
     name: str
-    """As its variables begin."""
+    """Beginning of its variables."""
     address: Address
     has_key: bool
 
@@ -64,18 +65,15 @@ class Service:
     def is_here(self) -> bool:
         """Tell whether it is on this machine."""
         host = self.address.host.rsplit(":", 1)[0].strip("[]")
-        try:
+        with suppress(ValueError):
             return host == "localhost" or ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return False
+        return False
 
     @property
     def may_have_key(self) -> bool:
-        """Tell whether nobody but the service would see its key."""
-        is_private = self.address.url.startswith("https:") or (
-            self.is_here and not self.address.proxy
-        )
-        return self.has_key and is_private
+        """Tell whether it has a key that nobody else would see."""
+        is_direct = self.is_here and not self.address.proxy
+        return self.has_key and (is_direct or self.address.url.startswith("https:"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,31 +82,30 @@ class ServiceAnswer:
 
     reached: bool
     said: str
-    """Answer, in words of ours."""
+    """The answer in casewise's words."""
     key_refused: bool = False
 
 
 def services() -> list[Service]:
-    """The services that the environment has a key or an address for, by name.
+    """Services that the environment has a key or an address for, by name.
 
-    One whose address nobody knows has an empty one.
+    The address is empty where none is known.
     """
-    names = {
-        name.removesuffix(end)
-        for name, value in os.environ.items()
+    keys, bases = (
+        {
+            name.removesuffix(end): value.strip()
+            for name, value in os.environ.items()
+            if value.strip() and name.endswith(end) and name != end
+        }
         for end in (KEY, BASE_URL)
-        if value.strip() and name.endswith(end) and name != end
-    }
-    return [_service(name) for name in sorted(names)]
-
-
-def _service(name: str) -> Service:
-    setting = f"{name}{BASE_URL}"
-    base = os.environ.get(setting, "").strip()
-    given = base or _BASES.get(name, "")
-    has_key = bool(os.environ.get(f"{name}{KEY}", "").strip())
-    usable = given if is_web_address(given) else ""
-    return Service(name, address_at(usable, setting if base else ""), has_key)
+    )
+    found = []
+    for name in sorted(keys.keys() | bases):
+        base = bases.get(name, _BASES.get(name, ""))
+        setting = f"{name}{BASE_URL}" if name in bases else ""
+        address = address_at(base if is_web_address(base) else "", setting)
+        found.append(Service(name, address, name in keys))
+    return found
 
 
 def ask_services(asked: Sequence[Service], *, with_keys: bool) -> list[ServiceAnswer]:
@@ -123,7 +120,7 @@ def ask_services(asked: Sequence[Service], *, with_keys: bool) -> list[ServiceAn
     def ask(number: int, service: Service) -> None:
         answers[number] = _ask(service, with_key=with_keys and service.may_have_key)
 
-    # Nobody waits for these at the end: looking a name up can't be told to stop.
+    # Daemons, as the look-up of a name can't be stopped.
     threads = [
         threading.Thread(target=ask, args=one, daemon=True, name="casewise-service")
         for one in enumerate(asked)
@@ -138,19 +135,18 @@ def ask_services(asked: Sequence[Service], *, with_keys: bool) -> list[ServiceAn
 
 
 def _ask(service: Service, *, with_key: bool) -> ServiceAnswer:
-    url = service.address.url
     path = _PATHS.get(service.name, "/models")
-    version = path.rsplit("/", 1)[0]
+    place = service.address.url.removesuffix(path.removesuffix("/models")) + path
     headers = {"User-Agent": "casewise", "Accept": "application/json"}
-    headers |= {"anthropic-version": "2023-06-01"} if service.name == "ANTHROPIC" else {}
+    if service.name == "ANTHROPIC":
+        headers["anthropic-version"] = "2023-06-01"
     if with_key:
-        header, form = _HEADERS.get(service.name, ("Authorization", "Bearer {}"))
-        headers[header] = form.format(os.environ[f"{service.name}{KEY}"].strip())
-    place = url.removesuffix(version) + path
+        key, header = os.environ[f"{service.name}{KEY}"].strip(), _HEADERS.get(service.name)
+        headers |= {header: key} if header else {"Authorization": f"Bearer {key}"}
     try:
         request = urllib.request.Request(place, headers=headers)
         began = time.monotonic()
-        # Made now: it reads the variables of proxies.
+        # Made now, as it reads the variables of proxies.
         opener = urllib.request.build_opener(_NoRedirects)
         with opener.open(request, timeout=REACH_S) as response:
             body = response.read(MOST_BYTES)
@@ -166,21 +162,23 @@ def _ask(service: Service, *, with_key: bool) -> ServiceAnswer:
 
 
 def _refusal(status: int, *, with_key: bool) -> ServiceAnswer:
-    """Message for an answer that is no success: the service is there."""
+    """Answer under a status that is no success, of a service that is there."""
+    key_refused = False
     if status in (401, 403):
+        key_refused = with_key
         what = "refuses the key" if with_key else "answers, and asks for a key"
-        return ServiceAnswer(True, f"{what} (HTTP {status})", key_refused=with_key)
-    if status < 400:
-        return ServiceAnswer(
-            True, f"answers HTTP {status}: it is elsewhere, which was not followed"
-        )
-    if status in (404, 405):
-        return ServiceAnswer(True, f"answers, without a list of models (HTTP {status})")
-    return ServiceAnswer(True, f"answers {status_words(status)}")
+        said = f"{what} (HTTP {status})"
+    elif status < 400:
+        said = f"answers HTTP {status}: it is elsewhere, which was not followed"
+    elif status in (404, 405):
+        said = f"answers, without a list of models (HTTP {status})"
+    else:
+        said = f"answers {status_words(status)}"
+    return ServiceAnswer(True, said, key_refused)
 
 
 def _models(body: bytes) -> str:
-    """Number of models that a list holds; None where it is none."""
+    """Words for the number of models in a list; empty where the body is none."""
     try:
         found: Any = json.loads(body)
     except ValueError:
@@ -190,7 +188,7 @@ def _models(body: bytes) -> str:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Redirects are not followed: the key would go there."""
+    """Handler that follows no redirects, as the key would go there."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
