@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from casewise.cases._grids import RawTable, TableForm, as_number, items, plain, printed, written
+from casewise.cases._grids import RawTable, TableForm, as_number, as_text, items, plain, printed
 from casewise.cases._mapping_values import as_key
 from casewise.cases._rows import columns_of, read_tables
 from casewise.errors import InputError
@@ -120,17 +120,17 @@ class _Column:
     """Filled cells."""
     rows: int
 
-    def called(self, *words: str) -> bool:
+    def is_called(self, *words: str) -> bool:
         """Tell whether its name contains one of the words."""
         return any(word in self.name.casefold() for word in words)
 
     @cached_property
-    def lists(self) -> bool:
+    def has_lists(self) -> bool:
         """Tell whether its cells are lists, also printed ones."""
         return bool(self.cells) and all(isinstance(_opened(cell), list) for cell in self.cells)
 
     @cached_property
-    def texts(self) -> bool:
+    def has_texts(self) -> bool:
         """Tell whether its cells are texts and no numbers."""
         texts = (isinstance(cell, str) and _number(cell) is None for cell in self.cells)
         return bool(self.cells) and all(texts)
@@ -144,7 +144,7 @@ class _Column:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Its different values, or those of its lists."""
-        texts = (written(item) for cell in self.cells for item in items(cell, None))
+        texts = (as_text(item) for cell in self.cells for item in items(cell, None))
         return tuple(dict.fromkeys(as_key(text) for text in texts if text is not None))
 
     @property
@@ -163,7 +163,7 @@ class _Column:
         return found / max(len(self.cells), 1)
 
     @cached_property
-    def codes(self) -> bool:
+    def has_codes(self) -> bool:
         """Tell whether its texts are names of rows, and nothing that anybody would ask."""
         return self._share(_CODE) > MOSTLY
 
@@ -181,7 +181,7 @@ class _Column:
     def is_prose(self) -> bool:
         """Tell whether it holds sentences, and more of them than a label has values."""
         varied = len(self.kinds) > min(FEW, self.rows // 2)
-        return self.texts and not self.lists and varied and self.sentences >= MOSTLY
+        return self.has_texts and not self.has_lists and varied and self.sentences >= MOSTLY
 
     @property
     def note(self) -> str:
@@ -294,32 +294,32 @@ class _Guesses:
         """Guess the meaning of every column, the surest first."""
         left = self.left
         self._take_query()
-        replies = [c for c in left if c.called(*_REPLY) and c.is_prose]
+        replies = [c for c in left if c.is_called(*_REPLY) and c.is_prose]
         self._leave(replies, "a reply: what to ask has none")
-        distinct = [c for c in left if len(c.kinds) == c.rows > 1 and not c.lists]
+        distinct = [c for c in left if len(c.kinds) == c.rows > 1 and not c.has_lists]
         named = [c for c in distinct if re.fullmatch(r"(.*[_ ])?u?id", c.name, re.I)]
-        self._take(named or [c for c in distinct if c.texts and c.codes], "id: NAME")
+        self._take(named or [c for c in distinct if c.has_texts and c.has_codes], "id: NAME")
         judged = [c for c in left if _is_of_reply(c, replies)]
         self._leave(judged, "a label of the reply, and not of what is asked")
-        self._take([c for c in left if c.called(*_LANGUAGE) and c.texts], "language: NAME")
+        self._take([c for c in left if c.is_called(*_LANGUAGE) and c.has_texts], "language: NAME")
         safe, unsafe = (
-            [c for c in left if _counts(c, words)] for words in (_SAFE_WORDS, _UNSAFE_WORDS)
+            [c for c in left if _counts_votes(c, words)] for words in (_SAFE_WORDS, _UNSAFE_WORDS)
         )
         if safe and unsafe:
             self._take(safe, "votes_safe: NAME")
             self._take(unsafe, "votes_unsafe: NAME")
-        votes = [c for c in left if c.has_few_kinds and c.kinds and c.lists and _meant(c)]
+        votes = [c for c in left if c.has_few_kinds and c.kinds and c.has_lists and _names_sides(c)]
         if votes:
             self._take(votes, f"votes: {{column: NAME, {_sides(votes[0])}}}")
         # What stands beside people's votes is mostly made of them, and nobody's intention.
         elif not safe:
             self._take_intended(replies)
         self._take_measure()
-        few = [c for c in left if c.texts and len(c.kinds) <= max(FEW, c.rows // 4)]
-        self._take([c for c in few if c.called(*_CATEGORY)], "category: NAME")
-        contexts = [c for c in left if c.called(*_CONTEXT)]
+        few = [c for c in left if c.has_texts and len(c.kinds) <= max(FEW, c.rows // 4)]
+        self._take([c for c in few if c.is_called(*_CATEGORY)], "category: NAME")
+        contexts = [c for c in left if c.is_called(*_CONTEXT)]
         # A verdict in the context would tell the model what to say.
-        telling = [c for c in contexts if c.numbers or _meant(c) or _is_verdict(c)]
+        telling = [c for c in contexts if c.numbers or _names_sides(c) or _is_verdict(c)]
         self._leave(telling, "a number or a verdict, and no part of the context")
         used: set[str] = set()
         for column in contexts:
@@ -331,16 +331,18 @@ class _Guesses:
 
         A name counts only with texts that somebody could ask; codes (L1, Q-12) never are.
         """
-        talks = [c for c in self.left if c.lists and all(map(_is_talk, c.cells[:20]))]
+        talks = [c for c in self.left if c.has_lists and all(map(_is_talk, c.cells[:20]))]
         if talks:
             self._take(talks, "turns: NAME")
             return
-        texts = [c for c in self.left if c.texts and not c.lists and not c.codes]
-        unnamed = [c for c in texts if not c.called(*_LABEL, *_CONTEXT, *_REPLY)]
+        texts = [c for c in self.left if c.has_texts and not c.has_lists and not c.has_codes]
+        unnamed = [c for c in texts if not c.is_called(*_LABEL, *_CONTEXT, *_REPLY)]
         for words in (_QUERY, _TEXT):
-            named = [c for word in words for c in texts if c.called(word) and c.length > 1]
+            named = [c for word in words for c in texts if c.is_called(word) and c.length > 1]
             exact = [c for c in named if c.name.casefold() in words]
-            likely = exact or [c for c in named if c.sentences >= MOSTLY and not c.called(*_REPLY)]
+            likely = exact or [
+                c for c in named if c.sentences >= MOSTLY and not c.is_called(*_REPLY)
+            ]
             if likely:
                 rivals = [c for c in unnamed if c is not likely[0] and c.asked >= MOSTLY]
                 is_sure = words is _QUERY or likely[0].asked > RARELY
@@ -365,19 +367,19 @@ class _Guesses:
 
     def _take_intended(self, replies: Sequence[_Column]) -> None:
         """Take the authors' label; none where several mean sides and no name tells which."""
-        labels = [c for c in self.left if c.has_few_kinds and c.kinds and not c.lists]
-        meant = [c for c in labels if _meant(c)]
-        named = [c for c in meant if c.called(*_LABEL, "policy", "line")]
+        labels = [c for c in self.left if c.has_few_kinds and c.kinds and not c.has_lists]
+        meant = [c for c in labels if _names_sides(c)]
+        named = [c for c in meant if c.is_called(*_LABEL, "policy", "line")]
         if not named and len(meant) > 1:
             self.questions.append(f"which column is the label (intended): {_named(meant)}?")
             return
-        vague = [c for c in labels if c.called(*_LABEL) and 1 < len(c.kinds) <= 4]
+        vague = [c for c in labels if c.is_called(*_LABEL) and 1 < len(c.kinds) <= 4]
         likely = [*named, *meant, *vague]
         if not likely:
             return
         label = likely[0]
         line = f"intended: {{column: NAME, {_sides(label)}}}"
-        if replies and not label.called(*_QUERY, "intend", "context"):
+        if replies and not label.is_called(*_QUERY, "intend", "context"):
             self.questions.append(
                 f"does {label.name!r} label what is asked in its context, or the reply in "
                 f"{replies[0].name!r}? If what is asked, take the # before 'intended' away"
@@ -389,12 +391,12 @@ class _Guesses:
         """Take one column of shares of people, or else of ratings."""
         ranges = [(c, min(c.numbers), max(c.numbers)) for c in self.left if c.numbers]
         for column, low, high in ranges:
-            if column.called(*_SHARE) and 0 <= low < high <= 100:
+            if column.is_called(*_SHARE) and 0 <= low < high <= 100:
                 value = "NAME" if high <= 1 else "{column: NAME, scale: [0, 100]}"
                 self._take([column], f"published_safe_rate: {value}")
                 return
         for column, low, high in ranges:
-            if low < high and (column.called(*_RATING) or low < 0 < high):
+            if low < high and (column.is_called(*_RATING) or low < 0 < high):
                 scale = f"[{_end(low)}, {_end(high)}]"
                 line = f"ratings: {{column: NAME, scale: {scale}, rule: position}}"
                 self._take([column], line)
@@ -407,14 +409,14 @@ def _named(columns: Sequence[_Column]) -> str:
 
 def _is_of_reply(column: _Column, replies: Sequence[_Column]) -> bool:
     """Tell by the name of a column whether it labels replies."""
-    if not column.called(*_REPLY) or column.called("human") or not column.has_few_kinds:
+    if not column.is_called(*_REPLY) or column.is_called("human") or not column.has_few_kinds:
         return False
-    return bool(replies) or column.called(*_LABEL, *_RATING)
+    return bool(replies) or column.is_called(*_LABEL, *_RATING)
 
 
 def _is_verdict(column: _Column) -> bool:
     """Tell whether most of its few values are deeds of a reply."""
-    if column.lists or not column.has_few_kinds:
+    if column.has_lists or not column.has_few_kinds:
         return False
     told = [not set(_DEEDS).isdisjoint(re.split(r"\W+", kind)) for kind in column.kinds]
     return sum(told) > MOSTLY * len(told)
@@ -427,23 +429,25 @@ def _is_talk(cell: Any) -> bool:
     )
 
 
-def _counts(column: _Column, side: Sequence[str]) -> bool:
+def _counts_votes(column: _Column, side: Sequence[str]) -> bool:
     """Tell by the name of a column whether it counts the votes for a side."""
     words = re.split(r"[^a-z]+", column.name.casefold())
-    return column.called("vote", "n_") and not set(side).isdisjoint(words)
+    return column.is_called("vote", "n_") and not set(side).isdisjoint(words)
 
 
-def _meant(column: _Column) -> bool:
+def _names_sides(column: _Column) -> bool:
     """Tell whether its values name sides, or are 0 and 1 under the name of a label."""
     words = {kind.replace(" ", "_") for kind in column.kinds}
     sides = [not words.isdisjoint(side) for side in (_SAFE_WORDS, _UNSAFE_WORDS)]
     binary = words <= {"0", "1", "0.5", "true", "false"} and len(words) > 1
-    return all(sides) or ((any(sides) or binary) and column.called(*_LABEL))
+    return all(sides) or ((any(sides) or binary) and column.is_called(*_LABEL))
 
 
 def _sides(column: _Column) -> str:
     """Entries of a mapping for the values that mean safe, unsafe and neither."""
-    good = column.called("safe", "appropriate", "permit", "allow") and not column.called("unsafe")
+    good = column.is_called("safe", "appropriate", "permit", "allow") and not column.is_called(
+        "unsafe"
+    )
     ones, noughts = ("safe", "unsafe") if good else ("unsafe", "safe")
     meanings = {
         **{"1": ones, "true": ones, "0": noughts, "false": noughts},
@@ -478,7 +482,7 @@ def _parameter(column: _Column, used: set[str]) -> str:
 
 def _value(column: _Column) -> str:
     text = any(isinstance(cell, str) for cell in column.cells)
-    return "{column: NAME, list: true}" if column.lists and text else "NAME"
+    return "{column: NAME, list: true}" if column.has_lists and text else "NAME"
 
 
 def _opened(cell: Any) -> Any:

@@ -26,7 +26,7 @@ def plain(value: object) -> object:
     return None if isinstance(value, str) and not value.strip() else value
 
 
-def written(cell: object) -> str | None:
+def as_text(cell: object) -> str | None:
     """A single value as text; None for no value, and for a list or mapping."""
     if cell is None or isinstance(cell, str):
         return cell

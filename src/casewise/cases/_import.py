@@ -12,7 +12,7 @@ from casewise.cases._load import checked_case
 from casewise.cases._map_row import MappedRow
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import BUILT_IN, FILE, ROW, SPLIT, Beside, as_key
-from casewise.cases._rows import columns_of, non_empty, read_table, read_tables
+from casewise.cases._rows import columns_of, filled_columns, read_table, read_tables
 from casewise.cases._write_cases import to_fields
 from casewise.errors import InputError, did_you_mean
 
@@ -64,7 +64,7 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
     tables, unread = _tables_with_queries(source, mapping)
     for name, other in mapping.beside.items():
         added = read_table((path if path.is_dir() else path.parent) / other.file)
-        tables = [_joined(table, added, name, other) for table in tables]
+        tables = [_with_columns(table, added, name, other) for table in tables]
     for table in tables:
         _check_columns(table, mapping)
     gathering = _Gathering(mapping)
@@ -76,7 +76,7 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
             if isinstance(row, InputError):
                 gathering.problems.append(row)
                 continue
-            for column in non_empty(row):
+            for column in filled_columns(row):
                 if column in untaken:
                     untaken[column] += 1
             cells = {ROW: number, FILE: table.file.name, SPLIT: table.split, **row}
@@ -128,7 +128,7 @@ def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
         raise InputError("no such column", table.file, field=key, found=column, expected=expected)
 
 
-def _joined(table: RawTable, added: RawTable, name: str, beside: Beside) -> RawTable:
+def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -> RawTable:
     """A table with the columns of another, by a column of both or in the order of the rows.
 
     Raises:

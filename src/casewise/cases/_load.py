@@ -28,7 +28,7 @@ from casewise.cases._upstream import (
     PUBLISHED_VERSION,
     UpstreamOutput,
     answer_keys,
-    asked_about,
+    asked_data_hash,
     is_upstream,
     output_condition,
     read_answers,
@@ -168,16 +168,16 @@ def _shared_cases(
     shortened: bool,
     shared: SharedCases,
 ) -> tuple[tuple[Case, ...], str]:
-    told = [
+    asked = [
         {name: one[name] for name in one if name not in models} if isinstance(one, dict) else one
         for one in records
     ]
-    key = (digest(told), shortened)
+    key = (digest(asked), shortened)
     if key not in shared:
         cases, problems = _validated(_upstream_fields(records, path), path)
         if problems:
             raise problems[0]
-        shared[key] = tuple(cases), asked_about(cases, shortened=shortened)
+        shared[key] = tuple(cases), asked_data_hash(cases, shortened=shortened)
     return shared[key]
 
 

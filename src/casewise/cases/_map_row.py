@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from casewise.cases._case import RatingRule, Ratings
-from casewise.cases._grids import as_number, items, plain, printed, written
+from casewise.cases._grids import as_number, as_text, items, plain, printed
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import (
     PLACES,
@@ -23,7 +23,7 @@ from casewise.cases._mapping_values import (
     as_key,
 )
 from casewise.cases._turn import Turn, find_turn_fault, read_turns
-from casewise.cases._yaml_files import said
+from casewise.cases._yaml_files import expectation
 from casewise.errors import InputError
 from casewise.files import parse_json
 
@@ -44,10 +44,10 @@ _ROLES = {
 
 _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
-_OF_TOOLS = ("tool_calls", "tool_call_id")
+_TOOL_KEYS = ("tool_calls", "tool_call_id")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Cell:
     """A row's value in a column, as it is read for a field of a case."""
 
@@ -66,10 +66,10 @@ class _Cell:
         """Text of the cell, cut and joined as the mapping says; None where it is empty."""
         cell = self.value
         if value.join is not None:
-            parts = [written(item) for item in items(cell, value.separator)]
+            parts = [as_text(item) for item in items(cell, value.separator)]
             if None not in parts:
                 cell = value.join.join(filter(None, parts)) or None
-        text = written(cell)
+        text = as_text(cell)
         if text is None and cell is not None:
             hint = f" (for a list: {{column: {self.column}, join: ', '}})"
             raise self.wrong("text" + (hint if isinstance(cell, list) else ""), cell)
@@ -120,7 +120,7 @@ class _Cell:
                 spoken = next((message[name] for name in _SPEAKERS if name in message), None)
                 role = _ROLES.get(str(spoken).lower())
                 content = next((message[name] for name in _TEXTS if name in message), None)
-                names = (*_OF_TOOLS, "name") if role == "tool" else _OF_TOOLS
+                names = (*_TOOL_KEYS, "name") if role == "tool" else _TOOL_KEYS
                 of_tools = {name: message[name] for name in names if message.get(name)}
             if not isinstance(role, str) or not (isinstance(content, str | list) or of_tools):
                 shown = list(message) if isinstance(message, Mapping) else type(message).__name__
@@ -130,7 +130,7 @@ class _Cell:
             return read_turns(messages)
         except ValidationError as error:
             roles = [message["role"] for message in messages]
-            raise self.wrong(said(error.errors()[0]), roles) from None
+            raise self.wrong(expectation(error.errors()[0]), roles) from None
 
     def in_order(self, turns: Sequence[Turn]) -> list[dict[str, Any]]:
         """Earlier turns as JSON values, once their order is checked."""
@@ -303,7 +303,7 @@ class MappedRow:
         try:
             ratings = Ratings.model_validate(rated)
         except ValidationError as error:
-            expected, columns = said(error.errors()[0]), ", ".join(scaled.columns)
+            expected, columns = expectation(error.errors()[0]), ", ".join(scaled.columns)
             raise self.wrong("ratings", expected, values, columns) from None
         fields: dict[str, Any] = {"ratings": ratings}
         if scaled.rule is RatingRule.POSITION:
@@ -393,4 +393,4 @@ def _without_null(value: Any) -> Any:
         return {key: _without_null(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [_without_null(inner) for inner in value]
-    return written(value) if isinstance(value, datetime.date | Decimal) else value
+    return as_text(value) if isinstance(value, datetime.date | Decimal) else value

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from casewise.cases import _mapping_values as values
 from casewise.cases._case import RatingRule
-from casewise.cases._yaml_files import read_plain_yaml, said
+from casewise.cases._yaml_files import expectation, read_plain_yaml
 from casewise.errors import InputError, UsageError, did_you_mean
 
 MAPPINGS = tuple(
@@ -114,7 +114,7 @@ class CaseMapping(BaseModel):
             yield "where", column
 
 
-_OF_TABLE = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
+_TABLE_KEYS = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
 """Keys of the whole table, not of one case of a row."""
 
 KEYS = (
@@ -142,19 +142,19 @@ def load_mapping(source: Path | str) -> CaseMapping:
     if entries is None:
         _check_together(mapping, path)
         return mapping
-    return mapping.model_copy(update={"cases": tuple(_of_row(data, entries, path))})
+    return mapping.model_copy(update={"cases": tuple(_case_mappings(data, entries, path))})
 
 
-def _of_row(data: dict[str, Any], entries: Any, path: Path) -> Iterator[CaseMapping]:
+def _case_mappings(data: dict[str, Any], entries: Any, path: Path) -> Iterator[CaseMapping]:
     """Mapping of each case of a row; null in an entry removes a key that all share."""
     is_list = isinstance(entries, list) and bool(entries)
     if not is_list or not all(isinstance(entry, dict) and entry for entry in entries):
         expected = "a list; each entry holds the keys of one case of a row: [{query: COLUMN}, ...]"
         raise InputError("wrong value", path, field="cases", found=entries, expected=expected)
-    shared = {key: value for key, value in data.items() if key not in _OF_TABLE}
+    shared = {key: value for key, value in data.items() if key not in _TABLE_KEYS}
     for entry in entries:
         for key in entry:
-            if key in _OF_TABLE:
+            if key in _TABLE_KEYS:
                 expected = "this key for the whole table, beside 'cases'"
                 raise InputError("wrong place", path, field=f"cases.{key}", expected=expected)
         merged = {key: value for key, value in (shared | entry).items() if value is not None}
@@ -228,7 +228,7 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
             shown = "context.GROUP.NAME" if other == "parameters" else other
             raise InputError(f"{option!r} does not go with {shown!r}", path, field=option)
     rule = mapping.ratings.rule if mapping.ratings is not None else None
-    for other in _MADE[rule]:
+    for other in _FIELDS_OF_RULE[rule]:
         if given(other):
             problem = f"the rule '{rule}' makes what {other!r} gives"
             raise InputError(problem, path, field="ratings", expected="one of the two")
@@ -236,7 +236,7 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
         raise InputError("a rater without a vote", path, field="rater", expected="'vote' too")
 
 
-_MADE: dict[RatingRule | None, tuple[str, ...]] = {
+_FIELDS_OF_RULE: dict[RatingRule | None, tuple[str, ...]] = {
     None: (),
     RatingRule.SIDES: ("votes", "vote", "votes_safe"),
     RatingRule.POSITION: ("published_safe_rate",),
@@ -256,7 +256,7 @@ def _explain(details: list[ErrorDetails], path: Path) -> InputError:
         return _unknown(key, path)
     if detail["type"] == "missing":
         return InputError("the mapping must name it", path, field=key, expected=_MUST)
-    expected = _EXPECTED.get(detail["type"]) or said(detail)
+    expected = _EXPECTED.get(detail["type"]) or expectation(detail)
     return InputError("wrong value", path, field=key, found=detail["input"], expected=expected)
 
 

@@ -196,7 +196,7 @@ _READERS_OF_NAMED: _Readers = {".txt": _read_lines}
 """Readers of files that must be named; in a folder such files describe the others."""
 
 
-def non_empty(cells: Mapping[str, Any]) -> Iterator[str]:
+def filled_columns(cells: Mapping[str, Any]) -> Iterator[str]:
     """The columns in which a row has something."""
     return (name for name, value in cells.items() if value not in (None, "", [], {}))
 

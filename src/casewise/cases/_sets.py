@@ -175,18 +175,18 @@ def sample_cases(
     Raises:
         UsageError: The size is not above 0, more than there is, or comes to no query.
     """
-    there = len(whole_queries(cases))
+    queries = len(whole_queries(cases))
     if isinstance(size, int):
-        if not 0 < size <= there:
-            raise UsageError(f"can't draw {size} queries: there are {there}")
-        share = Fraction(size, there)
+        if not 0 < size <= queries:
+            raise UsageError(f"can't draw {size} queries: there are {queries}")
+        share = Fraction(size, queries)
     else:
         share = size
         if not 0 < share <= 1:
             raise UsageError(f"the share is {_plain(share)}: give more than 0 and at most 1")
     drawn, _ = _draw(cases, {"sample": share, "rest": 1 - share}, by, seed)
     if not drawn.cases:
-        raise UsageError(f"{_plain(share)} of {there} queries comes to none")
+        raise UsageError(f"{_plain(share)} of {queries} queries comes to none")
     return drawn
 
 

@@ -55,7 +55,7 @@ class ToolCall(_Part):
         call |= function if isinstance(function, Mapping) else {"name": function}
         for key in ("input", "args", "arguments"):
             if key in call:
-                call["arguments"] = _object(call.pop(key))
+                call["arguments"] = _arguments(call.pop(key))
         return call
 
 
@@ -87,13 +87,13 @@ class ToolDefinition(_Part):
 
     @field_validator("parameters")
     @classmethod
-    def _is_an_object(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def _is_an_arguments(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if value.get("type") != "object":
             raise ValueError("a JSON schema of type 'object'")
         return value
 
 
-def _object(arguments: Any) -> Any:
+def _arguments(arguments: Any) -> Any:
     """Arguments as a JSON object, also where they are its text."""
     try:
         if isinstance(arguments, str):

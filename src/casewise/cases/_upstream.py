@@ -69,7 +69,7 @@ class UpstreamOutput:
         return PUBLISHED_VERSION if self.data_hash == PUBLISHED_HASH else None
 
 
-def asked_about(cases: Sequence[Case], *, shortened: bool) -> str:
+def asked_data_hash(cases: Sequence[Case], *, shortened: bool) -> str:
     """Hash of the data that the cases of an output come from.
 
     Where an output shortens the contexts, the published data are recognised without them.

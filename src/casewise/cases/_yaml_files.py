@@ -188,10 +188,10 @@ def problem_of(
         return "unknown field", ..., f"one of {', '.join(known)}"
     # A query is never shown; whatever stands in its place is.
     hidden = detail["loc"][-1:] == ("query",) and isinstance(detail["input"], str)
-    return "wrong value", ... if hidden else detail["input"], words.get(kind) or said(detail)
+    return "wrong value", ... if hidden else detail["input"], words.get(kind) or expectation(detail)
 
 
-def said(detail: ErrorDetails) -> str:
+def expectation(detail: ErrorDetails) -> str:
     """Expected value in the words of one of pydantic's errors."""
     return detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
 
