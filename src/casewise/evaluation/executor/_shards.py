@@ -324,8 +324,8 @@ def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
     made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
     if not made_with:
         return {}
-    told = replace(RunCondition.of_row(said), dtype=made_with["dtype"])
-    return {"variant": told.variant, MADE_WITH: made_with}
+    parts = (said["variant"], *RunCondition(dtype=made_with["dtype"]).parts("dtype"))
+    return {"variant": ";".join(parts), MADE_WITH: made_with}
 
 
 def _spec(
