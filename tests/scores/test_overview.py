@@ -107,3 +107,4 @@ def test_seeded_variations_of_a_length_are_curves_of_their_own() -> None:
     ]
     found = overview(pl.concat(runs)).retentions
     assert [[point.tokens for point in one.points] for one in found] == [[200, 400], [200]]
+    assert [one.family for one in found] == ["filler,seed=4", "filler"]

@@ -214,21 +214,22 @@ class Retention:
     condition: RunCondition
     """Condition of the first of them."""
     family: str
-    """``filler`` (turns) or ``text`` (one pasted text)."""
+    """``filler`` (turns) or ``text`` (one pasted text), with the seed."""
     points: tuple[RetentionPoint, ...]
     """Points by tokens, upwards."""
 
 
 def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
     """Gather the rows whose variation has a size."""
-    families: dict[tuple[RunCondition, str, int], list[RetentionPoint]] = {}
+    families: dict[tuple[RunCondition, str], list[RetentionPoint]] = {}
     for row in rows:
         condition = row.score.condition
         variation = condition.variation
         if variation is None or (found := _size(variation.name)) is None:
             continue
-        family, tokens = found
-        key = condition.same_but("variant", "prompt_version"), family, variation.seed
+        name, tokens = found
+        family = str(variation._replace(name=name))
+        key = condition.same_but("variant", "prompt_version"), family
         families.setdefault(key, []).append(RetentionPoint(tokens, row.score, row.change))
     return [
         Retention(
@@ -236,7 +237,7 @@ def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
             family,
             tuple(sorted(points, key=lambda point: point.tokens)),
         )
-        for (_, family, _), points in families.items()
+        for (_, family), points in families.items()
     ]
 
 
