@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -85,17 +85,19 @@ def write_hf(request: ExportRequest, judgements: Judgements, cases: Mapping[str,
 
 def case_table(cases: Sequence[Case], *, reveal: bool) -> pl.DataFrame:
     """One row a case; what has parts (contexts, histories, votes, tags) as JSON texts."""
+
+    def shown(text: str | None, show: Callable[[str], str]) -> str | None:
+        return text if reveal or text is None else show(text)
+
     rows = []
     for case in cases:
         fields = to_fields(case)
         texts = {name: fields.get(name) for name in _CASE_TEXTS}
         texts |= {name: _json(texts[name]) for name in _AS_JSON}
         row: dict[str, Any] = {
-            "id": case.id if reveal else show_id(case.id),
-            "query_id": case.query_id if reveal else show_id(case.query_id),
-            "category": case.category
-            if reveal or case.category is None
-            else show_category(case.category),
+            "id": shown(case.id, show_id),
+            "query_id": shown(case.query_id, show_id),
+            "category": shown(case.category, show_category),
             "intended": case.intended,
             "votes_safe": case.votes_safe,
             "votes_unsafe": case.votes_unsafe,
@@ -105,8 +107,8 @@ def case_table(cases: Sequence[Case], *, reveal: bool) -> pl.DataFrame:
             "history_turns": len(case.history),
         }
         rows.append(row | (texts if reveal else {}))
-    shown: dict[str, pl.DataType] = dict.fromkeys(_CASE_TEXTS, pl.String()) if reveal else {}
-    return pl.DataFrame(rows, schema=_CASE_SCHEMA | shown)
+    texts_schema: dict[str, pl.DataType] = dict.fromkeys(_CASE_TEXTS, pl.String()) if reveal else {}
+    return pl.DataFrame(rows, schema=_CASE_SCHEMA | texts_schema)
 
 
 def _json(value: Any) -> str | None:

@@ -58,22 +58,17 @@ def write_lm_eval(
     """
     cases, notes = given
     rule, labels, reasons = _labels(cases, request.labels)
-    kept = [place for place in range(len(cases)) if not math.isnan(labels.safe[place])]
-    if not kept:
+    every = zip(cases, labels.safe, labels.rate, reasons, strict=True)
+    labelled = [one for one in every if not math.isnan(one[1])]
+    if not labelled:
         raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
-    if left := len(cases) - len(kept):
+    if left := len(cases) - len(labelled):
         notes = (*notes, f"left out {left} cases without a label under the rule {rule}")
-    chosen = [cases[place] for place in kept]
-    version = dataset_hash(chosen)
+    version = dataset_hash([case for case, *_ in labelled])
     with new_folder(request.out, request.form, reveal=True) as folder:
         for protocol in PROTOCOLS:
             prompts = load_prompts(None, protocol, Delivery.JUDGE)
-            documents = (
-                document(
-                    cases[place], prompts, labels.safe[place], labels.rate[place], reasons[place]
-                )
-                for place in kept
-            )
+            documents = (document(case, prompts, *label) for case, *label in labelled)
             lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in documents)
             (folder / f"{protocol}.jsonl").write_text(lines, "utf-8", newline="\n")
             task = _task(protocol, prompts, rule, version)
@@ -86,13 +81,13 @@ def write_lm_eval(
             warning=CONTENT_WARNING,
             version=casewise.__version__,
             labels=str(rule),
-            cases=len(kept),
+            cases=len(labelled),
             hash=version,
             folder=request.out.name,
             tasks=to_markdown(_TASKS),
         )
         (folder / "README.md").write_bytes(readme)
-    return Exported(f"{len(kept):,} cases, labels {rule}, in {len(PROTOCOLS)} tasks", notes)
+    return Exported(f"{len(labelled):,} cases, labels {rule}, in {len(PROTOCOLS)} tasks", notes)
 
 
 def _labels(

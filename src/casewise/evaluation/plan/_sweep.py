@@ -117,13 +117,13 @@ def plan_sweep(path: Path) -> Sweep:
     ]
     entries.sort(key=lambda entry: order[entry.model])
     _check_told_apart(entries, path)
-    about = dict.fromkeys(line for cell in once for line in cell.planned.condition.notes)
-    about |= dict.fromkeys(line for entry in entries for line in entry.cell.notes)
+    about = [line for cell in once for line in cell.planned.condition.notes]
+    about += [line for entry in entries for line in entry.cell.notes]
     if lone := lone_ablations(entry.cell for entry in entries):
-        about[f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablations"] = (
-            None
+        about.append(
+            f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablations"
         )
-    return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
+    return Sweep(file.name or path.stem, tuple(entries), (*notes, *dict.fromkeys(about)))
 
 
 NO_WHOLE = "no run over whole contexts is beside it to say what that changes"
