@@ -19,7 +19,6 @@ from casewise.evaluation.generate._context_attempts import (
 from casewise.evaluation.generate._files import (
     Files,
     begin,
-    check_files,
     files_beside,
     opened_journal,
     write_files,
@@ -76,9 +75,7 @@ def check_out(plan: GeneratePlan) -> Files:
     Raises:
         UsageError: They would overwrite what these settings did not make.
     """
-    files = files_beside(plan.request.out)
-    check_files(files, plan.settings)
-    return files
+    return files_beside(plan.request.out, plan.settings)
 
 
 def check_generation(plan: GeneratePlan) -> tuple[str, ...]:

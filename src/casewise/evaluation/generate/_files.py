@@ -99,19 +99,15 @@ class Files:
     """Folder of the answers and the settings, by which a stopped start goes on."""
 
 
-def files_beside(out: Path) -> Files:
-    """The files that belong to a file of cases."""
-    others = (out.with_suffix(f".{end}") for end in ("aside.jsonl", "record.jsonl", "making"))
-    return Files(out, *others)
-
-
-def check_files(files: Files, settings: Mapping[str, Any]) -> None:
-    """Refuse what would overwrite another's work.
+def files_beside(out: Path, settings: Mapping[str, Any]) -> Files:
+    """Files that belong to a file of cases.
 
     Raises:
-        UsageError: The folder is of other settings; or a file is there that these settings did
-            not make, or that was changed since.
+        UsageError: They would overwrite other work: the folder is of other settings, or a file is
+            there that these settings did not make, or that was changed since.
     """
+    others = (out.with_suffix(f".{end}") for end in ("aside.jsonl", "record.jsonl", "making"))
+    files = Files(out, *others)
     state = _state(files)
     answers = files.folder / ANSWERS
     # A start that found no model leaves a folder without answers: nothing would be lost.
@@ -130,6 +126,7 @@ def check_files(files: Files, settings: Mapping[str, Any]) -> None:
                 f"{path} exists and was not made by this command with these settings, or was "
                 "changed since: give another --out, or move it away"
             )
+    return files
 
 
 def begin(files: Files, settings: Mapping[str, Any]) -> None:

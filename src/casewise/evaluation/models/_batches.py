@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -205,14 +206,10 @@ class BatchLedger:
             return
         lines: list[Mapping[str, Any]] = []
         if not self._forgotten:
-            held: dict[str, list[str]] = {}
-            for number, batch in self._out.items():
-                held.setdefault(batch, []).append(number)
-            for batch, numbers in held.items():
-                lines += [
-                    {"file": batch, "numbers": numbers, "model": ""},
-                    {"file": batch, "batch": batch},
-                ]
+            by_batch = sorted(self._out, key=self._out.__getitem__)
+            for batch, held in groupby(by_batch, self._out.__getitem__):
+                lines.append({"file": batch, "numbers": list(held), "model": ""})
+                lines.append({"file": batch, "batch": batch})
             lines += self._sending.values()
             lines += [{"lost": model} for model in self._lost if stopped]
         if lines:

@@ -1,10 +1,19 @@
-"""Values of one block, and of one event loop."""
+"""Values of one block, clients of one event loop, and limits of connections."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Generic, TypeVar
+
+CONNECT_TIMEOUT_S = 60.0
+"""As Inspect's: a busy process notices late that a connection stands."""
+
+KEEPALIVE_S = 5.0
+"""As Inspect's: an idle connection is closed before most servers close it."""
+
+MOST_BYTES = 8_000_000
+"""Most bytes of an answer: above what any model writes, log-probabilities included."""
 
 Value = TypeVar("Value")
 

@@ -90,9 +90,9 @@ class Line(Generic[Item]):
         insort(self._waiting, (key, self._added, item), key=itemgetter(0, 1))
         self._added += 1
 
-    def drop(self, unwanted: Callable[[Item], bool]) -> None:
-        """Drop items that nobody waits for any more."""
-        self._waiting = [entry for entry in self._waiting if not unwanted(entry[2])]
+    def drop(self, unwanted: Item) -> None:
+        """Drop an item that nobody waits for any more."""
+        self._waiting = [entry for entry in self._waiting if entry[2] is not unwanted]
 
     def take(self, last: Key | None, batch: Batch = Batch()) -> list[Item]:
         """Take the item that comes after a key, and as many more as a batch allows.
@@ -195,7 +195,7 @@ class TextOrder(Generic[Request, Answer]):
         except asyncio.CancelledError:
             ticket.given_up = True
             with self._news:
-                self._line.drop(lambda waiting: waiting is ticket)
+                self._line.drop(ticket)
                 self._news.notify_all()
             raise
 

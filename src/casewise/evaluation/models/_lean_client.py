@@ -20,19 +20,15 @@ from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
-from casewise.evaluation.models._context import PerLoop
+from casewise.evaluation.models._context import (
+    CONNECT_TIMEOUT_S,
+    KEEPALIVE_S,
+    MOST_BYTES,
+    PerLoop,
+)
 from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError
 from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
 from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
-
-CONNECT_TIMEOUT_S = 60.0
-"""As Inspect's: a busy process notices late that a connection stands."""
-
-KEEPALIVE_S = 5.0
-"""As Inspect's: an idle connection is closed before most servers close it."""
-
-MOST_BYTES = 8_000_000
-"""Most bytes of an answer: above what any model writes, log-probabilities included."""
 
 _PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})

@@ -19,15 +19,15 @@ from inspect_ai.tool import ToolCall
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
-from casewise.evaluation.models._context import PerLoop
+from casewise.evaluation.models._context import (
+    CONNECT_TIMEOUT_S,
+    KEEPALIVE_S,
+    MOST_BYTES,
+    PerLoop,
+)
 from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError, redacted, status_words
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
-CONNECT_TIMEOUT_S = 60.0
-KEEPALIVE_S = 5.0
-"""As Inspect's: an idle connection is closed before most servers close it."""
-MOST_BYTES = 8_000_000
-"""Most bytes of an answer: above what any bot writes."""
 MOST_REDIRECTS = 5
 SHOWN = 2_000
 """Most letters of an answer that a check shows."""
@@ -206,11 +206,12 @@ def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Re
             f"HTTP {status} redirects to another host ({new.scheme}://{new.host}{port}), to which "
             "nothing was sent; if the bot has moved, write its new address into the field url"
         )
+    method, headers, content = request.method, dict(request.headers), request.content
     if status == 303:
-        kept = {name: text for name, text in request.headers.items() if "content-" not in name}
-        return httpx2.Request("GET", new, headers={**kept, "host": new.netloc.decode()})
-    headers = {**request.headers, "host": new.netloc.decode()}
-    return httpx2.Request(request.method, new, headers=headers, content=request.content)
+        method, content = "GET", b""
+        headers = {name: text for name, text in headers.items() if "content-" not in name}
+    headers["host"] = new.netloc.decode()
+    return httpx2.Request(method, new, headers=headers, content=content or None)
 
 
 async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchange) -> TargetAnswer:
