@@ -4,6 +4,7 @@ import ast
 import asyncio
 import contextlib
 import copy
+import dataclasses
 import inspect
 import json
 import pickle
@@ -27,12 +28,14 @@ from support.fake_openai import Answer, FakeServer
 
 import casewise as cw
 from casewise.cases import Case, VoteCounts, open_cases, write_cases
+from casewise.cli._run_options import RunOptions
 from casewise.errors import AssetError, InputError, UsageError
+from casewise.evaluation import RunRequest
 from casewise.scores import read_paths
 
 pytestmark = [
     # Python shows no user what is deprecated in the code of others.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning")
 ]
 
 PAGE = (ROOT / "docs/reference/python.md").read_text("utf-8")
@@ -140,6 +143,17 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'describes'"):
         cw.describes  # noqa: B018
     assert not hasattr(cw, "nothing")
+
+
+def test_an_option_of_run_has_one_name_and_one_default() -> None:
+    """In the command, here and in the request, which takes them by name."""
+    command = {one.name: one.default for one in dataclasses.fields(RunOptions)}
+    request = {one.name: one.default for one in dataclasses.fields(RunRequest)}
+    here = {name: one.default for name, one in inspect.signature(cw.plan).parameters.items()}
+    alike = command.keys() & request.keys() - {"generate"}
+    assert len(alike) == 16
+    for name in alike:
+        assert command[name] == request[name] == here[name], name
 
 
 def test_no_room_hides_a_function() -> None:

@@ -3,6 +3,7 @@
 So the command line can show and complete every choice before anything is loaded.
 """
 
+import dataclasses
 import enum
 import functools
 import pathlib
@@ -52,7 +53,14 @@ __all__ = [
     "UnreadPolicy",
     "WITHIN_METRICS",
     "protocol_names",
+    "same_named",
 ]
+
+
+def same_named(kind: type, options: abc.Mapping[str, typing.Any]) -> dict[str, typing.Any]:
+    """Options that a dataclass takes as they stand: those with the name of one of its fields."""
+    names = (field.name for field in dataclasses.fields(kind))
+    return {name: options[name] for name in names if name in options}
 
 
 MAX_SEED = 2**32 - 1

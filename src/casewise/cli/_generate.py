@@ -3,12 +3,13 @@
 import shlex
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import Structured
+from casewise.choices import Structured, same_named
 from casewise.cli import _complete as complete
 from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
@@ -26,6 +27,71 @@ SHOWN = 10
 """Queries kept aside that are named; the file holds all."""
 
 
+@dataclass(frozen=True)
+class GenerateOptions:
+    """Options of ``casewise contexts generate`` beside its files and costs."""
+
+    model: Annotated[
+        str,
+        option(
+            "The model that writes, as Inspect names it.",
+            MODEL,
+            "PROVIDER/NAME",
+            complete.models,
+            "--model",
+            "-m",
+        ),
+    ] = "casewise/smollm2"
+    critic: Annotated[
+        str | None,
+        option(
+            "The model that reviews what the rules let pass; none: rules alone. "
+            "Default: the model that writes.",
+            MODEL,
+            "PROVIDER/NAME|none",
+            complete.models,
+        ),
+    ] = None
+    matched: Annotated[
+        str | None,
+        option(
+            "Minimal pairs: twins that differ in these parameters only (urgency,recipient.type).",
+            CASES,
+            "NAMES",
+            complete.parts,
+        ),
+    ] = None
+    candidates: Annotated[
+        int, option("Drafts of each context; the one with fewest faults is taken.", SAMPLING)
+    ] = 1
+    repairs: Annotated[
+        int | None,
+        option("Times that a faulty context is written again. Default: 2 (embedded: 0).", SAMPLING),
+    ] = None
+    structured: Annotated[
+        str,
+        option(
+            "The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
+            SAMPLING,
+            one_of(Structured),
+            complete.one_of(lambda: Structured),
+        ),
+    ] = "auto"
+    seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0
+    temperature: Annotated[float, option("Of the model that writes.", SAMPLING)] = 0.8
+    language: Annotated[
+        str | None, option("Of queries that name none (BCP 47: en, de, pt-BR).", CASES)
+    ] = None
+    source: Annotated[str | None, option("Of queries that name none.", CASES)] = None
+    licence: Annotated[str | None, option("Of queries that name none.", CASES)] = None
+    max_connections: Annotated[
+        int | None, option("Requests at once for each provider. Default: Inspect's.", PLACE)
+    ] = None
+    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 2048
+    model_base_url: ModelBaseUrl = None
+    model_arg: ModelArg = ()
+
+
 @grouped
 def generate(
     queries: Annotated[
@@ -37,66 +103,7 @@ def generate(
         ),
     ],
     out: Annotated[Path, out_option("The cases to write: .jsonl.", OUTPUT)],
-    model: Annotated[
-        str,
-        option(
-            "The model that writes, as Inspect names it.",
-            MODEL,
-            "PROVIDER/NAME",
-            complete.models,
-            "--model",
-            "-m",
-        ),
-    ] = "casewise/smollm2",
-    critic: Annotated[
-        str | None,
-        option(
-            "The model that reviews what the rules let pass; none: rules alone. "
-            "Default: the model that writes.",
-            MODEL,
-            "PROVIDER/NAME|none",
-            complete.models,
-        ),
-    ] = None,
-    matched: Annotated[
-        str | None,
-        option(
-            "Minimal pairs: twins that differ in these parameters only (urgency,recipient.type).",
-            CASES,
-            "NAMES",
-            complete.parts,
-        ),
-    ] = None,
-    candidates: Annotated[
-        int, option("Drafts of each context; the one with fewest faults is taken.", SAMPLING)
-    ] = 1,
-    repairs: Annotated[
-        int | None,
-        option("Times that a faulty context is written again. Default: 2 (embedded: 0).", SAMPLING),
-    ] = None,
-    structured: Annotated[
-        str,
-        option(
-            "The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
-            SAMPLING,
-            one_of(Structured),
-            complete.one_of(lambda: Structured),
-        ),
-    ] = "auto",
-    seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0,
-    temperature: Annotated[float, option("Of the model that writes.", SAMPLING)] = 0.8,
-    language: Annotated[
-        str | None, option("Of queries that name none (BCP 47: en, de, pt-BR).", CASES)
-    ] = None,
-    source: Annotated[str | None, option("Of queries that name none.", CASES)] = None,
-    licence: Annotated[str | None, option("Of queries that name none.", CASES)] = None,
-    max_connections: Annotated[
-        int | None, option("Requests at once for each provider. Default: Inspect's.", PLACE)
-    ] = None,
-    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 2048,
-    model_base_url: ModelBaseUrl = None,
-    model_arg: ModelArg = (),
-    *,
+    options: GenerateOptions,
     cost: Cost,
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
@@ -129,26 +136,16 @@ def generate(
             refuse_password,
         )
 
-    refuse_password("--model-base-url", model_base_url)
+    refuse_password("--model-base-url", options.model_base_url)
 
     plan = plan_generation(
         GenerateRequest(
             queries=queries,
             out=out,
-            model=model,
-            critic=critic,
-            matched=matched,
-            candidates=candidates,
-            repairs=repairs,
-            structured=structured,
-            seed=seed,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            max_connections=max_connections,
-            model_base_url=model_base_url,
-            model_args=parse_model_args(model_arg),
+            **same_named(GenerateRequest, vars(options)),
+            model_args=parse_model_args(options.model_arg),
             prices=cost.prices,
-            defaults={"language": language, "source": source, "licence": licence},
+            defaults={name: getattr(options, name) for name in ("language", "source", "licence")},
         )
     )
     check_out(plan)

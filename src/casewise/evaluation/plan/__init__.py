@@ -12,11 +12,7 @@ from casewise.evaluation.models import Prices, check_name, known_prices
 from casewise.evaluation.models._batches import check_batches
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.models._target import load_target, open_again
-from casewise.evaluation.plan._condition import (
-    Condition,
-    make_condition,
-    task_version,
-)
+from casewise.evaluation.plan._condition import Condition, make_condition, task_version
 from casewise.evaluation.plan._costs import (
     GRADE_TOKENS,
     CostEstimate,

@@ -3,11 +3,11 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from casewise.cases import STARTER, CaseSet
-from casewise.choices import MAX_SEED, PROTOCOL, RULES, Client, Sampling
+from casewise.choices import MAX_SEED, PROTOCOL, RULES, Client, Sampling, same_named
 from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, check_grader
 from casewise.evaluation.models._smollm2 import SMOLLM2
@@ -91,7 +91,7 @@ class RunRequest:
             options: Options of the command or the front door, or keys of a sweep's line.
             others: Fields whose name or form differs from the option's.
         """
-        own = {field.name: options[field.name] for field in fields(cls) if field.name in options}
+        own = same_named(cls, options)
         paths = {name: str(one) for name, one in own.items() if isinstance(one, os.PathLike)}
         return cls(**own | paths | others)
 
