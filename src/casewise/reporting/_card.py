@@ -1,8 +1,9 @@
 """The evaluation card as Markdown, with the commands that make its runs again."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import casewise
@@ -42,11 +43,11 @@ LOG_DIR = "repeat"
 """Folder that the commands write their logs to."""
 
 _SHIPPED = {"cases": (STARTER, CASEBENCH), "prompt": ("ours", "upstream"), "deployment": CARDS}
-"""Names of each kind that are no files."""
+"""Values of each option that name what ships, not a file."""
 
 
 def repeating(facts: scores.EvaluationFacts) -> dict[str, Any]:
-    """The commands, and what a person must know to use them."""
+    """Commands that make the runs and the card again, and facts that they don't hold."""
     records = [record for run in facts.runs for record in run.records]
     options = _scoring_options(facts)
     lines = [shell_line([*arguments, "--log-dir", LOG_DIR]) for arguments in facts.commands]
@@ -73,14 +74,14 @@ def shell_line(arguments: Sequence[str]) -> str:
 def _scoring_options(facts: scores.EvaluationFacts) -> list[str]:
     """Options of ``casewise report`` that are not at their defaults."""
     given, usual = facts.scoring, scores.Scoring()
-    options = []
-    for name in ("labels", "unparsed", "ties"):
-        value = getattr(given, name)
-        if value != getattr(usual, name):
-            options += [f"--{name}", str(value)]
-    for name in facts.checks:
-        options += ["--grader-check", name]
-    return options + (["--seed", str(facts.seed)] if facts.seed else [])
+    options = [
+        (f"--{name}", str(getattr(given, name)))
+        for name in ("labels", "unparsed", "ties")
+        if getattr(given, name) != getattr(usual, name)
+    ]
+    options += [("--grader-check", name) for name in facts.checks]
+    options += [("--seed", str(facts.seed))] if facts.seed else []
+    return list(chain.from_iterable(options))
 
 
 def _files(record: scores.RunRecord) -> list[str]:
@@ -92,7 +93,7 @@ def _files(record: scores.RunRecord) -> list[str]:
 
 
 NAMED_CATEGORIES = 12
-"""So many categories are named; more are counted."""
+"""Most categories that are named; more are counted."""
 
 
 def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) -> str:
@@ -102,10 +103,24 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         overview: The scores.
         facts: What was run, and how; gathered for the same judgements.
     """
+    shown = {run.condition.model: run.model for run in facts.runs}
+
+    def told(lines: Sequence[str]) -> list[str]:
+        return [rename(line, shown) for line in lines]
+
+    first = first_figures(overview)
     text = _template().render(
-        **_heading(overview, facts),
+        models=list(dict.fromkeys(shown.values())),
+        names=list(dict.fromkeys(one.name for one in facts.data if one.name)),
+        states=told(state_lines(overview.scores)),
+        first=[
+            (one.kind, rename(one.subject, shown), headline(one), one_by_one(one)) for one in first
+        ],
+        verdicts=[
+            (heading, told(sentences)) for heading, sentences in verdict_sentences(overview, first)
+        ],
         **_truth(overview, facts),
-        **_results(overview, facts),
+        **_results(overview, facts, shown),
         **repeating(facts),
         tables=run_tables(facts.runs),
         runs=facts.runs,
@@ -114,41 +129,15 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         left_out=facts.left_out,
         notes=facts.notes,
         limits=facts.limits,
-        rules_remark=rename(rules_remark(overview.scores), _names(facts)),
-        low_mass=[rename(line, _names(facts)) for line in mass_warnings(overview.scores)],
-        cut=[rename(line, _names(facts)) for line in _cautions(overview.scores)],
+        rules_remark=rename(rules_remark(overview.scores), shown),
+        low_mass=told(mass_warnings(overview.scores)),
+        cut=told([*cut_notes(overview.scores), *uneven_notes(overview.scores)]),
     )
     return text.strip() + "\n"
 
 
-def _cautions(found: Sequence[scores.Score]) -> list[str]:
-    return [*cut_notes(found), *uneven_notes(found)]
-
-
-def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
-    shown = _names(facts)
-    first = first_figures(overview)
-    return {
-        "models": list(dict.fromkeys(shown.values())),
-        "states": [rename(line, shown) for line in state_lines(overview.scores)],
-        "names": list(dict.fromkeys(one.name for one in facts.data if one.name)),
-        "first": [
-            (one.kind, rename(one.subject, shown), headline(one), one_by_one(one)) for one in first
-        ],
-        "verdicts": [
-            (heading, [rename(sentence, shown) for sentence in sentences])
-            for heading, sentences in verdict_sentences(overview, first)
-        ],
-    }
-
-
-def _names(facts: scores.EvaluationFacts) -> dict[str, str]:
-    """Names of the models."""
-    return {run.condition.model: run.model for run in facts.runs}
-
-
 def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
-    """Labels that answers were held against."""
+    """Data and labels."""
     acted = [score for score in overview.scores if score.acts]
     judged = [score for score in overview.scores if not score.acts]
     words, replies = wording(*judged), wording(*acted)
@@ -169,7 +158,10 @@ def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str
     }
 
 
-def _results(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
+def _results(
+    overview: scores.Overview, facts: scores.EvaluationFacts, shown: Mapping[str, str]
+) -> dict[str, Any]:
+    """Tables of what came out."""
     numbered = [
         (place, run, score)
         for place, (run, score) in enumerate(zip(facts.runs, overview.scores, strict=True), 1)
@@ -178,13 +170,13 @@ def _results(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[s
     acted = [one for one in numbered if one[2].acts]
     usages = overview.usages
     return {
-        "judging": judging_table(judged, overview.report, _names(facts)) if judged else None,
+        "judging": judging_table(judged, overview.report, shown) if judged else None,
         "contexts": context_table(judged),
         "judged_in_contexts": context_tables(judged),
         "acting": acting_table(acted) if acted else None,
         "replies": reply_table(acted),
         "acted_in_contexts": context_tables(acted),
-        "corrected": corrected_table(overview, _names(facts)),
+        "corrected": corrected_table(overview, shown),
         "coverage": coverage_table(numbered),
         "costs": cost_table(numbered, usages) if any(map(_is_known, usages)) else None,
         "no_dollars": any(one.cost_usd is None for one in usages),
@@ -255,7 +247,7 @@ def _categories(one: scores.DataFacts) -> str:
 
 
 def _reasons(one: scores.Uncounted) -> str:
-    """Cases that a run left out, and the reasons."""
+    """Cases and judgements that a run left out, with the reasons."""
     parts = []
     if one.not_asked:
         why = {

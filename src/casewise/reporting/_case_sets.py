@@ -1,4 +1,4 @@
-"""Sets of cases: how one was divided, what changed between two, what an audit found."""
+"""Views of sets of cases: parts, releases, differences between two versions, audits."""
 
 import json
 import math
@@ -32,6 +32,7 @@ from casewise.sheets import (
     escape,
     figures,
     interval,
+    json_fields,
     markdown,
     number,
     terminal,
@@ -39,7 +40,7 @@ from casewise.sheets import (
 
 
 def parts_table(parts: Sequence[SetPart], by: By) -> Table:
-    """Queries by stratum and part, and the sums."""
+    """Queries by stratum and part, with sums; shares and cases of each part."""
     rows = []
     for stratum in parts[0].queries if by is not By.NONE else ():
         counts = [part.queries[stratum] for part in parts]
@@ -47,9 +48,11 @@ def parts_table(parts: Sequence[SetPart], by: By) -> Table:
     queries = [part.n_queries for part in parts]
     shares: list[Cell] = [number(one / sum(queries)) for one in queries]
     cases = [len(part.cases) for part in parts]
-    rows.append(Row(["queries", *queries, sum(queries)], apart=True))
-    rows.append(Row(["share", *shares, number(1.0)]))
-    rows.append(Row(["cases", *cases, sum(cases)]))
+    rows += [
+        Row(["queries", *queries, sum(queries)], apart=True),
+        Row(["share", *shares, number(1.0)]),
+        Row(["cases", *cases, sum(cases)]),
+    ]
     heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
     names = (part.name for part in parts)
     return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
@@ -66,22 +69,27 @@ def releases_table(releases: Sequence[Release]) -> Table:
 
 
 LISTED = 20
-"""Cases of each kind that are listed for a person; JSON and Markdown have all."""
+"""Cases of each kind on a terminal; Markdown and JSON list all."""
 
 
 def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
     """The two versions, the counts, and every case; texts are their lengths unless revealed."""
+    sections = _sections(diff, reveal=reveal)
     return Sheet(
-        lambda: _diff_renderable(diff, reveal=reveal),
-        lambda: _diff_markdown(diff, reveal=reveal),
+        lambda: _diff_renderable(diff, sections),
+        lambda: _diff_markdown(diff, sections),
         lambda: _diff_record(diff, reveal=reveal),
     )
 
 
-def _diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
+_Section = tuple[str, list[tuple[str, Sequence[str]]]]
+"""A kind of change: its heading, and the head and lines of each case."""
+
+
+def _diff_renderable(diff: SetDiff, sections: Sequence[_Section]) -> RenderableType:
     old, new = _version("old", diff.old), _version("new", diff.new)
     parts: list[RenderableType] = [Text(f"{old}\n{new}", style="bold"), Text(_diff_counts(diff))]
-    for heading, blocks in _sections(diff, reveal=reveal):
+    for heading, blocks in sections:
         parts.append(Text(f"\n{heading}", style="bold"))
         for head, lines in blocks[:LISTED]:
             parts += [Text(f"  {head}"), *(Text(f"    {line}") for line in lines)]
@@ -90,10 +98,10 @@ def _diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
     return Group(*parts)
 
 
-def _diff_markdown(diff: SetDiff, *, reveal: bool) -> str:
+def _diff_markdown(diff: SetDiff, sections: Sequence[_Section]) -> str:
     lines = [f"- {escape(_version('old', diff.old))}", f"- {escape(_version('new', diff.new))}"]
     lines += ["", _diff_counts(diff), ""]
-    for heading, blocks in _sections(diff, reveal=reveal):
+    for heading, blocks in sections:
         lines += [f"### {heading}", ""]
         for head, inner in blocks:
             lines += [f"- {escape(head)}", *(f"    - {escape(line)}" for line in inner)]
@@ -128,21 +136,19 @@ def _diff_counts(diff: SetDiff) -> str:
     return f"{counts}, {diff.unchanged} unchanged.{order}"
 
 
-_Block = tuple[str, Sequence[str]]
+def _sections(diff: SetDiff, *, reveal: bool) -> list[_Section]:
+    """The kinds of change that there are."""
 
+    def lines(change: CaseChange) -> list[str]:
+        return [_line(field, reveal=reveal) for field in change.fields]
 
-def _sections(diff: SetDiff, *, reveal: bool) -> list[tuple[str, list[_Block]]]:
-    """The kinds of change that there are: a heading, and a head and lines for each case."""
-    found: list[tuple[str, list[_Block]]] = [
+    found: list[_Section] = [
         ("Added", [(_name(case), ()) for case in diff.added]),
         ("Removed", [(_name(case), ()) for case in diff.removed]),
-        ("Changed", [(_name(one.new), _lines(one, reveal=reveal)) for one in diff.changed]),
+        ("Changed", [(_name(one.new), lines(one)) for one in diff.changed]),
         (
             "Reworded, so under another id",
-            [
-                (f"{one.old.id} is now {_name(one.new)}", _lines(one, reveal=reveal))
-                for one in diff.reworded
-            ],
+            [(f"{one.old.id} is now {_name(one.new)}", lines(one)) for one in diff.reworded],
         ),
     ]
     return [(heading, blocks) for heading, blocks in found if blocks]
@@ -150,10 +156,6 @@ def _sections(diff: SetDiff, *, reveal: bool) -> list[tuple[str, list[_Block]]]:
 
 def _name(case: Case) -> str:
     return "  ".join([case.id, case.intended or "none", case.category or ""]).rstrip()
-
-
-def _lines(change: CaseChange, *, reveal: bool) -> list[str]:
-    return [_line(field, reveal=reveal) for field in change.fields]
 
 
 def _line(change: FieldChange, *, reveal: bool) -> str:
@@ -176,14 +178,17 @@ def _length(value: Any) -> str:
 
 
 def _characters(value: Any) -> int:
-    return len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return len(_text(value))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _short(value: Any) -> str:
     if value is None:
         return "none"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
+    text = " ".join(_text(value).split())
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
 
 
@@ -192,8 +197,7 @@ def _set_record(one: CaseSet) -> dict[str, Any]:
 
 
 def _case_record(case: Case) -> dict[str, Any]:
-    names = ("id", "query_id", "category", "intended")
-    return {name: getattr(case, name) for name in names}
+    return json_fields(case, "id", "query_id", "category", "intended")
 
 
 def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
@@ -217,7 +221,7 @@ def _value(field: FieldChange, value: Any, *, reveal: bool) -> Any:
 
 
 SHOWN = 3
-"""Revealed pieces of a finding on a terminal; JSON lists all."""
+"""Revealed pieces of a finding on a terminal; Markdown and JSON have all."""
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold"}
 
@@ -282,12 +286,9 @@ def _size(found: Finding) -> str:
     unit = CHECKS[found.code].unit
     if not math.isnan(found.value):
         digits = 3 if found.value < 1 else 2
-        return f"{unit} {number(found.value, digits)}{_between(found.interval)}"
+        ends = "" if math.isnan(found.interval[0]) else f", {interval(found.interval)}"
+        return f"{unit} {number(found.value, digits)}{ends}"
     return f"{found.n}{f' of {found.of}' if found.of is not None else ''} {unit}"
-
-
-def _between(ends: tuple[float, float]) -> str:
-    return "" if math.isnan(ends[0]) else f", {interval(ends)}"
 
 
 def _pieces(found: Finding) -> list[str]:
@@ -295,11 +296,8 @@ def _pieces(found: Finding) -> list[str]:
 
 
 def _tables(audit: Audit) -> list[Table]:
-    return [
-        table
-        for table in (_guesses(audit), _words(audit), _twins(audit), _parameters(audit))
-        if table.rows
-    ]
+    tables = (_guesses(audit), _words(audit), _twins(audit), _parameters(audit))
+    return [table for table in tables if table.rows]
 
 
 def _guesses(audit: Audit) -> Table:

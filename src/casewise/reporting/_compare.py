@@ -291,11 +291,43 @@ _OUTCOMES = {
 """Outcome of a verdict, worst first."""
 
 
-def _by_outcome(compared: Comparison) -> list[tuple[Change, Word]]:
-    """The changed cases, those that became wrong first."""
+def _by_outcome(changed: Sequence[Change]) -> list[tuple[Change, Word]]:
+    """Changed cases, those that became wrong first; why a label isn't what most votes say."""
     places = list(_OUTCOMES)
-    ordered = sorted(compared.changed, key=lambda change: places.index(right_after(change)))
-    return [(change, with_note(_OUTCOMES[right_after(change)], change)) for change in ordered]
+    return [
+        (change, replace(word, text=": ".join(filter(None, (word.text, change.label_note)))))
+        for change in sorted(changed, key=lambda one: places.index(right_after(one)))
+        for word in [_OUTCOMES[right_after(change)]]
+    ]
+
+
+def changed_table(changed: Sequence[Change], most: int, *, linked: bool = False) -> Table:
+    """The first of the changed cases, those that became wrong first; texts are never shown.
+
+    Args:
+        changed: The cases.
+        most: Number of rows at most.
+        linked: Let the ids lead to a page of changes, and no outcome stand out.
+    """
+    return Table(
+        [Column(name) for name in ("case", "category", "before", "after", "now")],
+        [
+            Row(
+                [
+                    Link(one.case_id, f"{CHANGES_PAGE}#case={quote(one.case_id, safe='')}")
+                    if linked
+                    else one.case_id,
+                    *(
+                        one.category or "",
+                        one.before,
+                        one.after,
+                        outcome.text if linked else outcome,
+                    ),
+                ]
+            )
+            for one, outcome in _by_outcome(changed)[:most]
+        ],
+    )
 
 
 def _withheld(compared: Comparison) -> list[str]:
@@ -310,16 +342,10 @@ def _withheld(compared: Comparison) -> list[str]:
     ]
 
 
-def with_note(outcome: Word, change: Change) -> Word:
-    """An outcome, and why the label isn't what most of the votes say."""
-    note = f": {change.label_note}" if change.label_note else ""
-    return replace(outcome, text=f"{outcome.text}{note}")
-
-
 def _changed(compared: Comparison, page_command: str) -> list[Word | str]:
     """Changed cases on a terminal, and how to see their texts."""
     lines: list[Word | str] = []
-    for change, outcome in _by_outcome(compared)[:SHOWN]:
+    for change, outcome in _by_outcome(compared.changed)[:SHOWN]:
         words = [change.case_id, f"{change.before} to {change.after}", f"({outcome.text})"]
         lines.append(Word("  ".join(["", *words, change.category or ""]).rstrip(), outcome.tone))
     if len(compared.changed) > SHOWN:
@@ -354,18 +380,8 @@ def _markdown(compared: Comparison) -> str:
         *map(to_markdown, _corrected(compared)),
         "\n".join(f"{escape(line)}  " for line in _lines(compared)),
     ]
-    if compared.changed:
-        columns = [Column(name) for name in ("case", "category", "before", "after", "now")]
-        rows = [
-            Row(
-                [
-                    Link(change.case_id, f"{CHANGES_PAGE}#case={quote(change.case_id, safe='')}"),
-                    *(change.category or "", change.before, change.after, outcome.text),
-                ]
-            )
-            for change, outcome in _by_outcome(compared)
-        ]
-        listed = to_markdown(Table(columns, rows))
+    if n := len(compared.changed):
+        listed = to_markdown(changed_table(compared.changed, n, linked=True))
         how = f"The links lead to the texts in a page that is made by `{_PAGE_COMMAND}`."
-        blocks.append(folded(f"{len(rows)} changed cases", f"{how}\n\n{listed}"))
+        blocks.append(folded(f"{n} changed cases", f"{how}\n\n{listed}"))
     return "\n\n".join(blocks)

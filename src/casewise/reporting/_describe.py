@@ -1,7 +1,7 @@
-"""A description of a data set's human side: tables and sentences for people, JSON for programs."""
+"""Views of a description of a data set: tables, findings and remarks; JSON."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -15,6 +15,7 @@ from casewise.sheets import (
     Table,
     count,
     escape,
+    estimate,
     figures,
     interval,
     markdown,
@@ -97,12 +98,12 @@ def _tables(one: Description) -> list[Table]:
 
 
 def _effects(one: Description) -> Table:
-    """Measures as rows, so that their cells are written one by one."""
+    """Effect of the context on votes, a column for each two types of context; cells are texts."""
     effects = [one.effect, *one.against_none.values()]
     effects = [effect for effect in effects if any(effect.votes)]
     rows: dict[str, Callable[[ContextEffect], str]] = {
-        "safe votes": lambda effect: _two(map(count, effect.safe_votes)),
-        "votes": lambda effect: _two(map(count, effect.votes)),
+        "safe votes": lambda effect: " and ".join(map(count, effect.safe_votes)),
+        "votes": lambda effect: " and ".join(map(count, effect.votes)),
         "difference of shares": lambda effect: number(effect.difference),
         "95 % (bootstrap)": lambda effect: interval(effect.difference_ci),
         "mean difference of cases": lambda effect: number(effect.mean_difference),
@@ -124,7 +125,7 @@ def _effects(one: Description) -> Table:
 
 
 def _contexts(one: Description) -> Table:
-    """Effect of any number of contexts, and seeing one, where cases can tell."""
+    """Share of pairs of contexts, and of cases without and with one, whose labels differ."""
     found = {"any two contexts": one.contexts.contexts, "without and with": one.contexts.seen}
     rows = [
         Row([name, pairs.queries, pairs.pairs, pairs.flips.value, interval(pairs.flips.interval)])
@@ -177,7 +178,7 @@ def _agreement(one: Description, parts: Sequence[str]) -> Table:
     rows = []
     for part in parts:
         found = [getattr(one.agreement[part], name) for name in _COEFFICIENTS]
-        cells = (f"{number(each.value)}{_below(each.interval)}" for each in found)
+        cells = (estimate(each).replace(" (", "\n").removesuffix(")") for each in found)
         rows.append(Row([_part_name(part), *cells]))
     return Table(
         [Column(""), *figures(Kind.ESTIMATE, *_COEFFICIENTS.values())],
@@ -224,19 +225,11 @@ def _label(finding: Finding) -> str:
     return f"{finding.level} ({finding.name}):"
 
 
-def _two(texts: Iterable[str]) -> str:
-    return " and ".join(texts)
-
-
-def _below(ends: tuple[float, float]) -> str:
-    return "" if math.isnan(ends[0]) else f"\n{interval(ends)}"
-
-
 def _count(n: int, effect: ContextEffect) -> str:
-    return count(n) if effect.z_tests.n else "–"
+    return count(n if effect.z_tests.n else None)
 
 
 def _k(votes: float) -> str:
-    """The size of a second panel; without one, cases have unequal numbers of votes."""
+    """Size of a second panel; ``as many`` where cases have unequal numbers of votes."""
     whole = abs(votes - round(votes)) < 1e-9 if math.isfinite(votes) else False
     return f"{votes:.0f}" if whole else "as many"

@@ -21,6 +21,7 @@ from casewise.reporting._wording import (
     first_upper,
     judged,
     lean,
+    mistake_measures,
     points,
     refusals,
     signed,
@@ -48,7 +49,6 @@ class Figure:
     share: Share
     unknown: str
     """Why it can't be told, and what would tell it; empty where it can be told."""
-    better_up: bool
     baseline: tuple[str, float] | None
     """Name of the baseline, and its share."""
     before: Share | None = None
@@ -76,8 +76,6 @@ class Figure:
 class FirstFigures:
     """The figures of one run, or of a run and the one before it."""
 
-    kind: str
-    """Heading: ``As a judge``, ``In action``."""
     subject: str
     """Name of the run, or of both runs of a comparison."""
     figures: tuple[Figure, ...]
@@ -87,6 +85,11 @@ class FirstFigures:
     """Places of the runs in the overview, the one before first."""
     changes: tuple[ChangeSentence, ...] = ()
     """Changes of a comparison, in the words of ``casewise compare``."""
+
+    @property
+    def kind(self) -> str:
+        """Heading: ``As a judge``, ``In action``."""
+        return kind_of(self.score)
 
 
 def headline(found: FirstFigures) -> str:
@@ -130,9 +133,8 @@ def first_figures(
         # Of a kind without a leader, nothing could be told of any run.
         for score in [*led.values(), *(one for one in scores if one.acts not in led)]:
             place = overview.browser.runs.index(score.condition)
-            name = score.condition.title
             figures = figures_of(score, baselines, scores)
-            first = FirstFigures(kind_of(score), name, figures, score, (place,))
+            first = FirstFigures(score.condition.title, figures, score, (place,))
             found.setdefault(score.acts, first)
     return [found[acts] for acts in sorted(found)]
 
@@ -144,8 +146,7 @@ def _compared(
     after = one.scores[1]
     figures = figures_of(after, baselines, others, one)
     subject = f"{one.after}, compared with {one.before} before"
-    changes = tuple(change_sentences(one))
-    return FirstFigures(kind_of(after), subject, figures, after, runs, changes)
+    return FirstFigures(subject, figures, after, runs, tuple(change_sentences(one)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,6 @@ def _latest(overview: Overview, facts: EvaluationFacts) -> dict[bool, FirstFigur
         if len(whole) > 1:
             subject += f", the latest of {len(whole)} runs"
         found[acts] = FirstFigures(
-            kind_of(last.score),
             subject,
             figures_of(last.score, overview.report.baselines, overview.scores),
             last.score,
@@ -237,24 +237,11 @@ def figures_of(
     held = _held_against(score, words, baselines, others)
     before = _shares(comparison.scores[0]) if comparison else (None,) * 3
     unmoved = _unmoved(comparison) if comparison else ("",) * 3
-    parts = zip(_titles(score, words), _shares(score), before, unmoved, strict=True)
-    figures = []
-    for place, ((title, meaning, missing), share, earlier, unchanged) in enumerate(parts):
-        figures.append(
-            Figure(
-                title=title,
-                meaning=meaning,
-                share=share,
-                unknown=_unknown(score, share, missing),
-                better_up=place == 0,
-                baseline=(held[0], held[1][place])
-                if held and held[1][place] == held[1][place]
-                else None,
-                before=earlier,
-                unmoved=unchanged,
-            )
-        )
-    return tuple(figures)
+    parts = zip(_titles(score, words), _shares(score), held, before, unmoved, strict=True)
+    return tuple(
+        Figure(title, meaning, share, _unknown(score, share, missing), baseline, earlier, remark)
+        for (title, meaning, missing), share, baseline, earlier, remark in parts
+    )
 
 
 def _shares(score: Score) -> tuple[Share, ...]:
@@ -265,23 +252,18 @@ def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
     """Title, definition, and why the share can be unknown, of each figure."""
     no_side = "no answered case is of this kind; cases of both kinds would tell"
     adapts = ("Adapts to context", *adapts_means(score, words))
-    if score.acts:
-        return [
-            adapts,
-            ("Refuses what is fine", f"Refuses {words.safe}. {_of(score, 'over')}", no_side),
-            ("Answers what is not", f"Answers {words.unsafe}. {_of(score, 'under')}", no_side),
-        ]
+    refuses, answers = ("Refuses", "Answers") if score.acts else ("Calls unsafe", "Calls safe")
+    of_safe, of_unsafe = (_of(score, name) for name in mistake_measures(score))
     return [
         adapts,
-        ("Calls unsafe what is fine", f"Calls unsafe {words.safe}. {_of(score, 'over')}", no_side),
-        ("Calls safe what is not", f"Calls safe {words.unsafe}. {_of(score, 'under')}", no_side),
+        (f"{refuses} what is fine", f"{refuses} {words.safe}. {of_safe}", no_side),
+        (f"{answers} what is not", f"{answers} {words.unsafe}. {of_unsafe}", no_side),
     ]
 
 
-def _of(score: Score, which: str) -> str:
+def _of(score: Score, measure: str) -> str:
     """Denominator: ``Of 120 cases.``; a tie is half a case of either kind."""
-    recall = {"over": "safe_recall", "under": "unsafe_recall"}[which]
-    size = score.measures[f"{which}_refusal" if score.acts else recall].size
+    size = score.measures[measure].size
     called = " Tool calls count as neither." if TOOL_RATE in score.measures else ""
     return f"Of {judged(round(size), score)}.{called}" if size == size else ""
 
@@ -299,28 +281,30 @@ def _unknown(score: Score, share: Share, missing: str) -> str:
     return "" if share.known else "one query is too few; more queries would tell"
 
 
-_Held = tuple[str, tuple[float, float, float]]
-
-
 def _held_against(
     score: Score, words: Wording, baselines: Sequence[Score], others: Sequence[Score]
-) -> _Held | None:
-    """Name and three shares of what a score is compared with; None where there is nothing."""
+) -> Sequence[tuple[str, float] | None]:
+    """Name and share of the baseline of each figure; None where there is none."""
     if score.acts:
-        return _without_context(score, others) or ("answering everything", (0.0, 0.0, 1.0))
+        return _without_context(score, others) or _named("answering everything", (0.0, 0.0, 1.0))
     names = {"intended": "guessing the authors' intention"} if words.graded else {}
     for name in (*names, "keyword", "always-safe"):
         one = find_baseline(name, score, baselines)
         if one is not None and adapting(one)[1].value == adapting(one)[1].value:
-            both, over, under = (share.value for share in _shares(one))
-            return {**names, **_PLAIN}[name], (both, over, under)
-    return None
+            return _named({**names, **_PLAIN}[name], [share.value for share in _shares(one)])
+    return (None,) * 3
+
+
+def _named(name: str, shares: Sequence[float]) -> Sequence[tuple[str, float] | None]:
+    return [(name, share) if share == share else None for share in shares]
 
 
 _PLAIN = {"keyword": "a list of words", "always-safe": "always saying safe"}
 
 
-def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
+def _without_context(
+    score: Score, others: Sequence[Score]
+) -> Sequence[tuple[str, float] | None] | None:
     """Shares of the same model on the query alone, which can't adapt; None without such a run."""
     if score.condition.delivery == "none":
         return None
@@ -333,8 +317,7 @@ def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
     ]
     if len(found) != 1:
         return None
-    over, under = (share.value for share in refusals(found[0]))
-    return "without the context", (0.0, over, under)
+    return _named("without the context", [0.0, *(one.value for one in refusals(found[0]))])
 
 
 def _unmoved(one: Comparison) -> tuple[str, ...]:
@@ -343,9 +326,7 @@ def _unmoved(one: Comparison) -> tuple[str, ...]:
     found = {part.metric: part for part in (*one.quadrants, *one.differences)}
 
     def said(metric: str) -> str:
-        if metric in told:
-            return ""
-        if metric not in found:
+        if metric in told or metric not in found:
             return ""
         change, detectable = Share.of(found[metric].difference), found[metric].detectable
         if metric.endswith("recall") or metric in TOLD_BY:
@@ -360,11 +341,7 @@ def _unmoved(one: Comparison) -> tuple[str, ...]:
         )
 
     adapts, _ = adapting(one.scores[1])
-    others = ("over_refusal", "under_refusal") if one.scores[1].acts else _RECALLS
-    return tuple(map(said, (adapts, *others)))
-
-
-_RECALLS = ("safe_recall", "unsafe_recall")
+    return tuple(map(said, (adapts, *mistake_measures(one.scores[1]))))
 
 
 def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table | None:

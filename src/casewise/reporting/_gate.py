@@ -1,4 +1,4 @@
-"""A gate's verdicts: a table for people, Markdown for a build's summary, JUnit, JSON, GitHub's."""
+"""Verdicts of a gate as a table, Markdown, JUnit, JSON, and annotations on GitHub."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -17,7 +17,7 @@ from casewise.gate import (
     GateVerdict,
     as_gate_record,
 )
-from casewise.reporting._compare import with_note
+from casewise.reporting._compare import changed_table
 from casewise.scores import PROVISIONAL, Change, right_after
 from casewise.sheets import (
     Column,
@@ -57,19 +57,19 @@ _WANTED = {
 
 
 def gate_renderable(report: GateReport) -> RenderableType:
-    """A table of verdicts under the condition that they are about, and what must be said."""
+    """A table of verdicts by condition, and notes."""
     return terminal(_table(report), *_lines(report))
 
 
 def gate_markdown(report: GateReport) -> str:
-    """A heading, a table for each condition, and what must be said."""
+    """A heading, the table of verdicts, notes, and the cases that changed."""
     lines = [f"## casewise gate: {report.verdict}", "", f"{_heading(report)}.", ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
     lines += [f"- {escape(line)}" for line in _lines(report)]
     for name, changed in report.changed.items():
         if changed:
             lines += ["", escape(_counted(name, changed)), ""]
-            lines.append(to_markdown(_changes(changed)))
+            lines.append(to_markdown(changed_table(changed, MOST_CHANGES)))
     return "\n".join(lines) + "\n"
 
 
@@ -83,38 +83,12 @@ MOST_CHANGES = 50
 
 
 def _counted(name: str, changed: Sequence[Change]) -> str:
-    right = sum(right_after(one) is True for one in changed)
-    wrong = sum(right_after(one) is False for one in changed)
+    after = [right_after(one) for one in changed]
     more = f"; the first {MOST_CHANGES}" if len(changed) > MOST_CHANGES else ""
     return (
-        f"{name}: {len(changed)} verdicts changed against the baseline: {wrong} to wrong, {right} "
-        f"to right{more}."
+        f"{name}: {len(changed)} verdicts changed against the baseline: {after.count(False)} to "
+        f"wrong, {after.count(True)} to right{more}."
     )
-
-
-def _changes(changed: Sequence[Change]) -> Table:
-    """Those that are wrong now come first. Texts are never shown."""
-    order = {False: 0, None: 1, True: 2}
-    ranked = sorted(changed, key=lambda one: order[right_after(one)])
-    words = {
-        True: Word("right", Tone.GOOD),
-        False: Word("wrong", Tone.BAD),
-        None: Word("tie", Tone.DOUBT),
-    }
-    columns = [Column(name) for name in ("case", "category", "before", "after", "now")]
-    rows = [
-        Row(
-            [
-                one.case_id,
-                one.category or "",
-                one.before,
-                one.after,
-                with_note(words[right_after(one)], one),
-            ]
-        )
-        for one in ranked[:MOST_CHANGES]
-    ]
-    return Table(columns, rows)
 
 
 def gate_json(report: GateReport) -> str:
@@ -149,23 +123,12 @@ def gate_junit(report: GateReport, undecided: Undecided = Undecided.FAILURE) -> 
         failures=report.count(GateVerdict.FAIL) + (open_ if fails else 0),
         skipped=0 if fails else open_,
     )
+    tags = {GateVerdict.FAIL: "failure", GateVerdict.UNDECIDED: undecided}
     for row in report.rows:
-        name = _printable(f"rule {row.rule.number}: {_name(row)} {_wanted(row)}")
-        case = ElementTree.SubElement(suite, "testcase", classname=_printable(row.run), name=name)
-        said = _printable(_sentence(row))
-        if row.verdict is GateVerdict.FAIL:
-            ElementTree.SubElement(case, "failure", message=said, type="fail").text = said
-        elif row.verdict is GateVerdict.UNDECIDED:
-            said = _printable(f"{_sentence(row)} {_doubt(row)}")
-            ElementTree.SubElement(case, undecided, message=said, type="undecided").text = said
-        else:
-            ElementTree.SubElement(case, "system-out").text = said
+        name = f"rule {row.rule.number}: {_name(row)} {_wanted(row)}"
+        _add_case(suite, row.run, name, tags.get(row.verdict), row.verdict, _sentence(row))
     for one in report.missing:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=_printable(one.run), name=f"missing: {one.what}"
-        )
-        said = _printable(one.text)
-        ElementTree.SubElement(case, undecided, message=said, type="missing").text = said
+        _add_case(suite, one.run, f"missing: {one.what}", undecided, "missing", one.text)
     if notes := [*_build(report.build), *report.notes]:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
     return _xml(suite)
@@ -174,10 +137,18 @@ def gate_junit(report: GateReport, undecided: Undecided = Undecided.FAILURE) -> 
 def refusal_junit(text: str) -> str:
     """One test case, an error, where nothing could be judged."""
     suite = _suite(tests=1, errors=1)
-    case = ElementTree.SubElement(suite, "testcase", classname="casewise gate", name="input")
-    said = _printable(text)
-    ElementTree.SubElement(case, "error", message=said, type="bad input").text = said
+    _add_case(suite, "casewise gate", "input", "error", "bad input", text)
     return _xml(suite)
+
+
+def _add_case(
+    suite: ElementTree.Element, run: str, name: str, tag: str | None, kind: str, text: str
+) -> None:
+    """Add a test case with its text; without a tag it passed."""
+    run, name, text = map(_printable, (run, name, text))
+    case = ElementTree.SubElement(suite, "testcase", classname=run, name=name)
+    about = {"message": text, "type": kind} if tag else {}
+    ElementTree.SubElement(case, tag or "system-out", about).text = text
 
 
 def _suite(
@@ -199,16 +170,14 @@ def _xml(suite: ElementTree.Element) -> str:
 def gate_annotations(report: GateReport) -> Iterator[str]:
     """GitHub's workflow commands: ``::error`` lines for whatever keeps a build from passing."""
     for row in report.rows:
-        if row.verdict is GateVerdict.FAIL:
-            yield _annotation("fail", f"{row.run}: {_sentence(row)}")
-        elif row.verdict is GateVerdict.UNDECIDED:
-            yield _annotation("undecided", f"{row.run}: {_sentence(row)} {_doubt(row)}")
+        if row.verdict is not GateVerdict.PASS:
+            yield _annotation(row.verdict, f"{row.run}: {_sentence(row)}")
     for one in report.missing:
         yield _annotation("missing", one.text)
 
 
 def refusal_annotation(text: str) -> str:
-    """The same where nothing could be judged."""
+    """Workflow command where nothing could be judged."""
     return _annotation("bad input", text)
 
 
@@ -246,7 +215,7 @@ def _wanted(row: GateRow) -> str:
 
 
 def _lines(report: GateReport) -> list[str]:
-    """Notes on the table, a line each."""
+    """Lines below the table: what is missing or undecided, counterparts, coverage, labels."""
     lines = [f"Missing: {one.text}" for one in report.missing]
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
     lines += _build(report.build)
@@ -276,7 +245,7 @@ def _bounds_line(rows: Sequence[GateRow]) -> str:
 
 
 def _build(build: Build | None) -> list[str]:
-    """Meaning of a place in a history for a fail."""
+    """Confidence that a fail needs in a build of a history; nothing without one."""
     if build is None:
         return []
     return [
@@ -288,7 +257,7 @@ def _build(build: Build | None) -> list[str]:
 
 
 def _sentence(row: GateRow) -> str:
-    """A row in words."""
+    """A row in words; of an undecided one, what would decide it."""
     figures = [f"value {number(row.value)}"]
     if row.rule.compares:
         figures.append(f"baseline {number(row.baseline)}, change {signed(row.change)}")
@@ -296,7 +265,8 @@ def _sentence(row: GateRow) -> str:
         level = f"{100 * (row.rule.confidence or 0):g} %"
         figures.append(f"one-sided {level} bounds {interval((row.low, row.high))}")
     said = f"{_name(row)}, {_wanted(row)}: {row.verdict}"
-    return f"{said}; {', '.join(figures)}; {row.n} judgements."
+    doubt = f" {_doubt(row)}" if row.verdict is GateVerdict.UNDECIDED else ""
+    return f"{said}; {', '.join(figures)}; {row.n} judgements.{doubt}"
 
 
 def _doubt(row: GateRow) -> str:
@@ -321,5 +291,5 @@ _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _printable(text: str) -> str:
-    """Text without what XML 1.0 can't hold."""
+    """A text whose characters XML 1.0 can hold."""
     return _CONTROL.sub("\ufffd", text)

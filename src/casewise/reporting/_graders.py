@@ -1,4 +1,6 @@
-"""Agreement of a grader with hand labels, and whether replies can tell it what to say."""
+"""Views of a grader's agreement with hand labels, of injections, of lines of conversations."""
+
+from itertools import chain
 
 from casewise.choices import LABEL, Half
 from casewise.scores import (
@@ -28,17 +30,17 @@ from casewise.sheets import (
 )
 
 SHOWN = 10
-"""Mistakes that are listed for a person; JSON has all."""
+"""Mistakes that are listed; JSON has all."""
 
 
 STRING_MATCH = "string match"
 PHRASE_MATCH = "phrase match"
 PEOPLE = "two people"
-"""The second of them, against the first."""
+"""Row of the second person's labels against the first's."""
 
 
 def grader_sheet(report: GraderReport) -> Sheet:
-    """Four tables, with string match and the people beside the grader; then the first mistakes."""
+    """Four tables with baselines and people beside the grader, then the first mistakes."""
     tables, mistakes = _tables(report), _mistakes(report)
     return Sheet(
         lambda: terminal(*tables, *mistakes),
@@ -64,8 +66,7 @@ def _tables(report: GraderReport) -> list[Table]:
                 Column("grader"),
                 Column("n", Kind.COUNT),
                 Column("graded", Kind.SHARE),
-                *_measured("accuracy"),
-                *_measured("kappa"),
+                *_measured("accuracy", "kappa"),
             ],
             [Row([name, *_whole_cells(one)]) for name, one in rows],
             f"Against the hand labels of {report.file}{named}, {which} ({report.grader_version})",
@@ -73,9 +74,7 @@ def _tables(report: GraderReport) -> list[Table]:
         Table(
             [
                 Column("grader"),
-                *_measured("accu-\nracy"),
-                *_measured("preci-\nsion"),
-                *_measured("recall"),
+                *_measured("accu-\nracy", "preci-\nsion", "recall"),
             ],
             [Row([name, *_refusal_cells(one)]) for name, one in rows],
             "Refusal or not (a partial refusal is one)",
@@ -84,11 +83,10 @@ def _tables(report: GraderReport) -> list[Table]:
             [
                 Column("class"),
                 Column("labels", Kind.COUNT),
-                *_measured("precision"),
-                *_measured("recall"),
+                *_measured("precision", "recall"),
             ],
             [
-                Row([name, labels, *_cells(precision), *_cells(recall)])
+                Row([name, labels, *_cells(precision, recall)])
                 for name, labels, precision, recall in _by_class(report)
             ],
             "By class, of what was graded",
@@ -104,12 +102,14 @@ def _tables(report: GraderReport) -> list[Table]:
     ]
 
 
-def _measured(heading: str) -> list[Column]:
-    return [Column(heading, Kind.NUMBER), Column("95 %", Kind.INTERVAL)]
+def _measured(*headings: str) -> list[Column]:
+    """Columns for measures, an interval behind each."""
+    pairs = ((Column(one, Kind.NUMBER), Column("95 %", Kind.INTERVAL)) for one in headings)
+    return list(chain.from_iterable(pairs))
 
 
 def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]:
-    """The grader's, and string match's where it can say something: refusals."""
+    """Class, labels, precision and recall; of string match only refusals, which it can tell."""
     found, plain = report.agreement, report.string_match.agreement
     classes = report.graded.classes
     refusal = classes.index("refusal")
@@ -132,26 +132,27 @@ def _whole_cells(one: Against) -> list[Cell]:
 
 def _refusal_cells(one: Against) -> list[Cell]:
     found = one.refusals
-    shares = (found.accuracy, found.precision[1], found.recall[1])
-    return [cell for share in shares for cell in _cells(share)]
+    return _cells(found.accuracy, found.precision[1], found.recall[1])
 
 
-def _cells(share: Estimate) -> list[Cell]:
-    return [share.value, share.interval]
+def _cells(*shares: Estimate) -> list[Cell]:
+    """The cells under ``_measured``."""
+    return [cell for share in shares for cell in (share.value, share.interval)]
 
 
 def _mistakes(report: GraderReport) -> list[str]:
-    """Number of mistakes, and the first; those held out stay unread, or they would not be."""
+    """Number of mistakes, and the first; of the held-out half only the number."""
     mistakes = report.mistakes
-    lines = [f"{len(mistakes)} classed otherwise than by hand."]
+    lines = []
     if report.fitted:
-        lines.insert(
-            0,
+        lines.append(
             f"The rules were fitted to {report.fitted} of these replies, so they agree too well "
-            "(docs/method/replies.md has their figures on models left out).",
+            "(docs/method/replies.md has their figures on models left out)."
         )
+    said = f"{len(mistakes)} classed otherwise than by hand."
     if report.half is Half.HELD_OUT:
-        return [*lines[:-1], f"{lines[-1]} What is held out is counted here, not shown."]
+        return [*lines, f"{said} What is held out is counted here, not shown."]
+    lines.append(said)
     lines += [
         f"  {one.id}  {one.label}, said {one.said or NOT_GRADED}  {one.reason}".rstrip()
         for one in mistakes[:SHOWN]
@@ -170,7 +171,7 @@ _INJECTED = (
 
 
 def injected_sheet(report: InjectionReport) -> Sheet:
-    """Share of each kind of injection that the grader follows."""
+    """Share of injections that the grader follows, by kind, and the first of them."""
     table, lines = _injected(report), (_INJECTED, *_followed(report))
     return Sheet(
         lambda: terminal(table, *lines),
@@ -185,22 +186,21 @@ def _injected(report: InjectionReport) -> Table:
         [
             Column("injection"),
             *figures(Kind.COUNT, "n", "not\ngraded"),
-            *(column for name in ("with", "without", "moved") for column in _measured(name)),
+            *_measured("with", "without", "moved"),
         ],
         [
-            Row([name, one.n, one.asked - one.n, *_all_cells(one)], apart=one is report.all)
+            Row(
+                [name, one.n, one.asked - one.n, *_cells(one.injected, one.plain, one.moved)],
+                apart=one is report.all,
+            )
             for name, one in rows
         ],
         f"Replies that try to grade themselves, by {report.grader} ({report.grader_version})",
     )
 
 
-def _all_cells(one: Followed) -> list[Cell]:
-    return [cell for share in (one.injected, one.plain, one.moved) for cell in _cells(share)]
-
-
 def _followed(report: InjectionReport) -> list[str]:
-    """The first replies that it followed."""
+    """Number of injections that the grader follows, and the first."""
     lines = [f"It follows {len(report.followed)} of {report.all.n}."]
     lines += [f"  {id}  {asks_for}" for id, asks_for in report.followed[:SHOWN]]
     if len(report.followed) > SHOWN:
@@ -220,7 +220,7 @@ _FATES = {
 
 
 def tally_table(tally: LineTally, name: str) -> Table:
-    """Fate of every line of a file of conversations; the rows add up to all of it."""
+    """Lines of a file of conversations by what became of them; the rows add up to all lines."""
     rows = [
         Row([what, tally.counts[fate], _first(tally, fate)])
         for fate, what in _FATES.items()
@@ -232,6 +232,7 @@ def tally_table(tally: LineTally, name: str) -> Table:
 
 
 def _first(tally: LineTally, fate: Fate) -> str:
-    lines = ", ".join(map(str, tally.first.get(fate, ())))
-    more = tally.counts[fate] > len(tally.first.get(fate, ()))
-    return "" if fate is Fate.GRADED else lines + (", ..." if more else "")
+    if fate is Fate.GRADED:
+        return ""
+    first = tally.first.get(fate, ())
+    return ", ".join([*map(str, first), *(["..."] if tally.counts[fate] > len(first) else [])])

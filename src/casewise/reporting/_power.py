@@ -1,4 +1,4 @@
-"""Answers to questions of power: sentences and tables for people, JSON for programs."""
+"""Views of answers to questions of power: sentences and tables; JSON."""
 
 from dataclasses import fields
 from typing import get_args
@@ -43,7 +43,7 @@ _TESTS = {
 _NONINFERIORITY = "test that a model is not worse than another by a margin, on the same cases"
 
 _PER = {Quantity.VOTES: "votes a case"}
-"""Counts whose name alone doesn't say what they are counted by."""
+"""Names of quantities whose own name doesn't say what they are counted by."""
 
 _TOTALS = {
     Quantity.VOTES: "votes on the two cases of a pair",
@@ -66,9 +66,13 @@ def answer_text(answer: Answer, inputs: PowerInputs) -> str:
     if answer.contexts is not None and answer.needed is None:
         text += f" ({plural(answer.contexts, 'context')} a query)"
     if answer.half_width is not None:
-        sure = f"{100 * (1 - inputs.alpha):g} %"
-        text += f"; the figure's {sure} interval reaches {number(answer.half_width)} to either side"
+        text += f"; the figure's {_reach(answer.half_width, inputs)}"
     return text
+
+
+def _reach(half_width: float, inputs: PowerInputs) -> str:
+    sure = f"{100 * (1 - inputs.alpha):g} %"
+    return f"{sure} interval reaches {number(half_width)} to either side"
 
 
 def _figure_text(answer: Answer, inputs: PowerInputs) -> str:
@@ -76,8 +80,7 @@ def _figure_text(answer: Answer, inputs: PowerInputs) -> str:
     match answer.quantity:
         case Quantity.POWER:
             found = "find the difference" if inputs.margin is None else "pass an equal model"
-            hits = f"{100 * value:.0f} of 100 such studies would {found}"
-            return f"power {number(value)}: {hits}"
+            return f"power {number(value)}: {100 * value:.0f} of 100 such studies would {found}"
         case Quantity.COHENS_D:
             return f"the smallest difference found is d = {number(value)} standard deviations"
         case Quantity.SUPERIORITY:
@@ -96,8 +99,7 @@ def _figure_text(answer: Answer, inputs: PowerInputs) -> str:
         case Quantity.SEEN_CHANGE:
             return f"the smallest change in the share of safe found is {number(value)}"
         case Quantity.HALF_WIDTH:
-            sure = f"{100 * (1 - inputs.alpha):g} %"
-            return f"the {sure} interval reaches {number(value)} to either side"
+            return f"the {_reach(value, inputs)}"
     return _count_text(answer)
 
 
@@ -107,12 +109,9 @@ def _count_text(answer: Answer) -> str:
         name = name.removesuffix("s")
     if answer.contexts is not None:
         name += f" in {plural(answer.contexts, 'context')}"
-    rounded = answer.value != answer.needed
-    text = (
-        f"{number(answer.value, 2)} {name}, so {answer.needed}"
-        if rounded
-        else f"{answer.needed} {name}"
-    )
+    text = f"{answer.needed} {name}"
+    if answer.value != answer.needed:
+        text = f"{number(answer.value, 2)} {name}, so {answer.needed}"
     if answer.quantity in _TOTALS:
         text += f" ({answer.total} {_TOTALS[answer.quantity]})"
     if answer.power is not None:
@@ -130,7 +129,7 @@ def plan_heading(inputs: PowerInputs) -> str:
 
 
 def given_text(inputs: PowerInputs) -> str:
-    """Everything else that went in, defaults included."""
+    """The other inputs, defaults included."""
     last = ("n", "power", "interval")
     ordered = sorted(fields(inputs), key=lambda field: field.name in last)
     shown = {
@@ -146,7 +145,7 @@ def given_text(inputs: PowerInputs) -> str:
 
 
 def plan_sheet(plan: Plan) -> Sheet:
-    """The answers, what went in, and notes."""
+    """The answers, the inputs, and notes."""
     answers = [answer_text(answer, plan.inputs) for answer in plan.answers]
     heading, given = plan_heading(plan.inputs), given_text(plan.inputs)
     table = Table([Column(heading)], [Row([answer]) for answer in answers])

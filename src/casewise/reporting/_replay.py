@@ -1,4 +1,4 @@
-"""Conversations asked again, for people and for programs: what changed, and what to read."""
+"""Replay of conversations: sentences, tables and the conversations to read; JSON."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -18,8 +18,7 @@ from casewise.sheets import (
     escape,
     figures,
     interval,
-    json_interval,
-    json_number,
+    json_fields,
     markdown,
     number,
     terminal,
@@ -32,17 +31,18 @@ Texts = Mapping[str, ReplayTexts]
 
 
 def replay_sheet(found: ReplayReport, texts: Texts) -> Sheet:
-    """Changes in plain sentences, the table, and the conversations to read.
+    """Sentences on what changed, the table, and the conversations to read.
 
-    In JSON what does not apply is absent.
+    In JSON, what does not apply is absent.
     """
     said, remarks = list(_sentences(found)), list(_remarks(found))
     tables = [_table(found), *_corrected(found)]
-    every = len(found.changed)
     return Sheet(
         lambda: terminal(*said, "", *tables, *remarks, *_listed(found, texts, SHOWN)),
         lambda: markdown(
-            *map(_plain, (*said, *remarks)), *tables, *map(_plain, _listed(found, texts, every))
+            *map(_plain, (*said, *remarks)),
+            *tables,
+            *map(_plain, _listed(found, texts, len(found.changed))),
         ),
         lambda: _records(found, texts),
     )
@@ -58,9 +58,10 @@ _TONES = {ReplyChange.REFUSED: Tone.BAD, ReplyChange.ANSWERED: Tone.DOUBT}
 
 
 def _sentences(found: ReplayReport) -> Iterator[Word | str]:
-    """Number of conversations that changed, the bounds included."""
+    """Number of changed replies in 1,000, with its bounds, by kind of change."""
     overall = found.rates[0]
-    of = f"Of {count(found.turns)} {'turns' if _many(found) else 'conversations'}"
+    several = found.turns > found.conversations
+    of = f"Of {count(found.turns)} {'turns' if several else 'conversations'}"
     for change, rate in (
         (ReplyChange.REFUSED, overall.refused),
         (ReplyChange.ANSWERED, overall.answered),
@@ -80,25 +81,20 @@ def _sentences(found: ReplayReport) -> Iterator[Word | str]:
             yield Word(f"{of}, {value} in {per:,} are {change}: {ends}.", _TONES[change])
 
 
-def _many(found: ReplayReport) -> bool:
-    """Tell whether a conversation may have several turns that are asked."""
-    return found.turns > found.conversations
-
-
 def _remarks(found: ReplayReport) -> Iterator[str]:
     """Notes on what was compared."""
     old = f"{found.old}'s, asked anew" if found.old else "the file's"
     yield f"New replies are {found.new}'s, old ones {old}. A partial reply counts as an answer."
     told = found.rates[0].refused
-    asked = f"{count(found.asked)} of {count(found.turns)} were asked" if found.sampled else ""
-    asked = asked or f"All {count(found.turns)} were asked"
-    yield f"{asked}, {count(told.size)} compared; {count(found.clusters)} {found.cluster}s."
+    asked = f"{count(found.asked)} of" if found.sampled else "All"
+    yield (
+        f"{asked} {count(found.turns)} were asked, {count(told.size)} compared; "
+        f"{count(found.clusters)} {found.cluster}s."
+    )
     if found.sampled:
         sizes = [
             f"{count(round(rate.effective_size))} ({change})"
-            for change, rate in zip(
-                ReplyChange, (found.rates[0].refused, found.rates[0].answered), strict=True
-            )
+            for change, rate in zip(ReplyChange, (told, found.rates[0].answered), strict=True)
             if rate.effective_size == rate.effective_size
         ]
         yield (
@@ -178,17 +174,8 @@ def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str
 
 def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
     record: dict[str, Any] = {
-        "new": found.new,
-        "old": found.old,
-        "file": found.file,
-        "conversations": found.conversations,
-        "left_out": dict(found.left_out),
-        "turns": found.turns,
-        "asked": found.asked,
-        "unread": dict(found.unread),
-        "sampled": found.sampled,
-        "cluster": str(found.cluster),
-        "clusters": found.clusters,
+        **json_fields(found, "new", "old", "file", "conversations", "left_out", "turns", "asked"),
+        **json_fields(found, "unread", "sampled", "cluster", "clusters"),
         "rates": [
             {
                 "category": one.category,
@@ -199,41 +186,27 @@ def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
             for one in found.rates
         ],
         "changed": [
-            {
-                "conversation": one.conversation,
-                "line": one.line,
-                "case": one.case_id,
-                "category": one.category,
-                "change": str(one.change),
-                "before": one.before,
-                "after": one.after,
-            }
+            {"conversation": one.conversation, "line": one.line, "case": one.case_id}
+            | json_fields(one, "category", "change", "before", "after")
             | (asdict(texts[one.case_id]) if one.case_id in texts else {})
             for one in found.changed
         ],
     }
     if (corrected := found.corrected) is not None:
-        told = {"labelled": corrected.labelled}
-        if corrected.rates is None:
-            record["corrected"] = told | {"reason": corrected.reason}
-        else:
-            record["corrected"] = told | {
-                name: {
-                    "value": json_number(rate.value),
-                    "interval": json_interval(rate.interval),
-                }
+        record["corrected"] = {"labelled": corrected.labelled} | (
+            {"reason": corrected.reason}
+            if corrected.rates is None
+            else {
+                name: json_fields(getattr(corrected.rates, name), "value", "interval")
                 for name in _CORRECTED
-                for rate in [getattr(corrected.rates, name)]
             }
+        )
     return record
 
 
 def _rate(one: RareRate) -> dict[str, Any]:
-    told = {
-        "value": json_number(one.value),
-        "interval": json_interval(one.interval),
-        "events": one.events,
+    return {
+        **json_fields(one, "value", "interval", "events"),
         "compared": one.size,
-        "effective_size": json_number(one.effective_size),
+        **json_fields(one, "effective_size", *(("reason",) if one.reason else ())),
     }
-    return told | ({"reason": one.reason} if one.reason else {})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from casewise.cases import LabelRule
-from casewise.scores import Estimate, Overview, Score
+from casewise.scores import CategoryScore, Estimate, Overview, Score
 from casewise.sheets import count, number
 
 
@@ -276,12 +276,17 @@ def whole_percent(share: float) -> str:
     return f"{100 * share:z.0f} %"
 
 
-def refusals(score: Score) -> tuple[Share, Share]:
-    """Share of safe cases refused (judge: called unsafe), and of unsafe ones answered (safe)."""
-    measures = score.measures
+def mistake_measures(score: Score | CategoryScore) -> tuple[str, str]:
+    """Names of the measures of both kinds of mistake; of a judge its recalls, which they leave."""
     if score.acts:
-        return Share.of(measures["over_refusal"]), Share.of(measures["under_refusal"])
-    return Share.of(measures["safe_recall"]).rest, Share.of(measures["unsafe_recall"]).rest
+        return "over_refusal", "under_refusal"
+    return "safe_recall", "unsafe_recall"
+
+
+def refusals(score: Score | CategoryScore) -> tuple[Share, Share]:
+    """Share of safe cases refused (judge: called unsafe), and of unsafe ones answered (safe)."""
+    over, under = (Share.of(score.measures[name]) for name in mistake_measures(score))
+    return (over, under) if score.acts else (over.rest, under.rest)
 
 
 def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score | None:

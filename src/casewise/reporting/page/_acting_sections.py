@@ -31,6 +31,7 @@ from casewise.reporting.page._parts import (
     run_rows,
     section,
     spread,
+    texts,
     tips,
     with_ends,
 )
@@ -64,10 +65,10 @@ def corrected(overview: Overview) -> Section:
         "which holds the uncertainty of the labelled sample too.",
         columns=(
             RUN,
-            Column("rate"),
+            *texts("rate"),
             *with_ends("as graded", "raw"),
             *with_ends("corrected", "corrected"),
-            Column("how"),
+            *texts("how"),
         ),
         words=lambda: f"Corrected rates of {plural_runs(rows)}.",
         chart=Strips(
@@ -120,7 +121,7 @@ def deliveries(overview: Overview) -> Section:
         "round by anyone who makes one up: that is the spoofing gap.",
         columns=(
             RUN,
-            Column("measure"),
+            *texts("measure"),
             *with_ends("share", "share"),
             *keyed(
                 Kind.NUMBER,

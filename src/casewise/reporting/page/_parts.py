@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from casewise.dataset import plural
+from casewise.reporting._wording import Share, refusals
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
 from casewise.sheets import Column, Kind, Row, Table
 
@@ -86,8 +87,7 @@ class Section:
 
     def table(self, most: int) -> Table:
         """The table behind the chart: its first rows."""
-        fields = [column.key or column.heading for column in self.columns]
-        rows = [Row([row.get(field) for field in fields]) for row in self.rows[:most]]
+        rows = [Row([row.get(column.key) for column in self.columns]) for row in self.rows[:most]]
         return Table(self.columns, rows, self.title)
 
     @property
@@ -130,7 +130,12 @@ def keyed(kind: Kind, **headings: str) -> tuple[Column, ...]:
     return tuple(Column(heading, kind, key=field) for field, heading in headings.items())
 
 
-RUN = Column("run")
+def texts(*fields: str) -> tuple[Column, ...]:
+    """Columns of words, headed by the names of their fields."""
+    return tuple(Column(field, key=field) for field in fields)
+
+
+RUN = Column("run", key="run")
 
 
 def counted(heading: str = "judgements", key: str = "n") -> Column:
@@ -177,24 +182,16 @@ def known(number: float | None) -> float | None:
     return number if number is not None and abs(number) < float("inf") else None
 
 
-def spread(name: str, estimate: Estimate) -> dict[str, float | None]:
+def spread(name: str, found: Estimate | Share) -> dict[str, float | None]:
     """Fields of a row for an estimate: ``NAME``, ``NAME_low`` and ``NAME_high``."""
-    low, high = estimate.interval
-    return {name: known(estimate.value), f"{name}_low": known(low), f"{name}_high": known(high)}
+    value, low, high = map(known, found if isinstance(found, Share) else Share.of(found))
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
     """Fields of a row for over- and under-refusal; for a judge, 1 minus its recalls."""
-    found = score.measures
-    rows: dict[str, float | None] = {}
-    for name, recall in (("over_refusal", "safe_recall"), ("under_refusal", "unsafe_recall")):
-        if score.acts:
-            rows |= spread(name, found[name])
-        else:
-            value, low, high = spread("", found[recall]).values()
-            left = [None if one is None else 1 - one for one in (value, high, low)]
-            rows |= dict(zip((name, f"{name}_low", f"{name}_high"), left, strict=True))
-    return rows
+    over, under = refusals(score)
+    return spread("over_refusal", over) | spread("under_refusal", under)
 
 
 def plural_runs(rows: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Charts of lines under each other, laid out for HTML so that no name is cut; the one over time."""
+"""Layout of charts that are drawn in HTML, where no name is cut: lines with dots, and grids."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class StripLine:
     high: float | None
     colour: str
     dim: bool
-    """True if it is there to be held against."""
+    """True if it is a baseline."""
     beside: float | None = None
     """A second value, as a ring."""
     pieces: Sequence[tuple[float, float, str, str]] = ()
@@ -42,12 +42,12 @@ class StripLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """All lines, under their headings."""
+    """A chart of lines under headings; places are in per cent of the axis."""
 
     axis: str
     ticks: Sequence[tuple[float, str]]
     marks: Sequence[float]
-    """Places of dashed lines across all lines: at 0, and at what is to be held against."""
+    """Places of dashed lines across the chart: 0, and the baselines."""
     legend: Sequence[tuple[str, str]]
     groups: Sequence[tuple[str, Sequence[StripLine]]]
     left_out: int
@@ -101,13 +101,13 @@ def _grouped(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[Mapping[st
 
 
 def _alone(rows: Sequence[Mapping[str, Any]], spec: Strips) -> bool:
-    """Tell whether each model has one line, which has its name then, and needs no heading."""
+    """Tell whether each model has one line, named for the model, so that headings are left out."""
     groups = [row[spec.group] for row in rows if not _is_held(row)]
     return spec.stacked or (spec.group == "model" and len(set(groups)) == len(groups))
 
 
 def _ticks(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[float]:
-    """An axis that is no longer than the lines, in round steps."""
+    """Ticks in round steps, as far as the lines reach."""
     fields = (spec.value, f"{spec.value}_low", f"{spec.value}_high", spec.beside)
     ends = [row[one] for row in rows for one in fields if row.get(one) is not None]
     ends += [0.0] if spec.zero or spec.kind is Kind.COUNT or not ends else []
@@ -158,7 +158,7 @@ def _lines(
 
 
 def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripLine:
-    """A bar of all shares; the words are of the first."""
+    """A stacked bar of shares, with the first in words."""
     write = Column("", Kind.PERCENT, 0)
     pieces, start = [], 0.0
     for row in rows:

@@ -24,6 +24,7 @@ from casewise.reporting.page._parts import (
     run_rows,
     section,
     share_scale,
+    texts,
     with_ends,
 )
 from casewise.scores import EvaluationFacts, Overview
@@ -69,9 +70,7 @@ def trends(overview: Overview, facts: EvaluationFacts) -> Section:
         "overlap may still differ: casewise compare BEFORE AFTER subtracts case by case.",
         columns=(
             Column("ended (UTC)", key="ended"),
-            Column("version"),
-            Column("condition"),
-            Column("measure"),
+            *texts("version", "condition", "measure"),
             counted(),
             *with_ends("share", "share"),
         ),
