@@ -34,7 +34,7 @@ _UNSAID = {"verdict", "expected", "id", "name", "answer"}
 
 _FIELD = re.compile(r"%\(\w+\)s|\{\w+\}")
 _OWN_LINE = re.compile(r"\s*([-*•]|\d{1,2}[.)])\s")
-"""How a line begins that is not run on from the one before."""
+"""Beginning of a line that is not run on from the one before."""
 
 
 @dataclass(frozen=True, slots=True)
