@@ -1,7 +1,7 @@
-"""The contract between running and reading: what a log says, how it is written and read.
+"""Contract between running and reading: the contents of a log, its writer and its readers.
 
 Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them. Inspect takes
-seconds to import, so whoever can do without it imports this room late.
+seconds to import, so modules that can do without it import this room late.
 """
 
 from casewise.logs._attempts import (

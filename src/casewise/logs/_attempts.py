@@ -51,22 +51,22 @@ _SUMMARIES = "summaries.json"
 _PIECES = "_journal/summaries/"
 
 _UNREAD = ("events", "events_data", "timelines", "attachments", "store")
-"""Fields of a sample that nobody here reads, and most of its bytes."""
+"""Fields of a sample that casewise does not read; they are most of its bytes."""
 
 
 def calls_of(message: ChatMessage) -> list[ToolCall]:
-    """The tool calls of a message; none of any but the assistant's."""
+    """Tool calls of an assistant's message; other messages have none."""
     return (message.tool_calls or []) if isinstance(message, ChatMessageAssistant) else []
 
 
 def message_text(message: ChatMessage) -> str:
-    """A message as text, the tool calls of the assistant among it."""
+    """A message as text, with the assistant's tool calls."""
     calls = calls_of(message)
     return turn_text(message.text, ((call.function, call.arguments) for call in calls))
 
 
 def input_tokens(usage: ModelUsage) -> int:
-    """Tokens that went in, those that the provider had in its cache included."""
+    """Input tokens, those in the provider's cache included."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return usage.input_tokens + cached
 
@@ -98,7 +98,7 @@ class SampleRecord:
     """Tokens by the model that used them."""
     role_usage: Mapping[str, ModelUsage]
     seconds: float | None
-    """Spent on it, without waiting for its turn."""
+    """Seconds spent on it, without waiting for its turn."""
     in_flight: bool
     """True if it was under way when the run was stopped: such an attempt does not count."""
     messages: tuple[tuple[str, str], ...] = ()
@@ -106,7 +106,7 @@ class SampleRecord:
 
     @property
     def judged(self) -> bool:
-        """Tell whether there is a judgement, be it that the answer could not be read."""
+        """Tell whether there is a judgement; an answer that could not be read is one."""
         return self.error is None and self.score is not None
 
 
@@ -159,7 +159,7 @@ def read_samples(path: str, log: EvalLog) -> Iterator[EvalSample]:
 
 
 def is_readable(path: Path) -> bool:
-    """Tell whether every byte of a log is as it was written, be it of another task.
+    """Tell whether a log, be it of another task, is whole and as it was written.
 
     Raises:
         PermissionError: This process may not read it.
@@ -247,7 +247,7 @@ def _usage(found: Mapping[str, Any] | None) -> dict[str, ModelUsage]:
 
 
 Asked = tuple[str, int]
-"""A case, and which time it is asked."""
+"""A case and its epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Attempts:
     """Ended in an error, or without a score, and will be asked again."""
 
     def __contains__(self, asked: Asked) -> bool:
-        """Tell whether it holds an attempt at a case."""
+        """Tell whether it holds an attempt at a case in an epoch."""
         return any(asked in found for found in (self.judged, self.stayed, self.open))
 
     @classmethod
@@ -316,7 +316,7 @@ class LoggedRun:
     """The logs of one model under one condition that count together."""
 
     logs: tuple[LogHeader, ...]
-    """One at least, in the order in which they were made."""
+    """Logs in the order in which they were made; at least one."""
 
     @property
     def first(self) -> LogHeader:
@@ -325,7 +325,7 @@ class LoggedRun:
 
     @property
     def alone(self) -> bool:
-        """Tell whether it is one log that is whole by itself."""
+        """Tell whether its one log is whole by itself."""
         return len(self.logs) == 1 and self.first.part is None
 
     @property
@@ -340,7 +340,7 @@ class LoggedRun:
 
     @property
     def complete(self) -> bool:
-        """Tell whether it ended well: of several logs, that no case needs a further request."""
+        """Tell whether it ended well; several logs did where no case needs a further request."""
         if self.alone:
             return self.first.ended
         planned = self.planned
@@ -348,7 +348,7 @@ class LoggedRun:
 
     @property
     def stopped(self) -> str | None:
-        """Why it did not end, without a provider's own words; None where it did."""
+        """Reason why it did not end, without a provider's own words; None where it did."""
         if self.complete:
             return None
         ended = [one.log for one in self.logs if one.log.status != "success"]
@@ -376,7 +376,7 @@ _KIND = re.compile(
     r"|unreadable answer|answer too long|another model|content filter|authentication"
     r"|request refused|other): "
 )
-"""The kind of a failure in the error of a run; what else stands there may quote a query."""
+"""Kind of fault in the error of a run; the rest of the error may quote a query."""
 
 
 def runs_of(headers: Iterable[LogHeader]) -> list[LoggedRun]:
@@ -401,7 +401,7 @@ def _that_count(attempts: Sequence[LogHeader]) -> Sequence[LogHeader]:
 
 
 def _settled(header: LogHeader) -> Set[Asked]:
-    """The cases of a log that need not be asked again."""
+    """Cases of a log that need not be asked again."""
     if header.ended:
         return Attempts.of_header(header).judged
     return Attempts.of_records(header, read_records(header)).judged

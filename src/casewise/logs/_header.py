@@ -18,7 +18,7 @@ GENERATE = "generate"
 """Key in a log's metadata of the generation settings that a person gave."""
 
 TARGETS = "casewise-target"
-"""The provider of targets: bots of one's own, whose arguments name the file that describes them."""
+"""Provider of targets, whose arguments name the file that describes them."""
 
 
 ANSWERED_BY = "answered_by"
@@ -28,13 +28,13 @@ CUT = "cut"
 """Key in a score of a counted answer that ended at a token limit; older logs don't say."""
 
 CUT_TURNS = "cut_turns"
-"""The numbers, from 1, of the replies among several that ended so, by spaces."""
+"""Key in a score of the replies among several that ended so: their numbers from 1, by spaces."""
 
 EMBEDDED = "casewise/"
 """Prefix of the names of embedded models, whose replies are short."""
 
 RESPOND = "casewise/respond"
-"""The task in which models reply."""
+"""Name of the task in which models reply."""
 
 OLD_REPLY_TOKENS = 1024
 """Longest reply of runs whose log names no limit in its task's arguments: their default."""
@@ -42,7 +42,7 @@ OLD_REPLY_TOKENS = 1024
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """One model under one condition; addresses, prices and limits of requests are no part of it."""
+    """One model under one condition, without addresses, prices and limits of requests."""
 
     task: str
     version: str
@@ -73,7 +73,7 @@ class RunKey:
 
     @property
     def _replies(self) -> bool:
-        """Tell whether it is of replies whose length is no embedded model's."""
+        """Tell whether it is of replies, and not the embedded model's."""
         return self.task == RESPOND and not self.model.startswith(EMBEDDED)
 
     @property
@@ -112,25 +112,25 @@ def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 SHARD = "shard"
-"""Key in a log's metadata of the part of the run that it is."""
+"""Key in a log's metadata of its part of the run."""
 
 SHARDS = "shards"
-"""The folder of shards within a folder of logs, where a cluster writes; each has a folder in it."""
+"""Folder of shards within a log folder, where a cluster writes; each shard has a folder in it."""
 
 OURS = ".casewise"
 """Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
 
 LOCK = "lock"
-"""The lock within it."""
+"""Name of the lock in ``OURS``."""
 
 START = "start.json"
-"""File within it: the command that was started last, by which a stopped run goes on."""
+"""File in ``OURS``: the command that was started last, by which a stopped run goes on."""
 
 BROKEN = ".broken"
 """Suffix for the name of a log that can't be read."""
 
 REDACTED = "redacted"
-"""Key in a log's metadata that says that its texts were removed."""
+"""Key in a log's metadata that marks removed texts."""
 
 ORDER = "order"
 """Key of the place of its model and condition in the run."""
@@ -138,10 +138,10 @@ ORDER = "order"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The place of a log's cases in the whole run: by it, a reader joins the parts."""
+    """Place of a log's cases in the whole run, by which readers join the parts."""
 
     run: str
-    """The same for all parts of a run; of a run that was begun whole, its task's id."""
+    """Id that all parts of a run share; the task's id of a run that began whole."""
     epoch: int
     """Epoch of all its cases; the log itself counts from 1."""
     places: tuple[int, ...]
@@ -207,7 +207,7 @@ class LogHeader:
 
     @property
     def age(self) -> tuple[str, str]:
-        """Sort key of logs: the order in which they were made."""
+        """Sort key of logs: the time at which they were made, and their id."""
         return self.log.eval.created, self.log.eval.eval_id
 
     @property
@@ -240,7 +240,7 @@ class LogHeader:
 
     @property
     def all_judged(self) -> bool:
-        """Tell whether it holds a judgement of each of its cases, by what it says itself."""
+        """Tell whether its header counts a judgement of each of its cases."""
         results = self.log.results
         size = len(self._ids) * len(self.epochs)
         return self.ended and results is not None and results.completed_samples == size > 0
@@ -304,7 +304,7 @@ class LogFolder:
     def headers(self) -> list[LogHeader]:
         """The headers of casewise's logs as they stand now, by name.
 
-        What is cut short, or of another task, is passed over.
+        Logs that are cut short, or of another task, are left out.
         """
         logging.getLogger("inspect_ai").setLevel(logging.ERROR)
         before, self._read = self._read, {}

@@ -54,18 +54,18 @@ class Topic(StrEnum):
 
 
 class State(StrEnum):
-    """State of what was looked at."""
+    """State of a part of this machine."""
 
     OK = "ok"
     ABSENT = "absent"
-    """Not there, and nothing is wrong with that."""
+    """Not there; nothing is broken."""
     WRONG = "wrong"
     """Something doesn't work."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFact:
-    """One thing that was looked at."""
+    """Finding on one part of this machine."""
 
     part: Topic
     name: str
@@ -269,7 +269,7 @@ def _size(folder: Path) -> str:
 
 
 def _evaluation() -> ModuleType | MachineFact:
-    """The room that asks models, which imports most packages; or why it can't be imported."""
+    """The room that asks models and imports most packages; or why it can't be imported."""
     try:
         import casewise.evaluation
     # Broken libraries raise what they like.

@@ -44,7 +44,7 @@ class RejectedSide:
 
     @property
     def is_own(self) -> bool:
-        """Tell whether it is its own faults that keep it aside, and not its twin's."""
+        """Tell whether it is kept aside for its own faults, and not for its twin's."""
         return any(fault.kind is not ContextFault.TWIN for fault in self.faults)
 
 
@@ -125,7 +125,7 @@ def generate_contexts(
         asyncio.run(_make(rounds, works, askers.values()))
         failing = [asker for asker in askers.values() if asker.failures]
         if failing and not any(work.current.contexts for work in works):
-            raise failing[0].useless()
+            raise failing[0].unusable()
         cases, aside = _made(plan, works)
         records = {
             files.cases: map(to_fields, cases),

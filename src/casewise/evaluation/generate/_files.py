@@ -43,7 +43,7 @@ class RequestOutcome:
 
 
 class ReplyJournal:
-    """A file of answers by key: appended to, and on the disk before anything builds on them."""
+    """Journal of answers by key, which are on the disk before anything builds on them."""
 
     def __init__(self, folder: Path) -> None:
         self._file = Journal(folder / ANSWERS, sync=True)

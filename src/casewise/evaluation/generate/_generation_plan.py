@@ -36,7 +36,7 @@ NO_CRITIC = "none"
 
 REPAIRS = 2
 EMBEDDED_REPAIRS = 0
-"""The embedded model mends nothing, and takes its time."""
+"""Repairs by the embedded model, which is slow and mends nothing."""
 
 EMBEDDED_TOKENS = 256
 EMBEDDED_REVIEW_TOKENS = 40

@@ -56,7 +56,7 @@ _UNSUPPORTED = (400, 404, 405, 415, 422, 501)
 
 @dataclass(slots=True)
 class Asker:
-    """One model, asked through the journal."""
+    """Sender of one model's requests; answers in the journal are not asked for again."""
 
     model: Model
     journal: ReplyJournal
@@ -144,10 +144,10 @@ class Asker:
         reason = str(error) if isinstance(error, CasewiseError) else request.plain
         self.failures.append(reason)
         if not self._answered and len(self.failures) >= GIVE_UP:
-            raise self.useless()
+            raise self.unusable()
         return RequestOutcome(error=reason)
 
-    def useless(self) -> ModelError:
+    def unusable(self) -> ModelError:
         """Error of a model that gives nothing but errors."""
         return ModelError(
             f"{with_address(self.model, self.failures[0])} "

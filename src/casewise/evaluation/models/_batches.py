@@ -279,7 +279,7 @@ class Batches:
         self.tell()
 
     def tell(self) -> None:
-        """Tell the observer how far the batches are."""
+        """Report the highest counts so far to the observer."""
         out, most = self._out.values(), self._most
         done = self._done + sum(batch.done for batch in out)
         failed = self._failed + sum(batch.failed for batch in out)

@@ -131,7 +131,7 @@ class Tokens:
 
     def __init__(self, tokenizer: Any) -> None:
         self.raw = tokenizer
-        """The tokenizer itself; of others, only the engine's thread may use it."""
+        """The tokenizer itself, for the engine's thread: it takes no lock."""
         self._texts: dict[int, str] = {}
         # A fast tokenizer can't be used by two threads at once.
         self._lock = threading.Lock()

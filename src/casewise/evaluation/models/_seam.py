@@ -1,4 +1,4 @@
-"""All that casewise uses of Inspect that Inspect keeps to itself.
+"""Private names of Inspect that casewise uses.
 
 Each name has a test that says what changed where a release of Inspect moves or alters it
 (tests/evaluation/test_seam.py). Nothing else in casewise imports a private name of Inspect.
@@ -11,13 +11,13 @@ from inspect_ai.model._providers.util import batch as batcher
 from inspect_ai.util._concurrency import init_concurrency
 
 SENDS = "_generate_completion"
-"""The method of ``OpenAICompatibleAPI`` that sends a request and gives back its completion."""
+"""Method of ``OpenAICompatibleAPI`` that sends a request and returns its completion."""
 
 HOOKS = "_http_hooks"
-"""Its attribute that is told of each attempt at a request, and of its answer."""
+"""Attribute of ``OpenAICompatibleAPI`` that is told of each attempt, and of its answer."""
 
 TOOLS = "tools_to_openai"
-"""Its method that writes tools in the form in which they are sent."""
+"""Method of ``OpenAICompatibleAPI`` that writes tools in the form that is sent."""
 
 __all__ = [
     "HOOKS",

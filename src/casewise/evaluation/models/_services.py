@@ -115,15 +115,15 @@ def ask_services(asked: Sequence[Service], *, with_keys: bool) -> list[ServiceAn
         asked: Services with an address.
         with_keys: Whether those that may have their key get it.
     """
-    answers: dict[int, ServiceAnswer] = {}
+    answers: dict[Service, ServiceAnswer] = {}
 
-    def ask(number: int, service: Service) -> None:
-        answers[number] = _ask(service, with_key=with_keys and service.may_have_key)
+    def ask(service: Service) -> None:
+        answers[service] = _ask(service, with_key=with_keys and service.may_have_key)
 
     # Daemons, as the look-up of a name can't be stopped.
     threads = [
-        threading.Thread(target=ask, args=one, daemon=True, name="casewise-service")
-        for one in enumerate(asked)
+        threading.Thread(target=ask, args=(one,), daemon=True, name="casewise-service")
+        for one in asked
     ]
     for thread in threads:
         thread.start()
@@ -131,7 +131,7 @@ def ask_services(asked: Sequence[Service], *, with_keys: bool) -> list[ServiceAn
     for thread in threads:
         thread.join(max(0.0, latest - time.monotonic()))
     late = ServiceAnswer(False, f"no answer within {REACH_S:.0f} s")
-    return [answers.get(number, late) for number in range(len(asked))]
+    return [answers.get(one, late) for one in asked]
 
 
 def _ask(service: Service, *, with_key: bool) -> ServiceAnswer:

@@ -68,7 +68,7 @@ class Target:
     """A checked target."""
 
     given: str
-    """Its file, or MODULE:FUNCTION."""
+    """Path of its file, or MODULE:FUNCTION."""
     name: str
     spec: TargetFile | Function
     arguments: dict[str, Any]

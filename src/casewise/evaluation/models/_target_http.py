@@ -81,7 +81,7 @@ class TargetAnswer:
 
     reply: str = ""
     refused: bool = False
-    """True if the bot itself says that it declined, or that a filter stopped it."""
+    """True if the bot itself says that it, or a filter, declined."""
     session: str | None = None
     usage: tuple[int, int] | None = None
     """Tokens in and out."""
@@ -101,7 +101,7 @@ class TargetExchange:
     status: int | None = None
     content_type: str = ""
     answer: str = ""
-    """Its beginning."""
+    """Beginning of the answer."""
 
 
 class Bot:
