@@ -198,7 +198,7 @@ def prompts_of(
     for one in ablations:
         condition = make_condition(cases, protocol="probability", ablate=one)
         places = {case.id: place for place, case in enumerate(condition.data.cases)}
-        for case in sorted(condition.cases, key=lambda case: places[case.id]):
+        for (case,) in sorted(condition.units, key=lambda unit: places[unit[0].id]):
             text = condition.prompts.render(case)
             found.append((text, engine.tokens.prompt([{"role": "user", "content": text}])))
     return found

@@ -58,7 +58,7 @@ WRONG = (
 
 def prompts_of(ablation: str | None) -> list[str]:
     condition = make_condition(STARTER, protocol="probability", ablate=ablation, limit=CASES)
-    return [condition.prompts.render(case) for case in condition.cases]
+    return [condition.prompts.render(case) for (case,) in condition.units]
 
 
 @pytest.fixture(scope="module")

@@ -31,13 +31,14 @@ def test_conditions_side_by_side_in_text_order(cli: Cli, tmp_path: Path) -> None
     places = []
     for ablation in ABLATIONS:
         condition = make_condition(STARTER, protocol="probability", ablate=ablation, limit=LIMIT)
-        rendered = [condition.prompts.render(case) for case in condition.cases]
+        rendered = [condition.prompts.render(case) for (case,) in condition.units]
         assert rendered == sorted(rendered)
         own = [arrived[prompt] for prompt in rendered]
         # As sent, but for those that are under way at once.
         ranks = {place: rank for rank, place in enumerate(sorted(own))}
         assert max(abs(ranks[place] - rank) for rank, place in enumerate(own)) <= 2 * CONNECTIONS
-        places.append({case.id: place for case, place in zip(condition.cases, own, strict=True)})
+        ids = [case.id for (case,) in condition.units]
+        places.append(dict(zip(ids, own, strict=True)))
     # One condition after the other, a case would come again after all the other cases.
     apart = [
         max(one[case] for one in places) - min(one[case] for one in places) for case in places[0]

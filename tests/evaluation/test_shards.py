@@ -50,11 +50,11 @@ def test_cases_travel_with_their_shard() -> None:
     light = without_cases(CELL)
     assert light.identity == CELL.identity
     assert light.planned.condition.data.hash == CELL.planned.condition.data.hash
-    assert (light.planned.condition.cases, light.planned.condition.data.cases) == ((), ())
+    assert (light.planned.condition.units, light.planned.condition.data.cases) == ((), ())
     shard = list(cut(CELL, 0, "run", set(), 20))[1]
     piece = piece_of(shard, CELL.planned.condition)
-    found = with_cases(light, piece, shard.part.places[3:5]).planned.condition.cases
-    assert found == CELL.planned.condition.cases[23:25]
+    found = with_cases(light, piece, shard.part.places[3:5]).planned.condition.units
+    assert found == CELL.planned.condition.units[23:25]
 
 
 @pytest.mark.parametrize(
