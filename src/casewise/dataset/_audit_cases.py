@@ -107,7 +107,6 @@ def _measures(leaked: Leakage, twinned: Twins) -> dict[str, float]:
     }
 
 
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {">=": operator.ge, ">": operator.gt}
 _DEMAND = re.compile(r"([a-z-]+)\s*(?:(>=|>)\s*(\d*\.?\d+))?")
 
 
@@ -187,7 +186,7 @@ def _parse(part: str) -> AuditDemand:
         raise UsageError(f"--fail-on: there is no check {name!r}; there are {', '.join(CHECKS)}")
     if sign is None:
         return AuditDemand(part, name)
-    compare, bound = _OPERATORS[sign], float(limit)
+    compare, bound = operator.ge if sign == ">=" else operator.gt, float(limit)
     return AuditDemand(part, name, lambda value: compare(value, bound))
 
 

@@ -177,7 +177,7 @@ def _by_query(people: People, sides: Sequence[statistics.BoolArray]) -> statisti
     votes = [np.nan_to_num(one) for one in (people.safe, people.unsafe)]
     return statistics.PairVotes(
         *(
-            np.bincount(people.query, one * side, people.queries).astype(np.float64)
+            np.bincount(people.query, one * side, people.queries).astype(float)
             for side in sides
             for one in votes
         )

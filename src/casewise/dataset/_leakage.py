@@ -103,14 +103,12 @@ def guess(features: Any, safe: BoolArray, groups: IntArray, seed: int) -> tuple[
 def bag(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     """A sparse table of 0 and 1, and the word of each column. Shape ``(texts, words)``."""
     from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import CountVectorizer
 
-    names = sorted({word for text in words for word in text})
-    columns = {word: column for column, word in enumerate(names)}
-    sets = [sorted({columns[word] for word in text}) for text in words]
-    ends = np.cumsum([0, *map(len, sets)])
-    places = np.array([column for columns_of_text in sets for column in columns_of_text], np.int64)
-    table = csr_matrix((np.ones(len(places)), places, ends), shape=(len(words), len(names)))
-    return table, names
+    if not any(words):
+        return csr_matrix((len(words), 0)), []
+    vectorizer = CountVectorizer(analyzer=list, binary=True, dtype=float)
+    return vectorizer.fit_transform(words), vectorizer.get_feature_names_out().tolist()
 
 
 def telling_words(
@@ -233,7 +231,7 @@ def leakage(material: Material, seed: int) -> tuple[Leakage, list[Finding]]:
         texts = [[ABSENT] if value is None else words_of(value) for value in values]
         parameters.append(ParameterGuess(name, present, *from_words(texts, MOST_WORDS // 2)))
         lengths.append([len(words_of(value or "")) for value in values])
-    table = np.log1p(np.column_stack(lengths).astype(np.float64))
+    table = np.log1p(np.column_stack(lengths).astype(float))
     leaked = Leakage(
         context,
         query,

@@ -316,8 +316,8 @@ def twins(material: Material) -> tuple[Twins, list[Finding]]:
     places = np.array(
         [pair for pair in material.pairs if all(material.contexts[at].strip() for at in pair)], int
     ).reshape(-1, 2)
-    lengths = np.array([len(words) for words in material.words], np.float64)
-    indices = np.array([lix(text) for text in material.contexts], np.float64)
+    lengths = np.array([len(words) for words in material.words], float)
+    indices = np.array([lix(text) for text in material.contexts], float)
     found = Twins(_difference(lengths[places]), _difference(indices[places]))
     return found, [
         *_findings("length-difference", "words", found.words),

@@ -74,13 +74,13 @@ def to_people(cases: Sequence[Case]) -> People:
     """Put cases into columns."""
     queries, query = np.unique([case.query_id for case in cases], return_inverse=True)
     return People(
-        safe=np.array([case.votes_safe for case in cases], np.float64),
-        unsafe=np.array([case.votes_unsafe for case in cases], np.float64),
+        safe=np.array([case.votes_safe for case in cases], float),
+        unsafe=np.array([case.votes_unsafe for case in cases], float),
         arm=np.array([arm_of(case) for case in cases], str),
         query=query.astype(np.int64),
         queries=len(queries),
         category=np.array([case.category or "" for case in cases], str),
-        published=np.array([case.published_safe_rate for case in cases], np.float64),
+        published=np.array([case.published_safe_rate for case in cases], float),
         single=_single_votes(cases),
         sequential=sum(case.has_sequential_votes for case in cases),
     )
@@ -106,7 +106,7 @@ def _single_votes(cases: Sequence[Case]) -> SingleVotes | None:
     if not verdict:
         return None
     return SingleVotes(
-        np.array(verdict, np.float64),
+        np.array(verdict, float),
         np.array(place, np.int64),
         np.array(rater, np.int64),
         tuple(names),

@@ -6,17 +6,13 @@ from casewise.statistics._agreement import (
     LEFT_OPEN,
     Agreement,
     AgreementOfTwo,
-    Coefficient,
     agreement,
     agreement_of_two,
     cohen_kappa,
 )
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._ceilings import (
-    BetaBinomial,
     Oracle,
     Panel,
-    Tally,
     VoteReliability,
     fit_beta_binomial,
     oracle,
@@ -26,7 +22,6 @@ from casewise.statistics._ceilings import (
     tallies,
 )
 from casewise.statistics._classification import (
-    REFERENCE_EPSILON,
     Bin,
     Classification,
     Costs,
@@ -48,6 +43,7 @@ from casewise.statistics._clustered import (
     LEAST_EFFECTIVE,
     UNDEFINED,
     Estimate,
+    TwoWay,
     clustered_mean,
     clustered_ratio,
     combine,
@@ -55,9 +51,18 @@ from casewise.statistics._clustered import (
     is_uneven,
     moved_enough,
     paired_change,
+    two_way,
     wilson_interval,
 )
-from casewise.statistics._clusters import Clusters, Resampling, number_clusters, percentile_interval
+from casewise.statistics._clusters import (
+    BoolArray,
+    Clusters,
+    FloatArray,
+    IntArray,
+    Resampling,
+    number_clusters,
+    percentile_interval,
+)
 from casewise.statistics._comparison import (
     DETECTABLE,
     McNemar,
@@ -71,7 +76,6 @@ from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
     ProportionTests,
-    TwoGroups,
     chi_squared,
     cochran_q,
     cohen_d_paired,
@@ -97,9 +101,7 @@ from casewise.statistics._label_noise import VotedVerdicts, corrected_accuracy
 from casewise.statistics._pairs import (
     Contexts,
     ContextSensitivity,
-    Flips,
     Pairs,
-    SeenContext,
     WithinQueries,
     context_sensitivity,
     context_share,
@@ -149,8 +151,6 @@ from casewise.statistics._rare_events import (
 from casewise.statistics._shares import (
     MOST_EXACT,
     Bounds,
-    ExactSize,
-    Steps,
     alike_bounds,
     drawn_bounds,
     find_steps,
@@ -163,12 +163,10 @@ from casewise.statistics._shares import (
     share_bounds,
     student_bounds,
 )
-from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
     "Agreement",
     "AgreementOfTwo",
-    "BetaBinomial",
     "Bin",
     "BoolArray",
     "Bounds",
@@ -176,7 +174,6 @@ __all__ = [
     "CheckSample",
     "Classification",
     "Clusters",
-    "Coefficient",
     "ContextSensitivity",
     "Contexts",
     "CorrectedChanges",
@@ -185,8 +182,6 @@ __all__ = [
     "DawidSkene",
     "DrawnUnits",
     "Estimate",
-    "ExactSize",
-    "Flips",
     "FloatArray",
     "GradedReplies",
     "GroupTest",
@@ -209,16 +204,11 @@ __all__ = [
     "ProportionMethod",
     "ProportionTests",
     "Question",
-    "REFERENCE_EPSILON",
     "RareRate",
     "Recalibrated",
     "Reliability",
     "Resampling",
-    "SeenContext",
-    "Steps",
     "SurvivalCurve",
-    "Tally",
-    "TwoGroups",
     "TwoWay",
     "UNDEFINED",
     "Units",

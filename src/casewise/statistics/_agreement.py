@@ -5,9 +5,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
-from casewise.statistics._clustered import Estimate, clustered_mean, clustered_ratio, estimate
-from casewise.statistics._clusters import Clusters, Resampling, percentile_interval
+from casewise.statistics._clustered import (
+    Estimate,
+    clustered_mean,
+    clustered_ratio,
+    estimate,
+    replicate,
+)
+from casewise.statistics._clusters import (
+    BoolArray,
+    Clusters,
+    FloatArray,
+    IntArray,
+    Resampling,
+    number_clusters,
+    percentile_interval,
+)
 
 COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
 """The names of the coefficients."""
@@ -56,20 +69,20 @@ def agreement(
         clusters: The query of each case, which is drawn whole; None draws cases. Shape ``(n,)``.
         resampling: Of the intervals; None leaves them undefined.
     """
-    s, u = np.asarray(safe, np.float64), np.asarray(unsafe, np.float64)
+    s, u = np.asarray(safe, float), np.asarray(unsafe, float)
     voted = s + u > 0  # False of NaN
     terms = _terms(s[voted], u[voted])
     values = _coefficients(terms.sum(axis=0, keepdims=True))[0]
-    replicates = np.full((1, len(COEFFICIENTS)), np.nan)
     names = np.arange(len(voted)) if clusters is None else clusters
-    drawn, index = np.unique(names[voted], return_inverse=True)
-    if resampling is not None and len(drawn) > 1:
-        summed = np.stack([np.bincount(index, column) for column in terms.T], axis=1)
-        blocks = [_coefficients(block @ summed) for block in resampling.weights(len(summed))]
-        replicates = np.concatenate([replicates[:0], *blocks])
+    drawn = number_clusters(names[voted], resampling)
+    sums = drawn.sums(*terms.T)
+    replicates = np.empty(0)
+    if drawn.count > 1:
+        replicates = replicate(drawn, lambda weights: _coefficients(weights @ sums))
+    columns = replicates.reshape(-1, len(COEFFICIENTS)).T
     found = {
-        name: Coefficient(float(values[place]), percentile_interval(replicates[:, place]))
-        for place, name in enumerate(COEFFICIENTS)
+        name: Coefficient(float(value), percentile_interval(column))
+        for name, value, column in zip(COEFFICIENTS, values, columns, strict=True)
     }
     several = s + u >= 2
     return Agreement(**found, cases=int(several.sum()), votes=int((s + u)[several].sum()))
@@ -83,7 +96,7 @@ def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
     pairs over the votes less one (Krippendorff's coincidences).
     """
     votes = safe + unsafe
-    several = (votes >= 2).astype(np.float64)
+    several = (votes >= 2).astype(float)
     disagreeing = 2 * safe * unsafe / np.maximum(votes - 1, 1)
     return np.stack(
         [
@@ -127,7 +140,7 @@ def fleiss_kappa(observed: FloatArray, safe: FloatArray) -> FloatArray:
     """
     chance = safe**2 + (1 - safe) ** 2
     both = (safe > 0) & (safe < 1)
-    return np.asarray(np.where(both, (observed - chance) / (1 - chance), np.nan))
+    return np.where(both, (observed - chance) / (1 - chance), np.nan)
 
 
 def krippendorff_alpha(disagreeing: FloatArray, safe: FloatArray, unsafe: FloatArray) -> FloatArray:
@@ -144,7 +157,7 @@ def krippendorff_alpha(disagreeing: FloatArray, safe: FloatArray, unsafe: FloatA
     """
     votes = safe + unsafe
     expected = 2 * safe * unsafe / (votes - 1)
-    return np.asarray(np.where((safe > 0) & (unsafe > 0), 1 - disagreeing / expected, np.nan))
+    return np.where((safe > 0) & (unsafe > 0), 1 - disagreeing / expected, np.nan)
 
 
 def gwet_ac1(observed: FloatArray, safe: FloatArray) -> FloatArray:
@@ -159,7 +172,7 @@ def gwet_ac1(observed: FloatArray, safe: FloatArray) -> FloatArray:
             2).
     """
     chance = 2 * safe * (1 - safe)
-    return np.asarray((observed - chance) / (1 - chance))
+    return (observed - chance) / (1 - chance)
 
 
 LEFT_OPEN = -1
@@ -215,9 +228,9 @@ def agreement_of_two(
     rows = clusters.only(classed)
     is_truth = truth[classed, None] == np.arange(classes)
     is_said = said[classed, None] == np.arange(classes)
-    hits = (is_truth & is_said).astype(np.float64).T
+    hits = (is_truth & is_said).astype(float).T
     return AgreementOfTwo(
-        coverage=clustered_mean(classed.astype(np.float64), clusters, share=True),
+        coverage=clustered_mean(classed.astype(float), clusters, share=True),
         accuracy=clustered_mean(hits.sum(axis=0), rows, share=True),
         kappa=_kappa(truth[classed], said[classed], classes, rows),
         confusion=confusion,
@@ -254,7 +267,7 @@ def _shares(hits: FloatArray, wholes: BoolArray, clusters: Clusters) -> tuple[Es
     """For each class, its hits over its whole."""
     return tuple(
         clustered_ratio(hit, whole, clusters, share=True)
-        for hit, whole in zip(hits, wholes.T.astype(np.float64), strict=True)
+        for hit, whole in zip(hits, wholes.T.astype(float), strict=True)
     )
 
 

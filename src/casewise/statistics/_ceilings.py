@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._arrays import FloatArray, IntArray
+from casewise.statistics._clusters import FloatArray, IntArray
 from casewise.statistics._people import voted_counts, weighted_pearson
 
 MOST_CONCENTRATED = 1e6
@@ -46,14 +46,14 @@ def tallies(safe: FloatArray, unsafe: FloatArray, groups: IntArray | None) -> It
         unsafe: Unsafe votes. Shape ``(n,)``.
         groups: A number for each case; None is one group. Shape ``(n,)``.
     """
-    s, u = np.asarray(safe, np.float64), np.asarray(unsafe, np.float64)
+    s, u = np.asarray(safe, float), np.asarray(unsafe, float)
     kept = s + u > 0  # False of NaN
     group = np.zeros(len(s), np.int64) if groups is None else groups
     for one in np.unique(group[kept]):
         here = kept & (group == one)
         # Complex numbers sort by their parts: one sort instead of one by rows, ten times slower.
         distinct, count = np.unique(s[here] + 1j * u[here], return_counts=True)
-        yield Tally(distinct.real, distinct.imag, count.astype(np.float64))
+        yield Tally(distinct.real, distinct.imag, count.astype(float))
 
 
 def fit_beta_binomial(tally: Tally) -> BetaBinomial:
@@ -70,14 +70,8 @@ def fit_beta_binomial(tally: Tally) -> BetaBinomial:
 
     limits = (math.log(LEAST_CONCENTRATED), math.log(MOST_CONCENTRATED))
     start = [math.log(mean / (1 - mean)), _concentration(tally, mean)]
-    found = minimize(
-        _loss,
-        start,
-        args=(tally,),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-15.0, 15.0), limits],
-    )
+    bounds = [(-15.0, 15.0), limits]
+    found = minimize(_loss, start, args=(tally,), jac=True, method="L-BFGS-B", bounds=bounds)
     rate, total = 1 / (1 + math.exp(-found.x[0])), math.exp(found.x[1])
     return BetaBinomial(total * rate, total * (1 - rate))
 
@@ -106,11 +100,8 @@ def _loss(at: FloatArray, tally: Tally) -> tuple[float, FloatArray]:
     shared = digamma(total + s + u) - digamma(total)
     by_alpha = -float(n @ (digamma(alpha + s) - digamma(alpha) - shared))
     by_beta = -float(n @ (digamma(beta + u) - digamma(beta) - shared))
-    gradient = [
-        (by_alpha - by_beta) * total * rate * (1 - rate),
-        by_alpha * alpha + by_beta * beta,
-    ]
-    return loss, np.array(gradient)
+    by_mean = (by_alpha - by_beta) * total * rate * (1 - rate)
+    return loss, np.array([by_mean, by_alpha * alpha + by_beta * beta])
 
 
 DRAWS = 2000
@@ -301,7 +292,7 @@ def _second_majority(tally: Tally, fit: BetaBinomial, random: np.random.Generato
 def _on_side(tally: Tally, chance_safe: FloatArray) -> FloatArray:
     """The chance of being on the side of the observed majority; a tie is worth half."""
     side = np.sign(tally.safe - tally.unsafe)
-    return np.asarray(0.5 + side * (chance_safe - 0.5))
+    return 0.5 + side * (chance_safe - 0.5)
 
 
 def _simulated(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import (
     FEW_CLUSTERS,
     UNDEFINED,
@@ -20,7 +19,7 @@ from casewise.statistics._clustered import (
     estimate,
     weighed,
 )
-from casewise.statistics._clusters import Clusters
+from casewise.statistics._clusters import BoolArray, Clusters, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def cost_curve(
         held_out[test] = p[test] > best_threshold(p[~test], truth[~test], over, under)
     return Costs(
         threshold=threshold,
-        best=cost((p > threshold).astype(np.float64)),
+        best=cost((p > threshold).astype(float)),
         held_out=cost(held_out),
         thresholds=grid,
         curve=_costs_at(p, truth, over, under, grid) / len(p),
@@ -242,16 +241,14 @@ def reliability(
         bins: How many.
     """
     places = bin_places(p, bins)
-    n = np.bincount(places, minlength=bins)
-    sum_p = np.bincount(places, p, minlength=bins)
-    sum_rate = np.bincount(places, rate, minlength=bins)
+    n, sum_p, sum_rate = (np.bincount(places, one, bins) for one in (np.ones_like(p), p, rate))
     bars = tuple(
         Bin(
             low=i / bins,
             high=(i + 1) / bins,
             n=int(n[i]),
-            p=sum_p[i] / n[i] if n[i] else float("nan"),
-            rate=sum_rate[i] / n[i] if n[i] else float("nan"),
+            p=ratio(sum_p[i], n[i]),
+            rate=ratio(sum_rate[i], n[i]),
         )
         for i in range(bins)
     )
@@ -260,10 +257,8 @@ def reliability(
     gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins) if n[i]]
     sums = clusters.sums(np.ones_like(p), *gaps)
     ece = weighed(estimate(sums, _ece, clusters), sums[:, 0])
-    if ece.clusters < FEW_CLUSTERS:
-        reason = f"fewer than {FEW_CLUSTERS} queries: chance makes much of an ECE"
-        ece = replace(ece, reason=reason)
-    return Reliability(bars, ece)
+    few = f"fewer than {FEW_CLUSTERS} queries: chance makes much of an ECE"
+    return Reliability(bars, replace(ece, reason=few) if ece.clusters < FEW_CLUSTERS else ece)
 
 
 def bin_places(p: FloatArray, bins: int = BINS) -> IntArray:
@@ -341,7 +336,7 @@ def scale(p: FloatArray, temperature: float) -> FloatArray:
     """Probabilities with their logits divided by a temperature. Shape ``(n,)``."""
     from scipy.special import expit
 
-    return np.asarray(expit(_logit(p) / temperature), np.float64)
+    return np.asarray(expit(_logit(p) / temperature), float)
 
 
 def fit_temperature(p: FloatArray, rate: FloatArray) -> float:

@@ -8,8 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._arrays import FloatArray
-from casewise.statistics._clusters import Clusters, percentile_interval
+from casewise.statistics._clusters import Clusters, FloatArray, number_clusters, percentile_interval
 from casewise.statistics._comparison import bootstrap_p
 from casewise.statistics._shares import paired_share_bounds
 
@@ -83,7 +82,7 @@ class Estimate:
     @property
     def moves(self) -> FloatArray:
         """Distance that each cluster moved, of a change. Shape ``(clusters,)``."""
-        if self.parts.ndim < 2 or not len(self.parts):
+        if not self.parts.size:
             return _NOTHING
         sizes = np.sqrt((self.parts**2).sum(axis=1))
         return np.where(sizes > ROUND_OFF * max(1.0, float(sizes.max())), sizes, 0.0)
@@ -305,31 +304,24 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         raise ValueError("estimates that were summed up have no paired error")
     if len({len(term.influence) for _, term in terms if math.isfinite(term.value)}) > 1:
         raise ValueError("estimates over different clusters")
-    influence = sum((weight * term.influence for weight, term in terms), start=np.zeros(1))
-    replicates = without = _NOTHING
-    if all(len(term.replicates) for _, term in terms):
-        replicates = sum((weight * term.replicates for weight, term in terms), start=np.zeros(1))
-    if all(len(term.without) for _, term in terms):
-        without = sum((weight * term.without for weight, term in terms), start=np.zeros(1))
-    parts = _NOTHING
-    if len({term.parts.shape for _, term in terms}) == 1:
-        parts = sum((weight * term.parts for weight, term in terms), start=np.zeros(1))
-    clusters = max(term.clusters for _, term in terms)
-    reason = next((term.reason for _, term in terms if term.reason), "")
-    effective = min(
-        (term.effective for _, term in terms if not math.isnan(term.effective)), default=math.nan
-    )
-    found = Estimate(
+
+    def added(name: str) -> FloatArray:
+        """An array of the terms, added up where all of them have it."""
+        arrays = [weight * getattr(term, name) for weight, term in terms]
+        return sum(arrays, np.zeros(1)) if len({one.shape for one in arrays}) == 1 else _NOTHING
+
+    effective = [term.effective for _, term in terms if not math.isnan(term.effective)]
+    return Estimate(
         value,
-        influence,
-        replicates,
-        clusters,
-        without=without,
-        reason=reason,
-        effective=effective,
-        parts=parts,
+        added("influence"),
+        added("replicates"),
+        max(term.clusters for _, term in terms),
+        scale="drawn" if drawn else "plain",
+        without=added("without"),
+        reason=next((term.reason for _, term in terms if term.reason), ""),
+        effective=min(effective, default=math.nan),
+        parts=added("parts"),
     )
-    return replace(found, scale="drawn") if drawn else found
 
 
 def effective_number(weights: FloatArray) -> float:
@@ -352,12 +344,12 @@ def weighed(found: Estimate, weights: FloatArray) -> Estimate:
         found: The figure.
         weights: Of each cluster in it, 0 where it has no rows. Shape ``(clusters,)``.
     """
-    heard = replace(found, effective=effective_number(weights))
-    if found.reason or not is_uneven(heard):
-        return heard
+    found = replace(found, effective=effective_number(weights))
+    if found.reason or not is_uneven(found):
+        return found
     return replace(
-        heard,
-        reason=f"{heard.effective:.1f} effective queries, of {found.clusters}: a few outweigh the "
+        found,
+        reason=f"{found.effective:.1f} effective queries, of {found.clusters}: a few outweigh the "
         f"others, and an interval takes {LEAST_EFFECTIVE:g}",
     )
 
@@ -416,7 +408,7 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     without = _NOTHING
     if clusters.count <= MOST_LEFT_OUT:
         with np.errstate(divide="ignore", invalid="ignore"):
-            without = np.real(formula(totals - sums)).astype(np.float64)
+            without = np.real(formula(totals - sums)).astype(float)
     return Estimate(
         value,
         sums @ gradient,
@@ -432,11 +424,8 @@ def replicate(clusters: Clusters, figure: Callable[[FloatArray], NDArray[Any]]) 
     if clusters.resampling is None:
         return _NOTHING
     with np.errstate(divide="ignore", invalid="ignore"):
-        blocks = [
-            np.real(figure(block)).astype(np.float64)
-            for block in clusters.resampling.weights(clusters.count)
-        ]
-    return np.concatenate(blocks) if blocks else _NOTHING
+        blocks = [np.real(figure(one)) for one in clusters.resampling.weights(clusters.count)]
+    return np.concatenate(blocks).astype(float) if blocks else _NOTHING
 
 
 def clustered_mean(
@@ -500,4 +489,50 @@ def _rare_interval(share: float, size: float) -> tuple[float, float]:
 
 
 def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
-    return np.asarray(totals[..., 0] / totals[..., 1])
+    return totals[..., 0] / totals[..., 1]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWay:
+    """A figure with an error for both ways; NaN is undefined."""
+
+    value: float
+    se: float
+    interval: tuple[float, float]
+    """95 %, by Student's t with a degree of freedom fewer than the fewer clusters."""
+    p: float
+    """Two-sided, of the figure being 0."""
+
+    def without_error(self) -> "TwoWay":
+        """The figure alone, where its error can't be told."""
+        return TwoWay(self.value, math.nan, (math.nan, math.nan), math.nan)
+
+
+def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clusters) -> TwoWay:
+    """Cameron, Gelbach & Miller (2011), doi:10.1198/jbes.2010.07136.
+
+    The variances of both clusterings less that of their crossing, and not below either of them,
+    which with few clusters it can fall under by chance.
+
+    Args:
+        figure: The estimate under a clustering.
+        first: One clustering of the rows.
+        second: The other.
+    """
+    crossed = number_clusters(np.asarray(first.index * second.count + second.index))
+    one, other, each = figure(first), figure(second), figure(crossed)
+    alone = TwoWay(one.value, math.nan, (math.nan, math.nan), math.nan)
+    if math.isnan(one.se) or math.isnan(other.se):
+        return alone
+    # The crossing may have one cluster less than two only where the others have too.
+    crossing = 0.0 if math.isnan(each.se) else each.se**2
+    se = math.sqrt(max(one.se**2 + other.se**2 - crossing, one.se**2, other.se**2))
+    if not se > 0:
+        return replace(alone, se=se, p=1.0 if one.value == 0 else math.nan)
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import stdtr, stdtrit
+
+    degrees = min(one.clusters, other.clusters) - 1
+    half = float(stdtrit(degrees, 0.975)) * se
+    p = 2 * float(stdtr(degrees, -abs(one.value) / se))
+    return TwoWay(one.value, se, (one.value - half, one.value + half), p)

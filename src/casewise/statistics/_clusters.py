@@ -1,4 +1,4 @@
-"""Clusters (queries) of rows, and the drawing of clusters anew."""
+"""Arrays, the clusters (queries) of their rows, and the drawing of clusters anew."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 CELLS = 4_000_000
 """Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
@@ -41,7 +43,7 @@ def _block(seed: int, start: int, draws: int, clusters: int) -> FloatArray:
     drawn = np.random.default_rng([seed, start]).integers(clusters, size=(draws, clusters))
     drawn += np.arange(draws)[:, None] * clusters
     counts = np.bincount(drawn.ravel(), minlength=draws * clusters)
-    block = counts.reshape(draws, clusters).astype(np.float64)
+    block = counts.reshape(draws, clusters).astype(float)
     block.flags.writeable = False
     return block
 

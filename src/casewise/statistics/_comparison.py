@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
-from casewise.statistics._clusters import Clusters
+from casewise.statistics._clusters import BoolArray, Clusters, FloatArray, IntArray
 
 EXACT_UP_TO = 25
 """Discordant cases up to which McNemar's test is exact."""
@@ -49,7 +48,7 @@ def mcnemar(first: BoolArray, second: BoolArray, clusters: Clusters) -> McNemar:
         clusters: The query of each.
     """
     b, c = int((first & ~second).sum()), int((~first & second).sum())
-    difference = second.astype(np.float64) - first
+    difference = second.astype(float) - first
     sums = clusters.sums(difference)[:, 0].round().astype(np.int64)
     return McNemar(b, c, _mcnemar_p(b, c), sign_flip_p(sums))
 
@@ -118,7 +117,7 @@ def holm(p: Sequence[float] | FloatArray) -> list[float]:
     Holm (1979), www.jstor.org/stable/4615733.
     """
     # Not by statsmodels' multipletests, which collects garbage in each of its calls (70 ms).
-    values = np.array(p, np.float64)
+    values = np.array(p, float)
     defined = values[~np.isnan(values)]
     order = np.argsort(defined)
     factors = np.arange(len(defined), 0, -1)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._arrays import FloatArray, IntArray
 from casewise.statistics._clustered import (
     MOST_LEFT_OUT,
     UNDEFINED,
@@ -14,7 +13,7 @@ from casewise.statistics._clustered import (
     replicate,
     weighed,
 )
-from casewise.statistics._clusters import Clusters
+from casewise.statistics._clusters import Clusters, FloatArray, IntArray
 
 _CONSTANT = 1e-12
 """A variance of standardised values, or a relative range, below which a side is constant."""
@@ -108,7 +107,7 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
         return found
     without = np.full(clusters.count, rho)
     for places in np.array_split(np.flatnonzero(by_cluster[:, 1]), len(x) // _ROWS + 1):
-        weights = (clusters.index != places[:, None]).astype(np.float64)
+        weights = (clusters.index != places[:, None]).astype(float)
         without[places] = _weighted(left, right, weights)
     return replace(found, without=without)
 

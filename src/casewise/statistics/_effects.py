@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
+from casewise.statistics._clusters import BoolArray, FloatArray, IntArray
 from casewise.statistics._comparison import holm
 from casewise.statistics._people import benjamini_hochberg
 
@@ -25,6 +25,11 @@ class PairVotes:
     unsafe_1: FloatArray
     safe_2: FloatArray
     unsafe_2: FloatArray
+
+    @property
+    def votes(self) -> tuple[FloatArray, FloatArray]:
+        """All votes on either case."""
+        return self.safe_1 + self.unsafe_1, self.safe_2 + self.unsafe_2
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,7 @@ def proportion_tests(pairs: PairVotes) -> ProportionTests:
     p = p[np.isfinite(p)]
     if not len(p):
         return ProportionTests(0, 0, 0, 0)
-    left = [
-        int((np.array(adjusted) <= ALPHA).sum()) for adjusted in (holm(p), benjamini_hochberg(p))
-    ]
+    left = [int((one <= ALPHA).sum()) for one in (np.array(holm(p)), benjamini_hochberg(p))]
     return ProportionTests(len(p), int((p < ALPHA).sum()), *left)
 
 
@@ -73,7 +76,7 @@ def two_proportion_p(pairs: PairVotes) -> FloatArray:
     """
     from scipy.special import erfc
 
-    n_1, n_2 = pairs.safe_1 + pairs.unsafe_1, pairs.safe_2 + pairs.unsafe_2
+    n_1, n_2 = pairs.votes
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = (pairs.safe_1 + pairs.safe_2) / (n_1 + n_2)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_1 + 1 / n_2))
@@ -87,11 +90,12 @@ def mantel_haenszel(pairs: PairVotes) -> float:
 
     Mantel & Haenszel (1959), doi:10.1093/jnci/22.4.719. NaN where its denominator is 0.
     """
-    total = pairs.safe_1 + pairs.unsafe_1 + pairs.safe_2 + pairs.unsafe_2
-    voted = (pairs.safe_1 + pairs.unsafe_1 > 0) & (pairs.safe_2 + pairs.unsafe_2 > 0)
-    upper = (pairs.safe_1 * pairs.unsafe_2)[voted] / total[voted]
-    lower = (pairs.unsafe_1 * pairs.safe_2)[voted] / total[voted]
-    return float(upper.sum() / lower.sum()) if lower.sum() > 0 else math.nan
+    n_1, n_2 = pairs.votes
+    voted = (n_1 > 0) & (n_2 > 0)
+    total = (n_1 + n_2)[voted]
+    upper = ((pairs.safe_1 * pairs.unsafe_2)[voted] / total).sum()
+    lower = ((pairs.unsafe_1 * pairs.safe_2)[voted] / total).sum()
+    return float(upper / lower) if lower > 0 else math.nan
 
 
 def cohen_d_paired(differences: FloatArray) -> float:
@@ -172,7 +176,7 @@ CASE_PRECISION, PERSON_PRECISION = 0.3, 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoGroups:
-    """True if people fall in two groups that agree within more than leniency and chance explain."""
+    """Two groups of people that agree within more than leniency and chance explain."""
 
     p: float
     """p of so much structure if people differed in leniency alone; one-sided, by simulation. NaN
@@ -209,12 +213,21 @@ def two_groups(
     if len(np.unique(rater)) < 3:
         return TwoGroups(math.nan, np.zeros(raters, bool), (math.nan, math.nan), math.nan)
     expected = _rasch(verdict, case, rater, raters)
-    values, vectors = np.linalg.eigh(_in_common(verdict - expected, case, rater, raters))
+
+    def in_common(residual: FloatArray) -> FloatArray:
+        """The sum, over cases that both judged, of each two people's products of residuals."""
+        table = np.zeros((raters, int(case.max()) + 1))
+        table[rater, case] = residual
+        common = table @ table.T
+        np.fill_diagonal(common, 0.0)
+        return common
+
+    values, vectors = np.linalg.eigh(in_common(verdict - expected))
     rng = np.random.default_rng(seed)
     at_least = 0
     for _ in range(draws):
-        drawn = (rng.random(len(expected)) < expected).astype(np.float64)
-        common = _in_common(drawn - _rasch(drawn, case, rater, raters), case, rater, raters)
+        drawn = (rng.random(len(expected)) < expected).astype(float)
+        common = in_common(drawn - _rasch(drawn, case, rater, raters))
         at_least += bool(np.linalg.eigvalsh(common)[-1] >= values[-1])
     second = _split(vectors[:, -1])
     first, other = _tallies(verdict, case, ~second[rater]), _tallies(verdict, case, second[rater])
@@ -251,22 +264,13 @@ def _rasch(verdict: FloatArray, case: IntArray, rater: IntArray, raters: int) ->
             bend = np.bincount(whose, chance * (1 - chance), minlength=len(numbers))
             step = (slope - precision * numbers) / (bend + precision)
             numbers += np.clip(step, -1, 1)
-    return np.asarray(1 / (1 + np.exp(-of_case[case] - of_rater[rater])))
-
-
-def _in_common(residual: FloatArray, case: IntArray, rater: IntArray, raters: int) -> FloatArray:
-    """The sum, over cases that both judged, of each two people's products of residuals."""
-    table = np.zeros((raters, int(case.max()) + 1))
-    table[rater, case] = residual
-    common = table @ table.T
-    np.fill_diagonal(common, 0.0)
-    return common
+    return 1 / (1 + np.exp(-of_case[case] - of_rater[rater]))
 
 
 def _tallies(verdict: FloatArray, case: IntArray, kept: BoolArray) -> list[FloatArray]:
     """Votes of 1 and of 0 on each case."""
     cases = int(case.max()) + 1
-    ones = np.bincount(case[kept], verdict[kept], minlength=cases).astype(np.float64)
+    ones = np.bincount(case[kept], verdict[kept], minlength=cases).astype(float)
     return [ones, np.bincount(case[kept], minlength=cases) - ones]
 
 

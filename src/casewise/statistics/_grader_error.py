@@ -7,9 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import UNDEFINED, Z_95, Estimate
-from casewise.statistics._clusters import CELLS, Clusters, Resampling
+from casewise.statistics._clusters import (
+    CELLS,
+    BoolArray,
+    Clusters,
+    FloatArray,
+    IntArray,
+    Resampling,
+)
 
 NOT_LABELLED = -1
 """Mark of a reply that nobody labelled."""
@@ -199,12 +205,10 @@ def separation(check: CheckSample, question: Question, draws: Resampling) -> Est
     Youden's J (1950) where scores are 0 and 1.
     """
     k = len(question.score)
-    value = _mean_scores(_check_counts(check, k)[None], question)
-    drawn = _mean_scores(_check_draws(check, k, draws), question)
-    found = (value[1] - value[0])[0]
-    return Estimate(
-        float(found), np.empty(0), drawn[1] - drawn[0], check.clusters.count, scale="drawn"
-    )
+    no, yes = _mean_scores(_check_counts(check, k)[None], question)
+    no_drawn, yes_drawn = _mean_scores(_check_draws(check, k, draws), question)
+    value, drawn = float((yes - no)[0]), yes_drawn - no_drawn
+    return Estimate(value, np.empty(0), drawn, check.clusters.count, scale="drawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,17 +272,17 @@ def _undo(cells: FloatArray, sums: FloatArray, question: Question) -> FloatArray
     k = len(question.score)
     no, yes = _mean_scores(cells, question)
     of_class = cells.sum(axis=2)
-    mix = [of_class * side for side in (~question.is_yes, question.is_yes)]
-    mix = [one / one.sum(axis=1, keepdims=True) for one in mix]
+    mixed = (of_class * side for side in (~question.is_yes, question.is_yes))
+    mix_no, mix_yes = (one / one.sum(axis=1, keepdims=True) for one in mixed)
     plain, scored, known, size = sums[:, :k], sums[:, k:-2], sums[:, -2], sums[:, -1]
     said = (scored - no[:, None] * plain) / (yes - no)[:, None]
-    counted = (mix[1] * said).sum(axis=1) + (mix[0] * (plain - said)).sum(axis=1)
+    counted = (mix_yes * said).sum(axis=1) + (mix_no * (plain - said)).sum(axis=1)
     return np.asarray((counted + known) / size)
 
 
 def _mean_scores(cells: FloatArray, question: Question) -> tuple[FloatArray, FloatArray]:
     """The mean score of a no, and of a yes, by draw; NaN of none."""
-    by_side = [cells[:, side].sum(axis=1) for side in (~question.is_yes, question.is_yes)]
+    by_side = (cells[:, side].sum(axis=1) for side in (~question.is_yes, question.is_yes))
     with np.errstate(invalid="ignore"):
         no, yes = (one @ question.score / one.sum(axis=1) for one in by_side)
     return no, yes
@@ -287,7 +291,7 @@ def _mean_scores(cells: FloatArray, question: Question) -> tuple[FloatArray, Flo
 def _check_counts(check: CheckSample, k: int) -> FloatArray:
     """Replies by class and grade. Shape ``(k, k)``."""
     flat = np.bincount(check.label * k + check.graded, minlength=k * k)
-    return flat.reshape(k, k).astype(np.float64)
+    return flat.reshape(k, k).astype(float)
 
 
 def _check_draws(check: CheckSample, k: int, draws: Resampling) -> FloatArray:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import UNDEFINED, Estimate
-from casewise.statistics._clusters import Clusters
+from casewise.statistics._clusters import BoolArray, Clusters, FloatArray, IntArray
 
 LEAST_VOTES = 5
 """Votes a case, on average, below which the shape that is assumed of the rates would say more than
@@ -66,7 +65,7 @@ def corrected_accuracy(verdicts: VotedVerdicts, clusters: Clusters) -> Estimate:
         fit = _fit(arm)
         credit[rows] = arm.credits(fit)[arm.place]
         pull[rows] = _pull(arm, fit)[arm.place]
-    credit, pull = (np.where(verdicts.missed, 0.0, credit), pull)
+    credit[verdicts.missed] = 0.0
     value = float(credit.mean())
     sums = clusters.sums((credit - value - pull) / n, np.ones(n))
     filled = int(np.count_nonzero(sums[:, 1]))
@@ -134,8 +133,7 @@ class _Arm:
     def prior(self) -> tuple[FloatArray, FloatArray]:
         """Mean and standard deviation of each parameter."""
         means = np.zeros(self.cells)
-        centre = np.append(means, USUAL_VOTES)
-        return centre, np.append(means + MEAN_SPREAD, VOTES_SPREAD)
+        return np.append(means, USUAL_VOTES), np.append(means + MEAN_SPREAD, VOTES_SPREAD)
 
 
 def _arms(verdicts: VotedVerdicts) -> Iterator[tuple[BoolArray, _Arm]]:
@@ -146,21 +144,17 @@ def _arms(verdicts: VotedVerdicts) -> Iterator[tuple[BoolArray, _Arm]]:
         # One number for each kind of case: sorted ten times faster than rows of three.
         most = 1 + max(safe.max(), unsafe.max())
         codes = (cell * most + safe) * most + unsafe
-        _, first, place, count = np.unique(
-            codes, return_index=True, return_inverse=True, return_counts=True
+        _, first, place = np.unique(codes, return_index=True, return_inverse=True)
+        arm = _Arm(
+            cell=cell[first],
+            said=values[cell[first]],
+            safe=safe[first],
+            unsafe=unsafe[first],
+            count=np.bincount(place).astype(float),
+            weight=np.bincount(place, ~verdicts.missed[rows]).astype(float),
+            place=place,
         )
-        yield (
-            rows,
-            _Arm(
-                cell=cell[first],
-                said=values[cell[first]],
-                safe=safe[first],
-                unsafe=unsafe[first],
-                count=count.astype(np.float64),
-                weight=np.bincount(place, ~verdicts.missed[rows], len(count)).astype(np.float64),
-                place=place,
-            ),
-        )
+        yield rows, arm
 
 
 def _fit(arm: _Arm) -> FloatArray:
@@ -179,4 +173,4 @@ def _pull(arm: _Arm, fit: FloatArray) -> FloatArray:
     steps = _STEP * np.eye(len(fit))
     hessian = np.stack([arm.loss(fit + h)[1] - arm.loss(fit - h)[1] for h in steps]) / (2 * _STEP)
     slope = np.array([arm.weight @ (arm.credits(fit + h) - arm.credits(fit - h)) for h in steps])
-    return np.asarray(arm.scores(fit) @ np.linalg.solve(hessian, slope / (2 * _STEP)))
+    return arm.scores(fit) @ np.linalg.solve(hessian, slope / (2 * _STEP))

@@ -5,12 +5,11 @@ before meant unsafe), people's (the higher share of safe first), or that of seei
 (without before with). Two contexts a query in the author's order are the least of these.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._arrays import FloatArray, IntArray
 from casewise.statistics._clustered import (
     UNDEFINED,
     Estimate,
@@ -19,7 +18,7 @@ from casewise.statistics._clustered import (
     estimate,
     weighed,
 )
-from casewise.statistics._clusters import Clusters
+from casewise.statistics._clusters import Clusters, FloatArray, IntArray
 from casewise.statistics._correlations import clustered_pearson
 
 
@@ -93,17 +92,15 @@ def context_sensitivity(pairs: Pairs, clusters: Clusters) -> ContextSensitivity:
 
 def _ranked_alike(p_safe: FloatArray, clusters: Clusters) -> Estimate:
     """The share of pairs whose first case has the higher number; equal ones count half."""
-    numbers = np.isfinite(p_safe.sum(axis=1))
-    above = np.sign(p_safe[numbers, 0] - p_safe[numbers, 1])
-    return clustered_mean((above + 1) / 2, clusters.only(numbers), share=True)
+    shift = p_safe[:, 0] - p_safe[:, 1]
+    known = np.isfinite(shift)
+    return clustered_mean((np.sign(shift[known]) + 1) / 2, clusters.only(known), share=True)
 
 
 def _shift_pcc(pairs: Pairs, clusters: Clusters) -> Estimate:
-    numbers = np.isfinite(pairs.p_safe.sum(axis=1))
-    shift, people_shift = (
-        side[numbers, 0] - side[numbers, 1] for side in (pairs.p_safe, pairs.rate)
-    )
-    return clustered_pearson(shift, people_shift, clusters.only(numbers))
+    shift, people_shift = (side[:, 0] - side[:, 1] for side in (pairs.p_safe, pairs.rate))
+    known = np.isfinite(shift)
+    return clustered_pearson(shift[known], people_shift[known], clusters.only(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +128,21 @@ def flips(said: FloatArray, safe: FloatArray, clusters: Clusters) -> Flips:
         safe: Their labels. Shape ``(pairs, 2)``.
         clusters: The query of each pair.
     """
+    return Flips(**_flips(said, safe, clusters))
+
+
+def _flips(said: FloatArray, safe: FloatArray, clusters: Clusters) -> dict[str, Estimate]:
     down, up, people_down, people_up = (
         side[:, 0] * (1 - side[:, 1]) for side in (said, said[:, ::-1], safe, safe[:, ::-1])
     )
     model, people = down + up, people_down + people_up
     shared = down * people_down + up * people_up
-    return Flips(
-        people_flips=clustered_mean(people, clusters, share=True),
-        model_flips=clustered_mean(model, clusters, share=True),
-        missed_flips=clustered_ratio(people - shared, people, clusters, share=True),
-        extra_flips=clustered_ratio(model - shared, model, clusters, share=True),
-    )
+    return {
+        "people_flips": clustered_mean(people, clusters, share=True),
+        "model_flips": clustered_mean(model, clusters, share=True),
+        "missed_flips": clustered_ratio(people - shared, people, clusters, share=True),
+        "extra_flips": clustered_ratio(model - shared, model, clusters, share=True),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +163,8 @@ class Contexts:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinQueries:
-    """True if a model follows people from one context of a query to another."""
+class WithinQueries(Flips):
+    """A model against people from one context of a query to another; flips over every two."""
 
     rank_agreement: Estimate
     """Share of the pairs that people order in which the case that more people call safe has the
@@ -176,11 +177,6 @@ class WithinQueries:
     """Share of the variance in votes that is between contexts of one query (``context_share``)."""
     verdict_share: Estimate
     """The same of verdicts."""
-    people_flips: Estimate
-    """As in ``Flips``, over every two contexts of a query."""
-    model_flips: Estimate
-    missed_flips: Estimate
-    extra_flips: Estimate
 
 
 def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> WithinQueries:
@@ -192,7 +188,6 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
         clusters: The query of each case.
     """
     ordered = in_order(pairs, cases.rate)
-    changed = flips(cases.said[pairs], cases.safe[pairs], clusters.only(pairs[:, 0]))
     numbers = np.isfinite(cases.p_safe) & np.isfinite(cases.rate)
     p_safe, rate, numbered = cases.p_safe[numbers], cases.rate[numbers], clusters.only(numbers)
     sizes, sums, rates = numbered.sums(np.ones_like(p_safe), p_safe, rate).T
@@ -201,6 +196,7 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
     several = (sizes > 1)[numbered.index]
     at = numbered.index[several]
     return WithinQueries(
+        **_flips(cases.said[pairs], cases.safe[pairs], clusters.only(pairs[:, 0])),
         rank_agreement=_ranked_alike(cases.p_safe[ordered], clusters.only(ordered[:, 0])),
         pcc_within_query=clustered_pearson(
             _beyond(p_safe[several], means[at]),
@@ -214,7 +210,6 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
         ),
         vote_share=vote_share(cases.votes_safe, cases.votes_unsafe, clusters),
         verdict_share=context_share(cases.said, clusters),
-        **{one.name: getattr(changed, one.name) for one in fields(changed)},
     )
 
 
@@ -232,8 +227,8 @@ def in_order(pairs: IntArray, by: FloatArray) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenContext:
-    """Change by seeing the context, against the same query without one."""
+class SeenContext(Flips):
+    """Change by seeing the context, against the same query without one; flips too."""
 
     people_change: Estimate
     """Share of people who call the case safe, with the context less without; -1..1."""
@@ -241,22 +236,16 @@ class SeenContext:
     """Share of safe verdicts, with less without; -1..1."""
     shift_pcc: Estimate
     """Correlation, in -1..1, of the change in probability with the change in people's share."""
-    people_flips: Estimate
-    """As in ``Flips``, without against with."""
-    model_flips: Estimate
-    missed_flips: Estimate
-    extra_flips: Estimate
 
 
 def seen_context(pairs: Pairs, clusters: Clusters) -> SeenContext:
     """Compare each case without a context (first) with one of the same query in one."""
     moved, people_moved = (side[:, 1] - side[:, 0] for side in (pairs.said, pairs.rate))
-    changed = flips(pairs.said, pairs.safe, clusters)
     return SeenContext(
+        **_flips(pairs.said, pairs.safe, clusters),
         people_change=clustered_mean(people_moved, clusters),
         model_change=clustered_ratio(moved, np.ones_like(moved), clusters, share_change=True),
         shift_pcc=_shift_pcc(pairs, clusters),
-        **{one.name: getattr(changed, one.name) for one in fields(changed)},
     )
 
 
@@ -291,12 +280,11 @@ def context_share(
     found = replace(found, parts=parts)
     if not np.isfinite(found.value):
         return UNDEFINED
-    if found.value <= _NO_VARIANCE:
+    if abs(found.value) <= _NO_VARIANCE:
         # What is left of the error is rounding where no query has contexts that differ.
-        alike = abs(found.value) <= _NO_VARIANCE
-        error = {name: 0 * getattr(found, name) for name in ("influence", "without") if alike}
-        reason = found.reason if alike else _NO_MORE
-        return replace(found, value=0.0, reason=reason, **error)
+        return replace(found, value=0.0, influence=0 * found.influence, without=0 * found.without)
+    if found.value < 0:
+        return replace(found, value=0.0, reason=_NO_MORE)
     beyond = max(found.value, 1.0)
     return replace(
         found,
@@ -320,7 +308,7 @@ def _context_share(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
     per_query = (n - nn / n) / (queries - 1)
     whole = of_context + (of_query - of_context) / per_query
     some = (np.real(whole) > _NO_VARIANCE) & (np.real(queries) > 1) & (np.real(n - queries) > 0)
-    return np.asarray(np.where(some, of_context / np.where(some, whole, 1), np.nan))
+    return np.where(some, of_context / np.where(some, whole, 1), np.nan)
 
 
 def vote_share(safe: FloatArray, unsafe: FloatArray, clusters: Clusters) -> Estimate:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
+from casewise.statistics._clusters import FloatArray, IntArray
 
 LEAST_VOTES = 3
 """Votes of a rater that a correlation is taken of: through two points it is always 1 or -1."""
@@ -35,11 +35,10 @@ def one_person(safe: FloatArray, unsafe: FloatArray) -> OnePerson:
         unsafe: Unsafe votes. Shape ``(n,)``.
     """
     s, u = voted_counts(safe, unsafe)
-    several = s + u >= 2
-    s, u = s[several], u[several]
+    k = s + u
+    s, u, k = s[k >= 2], u[k >= 2], k[k >= 2]
     if not len(s):
         return OnePerson(math.nan, math.nan, 0)
-    k = s + u
     # A safe vote faces s - 1 others who say safe and u who don't; an unsafe one s and u - 1.
     right = (s * (1 + np.sign(s - 1 - u)) + u * (1 + np.sign(u - 1 - s))) / 2 / k
     weights = np.concatenate([s, u]) / np.concatenate([k, k])
@@ -77,7 +76,7 @@ def one_person_by_rater(verdict: FloatArray, case: IntArray, rater: IntArray) ->
 
 def _by_group(x: FloatArray, y: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
     """The size of each group, and Pearson's correlation in it, NaN if constant."""
-    n = np.bincount(group).astype(np.float64)
+    n = np.bincount(group).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         x = x - (np.bincount(group, x) / n)[group]
         y = y - (np.bincount(group, y) / n)[group]
@@ -89,7 +88,7 @@ def _by_group(x: FloatArray, y: FloatArray, group: IntArray) -> tuple[FloatArray
 
 def voted_counts(safe: FloatArray, unsafe: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The counts of the cases that have votes. Shapes ``(n,)`` to ``(voted,)``."""
-    s, u = np.asarray(safe, np.float64), np.asarray(unsafe, np.float64)
+    s, u = np.asarray(safe, float), np.asarray(unsafe, float)
     kept = s + u > 0  # False of NaN
     return s[kept], u[kept]
 
@@ -142,10 +141,8 @@ def agreement_p(said: FloatArray, expected: FloatArray, others: FloatArray) -> f
     chances[0, -lowest] = 1.0
     for chance, weight in zip(expected.tolist(), weights.tolist(), strict=True):
         moved = np.zeros_like(chances)
-        if weight >= 0:
-            moved[1:, weight:] = chances[:-1, : span - weight]
-        else:
-            moved[1:, :weight] = chances[:-1, -weight:]
+        # Nothing wraps around: no sum of weights leaves the span.
+        moved[1:] = np.roll(chances[:-1], weight, axis=1)
         chances = (1 - chance) * chances + chance * moved
     row = chances[ones]
     return float(min(1.0, row[: seen - lowest + 1].sum() / row.sum()))
@@ -233,17 +230,39 @@ def dawid_skene(
     votes = np.bincount(item, minlength=items)
     voted = votes > 0
     if not voted.any():
-        nothing = np.full(raters, np.nan)
-        return DawidSkene(
-            np.full(items, np.nan), np.nan, nothing, nothing.copy(), np.nan, 0, converged=True
-        )
+        p_safe, nothing = np.full(items, np.nan), np.full(raters, np.nan)
+        return DawidSkene(p_safe, np.nan, nothing, nothing.copy(), np.nan, 0, converged=True)
+
+    def rates(safe: FloatArray) -> tuple[float, list[FloatArray]]:
+        """The M step: the prevalence, and each rater's chance of being right on either class."""
+        prevalence = (safe[voted].sum() + smoothing) / (voted.sum() + 2 * smoothing)
+        right = []
+        for said, weight in ((verdict, safe[item]), (1 - verdict, 1 - safe[item])):
+            hits = np.bincount(rater, weight * said, raters) + smoothing
+            wholes = np.bincount(rater, weight, raters) + 2 * smoothing
+            right.append(np.divide(hits, wholes, out=np.full(raters, 0.5), where=wholes > 0))
+        return float(prevalence), right
+
+    def classes(prevalence: float, right: list[FloatArray]) -> tuple[FloatArray, float]:
+        """The E step: each item's probability of safe, and the log-posterior of the rates."""
+        chances = np.array([prevalence, *right[0], *right[1]])
+        # Without smoothing a rate may be 0 or 1, and its logarithm without bounds.
+        hit, miss = (np.log(np.clip(one, 1e-300, None)) for one in (chances, 1 - chances))
+        at_safe, at_unsafe = rater + 1, rater + 1 + raters
+        of_safe = np.where(verdict == 1, hit[at_safe], miss[at_safe])
+        of_unsafe = np.where(verdict == 1, miss[at_unsafe], hit[at_unsafe])
+        safe = hit[0] + np.bincount(item, of_safe, items)
+        both = np.logaddexp(safe, miss[0] + np.bincount(item, of_unsafe, items))
+        prior = smoothing * float((hit + miss).sum())
+        return np.exp(safe - both), float(both[voted].sum()) + prior
+
     safe = np.zeros(items)
-    safe[voted] = np.bincount(item, verdict, minlength=items)[voted] / votes[voted]
+    safe[voted] = np.bincount(item, verdict, items)[voted] / votes[voted]
     steps, change = 0, np.inf
     while steps < most and change >= tolerance:
         steps += 1
-        prevalence, right = _rates(safe, voted, verdict, item, rater, raters, smoothing)
-        moved, log_posterior = _classes(prevalence, right, verdict, item, rater, voted, smoothing)
+        prevalence, right = rates(safe)
+        moved, log_posterior = classes(prevalence, right)
         change = float(np.abs(moved - safe)[voted].max())
         safe = moved
     absent = np.bincount(rater, minlength=raters) == 0
@@ -257,46 +276,3 @@ def dawid_skene(
         iterations=steps,
         converged=change < tolerance,
     )
-
-
-def _rates(
-    safe: FloatArray,
-    voted: BoolArray,
-    verdict: FloatArray,
-    item: IntArray,
-    rater: IntArray,
-    raters: int,
-    smoothing: float,
-) -> tuple[float, tuple[FloatArray, FloatArray]]:
-    """The M step: the prevalence, and each rater's chance of being right on either class."""
-    prevalence = (safe[voted].sum() + smoothing) / (voted.sum() + 2 * smoothing)
-    right = []
-    for said, weight in ((verdict, safe[item]), (1 - verdict, 1 - safe[item])):
-        hits = np.bincount(rater, weight * said, minlength=raters) + smoothing
-        wholes = np.bincount(rater, weight, minlength=raters) + 2 * smoothing
-        right.append(np.divide(hits, wholes, out=np.full(raters, 0.5), where=wholes > 0))
-    return float(prevalence), (right[0], right[1])
-
-
-def _classes(
-    prevalence: float,
-    right: tuple[FloatArray, FloatArray],
-    verdict: FloatArray,
-    item: IntArray,
-    rater: IntArray,
-    voted: BoolArray,
-    smoothing: float,
-) -> tuple[FloatArray, float]:
-    """The E step: each item's probability of safe, and the log-posterior of the rates."""
-    # Without smoothing a rate may be 0 or 1, and its logarithm without bounds.
-    logs = np.log(np.clip([prevalence, *right[0], *right[1]], 1e-300, None))
-    misses = np.log(np.clip([1 - prevalence, *1 - right[0], *1 - right[1]], 1e-300, None))
-    n = len(right[0])
-    items = len(voted)
-    of_safe = np.where(verdict == 1, logs[1 : n + 1][rater], misses[1 : n + 1][rater])
-    of_unsafe = np.where(verdict == 1, misses[n + 1 :][rater], logs[n + 1 :][rater])
-    safe = logs[0] + np.bincount(item, of_safe, minlength=items)
-    unsafe = misses[0] + np.bincount(item, of_unsafe, minlength=items)
-    both = np.logaddexp(safe, unsafe)
-    prior = smoothing * float((logs + misses).sum())
-    return np.exp(safe - both), float(both[voted].sum()) + prior

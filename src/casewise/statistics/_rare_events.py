@@ -9,9 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import ROUND_OFF, Z_95
-from casewise.statistics._clusters import Clusters
+from casewise.statistics._clusters import BoolArray, Clusters, FloatArray, IntArray
 from casewise.statistics._shares import beta_bounds
 
 EVEN = 0.5
@@ -130,40 +129,41 @@ def rare_rate(units: Units) -> RareRate:
     unread = np.isnan(hit)
     told, m = int((~unread).sum()), len(hit)
     events = int(np.nansum(hit))
+
+    def rate_of(value: float, ends: tuple[float, float], size: float, reason: str = "") -> RareRate:
+        return RareRate(value, ends, events, told, m - told, size, reason)
+
+    unknown = math.nan, math.nan
     if not told:
         reason = "none was asked" if not m else "no reply could be told"
-        return RareRate(math.nan, (math.nan, math.nan), 0, 0, m, math.nan, reason)
+        return rate_of(math.nan, unknown, math.nan, reason)
     weights = probability.mean() / probability
     weight = weights[drawn]
     share = 1 - float((weight * unread).mean())
     if share <= 0:
         share = float((weight * ~unread).mean())
     value = float((weight * np.where(unread, 0, hit)).mean()) / share
-    # A unit's part in the rate, by which the ratio's error is told.
-    part = weight * np.where(unread, value, hit) / share
     clusters = units.clusters.only(drawn)
     sizes = np.bincount(clusters.index)
-    independent = int(sizes.max()) == 1
-    most = float(weights[units.possible].max()) if units.possible.any() else 1.0
-    if independent and np.ptp(weights) < _ALIKE:
+    if sizes.max() == 1 and np.ptp(weights) < _ALIKE:
         exact = beta_bounds(events, told, CONFIDENCE)
-        ends = exact.low, exact.high
-        return RareRate(value, ends, events, told, m - told, float(told))
+        return rate_of(value, (exact.low, exact.high), float(told))
     count = int((sizes > 0).sum())
     if count < 2:
         reason = "all that was asked is of one cluster: it shows no spread"
-        return RareRate(value, (math.nan, math.nan), events, told, m - told, math.nan, reason)
+        return rate_of(value, unknown, math.nan, reason)
+    # A unit's part in the rate, by which the ratio's error is told.
+    part = weight * np.where(unread, value, hit) / share
     spread = _Spread.of_parts(part, clusters, m, count)
     # Where every unit tells the same, each cluster counts as one.
     scale = spread.design if spread.variance > 0 else m / count
+    most = float(weights[units.possible].max()) if units.possible.any() else 1.0
     step = most * scale / (m * share)
     value = min(1.0, value)
-    rate = value if value <= 0.5 else 1 - value
+    rate = min(value, 1 - value)
     low, high = spread.low(rate), spread.high(rate, step)
-    if value > 0.5:
-        low, high = 1 - high, 1 - low
     size = value * (1 - value) / spread.variance if spread.variance > 0 else 1 / step
-    return RareRate(value, (low, high), events, told, m - told, size)
+    return rate_of(value, (low, high) if value <= 0.5 else (1 - high, 1 - low), size)
 
 
 _ALIKE = 1e-9
@@ -266,7 +266,7 @@ def kaplan_meier(
     turns, place, seen = np.unique(turn, return_inverse=True, return_counts=True)
     events = np.bincount(place, event, minlength=len(turns)).astype(np.int64)
     at_risk = np.cumsum(seen[::-1])[::-1].astype(np.int64)
-    survival = np.cumprod(1 - events / at_risk).astype(np.float64)
+    survival = np.cumprod(1 - events / at_risk).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         # By row and turn: how far the log of survival would fall with more of the row.
         due = (turn[:, None] >= turns) * (events / at_risk)

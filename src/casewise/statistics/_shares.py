@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from casewise.choices import ProportionMethod
-from casewise.statistics._arrays import FloatArray
+from casewise.statistics._clusters import FloatArray
 from casewise.statistics._power import LEAST_SIZE, Level, normal_power, smallest_size, whole
 
 if TYPE_CHECKING:
@@ -291,10 +291,9 @@ def fisher_power(p1: float, p2: float, n: int, level: Level) -> float:
     """
     high, low = max(p1, p2), min(p1, p2)
     first, second = _binomial(n, high), _binomial(n, low)
-    upper = first @ (_fisher_tails(n) <= level.tail * (1 + _TIE)) @ second
-    if not level.two_sided:
-        return min(1.0, float(upper))
-    lower = second @ (_fisher_tails(n) <= level.tail * (1 + _TIE)) @ first
+    rejected = _fisher_tails(n) <= level.tail * (1 + _TIE)
+    upper = first @ rejected @ second
+    lower = second @ rejected @ first if level.two_sided else 0.0
     return min(1.0, float(upper + lower))
 
 
@@ -348,8 +347,7 @@ def _binomial(n: int, p: float) -> FloatArray:
     from scipy.special import xlog1py, xlogy
 
     counts = np.arange(n + 1)
-    chances: FloatArray = np.exp(_log_choose(n) + xlogy(counts, p) + xlog1py(n - counts, -p))
-    return chances
+    return np.asarray(np.exp(_log_choose(n) + xlogy(counts, p) + xlog1py(n - counts, -p)))
 
 
 def _log_choose(n: int) -> FloatArray:
@@ -357,8 +355,7 @@ def _log_choose(n: int) -> FloatArray:
     from scipy.special import gammaln
 
     counts = np.arange(n + 1)
-    logs: FloatArray = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
-    return logs
+    return np.asarray(gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1))
 
 
 @lru_cache(maxsize=8)

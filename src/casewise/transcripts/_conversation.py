@@ -1,7 +1,7 @@
 """One conversation of a file, whoever wrote the file; and the line that holds none."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -99,7 +99,9 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         record = {MESSAGES[0]: record}
     if not isinstance(record, Mapping):
         raise unreadable("not a conversation", record, EXPECTED)
-    metadata = record.get("metadata")
+    metadata, (_, messages) = record.get("metadata"), given(record, MESSAGES)
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    last = last if isinstance(last, Mapping) else {}
     return Conversation(
         id=_text_of(record, IDS) or f"{unit} {line}",
         turns=_turns(record),
@@ -110,24 +112,42 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         model=_text_of(record, ("model",)),
         case=_text_of(record, CASE_FIELDS),
         metadata=metadata if isinstance(metadata, Mapping) else {},
-        declined=_declined(record),
-        cut=_cut(record),
+        # A refusal that the provider set apart from content.
+        declined=not last.get("content") and bool(last.get("refusal")),
+        cut=any(
+            one.get(name) in LIMITS
+            for one in (record, last)
+            for name in ("finish_reason", "stop_reason")
+        ),
     )
 
 
-def _declined(record: Mapping[str, Any]) -> bool:
-    """Tell whether the last message is a refusal that the provider set apart from content."""
-    _, messages = given(record, MESSAGES)
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    return isinstance(last, Mapping) and not last.get("content") and bool(last.get("refusal"))
+def read_each(
+    records: Iterable[tuple[int, Any]], read: Callable[[Any, int, str], Conversation], unit: str
+) -> Iterator[Conversation | BadLine]:
+    """The conversation of each record, or why it holds none.
+
+    Args:
+        records: Each with its line.
+        read: Reads a record, its line and the unit; raises ``UnreadableError`` of any other.
+        unit: What the file's places are called.
+    """
+    for line, record in records:
+        try:
+            yield read(record, line, unit)
+        except UnreadableError as error:
+            yield BadLine(line, str(error), unit)
 
 
-def _cut(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record says, in a provider's words, that a limit ended its last message."""
-    _, messages = given(record, MESSAGES)
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    said = [one for one in (record, last) if isinstance(one, Mapping)]
-    return any(one.get(name) in LIMITS for one in said for name in ("finish_reason", "stop_reason"))
+def case_of(fields: Mapping[str, Any]) -> str | None:
+    """Id of the case that fields name."""
+    case = given(fields, CASE_FIELDS)[1]
+    return None if case is None else str(case)
+
+
+def text_or_none(value: object) -> str | None:
+    """A value that is a text; None of any other."""
+    return value if isinstance(value, str) else None
 
 
 LIMITS = ("length", "max_tokens", "model_length")
@@ -201,10 +221,8 @@ def read_time(value: object) -> datetime:
     if isinstance(value, int | float) and not isinstance(value, bool):
         seconds = value / 1000 if abs(value) > MILLISECONDS else value
         return datetime.fromtimestamp(seconds, UTC)
-    when = value if isinstance(value, datetime) else None
-    if isinstance(value, str):
-        when = datetime.fromisoformat(value.strip())
-    if when is None:
+    when = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+    if not isinstance(when, datetime):
         raise ValueError
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
@@ -223,23 +241,16 @@ def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
 
 def _exchange(record: Mapping[str, Any]) -> tuple[Turn, ...]:
     """A query and its reply, which stand in fields of their own."""
-    fields = {
-        "system": given(record, SYSTEMS),
-        "user": given(record, QUERIES),
-        "assistant": given(record, REPLIES),
-    }
-    if fields["assistant"][1] is None:
+    if given(record, REPLIES)[1] is None:
         raise unreadable("no messages and no reply", record, EXPECTED)
-    for name, value in fields.values():
+    messages = []
+    for role, names in (("system", SYSTEMS), ("user", QUERIES), ("assistant", REPLIES)):
+        name, value = given(record, names)
         if not isinstance(value, str | None):
             raise unreadable(f"wrong value in field {name!r}", value, "text")
-    return turns_of(
-        [
-            {"role": role, "content": value}
-            for role, (_, value) in fields.items()
-            if value is not None
-        ]
-    )
+        if value is not None:
+            messages.append({"role": role, "content": value})
+    return turns_of(messages)
 
 
 _OF_MESSAGE = ("role", "content", "tool_calls", "tool_call_id", "refusal")

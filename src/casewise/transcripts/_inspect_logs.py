@@ -10,17 +10,16 @@ from casewise.errors import InputError
 from casewise.files import address_of
 from casewise.logs import read_samples
 from casewise.transcripts._conversation import (
-    CASE_FIELDS,
     LIMITS,
     BadLine,
     Conversation,
     UnreadableError,
-    given,
+    case_of,
+    read_each,
     read_time,
+    text_or_none,
 )
 from casewise.transcripts._other_tools import turns_of_messages
-
-UNIT = "sample"
 
 
 def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
@@ -34,11 +33,7 @@ def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     samples = (found for path in paths for found in _samples(path))
-    for number, (log, sample) in enumerate(samples, start=1):
-        try:
-            yield _conversation(sample, log, number)
-        except UnreadableError as error:
-            yield BadLine(number, str(error), UNIT)
+    return read_each(enumerate(samples, start=1), _conversation, "sample")
 
 
 def _samples(path: Path) -> Iterator[tuple[EvalLog, EvalSample]]:
@@ -52,24 +47,24 @@ def _samples(path: Path) -> Iterator[tuple[EvalLog, EvalSample]]:
         raise InputError(problem, file=address) from None
 
 
-def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation:
+def _conversation(found: tuple[EvalLog, EvalSample], number: int, _unit: str) -> Conversation:
+    log, sample = found
     if not sample.messages:
-        found = "an error" if sample.error else "none"
-        raise UnreadableError(f"no messages (found {found}; expected a conversation)")
+        reason = "an error" if sample.error else "none"
+        raise UnreadableError(f"no messages (found {reason}; expected a conversation)")
     said = sample.metadata or {}
-    case = given(said, CASE_FIELDS)[1]
-    query = said.get("query")
+    ended = sample.output.stop_reason if sample.output.choices else None
     return Conversation(
         id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
         turns=turns_of_messages(sample.messages),
         line=number,
         time=read_time(sample.started_at) if sample.started_at else None,
-        category=said["category"] if isinstance(said.get("category"), str) else None,
+        category=text_or_none(said.get("category")),
         model=log.eval.model,
-        case=None if case is None else str(case),
+        case=case_of(said),
         sample=str(sample.id),
-        query=query if isinstance(query, str) else None,
+        query=text_or_none(said.get("query")),
         metadata=said,
-        declined=bool(sample.output.choices) and sample.output.stop_reason == "content_filter",
-        cut=bool(sample.output.choices) and sample.output.stop_reason in LIMITS,
+        declined=ended == "content_filter",
+        cut=ended in LIMITS,
     )

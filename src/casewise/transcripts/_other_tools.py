@@ -7,14 +7,16 @@ from typing import Any, TypeGuard
 
 from casewise.cases import Turn, printed
 from casewise.transcripts._conversation import (
-    CASE_FIELDS,
     QUERIES,
     BadLine,
     Conversation,
     UnreadableError,
+    case_of,
     conversation_of,
     given,
+    read_each,
     read_time,
+    text_or_none,
     turns_of,
     unreadable,
 )
@@ -71,7 +73,6 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
     prompt = record["prompt"].get("raw")
     provider = record.get("provider")
     model = provider.get("id") if isinstance(provider, Mapping) else provider
-    case, query = given(said, CASE_FIELDS)[1], given(record["vars"], QUERIES)[1]
     return Conversation(
         # One result of a test by one provider with one prompt.
         id=str(record.get("id") or f"{unit} {line}"),
@@ -79,10 +80,10 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
             [*_promptfoo_messages(prompt), {"role": "assistant", "content": _text(output)}]
         ),
         line=line,
-        category=said["category"] if isinstance(said.get("category"), str) else None,
-        model=model if isinstance(model, str) else None,
-        case=None if case is None else str(case),
-        query=query if isinstance(query, str) else None,
+        category=text_or_none(said.get("category")),
+        model=text_or_none(model),
+        case=case_of(said),
+        query=text_or_none(given(record["vars"], QUERIES)[1]),
         metadata=said,
         declined=isinstance(response, Mapping) and response.get("isRefusal") is True,
     )
@@ -136,23 +137,20 @@ def pyrit_conversations(
         else:
             problem = str(unreadable("not a piece of a message", piece, ", ".join(PYRIT_FIELDS)))
             yield BadLine(line, problem, unit)
-    for id, parts in found.items():
-        parts.sort(key=lambda part: _number(part[1]["sequence"]) or 0)
-        line = min(line for line, _ in parts)
-        try:
-            yield _pyrit_conversation(id, line, [piece for _, piece in parts])
-        except UnreadableError as error:
-            yield BadLine(line, str(error), unit)
+    by_line = (
+        (min(line for line, _ in parts), [piece for _, piece in parts]) for parts in found.values()
+    )
+    yield from read_each(by_line, _pyrit_conversation, unit)
 
 
-def _pyrit_conversation(id: str, line: int, pieces: Sequence[Mapping[str, Any]]) -> Conversation:
+def _pyrit_conversation(pieces: list[Mapping[str, Any]], line: int, _unit: str) -> Conversation:
+    pieces.sort(key=lambda piece: _number(piece["sequence"]) or 0)
     messages: list[dict[str, Any]] = []
     before: object = None
     for piece in pieces:
         role = str(piece["role"]).removeprefix("simulated_")
         kind = piece.get("converted_value_data_type") or "text"
-        value = piece["converted_value"]
-        text = value if kind in ("text", "error") else f"[{kind}]"
+        text = piece["converted_value"] if kind in ("text", "error") else f"[{kind}]"
         if before == piece["sequence"] and messages:
             messages[-1]["content"] += f"\n{text}"
         else:
@@ -160,25 +158,24 @@ def _pyrit_conversation(id: str, line: int, pieces: Sequence[Mapping[str, Any]])
         before = piece["sequence"]
     asked = [piece for piece in pieces if piece["role"] == "user"]
     # Labels went with version 1; metadata are in all.
-    labels = [_object(piece.get(of)) for piece in pieces for of in ("prompt_metadata", "labels")]
-    said: dict[str, Any] = {name: value for one in labels for name, value in one.items()}
+    said: dict[str, Any] = {}
+    for piece in pieces:
+        said |= {**_object(piece.get("prompt_metadata")), **_object(piece.get("labels"))}
     targets = [_object(piece.get("prompt_target_identifier")) for piece in pieces]
     models = [one.get("model_name") or one.get("__type__") for one in targets]
-    case = given(said, CASE_FIELDS)[1]
-    original = asked[-1].get("original_value") if asked else None
     last = pieces[-1]
     try:
         time = read_time(last["timestamp"]) if last.get("timestamp") else None
     except (ValueError, OverflowError, OSError):
         time = None
     return Conversation(
-        id=id,
+        id=str(last["conversation_id"]),
         turns=turns_of(messages),
         line=line,
         time=time,
         model=next((one for one in models if isinstance(one, str)), None),
-        case=None if case is None else str(case),
-        query=original if isinstance(original, str) else None,
+        case=case_of(said),
+        query=text_or_none(asked[-1].get("original_value")) if asked else None,
         metadata=said,
         declined=last["role"] == "assistant" and last.get("response_error") == "blocked",
     )

@@ -22,6 +22,7 @@ from casewise.transcripts._conversation import (
     Conversation,
     UnreadableError,
     conversation_of,
+    read_each,
 )
 from casewise.transcripts._other_tools import (
     PYRIT_FIELDS,
@@ -61,14 +62,14 @@ def read_table_conversations(path: Path) -> Iterator[Conversation | BadLine]:
             expected=f"one of {', '.join(MESSAGES)} (JSON); or one of {', '.join(REPLIES)}, beside "
             f"one of {', '.join(QUERIES)} or case_id",
         )
-    for number, row in rows:
-        try:
-            if isinstance(row, str):
-                raise UnreadableError(row)
-            record = {field: row[name] for name, field in known.items()}
-            yield conversation_of(_with_parsed(record), number, "row")
-        except UnreadableError as error:
-            yield BadLine(number, str(error), "row")
+
+    def read(row: Mapping[str, Any] | str, number: int, unit: str) -> Conversation:
+        if isinstance(row, str):
+            raise UnreadableError(row)
+        record = {field: row[name] for name, field in known.items()}
+        return conversation_of(_with_parsed(record), number, unit)
+
+    return read_each(rows, read, "row")
 
 
 def _with_parsed(record: dict[str, Any]) -> dict[str, Any]:
@@ -181,22 +182,22 @@ def read_json_lines(path: Path) -> Iterator[Conversation | BadLine]:
     Raises:
         InputError: The file can't be read, or is empty.
     """
-    for number, data in enumerate(raw_lines(path, LONGEST), start=1):
+
+    def read(data: bytes | None, number: int, unit: str) -> Conversation:
         if data is None:
-            yield BadLine(number, f"too long (expected at most {LONGEST >> 20} MiB a line)")
-            continue
-        if not data.strip():
-            continue
+            raise UnreadableError(f"too long (expected at most {LONGEST >> 20} MiB a line)")
         try:
             text = data.decode("utf-8-sig" if number == 1 else "utf-8")
             # What stands twice in an object is named by its key, which may be anything.
-            yield record_conversation(parse_json(text, file=path), number)
+            return record_conversation(parse_json(text, file=path), number, unit)
         except UnicodeDecodeError:
-            yield BadLine(number, "wrong encoding (expected UTF-8)")
+            raise UnreadableError("wrong encoding (expected UTF-8)") from None
         except InputError as error:
-            yield BadLine(number, error.problem)
-        except UnreadableError as error:
-            yield BadLine(number, str(error))
+            raise UnreadableError(error.problem) from None
+
+    lines = enumerate(raw_lines(path, LONGEST), start=1)
+    filled = ((number, data) for number, data in lines if data is None or data.strip())
+    return read_each(filled, read, "line")
 
 
 _START: Final = 1 << 20
@@ -285,19 +286,14 @@ def _is_message(value: object) -> bool:
 def _read_document(path: Path) -> Iterator[Conversation | BadLine]:
     data = parse_json(read_text(path), file=path)
     if isinstance(data, dict) and "eval" in data and "samples" in data:
-        yield from _read_logs([path])
-        return
+        return _read_logs([path])
     records = promptfoo_results(data)
     if records is None:
         records = data if isinstance(data, list) and not _is_message(data[0]) else [data]
+    numbered = enumerate(records, start=1)
     if any(map(is_pyrit, records)):
-        yield from pyrit_conversations(enumerate(records, start=1), "record")
-        return
-    for number, record in enumerate(records, start=1):
-        try:
-            yield record_conversation(record, number, "record")
-        except UnreadableError as error:
-            yield BadLine(number, str(error), "record")
+        return pyrit_conversations(numbered, "record")
+    return read_each(numbered, record_conversation, "record")
 
 
 def _read_logs(paths: list[Path]) -> Iterator[Conversation | BadLine]:
