@@ -27,7 +27,7 @@ class Audit:
     cases: int
     queries: int
     pairs: int
-    """Queries with a context of either side."""
+    """Queries with a context of each intended side."""
     categories: int
     copies: Copies
     leakage: Leakage
@@ -42,7 +42,7 @@ class Audit:
     """The worst first, in the order of ``CHECKS``."""
 
     def figure(self, code: str) -> float:
-        """Figure that a limit on a check holds for: measured, or a count; NaN: not looked for."""
+        """Figure, or count of findings, that a limit is held against; NaN: not looked for."""
         if CHECKS[code].measured:
             return self.measures[code]
         if self.languages is None and code in LANGUAGE_CHECKS:
@@ -112,14 +112,14 @@ _DEMAND = re.compile(r"([a-z-]+)\s*(?:(>=|>)\s*(\d*\.?\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class AuditDemand:
-    """One thing to fail on."""
+    """A check or a severity that fails the audit, with its limit where it has one."""
 
     text: str
     """As written."""
     name: str
     """A code, or a severity."""
     exceeds: Callable[[float], bool] | None = None
-    """True if a figure is over the limit; None fails on any finding of the name."""
+    """Test of a figure against the limit; None: any finding of the name fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Failed:
 
     text: str
     found: str
-    """Figure that was found instead."""
+    """Figure that was found, or the codes of the findings."""
 
 
 def parse_demands(text: str) -> tuple[AuditDemand, ...]:
@@ -165,7 +165,7 @@ def unmet_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Faile
 
 
 def undefined_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[str, ...]:
-    """Demands on a figure that this set does not have, and that can't fail therefore."""
+    """Demands on a figure that this set does not have; they can't fail."""
     return tuple(
         demand.text
         for demand in demands

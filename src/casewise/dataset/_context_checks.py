@@ -46,7 +46,7 @@ def _vectors(queries: Sequence[str]) -> Any:
 
 
 def _rare_part(rows: Any) -> Any:
-    """The rows without what remains when their rare part is taken."""
+    """Rows cut down to their rare part: see ``similar_queries``."""
     squares = np.concatenate([[0.0], np.cumsum(rows.data**2)])
     starts = np.repeat(squares[rows.indptr[:-1]], np.diff(rows.indptr))
     lengths = np.repeat(squares[rows.indptr[1:]], np.diff(rows.indptr)) - starts
@@ -88,21 +88,21 @@ class RepeatedContexts:
     shared: tuple[tuple[str, ...], ...]
     """Every text that stands in two cases or more."""
     both_sides: tuple[tuple[str, ...], ...]
-    """Those that are intended safe here and unsafe there."""
+    """Texts intended safe in one case and unsafe in another."""
     across_categories: tuple[tuple[str, ...], ...]
-    """Those that stand in several categories."""
+    """Texts that stand in several categories."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenPairs:
-    """Queries whose cases make no pair. Case ids."""
+    """Cases that make no pair with another of their query, by id."""
 
     missing_twin: tuple[str, ...]
-    """Intended safe or unsafe, with no case of the same query that is intended otherwise."""
+    """Cases intended safe or unsafe, with none of their query that is intended otherwise."""
     same_context: tuple[str, ...]
-    """Intended otherwise than another case of the same query, in the very same context."""
+    """Cases in the very same context as another of their query that is intended otherwise."""
     repeated_side: tuple[str, ...]
-    """With another case of the same query that is intended alike."""
+    """Cases with another of their query that is intended alike."""
     sided: int
     """Cases intended safe or unsafe."""
 
@@ -120,9 +120,9 @@ class SimilarQueries:
     """Near-duplicate queries."""
 
     n: int
-    """Pairs."""
+    """Number of pairs."""
     pairs: tuple[QueryPair, ...]
-    """The most similar."""
+    """The most similar pairs, at most ``LISTED``."""
     cases: tuple[str, ...]
     """Ids of all cases whose query stands in a pair."""
 
@@ -131,16 +131,9 @@ def repeated_contexts(cases: Sequence[Case]) -> RepeatedContexts:
     """Find contexts that are the same to the letter, in the same order."""
     told = (case for case in cases if case.context is not None)
     shared = [group for group in grouped(told, _text).values() if len(group) > 1]
-    return RepeatedContexts(
-        *(
-            tuple(map(ids_of, groups))
-            for groups in (
-                shared,
-                [one for one in shared if {"safe", "unsafe"} <= {case.intended for case in one}],
-                [one for one in shared if len({case.category for case in one}) > 1],
-            )
-        )
-    )
+    both = [one for one in shared if {"safe", "unsafe"} <= {case.intended for case in one}]
+    across = [one for one in shared if len({case.category for case in one}) > 1]
+    return RepeatedContexts(*(tuple(map(ids_of, groups)) for groups in (shared, both, across)))
 
 
 def broken_pairs(cases: Sequence[Case]) -> BrokenPairs:
@@ -183,7 +176,7 @@ def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
 
 
 def context_findings(contexts: RepeatedContexts, texts: int | None = None) -> Iterator[Finding]:
-    """Say which context texts stand in several cases; ``texts`` is the number of different ones."""
+    """Findings on texts of several cases; ``texts`` is the number of different context texts."""
     both, shared = (list(chain(*groups)) for groups in (contexts.both_sides, contexts.shared))
     yield from counted(
         "context-both-sides",
@@ -208,7 +201,7 @@ def context_findings(contexts: RepeatedContexts, texts: int | None = None) -> It
 
 
 def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
-    """Say which queries make no pair."""
+    """Findings on queries that make no pair."""
     yield from counted_cases(
         "identical-twins",
         pairs.same_context,
@@ -234,7 +227,7 @@ def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
 
 
 def gap_findings(cases: Sequence[Case]) -> Iterator[Finding]:
-    """Say which cases measures within queries, and of seeing the context, leave out or repeat."""
+    """Findings on cases that measures of one query's contexts count twice or leave out."""
     told = grouped((case for case in cases if case.context is not None), _query)
     alone = grouped((case for case in cases if case.context is None), _query)
     repeated: list[Case] = []
@@ -275,7 +268,7 @@ def gap_findings(cases: Sequence[Case]) -> Iterator[Finding]:
 
 
 def query_findings(queries: SimilarQueries, texts: Mapping[str, str]) -> Iterator[Finding]:
-    """Say which queries are nearly the same; ``texts`` holds the query of each query id."""
+    """Finding on near-duplicate queries; ``texts`` holds the query of each query id."""
     named = [f"{' and '.join(pair.queries)} ({pair.similarity:.2f})" for pair in queries.pairs]
     yield from counted(
         "near-copy-query",

@@ -24,7 +24,7 @@ from casewise.dataset._provenance_checks import Provenance, check_provenance
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Best that anybody could do on some cases."""
+    """Best scores that anybody can expect on some cases, since people disagree."""
 
     reliability: statistics.VoteReliability
     split_half: float
@@ -50,10 +50,10 @@ class Description:
     voted: int
     """Cases with votes."""
     sequential: int
-    """Those that were asked no further once their majority was decided."""
+    """Cases that were asked no further once their majority was decided."""
     votes: int
     effect: ContextEffect
-    """Safe against unsafe."""
+    """Votes in contexts intended safe, against those intended unsafe."""
     against_none: dict[str, ContextEffect]
     """Safe, unsafe and, as ``context``, contexts without an intended side against no context;
     empty where every case has one."""
@@ -64,7 +64,7 @@ class Description:
     ceilings: dict[str, Ceiling]
     """Ceilings of the same parts; undefined of sequential votes."""
     by_rater: bool
-    """True if one person is a rater (a column of votes), or any vote."""
+    """True where one person is a rater, or a column of votes; else any vote is."""
     provenance: Provenance
     remarks: tuple[str, ...]
     """Why figures are undefined, and what they rest on."""
@@ -144,7 +144,7 @@ def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
 
 
 def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[str]:
-    """A sentence for everything that is undefined, and for what is computed another way."""
+    """A sentence for each figure that is undefined or computed another way."""
     voted = int(people.voted.sum())
     shares = int((~np.isnan(people.published)).sum())
     if not voted and shares:

@@ -47,13 +47,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Meaning of a code."""
+    """Severity and unit of a check's finding."""
 
     severity: Severity
     unit: str
     """Things counted, in the plural; of a measured check, name of the figure."""
     measured: bool
-    """True if a threshold is held against a figure; else it is against the count."""
+    """True where a limit is held against a figure; else against the count."""
 
 
 _UNITS = {
@@ -159,13 +159,13 @@ class Finding:
     cases: tuple[str, ...] = ()
     """Ids of the cases it is about; empty where it is about the whole set."""
     n: int = 0
-    """Count, in the unit of the check; of a measured check, the cases that it rests on."""
+    """Count in the unit of the check; of a measured check, cases that the figure rests on."""
     of: int | None = None
-    """Out of how many, in the same unit; None where that means nothing."""
+    """Count of all, in the same unit; None where that means nothing."""
     value: float = math.nan
     """The figure of a measured check."""
     interval: tuple[float, float] = (math.nan, math.nan)
-    """Its 95 % interval."""
+    """95 % interval of the figure."""
     shown: tuple[str, ...] = ()
     """Pieces of texts that a person may ask to see; personal data stays masked."""
 
@@ -180,7 +180,7 @@ class Finding:
         return "problem" if self.severity is Severity.ERROR else str(self.severity)
 
     def sentence(self, total: int) -> str:
-        """The text with its first few cases, unless it is about all of so many."""
+        """The text with its first few cases, unless it is about all ``total`` cases."""
         if len(self.cases) in (0, total):
             return self.text
         return f"{self.text} [{some(self.cases, SHOWN)}]"
@@ -263,7 +263,7 @@ USUAL_PARAMETERS = (
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A set of cases and their texts, by place."""
+    """Cases and their texts, each in the order of the file."""
 
     cases: tuple[Case, ...]
     contexts: tuple[str, ...]
@@ -288,7 +288,7 @@ class Material:
 
 
 def to_material(cases: Sequence[Case]) -> Material:
-    """Take the texts out of the cases."""
+    """Take the texts out of the cases, once for all checks."""
     twins = find_twins(cases)
     places = {case.id: place for place, case in enumerate(cases)}
     pairs: dict[str, tuple[int, int]] = {}
@@ -307,7 +307,7 @@ def to_material(cases: Sequence[Case]) -> Material:
 
 
 def _parameters(context: Context | None) -> dict[str, str]:
-    """The text of each parameter, nested ones with what stands in them."""
+    """Text of each parameter, by ``group.parameter``; a nested one is one text."""
     texts = {}
     for group, inner in (context.root if context is not None else {}).items():
         if isinstance(inner, dict):

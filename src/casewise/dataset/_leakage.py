@@ -172,7 +172,7 @@ LEAST_WITH = 0.05
 """Share of the contexts that must have a parameter for it to be measured alone."""
 
 ABSENT = "(absent)"
-"""Stands for a parameter that a context lacks: that, too, can give a side away."""
+"""Word in place of a parameter that a context lacks: that, too, can give a side away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Leakage:
     """From the numbers of words of the context and of its parameters."""
     words: tuple[TellingWord, ...]
     parameters: tuple[ParameterGuess, ...]
-    """The most telling first."""
+    """Guesses from one parameter alone, the most telling first."""
     groups: int
     """Groups of queries that share no context text: what folds and intervals are made of."""
 

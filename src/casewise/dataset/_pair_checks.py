@@ -61,13 +61,13 @@ class NearContexts:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Texts that stand twice."""
+    """Texts that stand twice, or nearly, or under the wrong query."""
 
     contexts: context_checks.RepeatedContexts
     near: tuple[NearContexts, ...]
     """Near copies of different texts, a pair of texts once."""
     texts: int
-    """Different context texts."""
+    """Number of different context texts."""
     queries: context_checks.SimilarQueries
     misplaced: tuple[Misplaced, ...]
 
@@ -290,7 +290,7 @@ class TwinDifference:
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """Differences between the twins."""
+    """Differences between the two contexts of a pair."""
 
     words: TwinDifference
     lix: TwinDifference

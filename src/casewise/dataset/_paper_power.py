@@ -53,15 +53,15 @@ class PaperInput:
     votes: float
     """Votes a case, not rounded (Fisher's test: whole)."""
     in_all: bool
-    """True if 21 is for both cases together, rounded up, rather than for each."""
+    """True where both cases together need 21 votes, rounded up; else each does."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperSearch:
-    """All that was tried, and what asks for 21."""
+    """Number of inputs that were tried, and those that ask for 21."""
 
     tried: int
-    """Sets of inputs."""
+    """Number of sets of inputs."""
     found: tuple[PaperInput, ...]
 
     @property
@@ -77,7 +77,7 @@ class PaperSearch:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """A test with its effect; the size it needs follows from level and power."""
+    """A test with its effect; level and power give the size that it needs."""
 
     test: PowerTest
     method: str

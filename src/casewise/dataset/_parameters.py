@@ -35,7 +35,7 @@ class Parameter:
     present: int
     """Contexts that have it."""
     safe: int
-    """Those of them intended safe."""
+    """Contexts with it that are intended safe."""
     unsafe: int
     distinct: int
     """Different values."""
@@ -44,7 +44,7 @@ class Parameter:
     pairs: int
     """Pairs that have it on both sides."""
     differs: int
-    """Those of them in which it differs."""
+    """Pairs in which it differs."""
     one_sided: tuple[Value, ...]
     """Values of ``ONE_SIDED`` cases or more that stand on one side alone."""
 

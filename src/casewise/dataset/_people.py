@@ -24,7 +24,7 @@ class SingleVotes:
     case: IntArray
     """The case's place in its file."""
     rater: IntArray
-    """The place in ``names``."""
+    """Place of the rater in ``names``."""
     names: tuple[str, ...]
 
     def only(self, kept: BoolArray) -> "SingleVotes":
@@ -35,7 +35,7 @@ class SingleVotes:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Cases as columns. Shapes ``(n,)``."""
+    """Cases and their votes as columns. Shapes ``(n,)``."""
 
     safe: FloatArray
     """Safe votes; NaN where nobody voted."""
@@ -71,7 +71,7 @@ class People:
 
 
 def to_people(cases: Sequence[Case]) -> People:
-    """Put cases into columns."""
+    """Put the votes of cases into columns."""
     queries, query = np.unique([case.query_id for case in cases], return_inverse=True)
     return People(
         safe=np.array([case.votes_safe for case in cases], float),

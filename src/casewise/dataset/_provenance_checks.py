@@ -51,7 +51,7 @@ class PublishedRate:
     extra_vote_known: int
     """Cases whose extra vote can be told and that have an intended side."""
     extra_vote_is_intended: int
-    """Those in which the extra vote is the intended side."""
+    """Cases in which the extra vote is the intended side."""
     flipped: int
     """Cases that are no ties and have another majority by the published rate."""
 
@@ -207,7 +207,7 @@ def column_effects(people: People) -> ColumnEffects | None:
 
 
 def _excess_p(q: float, df: int, overall: GroupTest) -> float:
-    """Both statistics are chi-squared where no column differs, so their excess is one too."""
+    """P of the blocks' Q beyond that of all cases: chi-squared too, where no column differs."""
     left = df - (overall.groups - 1)
     if not math.isfinite(overall.statistic) or left < 1:
         return math.nan
@@ -268,7 +268,7 @@ class Provenance:
 
 
 def check_provenance(cases: Sequence[Case], people: People) -> Provenance:
-    """Run every check."""
+    """Check votes, contexts and pairs; the worst findings first."""
     ids = np.array([case.id for case in cases], object)
     rate, author, ties = published_rate(people), author_votes(cases), tie_counts(people)
     raters, columns = raters_like_intention(people), column_effects(people)

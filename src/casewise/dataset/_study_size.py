@@ -41,7 +41,7 @@ from casewise.statistics import (
 
 
 class Quantity(StrEnum):
-    """Quantity of an answer."""
+    """Quantity that is worked out."""
 
     VOTES = "votes"
     """People who vote on a case, each person on one case of the pair only."""
@@ -74,12 +74,12 @@ class Quantity(StrEnum):
 
 
 FEW_QUERIES = 30
-"""Below this many pairs, the normal distribution of a mean promises too much power."""
+"""Queries below which the normal distribution of a mean promises too much power."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One thing worked out."""
+    """One quantity that was worked out."""
 
     quantity: Quantity
     value: float
@@ -107,7 +107,7 @@ class Plan:
     answers: tuple[Answer, ...]
     """One; or one a direction or formula where several are worth knowing."""
     notes: tuple[str, ...]
-    """Notes on the numbers, a sentence each."""
+    """Cautions about the numbers, a sentence each."""
 
 
 def plan_power(inputs: PowerInputs) -> Plan:
@@ -178,17 +178,17 @@ def _unknown(_effect: float, _size: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """One way from an effect and a size to a power."""
+    """A test's power by effect and size, and the names of both."""
 
     power_of: Formula
     """Power, rising in both."""
-    counted: Quantity
-    arms: int
-    """Factor of a size for the total."""
     effect_name: Quantity
     most_effect: float
     shown: Callable[[float], float] = lambda effect: effect
     """The effect as people name it."""
+    counted: Quantity = Quantity.VOTES
+    arms: int = 2
+    """Factor of a size for the total."""
     contexts: int | None = None
     """Contexts of a query, where the study is about any number of them."""
     half_width: Formula = _unknown
@@ -200,7 +200,7 @@ def _problems(inputs: PowerInputs) -> list[_Problem]:
     level = Level(inputs.alpha, inputs.two_sided)
     match inputs.test:
         case PowerTest.T:
-            return [_of_votes(lambda d, n: t_power(d, n, level), Quantity.COHENS_D, math.inf)]
+            return [_Problem(lambda d, n: t_power(d, n, level), Quantity.COHENS_D, math.inf)]
         case PowerTest.MANN_WHITNEY:
             return _mann_whitney(inputs, level)
         case PowerTest.PROPORTIONS:
@@ -211,21 +211,12 @@ def _problems(inputs: PowerInputs) -> list[_Problem]:
             return _contexts(inputs, level)
 
 
-def _of_votes(
-    power_of: Formula,
-    effect_name: Quantity,
-    most: float,
-    shown: Callable[[float], float] = lambda effect: effect,
-) -> _Problem:
-    return _Problem(power_of, Quantity.VOTES, 2, effect_name, most, shown)
-
-
 def _mann_whitney(inputs: PowerInputs, level: Level) -> list[_Problem]:
     parent = inputs.parent or Parent.NORMAL
-    by_shift = _of_votes(
+    by_shift = _Problem(
         lambda d, n: mann_whitney_power(d, n, level, parent), Quantity.COHENS_D, math.inf
     )
-    by_chance = _of_votes(
+    by_chance = _Problem(
         lambda above, n: noether_power(0.5 + above, n, level),
         Quantity.SUPERIORITY,
         0.5,
@@ -245,8 +236,8 @@ def _proportions(inputs: PowerInputs, level: Level) -> list[_Problem]:
     def down(step: float, n: float) -> float:
         return proportions_power(p1, max(0.0, p1 - step), n, level, method)
 
-    above = _of_votes(up, Quantity.P2_ABOVE, 1 - p1, lambda step: p1 + step)
-    below = _of_votes(down, Quantity.P2_BELOW, p1, lambda step: p1 - step)
+    above = _Problem(up, Quantity.P2_ABOVE, 1 - p1, lambda step: p1 + step)
+    below = _Problem(down, Quantity.P2_BELOW, p1, lambda step: p1 - step)
     if inputs.p2 is not None:
         return [above if inputs.p2 > p1 else below]
     return [above] * (p1 < 1) + [below] * (p1 > 0)
@@ -270,10 +261,10 @@ def _pairs(inputs: PowerInputs) -> _Problem:
     cases, epochs = inputs.cases_per_query or 2, inputs.epochs or 1
     return _Problem(
         lambda effect, queries: _pairs_power(inputs, effect, queries, epochs),
-        {1: Quantity.CASES, 2: Quantity.PAIRS}.get(cases, Quantity.QUERIES),
-        cases,
         Quantity.DIFFERENCE,
         1.0 if inputs.discordance is None else inputs.discordance,
+        counted={1: Quantity.CASES, 2: Quantity.PAIRS}.get(cases, Quantity.QUERIES),
+        arms=cases,
     )
 
 
@@ -286,7 +277,8 @@ def _contexts(inputs: PowerInputs, level: Level) -> list[_Problem]:
     given = inputs.cases_per_query
     several = (given,) if given else SEVERAL[inputs.test is PowerTest.SEEN_CHANGE]
     problem = _correlation if inputs.test is PowerTest.PCC_WITHIN_QUERY else _figure
-    return [problem(replace(inputs, cases_per_query=k), k, level) for k in several]
+    found = [(k, problem(replace(inputs, cases_per_query=k), k, level)) for k in several]
+    return [replace(one, counted=Quantity.QUERIES, arms=k, contexts=k) for k, one in found]
 
 
 def _correlation(inputs: PowerInputs, k: int, level: Level) -> _Problem:
@@ -299,8 +291,7 @@ def _correlation(inputs: PowerInputs, k: int, level: Level) -> _Problem:
         z, half = math.atanh(pcc), critical / math.sqrt(within_degrees(queries, k))
         return (math.tanh(z + half) - math.tanh(z - half)) / 2
 
-    most, name = 1 - 1e-9, Quantity.PCC_WITHIN_QUERY
-    return _Problem(power_of, Quantity.QUERIES, k, name, most, contexts=k, half_width=half_width)
+    return _Problem(power_of, Quantity.PCC_WITHIN_QUERY, 1 - 1e-9, half_width=half_width)
 
 
 def _figure(inputs: PowerInputs, k: int, level: Level) -> _Problem:
@@ -322,16 +313,16 @@ def _figure(inputs: PowerInputs, k: int, level: Level) -> _Problem:
     def half_width(effect: float, queries: float) -> float:
         return critical * error(effect, queries)
 
-    def problem(name: Quantity, most: float, power: Formula = power_of) -> _Problem:
-        return _Problem(power, Quantity.QUERIES, k, name, most, contexts=k, half_width=half_width)
-
     match inputs.test:
         case PowerTest.RANK_AGREEMENT:
-            found = problem(Quantity.RANK_AGREEMENT, 0.5)
-            return replace(found, shown=lambda above: 0.5 + above)
+            found = _Problem(
+                power_of, Quantity.RANK_AGREEMENT, 0.5, shown=lambda above: 0.5 + above
+            )
         case PowerTest.CONTEXT_SHARE:
-            return problem(Quantity.HALF_WIDTH, 1.0, _unknown)
-    return problem(Quantity.SEEN_CHANGE, inputs.discordance or 1.0)
+            found = _Problem(_unknown, Quantity.HALF_WIDTH, 1.0)
+        case _:
+            found = _Problem(power_of, Quantity.SEEN_CHANGE, inputs.discordance or 1.0)
+    return replace(found, half_width=half_width)
 
 
 def _effect(inputs: PowerInputs) -> float:

@@ -235,7 +235,7 @@ class PersonalData:
     kind: str
     """Such as ``e-mail address``."""
     masked: str
-    """Its first and last character, and dots between."""
+    """First and last character, with dots between."""
 
 
 def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Finding]]:

@@ -50,7 +50,7 @@ class Agreement:
     cases: int
     """Cases with two votes or more."""
     votes: int
-    """Their votes."""
+    """Votes on those cases."""
 
 
 def agreement(
@@ -200,7 +200,7 @@ class AgreementOfTwo:
 
     @property
     def n(self) -> int:
-        """The rows."""
+        """Number of rows."""
         return int(self.confusion.sum())
 
 

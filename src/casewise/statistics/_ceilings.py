@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clusters import FloatArray, IntArray
+from casewise.statistics._clusters import NO_INTERVAL, FloatArray, IntArray
 from casewise.statistics._people import voted_counts, weighted_pearson
 
 MOST_CONCENTRATED = 1e6
@@ -245,7 +245,7 @@ def oracle(
         losses.append(-(share * log_safe + (1 - share) * log_unsafe))
         counts.append(tally.count)
     if not counts:
-        return Oracle(math.nan, (math.nan, math.nan), math.nan, lowest_brier)
+        return Oracle(math.nan, NO_INTERVAL, math.nan, lowest_brier)
     hit, loss, count = (np.concatenate(parts) for parts in (hits, losses, counts))
     accuracy = float(np.average(hit, weights=count))
     return Oracle(
@@ -299,7 +299,7 @@ def _simulated(
     hit: FloatArray, count: FloatArray, random: np.random.Generator
 ) -> tuple[float, float]:
     if not np.isfinite(hit).all():
-        return math.nan, math.nan
+        return NO_INTERVAL
     # A tie is half right whatever the oracle says, so its share of hits is no coin toss.
     tied = hit == 0.5
     drawn = random.binomial(count[~tied].astype(np.int64), hit[~tied], (DRAWS, int((~tied).sum())))

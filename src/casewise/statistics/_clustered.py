@@ -8,7 +8,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clusters import Clusters, FloatArray, number_clusters, percentile_interval
+from casewise.statistics._clusters import (
+    NO_INTERVAL,
+    Clusters,
+    FloatArray,
+    number_clusters,
+    percentile_interval,
+)
 from casewise.statistics._comparison import bootstrap_p
 from casewise.statistics._shares import paired_share_bounds
 
@@ -56,7 +62,7 @@ class Estimate:
 
     value: float
     influence: FloatArray
-    """Share of each cluster in the figure's error. Shape ``(clusters,)``; empty if undefined."""
+    """Part of each cluster in the figure's error. Shape ``(clusters,)``; empty if undefined."""
     replicates: FloatArray
     """The figure on each bootstrap draw. Shape ``(draws,)``; empty without a bootstrap."""
     clusters: int = 0
@@ -64,7 +70,7 @@ class Estimate:
     size: float = math.nan
     """Rows under a proportion's denominator; NaN where the figure is no proportion."""
     is_share_change: bool = False
-    """True if it is the paired difference of two proportions over one denominator."""
+    """True of the paired difference of two proportions over one denominator."""
     scale: "Scale" = "plain"
     """On which its interval is symmetric."""
     without: FloatArray = field(default_factory=lambda: _NOTHING)
@@ -76,8 +82,8 @@ class Estimate:
     """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
     NaN where they have none."""
     parts: FloatArray = field(default_factory=lambda: _NOTHING)
-    """Parts of the figure by cluster: alike in two runs whose answers to it are. Shape ``(clusters,
-    k)``; empty where that isn't kept."""
+    """Sums that the figure is made of, by cluster: equal in two runs whose answers are.
+    Shape ``(clusters, k)``; empty where that isn't kept."""
 
     @property
     def moves(self) -> FloatArray:
@@ -124,10 +130,10 @@ class Estimate:
         are alike: they show no spread to tell it from.
         """
         if self.reason:
-            return math.nan, math.nan
+            return NO_INTERVAL
         if self.scale == "drawn":
             alike = np.ptp(self.replicates) == 0
-            return (math.nan, math.nan) if alike else percentile_interval(self.replicates)
+            return NO_INTERVAL if alike else percentile_interval(self.replicates)
         if self.is_wilson:
             # Wilson's with t is his on fewer rows, as Korn & Graubard have it. Clusters that are
             # alike have no error that t could allow for.
@@ -237,7 +243,7 @@ class Estimate:
         """The middle 95 % of the replicates, or None without a bootstrap; NaN where withheld."""
         if not len(self.replicates) or self.scale == "drawn":
             return None
-        return (math.nan, math.nan) if self.reason else percentile_interval(self.replicates)
+        return NO_INTERVAL if self.reason else percentile_interval(self.replicates)
 
     @property
     def p(self) -> float:
@@ -270,7 +276,7 @@ class Estimate:
         return 2 * float(stdtr(degrees, -z))
 
     def summed_up(self) -> Self:
-        """The same figure and error with the influences added up; it can't be subtracted then.
+        """The same figure and error with the influences added up; it can't be subtracted any more.
 
         For keeping many: a figure over a million cases then needs no more than one number. A
         change of shares stays as it is: its interval needs what every cluster moved by.
@@ -464,7 +470,7 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
     """
     # statsmodels has it too, and takes a second to import.
     if not size > 0:
-        return math.nan, math.nan
+        return NO_INTERVAL
     z2 = Z_95**2 / size
     centre, half = share + z2 / 2, math.sqrt(z2 * (share * (1 - share) + z2 / 4))
     low, high = (centre - half) / (1 + z2), (centre + half) / (1 + z2)
@@ -505,7 +511,7 @@ class TwoWay:
 
     def without_error(self) -> "TwoWay":
         """The figure alone, where its error can't be told."""
-        return TwoWay(self.value, math.nan, (math.nan, math.nan), math.nan)
+        return TwoWay(self.value, math.nan, NO_INTERVAL, math.nan)
 
 
 def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clusters) -> TwoWay:
@@ -521,7 +527,7 @@ def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clu
     """
     crossed = number_clusters(np.asarray(first.index * second.count + second.index))
     one, other, each = figure(first), figure(second), figure(crossed)
-    alone = TwoWay(one.value, math.nan, (math.nan, math.nan), math.nan)
+    alone = TwoWay(one.value, math.nan, NO_INTERVAL, math.nan)
     if math.isnan(one.se) or math.isnan(other.se):
         return alone
     # The crossing may have one cluster less than two only where the others have too.

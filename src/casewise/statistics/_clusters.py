@@ -1,5 +1,6 @@
 """Arrays, the clusters (queries) of their rows, and the drawing of clusters anew."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,13 +13,16 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+NO_INTERVAL = (math.nan, math.nan)
+"""Interval of a figure without one."""
+
 CELLS = 4_000_000
 """Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """Number of draws of clusters, and their seed.
+    """Draws of clusters: how many, and their seed.
 
     The same seed and number of clusters give the same draws, so whatever is computed over the
     same queries is resampled in pairs.
@@ -52,7 +56,7 @@ def percentile_interval(replicates: FloatArray) -> tuple[float, float]:
     """The middle 95 % of bootstrap replicates; NaN if fewer than half of them are defined."""
     defined = replicates[np.isfinite(replicates)]
     if 2 * len(defined) < len(replicates) or not len(defined):
-        return float("nan"), float("nan")
+        return NO_INTERVAL
     low, high = np.quantile(defined, [0.025, 0.975])
     return float(low), float(high)
 
@@ -62,11 +66,11 @@ class Clusters:
     """Cluster (query) of each row."""
 
     index: IntArray
-    """Numbers in 0..count-1. Shape ``(n,)``."""
+    """Cluster of each row, in 0..count-1. Shape ``(n,)``."""
     count: int
     """Number of clusters, those without rows included."""
     resampling: Resampling | None = None
-    """None computes no bootstrap."""
+    """Draws of the bootstrap; None: no bootstrap."""
 
     def only(self, kept: BoolArray | IntArray) -> Self:
         """The clusters of some rows; the count stays, so that estimates can be subtracted."""

@@ -116,12 +116,12 @@ _AT_ONCE = 20_000
 """Weights that are worked on together: few enough for the processor's cache."""
 
 _ROWS = 200
-"""Rows, as often as which the clusters are taken in turn, so that memory stays small."""
+"""Rows for each part of the clusters that is left out in one go, so that memory stays small."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """Values as the places of their distinct values, in order."""
+    """Ranks of values."""
 
     place: IntArray
     distinct: int
@@ -144,7 +144,7 @@ class _Ranked:
         return np.asarray(np.take_along_axis(shares, self.place[None], axis=1))
 
     def moved(self, other: FloatArray) -> FloatArray:
-        """Share of a point in the mean of ``F(X) other`` by the ranks of the other points.
+        """Influence of each point on the mean of ``F(X) other`` by way of the others' ranks.
 
         ``mean_j (1[x_i < x_j] + 1[x_i = x_j] / 2 - F(x_j)) other_j`` for each i.
         """

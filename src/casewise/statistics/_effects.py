@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clusters import BoolArray, FloatArray, IntArray
+from casewise.statistics._clusters import NO_INTERVAL, BoolArray, FloatArray, IntArray
 from casewise.statistics._comparison import holm
 from casewise.statistics._people import benjamini_hochberg
 
@@ -34,7 +34,7 @@ class PairVotes:
 
 @dataclass(frozen=True, slots=True)
 class ProportionTests:
-    """Number of pairs that differ, each by a test of its own, two-sided at ``ALPHA``."""
+    """Numbers of pairs that differ, each by a test of its own, two-sided at ``ALPHA``."""
 
     n: int
     """Pairs with votes on both sides."""
@@ -182,7 +182,7 @@ class TwoGroups:
     """p of so much structure if people differed in leniency alone; one-sided, by simulation. NaN
     with fewer than three people."""
     second: BoolArray
-    """Mark of the smaller group. Shape ``(raters,)``."""
+    """True of the smaller group. Shape ``(raters,)``."""
     within: tuple[float, float]
     """Share of pairs of votes on a case that say the same, in the larger and the smaller group,
     0..1; NaN without pairs."""
@@ -211,7 +211,7 @@ def two_groups(
         seed: Of the draws.
     """
     if len(np.unique(rater)) < 3:
-        return TwoGroups(math.nan, np.zeros(raters, bool), (math.nan, math.nan), math.nan)
+        return TwoGroups(math.nan, np.zeros(raters, bool), NO_INTERVAL, math.nan)
     expected = _rasch(verdict, case, rater, raters)
 
     def in_common(residual: FloatArray) -> FloatArray:

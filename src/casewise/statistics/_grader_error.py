@@ -34,16 +34,16 @@ class GradedReplies:
     graded: IntArray
     """The class that the grader gave, in 0..k-1."""
     worth: FloatArray
-    """Worth of the reply, 0..1, if its class is each of the k. Shape ``(n, k)``."""
+    """Worth of the reply in the rate, 0..1, for each class that it may have. Shape ``(n, k)``."""
     weight: FloatArray
-    """Its part in the rate's denominator, 0 and up."""
+    """Part of the reply in the rate's denominator, 0 and up."""
     clusters: Clusters
     """The query of each."""
     certain: BoolArray
-    """Those whose class is known without labels: the provider's own refusals."""
+    """True where the class is known without labels: the provider's own refusals."""
 
     def as_if(self, classes: IntArray) -> FloatArray:
-        """Worth of each reply if these are the classes."""
+        """Worth of each reply under given classes. Shape ``(n,)``."""
         return np.take_along_axis(self.worth, classes[:, None], axis=1)[:, 0]
 
 
@@ -52,7 +52,7 @@ class CheckSample:
     """Replies with a person's class and the grader's. Shapes ``(n,)``."""
 
     label: IntArray
-    """Label in 0..k-1."""
+    """Class that a person gave, in 0..k-1."""
     graded: IntArray
     clusters: Clusters
 
@@ -295,7 +295,7 @@ def _check_counts(check: CheckSample, k: int) -> FloatArray:
 
 
 def _check_draws(check: CheckSample, k: int, draws: Resampling) -> FloatArray:
-    """The same by draw. Shape ``(draws, k, k)``."""
+    """Replies by class and grade in each draw. Shape ``(draws, k, k)``."""
     cells = np.eye(k * k)[check.label * k + check.graded]
     drawn = _weighted_sums(check.clusters.sums(*cells.T), draws, _CHECKED)
     rng = np.random.default_rng([draws.seed, 4])

@@ -83,7 +83,7 @@ class _Arm:
     unsafe: FloatArray
     count: FloatArray
     weight: FloatArray
-    """Number of them that earn their verdict's worth."""
+    """Number of such cases whose answer was read, and so earns credit."""
     place: IntArray
     """Place of each row of the arm. Shape ``(rows,)``."""
 
@@ -169,7 +169,7 @@ def _fit(arm: _Arm) -> FloatArray:
 
 
 def _pull(arm: _Arm, fit: FloatArray) -> FloatArray:
-    """Share of each in the summed credits of its arm by moving the fit. Shape ``(distinct,)``."""
+    """Influence of each case on its arm's credits by way of the fit. Shape ``(distinct,)``."""
     steps = _STEP * np.eye(len(fit))
     hessian = np.stack([arm.loss(fit + h)[1] - arm.loss(fit - h)[1] for h in steps]) / (2 * _STEP)
     slope = np.array([arm.weight @ (arm.credits(fit + h) - arm.credits(fit - h)) for h in steps])

@@ -193,7 +193,7 @@ class DawidSkene:
     """Log-posterior of the parameters, up to a constant; without smoothing their log-likelihood."""
     iterations: int
     converged: bool
-    """True if no probability moved by the tolerance in the last step."""
+    """True where no probability moved by the tolerance in the last step."""
 
 
 def dawid_skene(

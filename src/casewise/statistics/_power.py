@@ -22,7 +22,7 @@ _ROUND_OFF = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Level of a test."""
+    """Significance level of a test, and its sides."""
 
     alpha: float
     """Chance of finding a difference where there is none, above 0 and below 1."""
@@ -194,7 +194,7 @@ class PairedDesign:
 
     @property
     def possible(self) -> bool:
-        """Tell whether variances can be so: neither that of a case nor of a query below 0."""
+        """Tell whether such variances exist: neither that of a case nor of a query is below 0."""
         own = 1 - self.noise
         return self.rho <= own and own + (self.cases - 1) * self.rho >= 0
 

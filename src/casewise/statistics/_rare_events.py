@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from casewise.statistics._clustered import ROUND_OFF, Z_95
-from casewise.statistics._clusters import BoolArray, Clusters, FloatArray, IntArray
+from casewise.statistics._clusters import NO_INTERVAL, BoolArray, Clusters, FloatArray, IntArray
 from casewise.statistics._shares import beta_bounds
 
 EVEN = 0.5
@@ -79,7 +79,7 @@ class Units:
     hit: FloatArray
     """1 an event, 0 none; NaN of what was drawn and can't be told. Read of drawn units alone."""
     possible: BoolArray
-    """True if a unit can be an event, as far as that is known without drawing it."""
+    """True where a unit can be an event, as far as that is known without drawing it."""
     draw: DrawnUnits
     clusters: Clusters
 
@@ -101,7 +101,7 @@ class RareRate:
     size: int
     """Drawn units that can be told."""
     unread: int
-    """Drawn units that can't."""
+    """Drawn units that can't be told."""
     effective_size: float
     """Independent units, drawn with equal chances, that would tell the rate as closely."""
     reason: str = ""
@@ -133,10 +133,9 @@ def rare_rate(units: Units) -> RareRate:
     def rate_of(value: float, ends: tuple[float, float], size: float, reason: str = "") -> RareRate:
         return RareRate(value, ends, events, told, m - told, size, reason)
 
-    unknown = math.nan, math.nan
     if not told:
         reason = "none was asked" if not m else "no reply could be told"
-        return rate_of(math.nan, unknown, math.nan, reason)
+        return rate_of(math.nan, NO_INTERVAL, math.nan, reason)
     weights = probability.mean() / probability
     weight = weights[drawn]
     share = 1 - float((weight * unread).mean())
@@ -151,7 +150,7 @@ def rare_rate(units: Units) -> RareRate:
     count = int((sizes > 0).sum())
     if count < 2:
         reason = "all that was asked is of one cluster: it shows no spread"
-        return rate_of(value, unknown, math.nan, reason)
+        return rate_of(value, NO_INTERVAL, math.nan, reason)
     # A unit's part in the rate, by which the ratio's error is told.
     part = weight * np.where(unread, value, hit) / share
     spread = _Spread.of_parts(part, clusters, m, count)
@@ -176,7 +175,7 @@ class _Spread:
 
     variance: float
     design: float
-    """Factor by which it exceeds that of independent units, 1 and up."""
+    """Design effect: the variance over that of independent units, 1 and up."""
     widen: float
     """Student's t of so many clusters, squared, in units of the normal's."""
 
@@ -218,7 +217,7 @@ class SurvivalCurve:
     at_risk: IntArray
     """Conversations that reached the turn without having failed before it."""
     events: IntArray
-    """Those of them that failed at it."""
+    """Conversations that failed at the turn."""
     survival: FloatArray
     """The share that holds after the turn, 0..1."""
     low: FloatArray

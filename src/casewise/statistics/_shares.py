@@ -28,6 +28,9 @@ class Bounds:
     high: float
 
 
+NO_BOUNDS = Bounds(math.nan, math.nan)
+
+
 def student_bounds(one: "Estimate", confidence: float) -> Bounds:
     """Bounds of any figure by Student's t, on the scale of its interval and by the same error.
 
@@ -35,7 +38,7 @@ def student_bounds(one: "Estimate", confidence: float) -> Bounds:
     there), and where the interval is withheld.
     """
     if not one.se > 0 or one.reason:
-        return Bounds(math.nan, math.nan)
+        return NO_BOUNDS
     from scipy.special import stdtrit
 
     degrees = min(one.degrees, one.clusters - 1)
@@ -65,7 +68,7 @@ def alike_bounds(
         ends: The range of the figure.
     """
     if not clusters or not math.isfinite(value):
-        return Bounds(math.nan, math.nan)
+        return NO_BOUNDS
     unlike = 1 - (1 - confidence) ** (1 / clusters)
     return Bounds(value - unlike * (value - ends[0]), value + unlike * (ends[1] - value))
 
@@ -79,7 +82,7 @@ def share_bounds(one: "Estimate", confidence: float) -> Bounds:
     """
     size = one.effective_size
     if not size > 0 or not math.isfinite(one.value) or one.reason:
-        return Bounds(math.nan, math.nan)
+        return NO_BOUNDS
     from scipy.special import ndtri
 
     if one.se > 0:
@@ -148,7 +151,7 @@ def paired_share_bounds(difference: "Estimate", confidence: float) -> Bounds:
         confidence: In 0..1.
     """
     if difference.reason:
-        return Bounds(math.nan, math.nan)
+        return NO_BOUNDS
     steps = find_steps(difference)
     if steps is None:
         return alike_bounds(difference.value, difference.clusters, confidence, (-1.0, 1.0))

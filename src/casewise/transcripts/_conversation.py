@@ -72,7 +72,7 @@ class BadLine:
 
     line: int
     problem: str
-    """Problem: what was found and what was expected."""
+    """Kind of what was found, and what was expected."""
     unit: str = "line"
     """Unit of the file's places: line, row, record or sample."""
 
@@ -81,7 +81,7 @@ class BadLine:
 
 
 class UnreadableError(Exception):
-    """A record is no conversation; its text says why, and quotes nothing."""
+    """A record holds no conversation; the message says why, and quotes nothing."""
 
 
 def conversation_of(record: object, line: int, unit: str = "line") -> Conversation:
@@ -281,7 +281,7 @@ def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
 
 
 def _plain(message: object) -> object:
-    """A message with what a turn may have, under the names that turns have for it."""
+    """A message with the fields of a turn alone, under a turn's names."""
     if not isinstance(message, Mapping):
         return message
     plain = {name: message[name] for name in _OF_MESSAGE if name in message}

@@ -9,7 +9,7 @@ from typing import Final
 from casewise.sheets import count
 
 LEAST: Final = 3
-"""Replies in which a file's shortening shows, at the least."""
+"""Fewest replies of one length, or with open ends, that count as a sign of cutting."""
 
 SHARE: Final = 0.05
 """Share of all replies. Of 2,050 whole replies in published files .6 to 1.5 % end in mid-sentence
@@ -35,11 +35,11 @@ class Endings:
 
     replies: int = 0
     told: int = 0
-    """Those of which the file itself says that a token limit ended them."""
+    """Replies of which the file itself says that a token limit ended them."""
     lengths: Counter[int] = field(default_factory=Counter)
-    """All, by their characters."""
+    """Replies by their number of characters."""
     open_lengths: Counter[int] = field(default_factory=Counter)
-    """Those that end in mid-sentence."""
+    """Replies that end in mid-sentence, by their number of characters."""
 
     def add(self, reply: str, *, cut: bool = False) -> None:
         """Count a reply."""

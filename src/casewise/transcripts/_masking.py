@@ -13,7 +13,7 @@ from casewise.cases import Turn, find_pieces
 from casewise.errors import UsageError, install_hint
 
 Mask = Callable[[tuple[Turn, ...]], tuple[Turn, ...]]
-"""Changes the turns of one conversation, all of them together."""
+"""Function from the turns of a conversation to masked ones, all of them together."""
 
 
 def open_mask() -> Mask:
@@ -44,7 +44,7 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 
 def _labels(kinds: dict[str, str]) -> dict[str, str]:
-    """Placeholder of each piece in small letters; a part of a full name has the name's."""
+    """Placeholder of each piece in small letters; parts of a full name have that of the name."""
     full = {
         part: name
         for name, kind in kinds.items()

@@ -37,7 +37,7 @@ def record_conversation(record: object, line: int, unit: str = "line") -> Conver
 
 
 def is_promptfoo(record: object) -> TypeGuard[Mapping[str, Any]]:
-    """Tell if a record is one of promptfoo's results: a prompt, its variables and a response."""
+    """Tell whether a record is one of promptfoo's results: a prompt and its variables."""
     return (
         isinstance(record, Mapping)
         and isinstance(record.get("prompt"), Mapping)

@@ -73,7 +73,7 @@ class _Wanted:
     """Forms of its context: one of them, if there are any."""
 
     def fits(self, said: str) -> bool:
-        """Tell whether what was said before the query holds it."""
+        """Tell whether the words before the query hold its turns and one form of its context."""
         told = not self.contexts or any(form in said for form in self.contexts)
         return told and all(turn in said for turn in self.earlier)
 
@@ -115,7 +115,7 @@ class Places:
         return self._by_text(conversation.query or reply.query or "", reply)
 
     def _on_line(self, named: str, reply: Reply) -> Case | Unplaced:
-        """A case of its own for what was asked, on the line that is named."""
+        """A case of its own for the query that was asked, under the card's line that is named."""
         tested = self._by_line.get(named)
         if tested is None:
             return Unplaced.UNKNOWN
@@ -256,15 +256,16 @@ class Prefixes:
             if not places:
                 self.left_out[LeftOut.NO_TURN] += 1
             for number, place in places:
-                found = _prefix(turns, place)
-                if isinstance(found, LeftOut):
-                    self.left_out[found] += 1
-                    continue
-                history, query, old = found
-                case = Case(
-                    id=f"{name}:{number}", query=query, history=history, category=read.category
-                )
-                yield Prefix(case, name, read.line, read.user, old)
+                history, query = turns[:place], turns[place].content
+                if not query.strip():
+                    self.left_out[LeftOut.BLANK] += 1
+                elif find_turn_fault(history) is not None:
+                    self.left_out[LeftOut.OUT_OF_ORDER] += 1
+                else:
+                    case = Case(
+                        id=f"{name}:{number}", query=query, history=history, category=read.category
+                    )
+                    yield Prefix(case, name, read.line, read.user, _old_reply(turns, place))
 
 
 SHOWN = 3
@@ -287,21 +288,12 @@ def _is_answered(turns: tuple[Turn, ...], place: int) -> bool:
     return place + 1 < len(turns) and turns[place + 1].role == "assistant"
 
 
-def _prefix(
-    turns: tuple[Turn, ...], place: int
-) -> tuple[tuple[Turn, ...], str, str | NoReply] | LeftOut:
-    """Messages before a turn, the turn, and the reply to it."""
-    history, query = turns[:place], turns[place].content
-    if not query.strip():
-        return LeftOut.BLANK
-    if find_turn_fault(history) is not None:
-        return LeftOut.OUT_OF_ORDER
+def _old_reply(turns: tuple[Turn, ...], place: int) -> str | NoReply:
+    """The reply that stands after a turn."""
     if not _is_answered(turns, place):
-        return history, query, NoReply.ABSENT
+        return NoReply.ABSENT
     reply = turns[place + 1]
-    if reply.tool_calls and not reply.content.strip():
-        return history, query, NoReply.TOOL
-    return history, query, reply.content
+    return NoReply.TOOL if reply.tool_calls and not reply.content.strip() else reply.content
 
 
 # --- a first look -------------------------------------------------------------------------------
@@ -312,12 +304,12 @@ LIKELY = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """Facts of a turn before anything is asked."""
+    """Class of the old reply to a turn, and whether a change is likely; no model is asked."""
 
     old: Graded | NoReply
     """The class of the old reply, by the offline reader."""
     likely: bool
-    """True if a change is thought likelier than elsewhere."""
+    """True where a change is likelier than elsewhere."""
 
 
 def look_at(prefix: Prefix) -> FirstLook:
