@@ -16,7 +16,7 @@ from casewise.statistics._clusters import (
     percentile_interval,
 )
 from casewise.statistics._comparison import bootstrap_p
-from casewise.statistics._shares import paired_share_bounds
+from casewise.statistics._shares import paired_share_bounds, student_quantile
 
 Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
 """A figure from totals, shape ``(..., k)`` to ``(...)``: smooth, and the same if all are scaled."""
@@ -191,9 +191,7 @@ class Estimate:
         """The 97.5 % quantile of the distribution that the error is held against."""
         if math.isinf(self.degrees):
             return Z_95
-        from scipy.special import stdtrit
-
-        return float(stdtrit(self.degrees, 0.975))
+        return student_quantile(self.degrees)
 
     @property
     def _on_scale(self) -> tuple[float, float]:
@@ -271,9 +269,7 @@ class Estimate:
         degrees = self.degrees
         if math.isinf(degrees):
             return math.erfc(z / math.sqrt(2))
-        from scipy.special import stdtr
-
-        return 2 * float(stdtr(degrees, -z))
+        return _student_p(z, degrees)
 
     def summed_up(self) -> Self:
         """The same figure and error with the influences added up; it can't be subtracted any more.
@@ -289,6 +285,14 @@ class Estimate:
     def __sub__(self, other: "Estimate") -> "Estimate":
         """The paired difference; both must stand over the same clusters."""
         return combine([(1.0, self), (-1.0, other)])
+
+
+def _student_p(t: float, degrees: float) -> float:
+    """Two-sided p of a statistic from 0 up."""
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(degrees, -t))
 
 
 _NOTHING: FloatArray = np.empty(0)
@@ -535,10 +539,6 @@ def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clu
     se = math.sqrt(max(one.se**2 + other.se**2 - crossing, one.se**2, other.se**2))
     if not se > 0:
         return replace(alone, se=se, p=1.0 if one.value == 0 else math.nan)
-    # Imported late: scipy takes longer to load than most commands take to run.
-    from scipy.special import stdtr, stdtrit
-
     degrees = min(one.clusters, other.clusters) - 1
-    half = float(stdtrit(degrees, 0.975)) * se
-    p = 2 * float(stdtr(degrees, -abs(one.value) / se))
+    half, p = student_quantile(degrees) * se, _student_p(abs(one.value) / se, degrees)
     return TwoWay(one.value, se, (one.value - half, one.value + half), p)

@@ -16,6 +16,7 @@ from casewise.statistics._clusters import (
     IntArray,
     Resampling,
 )
+from casewise.statistics._shares import student_quantile
 
 NOT_LABELLED = -1
 """Mark of a reply that nobody labelled."""
@@ -130,10 +131,8 @@ def _widened(rates: FloatArray, labelled: int) -> FloatArray:
 
     The Bayesian bootstrap's variance is that of n + 1 in place of n - 2, against the normal.
     """
-    from scipy.special import stdtrit
-
     degrees = max(1, labelled - 2)
-    factor = float(stdtrit(degrees, 0.975)) / Z_95 * np.sqrt((labelled + 1) / degrees)
+    factor = student_quantile(degrees) / Z_95 * np.sqrt((labelled + 1) / degrees)
     middle = np.median(rates)
     return np.asarray(middle + factor * (rates - middle))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from casewise.statistics._clustered import ROUND_OFF, Z_95
 from casewise.statistics._clusters import NO_INTERVAL, BoolArray, Clusters, FloatArray, IntArray
-from casewise.statistics._shares import beta_bounds
+from casewise.statistics._shares import beta_bounds, student_quantile
 
 EVEN = 0.5
 """Share of a draw in which each unit is as likely as any other. No unit then weighs more than
@@ -181,13 +181,13 @@ class _Spread:
 
     @classmethod
     def of_parts(cls, part: FloatArray, clusters: Clusters, m: int, count: int) -> Self:
-        from scipy.special import ndtri, stdtrit
+        from scipy.special import ndtri
 
         off = (part - part.mean()) / m
         alone = m / (m - 1) * float((off**2).sum())
         together = count / (count - 1) * float((np.bincount(clusters.index, off) ** 2).sum())
         design = max(1.0, together / alone) if alone > 0 else 1.0
-        t = float(stdtrit(count - 1, CONFIDENCE) / ndtri(CONFIDENCE))
+        t = student_quantile(count - 1, CONFIDENCE) / float(ndtri(CONFIDENCE))
         return cls(design * alone, design, t**2)
 
     def low(self, rate: float) -> float:

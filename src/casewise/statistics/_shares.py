@@ -39,10 +39,8 @@ def student_bounds(one: "Estimate", confidence: float) -> Bounds:
     """
     if not one.se > 0 or one.reason:
         return NO_BOUNDS
-    from scipy.special import stdtrit
-
     degrees = min(one.degrees, one.clusters - 1)
-    return Bounds(*one.ends(float(stdtrit(degrees, confidence))))
+    return Bounds(*one.ends(student_quantile(degrees, confidence)))
 
 
 def drawn_bounds(one: "Estimate", confidence: float) -> Bounds:
@@ -86,7 +84,7 @@ def share_bounds(one: "Estimate", confidence: float) -> Bounds:
     from scipy.special import ndtri
 
     if one.se > 0:
-        size *= (float(ndtri(confidence)) / _student(one.clusters, confidence)) ** 2
+        size *= (float(ndtri(confidence)) / student_quantile(one.clusters - 1, confidence)) ** 2
     return beta_bounds(min(one.value, 1.0) * size, size, confidence)
 
 
@@ -156,7 +154,7 @@ def paired_share_bounds(difference: "Estimate", confidence: float) -> Bounds:
     if steps is None:
         return alike_bounds(difference.value, difference.clusters, confidence, (-1.0, 1.0))
     mirrored = replace(steps, down=steps.up, up=steps.down)
-    critical = _student(difference.clusters, confidence)
+    critical = student_quantile(difference.clusters - 1, confidence)
     low = _score_bound(steps, difference.clusters, critical)
     high = -_score_bound(mirrored, difference.clusters, critical)
     plain = student_bounds(difference, confidence)
@@ -180,10 +178,12 @@ def _score_bound(steps: Steps, clusters: int, critical: float) -> float:
     return float(brentq(excess, -1.0, seen, xtol=1e-12)) * steps.length
 
 
-def _student(clusters: int, confidence: float) -> float:
+def student_quantile(degrees: float, confidence: float = 0.975) -> float:
+    """Quantile of Student's t; the usual one gives a two-sided 95 % interval."""
+    # Imported late: scipy takes longer to load than most commands take to run.
     from scipy.special import stdtrit
 
-    return float(stdtrit(clusters - 1, confidence))
+    return float(stdtrit(degrees, confidence))
 
 
 def null_variance(down: float, up: float, shift: float) -> float:

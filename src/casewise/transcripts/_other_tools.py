@@ -62,12 +62,13 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
         UnreadableError: It holds no reply.
     """
     response, said = record.get("response"), dict(record["vars"])
-    output = response.get("output") if isinstance(response, Mapping) else None
+    response = response if isinstance(response, Mapping) else {}
+    output = response.get("output")
     if output is None:
         found = "an error" if record.get("error") else "no response"
         raise UnreadableError(f"no reply (found {found}; expected 'response' with 'output')")
-    test = record.get("testCase")
-    for place in (test, record):
+    reply = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    for place in (record.get("testCase"), record):
         about = place.get("metadata") if isinstance(place, Mapping) else None
         said |= about if isinstance(about, Mapping) else {}
     prompt = record["prompt"].get("raw")
@@ -76,16 +77,14 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
     return Conversation(
         # One result of a test by one provider with one prompt.
         id=str(record.get("id") or f"{unit} {line}"),
-        turns=turns_of(
-            [*_promptfoo_messages(prompt), {"role": "assistant", "content": _text(output)}]
-        ),
+        turns=turns_of([*_promptfoo_messages(prompt), {"role": "assistant", "content": reply}]),
         line=line,
         category=text_or_none(said.get("category")),
         model=text_or_none(model),
         case=case_of(said),
         query=text_or_none(given(record["vars"], QUERIES)[1]),
         metadata=said,
-        declined=isinstance(response, Mapping) and response.get("isRefusal") is True,
+        declined=response.get("isRefusal") is True,
     )
 
 
@@ -101,10 +100,6 @@ def _promptfoo_messages(prompt: object) -> Sequence[object]:
         if isinstance(messages, list) and all(isinstance(one, Mapping) for one in messages):
             return messages
     return [{"role": "user", "content": prompt}]
-
-
-def _text(output: object) -> str:
-    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
 # --- PyRIT ------------------------------------------------------------------------------------
@@ -144,7 +139,7 @@ def pyrit_conversations(
 
 
 def _pyrit_conversation(pieces: list[Mapping[str, Any]], line: int, _unit: str) -> Conversation:
-    pieces.sort(key=lambda piece: _number(piece["sequence"]) or 0)
+    pieces = sorted(pieces, key=lambda piece: _number(piece["sequence"]) or 0)
     messages: list[dict[str, Any]] = []
     before: object = None
     for piece in pieces:

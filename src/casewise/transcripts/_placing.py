@@ -110,7 +110,7 @@ class Places:
         if named is not None:
             return self._by_id.get(named) or self._on_line(named, reply)
         for maybe in (conversation.sample, conversation.id):
-            if maybe is not None and maybe in self._by_id:
+            if maybe in self._by_id:
                 return self._by_id[maybe]
         return self._by_text(conversation.query or reply.query or "", reply)
 

@@ -94,10 +94,9 @@ def open_rows(path: Path) -> tuple[tuple[str, ...], Rows]:
     """
     if path.suffix.lower() in WHOLE:
         table = read_table(path)
-        rows = (row for _, row in table.rows)
         return table.columns, (
             (number, row.problem if isinstance(row, InputError) else row)
-            for number, row in enumerate(rows, start=1)
+            for number, (_, row) in enumerate(table.rows, start=1)
         )
     with path.open("rb") as file:
         is_parquet = file.read(4) == b"PAR1"
@@ -159,14 +158,11 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], Rows]:
         reason = (str(error).splitlines() or [""])[0][:80]
         raise InputError(f"can't be read as Parquet: {reason}", file=path) from None
 
-    def rows() -> Rows:
-        number = 0
+    def rows() -> Iterator[Mapping[str, Any]]:
         for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
-            for row in batch.iter_rows(named=True):
-                number += 1
-                yield number, row
+            yield from batch.iter_rows(named=True)
 
-    return columns, rows()
+    return columns, enumerate(rows(), start=1)
 
 
 LONGEST: Final = 2**26
