@@ -24,10 +24,10 @@ _NARROWER = ("prompt_version", "model")
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Runs of one model that a gain compares, one a delivery; of a score, just one."""
+    """Runs that a measure is of: one for each delivery of a gain, else a single one."""
 
     name: str
-    """Told from the others of its table."""
+    """Shortest name that tells it from the others of its table."""
     runs: tuple[Run, ...]
 
     @property
@@ -112,7 +112,7 @@ def _like(
 
 
 def is_about(rule: GateRule, condition: RunCondition) -> bool:
-    """Tell whether a rule's choice of conditions takes one in."""
+    """Tell whether a rule is about a condition."""
     return all(
         column in CASE_COLUMNS or _is_one_of(condition[column], values)
         for column, values in rule.where
@@ -133,7 +133,7 @@ def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: G
     """Refuse a choice of cases that leaves none.
 
     Raises:
-        InputError: The column that has no such value.
+        InputError: No case is left; it names the column that lacks the value.
     """
     if len(kept):
         return
@@ -155,7 +155,7 @@ def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
 
 
 def _nothing(rule: GateRule, conditions: Sequence[RunCondition], config: GateConfig) -> InputError:
-    """Name the first column that leaves no condition."""
+    """Error on the first column that leaves no condition."""
     left = list(conditions)
     for column, values in rule.where:
         if column in CASE_COLUMNS:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,13 +32,13 @@ from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores import PROVISIONAL, Change
-from casewise.sheets import json_interval, json_number
+from casewise.sheets import json_fields, json_interval, json_number
 
 BUILDS = 100
-"""Any so many builds in a row, all of unchanged models, ..."""
+"""Builds in a row that share one error."""
 
 FALSE_FAILS = 0.05
-"""... fail at all with at most this chance."""
+"""Chance, at most, that any of ``BUILDS`` builds fails, if all are of unchanged models."""
 
 
 class PastBuild(BaseModel):
@@ -48,12 +49,12 @@ class PastBuild(BaseModel):
     build: Annotated[int, Field(strict=True, ge=1)]
     """Its number, from 1."""
     key: str
-    """Key of the question: a hash of the judgements, of those of the baseline, and of the rules."""
+    """Hash of the judgements, of the baseline's, and of the rules."""
     at: datetime
     models: list[str]
     verdict: str
     failed: list[str]
-    """The rules that failed, and of which condition."""
+    """Rules that failed: condition and measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Build:
     number: int
     """From 1."""
     rules: int
-    """Verdicts that share its part of the error: those that rest on bounds."""
+    """Verdicts that rest on bounds, which share the build's part of the error."""
 
     @property
     def confidence(self) -> float:
@@ -72,7 +73,7 @@ class Build:
 
     @property
     def spent(self) -> float:
-        """The error that its hundred has spent, this build's included; at most ``FALSE_FAILS``."""
+        """Error spent by the ``BUILDS`` builds that it is one of, up to itself."""
         return ((self.number - 1) % BUILDS + 1) * FALSE_FAILS / BUILDS
 
 
@@ -86,26 +87,19 @@ def read_history(path: Path) -> list[PastBuild]:
         return []
     found = []
     for place, line in enumerate(read_text(path).splitlines(), start=1):
+        fault = partial(InputError, file=path, record=f"line {place}")
         try:
             one = PastBuild.model_validate_json(line)
         except ValidationError as error:
-            fault = error.errors()[0]
-            raise InputError(
-                f"no build of a gate's history: {fault['msg']}",
-                file=path,
-                record=f"line {place}",
-                field=".".join(map(str, fault["loc"])) or None,
+            first = error.errors()[0]
+            raise fault(
+                f"no build of a gate's history: {first['msg']}",
+                field=".".join(map(str, first["loc"])) or None,
                 expected="what casewise gate --history writes; or another file",
             ) from None
         if one.build != place:
-            raise InputError(
-                "builds are numbered from 1, a line each",
-                file=path,
-                record=f"line {place}",
-                field="build",
-                found=one.build,
-                expected=str(place),
-            )
+            problem = "builds are numbered from 1, a line each"
+            raise fault(problem, field="build", found=one.build, expected=str(place))
         found.append(one)
     return found
 
@@ -130,7 +124,7 @@ def build_key(config: GateConfig, run: pl.DataFrame, baseline: pl.DataFrame | No
 
 
 def add_build(path: Path, builds: Sequence[PastBuild], build: PastBuild) -> None:
-    """Write a history with a build more, whole or not at all."""
+    """Write a history with one more build, atomically."""
     lines = (f"{one.model_dump_json()}\n" for one in (*builds, build))
     write_atomically(path, "".join(lines).encode())
 
@@ -140,11 +134,11 @@ class Missing:
     """Something without which a gate can't pass."""
 
     run: str
-    """The model or the condition that it is missing of."""
+    """Model or condition that lacks it."""
     what: str
-    """Thing that is missing, in few words: ``measure of safety``, ``planned judgements``."""
+    """What is missing: ``judgements``, ``measure of safety``."""
     text: str
-    """Sentences on what is missing and what would supply it, in whole sentences with the name."""
+    """Sentences on what is missing and what would supply it, with the name of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +147,10 @@ class GateRow:
 
     rule: GateRule
     run: str
-    """The condition, under the shortest name that tells it from the run's others."""
+    """Shortest name that tells the condition from the others of the run."""
     condition: RunCondition
     against: str | None
-    """The baseline's condition."""
+    """Name of the baseline's condition."""
     verdict: GateVerdict
     value: float
     """Figure of the run; against a baseline, over the cases that both answered."""
@@ -171,14 +165,14 @@ class GateRow:
     queries: int
     """Queries that count in the measure."""
     coverage: float
-    """Share of the labelled judgements that the run was to make that are there and were read."""
+    """Share of the planned, labelled judgements that are there and were read."""
     left_out: int
     """Judgements of either run without an answered counterpart or a label."""
     labels: LabelRule
     needed: Needed | None
     """Cases that would have decided an undecided rule; None if no number does."""
     fails_beyond: float = math.nan
-    """The bound that a fail rests on; of a build in a history it is wider than the other two."""
+    """Bound that a fail rests on; in a history it is wider than ``low`` and ``high``."""
     withheld: str = ""
     """Why there are no bounds; empty where there are."""
     as_graded: float = math.nan
@@ -194,24 +188,23 @@ class GateReport:
     rows: tuple[GateRow, ...]
     """Rows by condition, then by rule."""
     missing: tuple[Missing, ...]
-    """Things that the run or the rules lack, so that nothing can pass."""
+    """Lacks of the run or the rules that keep the gate from passing."""
     completeness: Mapping[str, Completeness]
     """Completeness of the conditions that were judged, by name."""
     notes: tuple[str, ...]
     """Notes on the verdicts, a sentence each."""
     changed: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
-    """Cases whose verdict is another now, by name of the conditions that have a baseline."""
+    """Cases whose verdict changed, by name of the conditions that have a baseline."""
     build: Build | None = None
-    """Its place in the history; None without one."""
+    """The build in the history; None without a history."""
 
     @property
     def verdict(self) -> GateVerdict:
         """Fail if any rule fails; else undecided if any is, or something is missing; else pass."""
-        found = {row.verdict for row in self.rows}
-        for one in (GateVerdict.FAIL, GateVerdict.UNDECIDED):
-            if one in found:
-                return one
-        return GateVerdict.UNDECIDED if self.missing else GateVerdict.PASS
+        if self.count(GateVerdict.FAIL):
+            return GateVerdict.FAIL
+        is_open = self.missing or self.count(GateVerdict.UNDECIDED)
+        return GateVerdict.UNDECIDED if is_open else GateVerdict.PASS
 
     def count(self, verdict: GateVerdict) -> int:
         """Number of rows that have a verdict."""
@@ -238,17 +231,12 @@ def as_gate_record(report: GateReport) -> dict[str, Any]:
         "changed": [
             {"run": name} | asdict(one) for name, found in report.changed.items() for one in found
         ],
-        "history": _build(report.build) if report.build is not None else None,
-    }
-
-
-def _build(build: Build) -> dict[str, Any]:
-    return {
-        "build": build.number,
-        "confidence": build.confidence,
-        "spent": build.spent,
-        "error": FALSE_FAILS,
-        "builds": BUILDS,
+        "history": (build := report.build)
+        and {
+            "build": build.number,
+            **json_fields(build, "confidence", "spent"),
+            **{"error": FALSE_FAILS, "builds": BUILDS},
+        },
     }
 
 
@@ -273,9 +261,6 @@ def _row(row: GateRow) -> dict[str, Any]:
         **({"withheld": row.withheld} if row.withheld else {}),
         "fails_beyond": json_number(row.fails_beyond),
         "labels": str(row.labels),
-        "n": row.n,
-        "queries": row.queries,
-        "coverage": json_number(row.coverage),
-        "left_out": row.left_out,
+        **json_fields(row, "n", "queries", "coverage", "left_out"),
         "needed": asdict(row.needed) if row.needed is not None else None,
     }

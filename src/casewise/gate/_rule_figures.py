@@ -1,7 +1,4 @@
-"""The figures that a rule is held against: of a run, of its baseline, and their difference.
-
-With how much of what a run was to judge it holds.
-"""
+"""Figures of a rule: of a run, of its baseline, their difference; and how complete a run is."""
 
 import math
 from collections.abc import Sequence
@@ -59,7 +56,7 @@ _PAIRS = {
         "cases without a context beside cases of the same query in one",
     ),
 }
-"""Kinds of pairs of a rule, and the advice for cases that have none."""
+"""Pairs that a measure needs: their name, and cases that would have some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +65,23 @@ class Completeness:
 
     present: int
     planned: int
-    """Those that the run was to make; what is there, where nobody says."""
+    """Planned judgements; those that are there, where the plan isn't known."""
     lost: int = 0
     """Judgements of cases that the baseline has and the run doesn't."""
     state: RunState | None = None
-    """Outcome of the judgements, by which its sentence is made."""
+    """Outcomes of the judgements, which have a sentence of their own."""
 
     @property
     def missing(self) -> int:
-        """At least so many are missing: what was not reached is most often what is lost."""
+        """Least number of missing judgements: those not reached are most often the lost ones."""
         return max(self.planned - self.present, self.lost)
 
     @property
     def sentences(self) -> Sequence[str]:
-        """Sentences on what is missing, without the run's name."""
-        found = []
-        if self.state is not None and self.state.sentence:
-            found.append(self.state.sentence)
-        if self.lost:
-            found.append(f"{self.lost} judgements are missing of cases that the baseline has")
-        return found
+        """What is missing, without the run's name and a full stop."""
+        said = "" if self.state is None else self.state.sentence
+        lost = f"{self.lost} judgements are missing of cases that the baseline has"
+        return [*filter(None, [said]), *([lost] if self.lost else [])]
 
 
 def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) -> Completeness:
@@ -102,7 +96,7 @@ def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) ->
 
 
 def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the cases that a baseline has and a run doesn't, as often as the run asks each."""
+    """Rows of cases that a baseline has and a run lacks, one for each epoch of the run."""
     known = baseline.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
     lost = known.join(rows.select("case_id"), on="case_id", how="anti", maintain_order="left")
     return lost.join(rows.select("epoch").unique(), how="cross")
@@ -111,7 +105,7 @@ def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
 _ALL = Scoring()
 
 _DRAWS = 20_000
-"""For corrected rates: with a history a fail must be as sure as 1 in 4,000."""
+"""Draws for corrected rates, enough for a history, where a fail must be as sure as 1 in 4,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +119,7 @@ class Figures:
     n: int
     """Judgements that count, of each run."""
     coverage: float
-    """Share of the labelled judgements that the run was to make that are there and were read."""
+    """Share of the planned, labelled judgements that are there and were read."""
     left_out: int
     """Against a baseline: judgements of either run without an answered counterpart or a label."""
     corrections: tuple[GraderCorrection, ...] = ()
@@ -133,8 +127,14 @@ class Figures:
 
     @property
     def change(self) -> Estimate | None:
-        """The run minus its baseline, with its paired error."""
+        """The run minus its baseline, with its paired error; None without one."""
         return None if self.baseline is None else paired_change(self.baseline, self.value)
+
+    @property
+    def judged(self) -> Estimate:
+        """The figure that a limit is about: the change, or without a baseline the value."""
+        change = self.change
+        return self.value if change is None else change
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class FigureMaker:
 
     @property
     def corrections(self) -> list[GraderCorrection]:
-        """Those that figures were made of."""
+        """Corrections that figures were made of."""
         return [one for found in self._corrections.values() for one in found]
 
     def make(
@@ -165,7 +165,7 @@ class FigureMaker:
             rule: The rule.
             family: The runs of the condition.
             against: Those of the baseline, if the rule compares.
-            baseline: The rows that the condition is held to hold the cases of, if there are any.
+            baseline: Rows whose cases the condition must have, if there are any.
 
         Raises:
             InputError: No case has a label, or what the measure needs; the runs share no case.
@@ -232,7 +232,7 @@ class FigureMaker:
         return self._corrections[key]
 
     def _key(self, rule: GateRule, runs: list[Run], labels: LabelRule) -> tuple[object, ...]:
-        """The same for rules that are about the same runs, cases and labels."""
+        """Key that rules about the same runs, cases and labels share."""
         cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
         return (tuple(id(run) for run in runs), labels, cases)
 
@@ -250,7 +250,7 @@ class FigureMaker:
         return self._scores[key]
 
     def _check_needs(self, rule: GateRule, run: Run, rows: pl.DataFrame, labels: LabelRule) -> None:
-        """Refuse what no number of cases would mend; too few of them is a matter of the verdict."""
+        """Refuse a measure that the run's answers can't have, however many there are."""
         measure = rule.measure
         read = rows.filter(pl.col("status") == "ok")
         if measure.numbers and len(read) and read["p_safe"].is_null().all():
@@ -282,7 +282,7 @@ class FigureMaker:
 
 @dataclass(frozen=True, slots=True)
 class _Coverage:
-    """Labelled judgements that were read, of those that were to be made."""
+    """Labelled judgements that were read, of those that were planned."""
 
     read: int
     of: int
@@ -295,11 +295,11 @@ class _Coverage:
 def _coverage(
     rule: GateRule, rows: pl.DataFrame, labels: LabelRule, baseline: pl.DataFrame | None = None
 ) -> _Coverage:
-    """Count what was read of all that should be there: what was planned, and the baseline's cases.
+    """Count the judgements that were read, of those planned or on the baseline's cases.
 
-    Of a judgement that is not there nobody knows the label: as many of them are taken to have one
-    as of those that are there. Nor its category: a choice of cases leaves out what was not reached,
-    but for what the baseline says.
+    The label of a missing judgement is unknown: the same share is taken to have one as of those
+    that are there. So is its category: under a choice of cases only those count as missing whose
+    cases the baseline has.
     """
     labelled, _ = labelled_rows(rows, labels)
     chosen = any(column in CASE_COLUMNS for column, _ in rule.where)
@@ -313,7 +313,7 @@ def _coverage(
 def _coverages(
     rows: pl.DataFrame, labels: LabelRule, found: _Coverage, baseline: _Coverage | None
 ) -> Figures:
-    """Coverage is counted, so it has no error; each run's is of what it should hold itself."""
+    """Coverages of both runs, each of its own plan; they are counted, so they have no error."""
     left_out = 0 if baseline is None else len(rows) - len(labelled_rows(rows, labels)[0])
     other = None if baseline is None else _counted(baseline.value)
     return Figures(_counted(found.value), other, labels, found.of, found.value, left_out)
@@ -324,7 +324,7 @@ def _counted(value: float) -> Estimate:
 
 
 def _masses(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Figures:
-    """The mean mass on the two words, where one was read: of both runs, if there are two."""
+    """Mean mass on the two words, over the judgements that have one in every run."""
     read = [one.filter(pl.col("mass").is_not_null()) for one in parts]
     shared = read[0].select(*ANSWER_KEYS, "query_id", value="mass")
     if len(read) == 2:
@@ -342,7 +342,7 @@ def _masses(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Fi
 def _gains(
     rule: GateRule, rows: list[list[pl.DataFrame]], labels: LabelRule, coverage: float
 ) -> Figures:
-    """Gains over the cases that were graded under every delivery, of both runs if there are two."""
+    """Gains, over the cases that were graded under every delivery of every run."""
     flat = shared_rows([one for family in rows for one in family], UnreadPolicy.HONEST)
     truth = flat[0].select(OF_CASE)
     shared = [one.with_columns(truth) for one in flat]
@@ -360,5 +360,5 @@ def _gains(
 
 
 def defined(one: Estimate | None) -> bool:
-    """Tell whether there is a figure at all."""
+    """Tell whether a figure has a value."""
     return one is not None and math.isfinite(one.value)

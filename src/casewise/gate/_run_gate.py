@@ -1,4 +1,4 @@
-"""A run held to every rule of a gate, and what keeps it from passing though no rule fails."""
+"""A run held to the rules of a gate, and what keeps it from passing though no rule fails."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,7 +120,7 @@ _WOULD = {
 
 
 def _supply(side: Side, runs: Sequence[Run], left_out: Sequence[GateRule]) -> str:
-    """Advice that would have a measure of one side judged."""
+    """Advice by which a measure of one side would be judged."""
     waiting = dict.fromkeys(
         rule.measure.name
         for rule in left_out
@@ -335,7 +335,7 @@ def _row(
     figures = maker.make(rule, family, against, expected)
     found = judge(rule, figures, sure)
     change = figures.change
-    figure = figures.value if change is None else change
+    figure = figures.judged
     undecided = found.verdict is GateVerdict.UNDECIDED
     return GateRow(
         rule=rule,

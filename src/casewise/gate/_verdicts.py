@@ -1,4 +1,4 @@
-"""Verdict of a figure and its bounds on a limit, and cases that would have decided it."""
+"""Verdicts of figures by their bounds, and the number of cases that would decide a rule."""
 
 import math
 from dataclasses import dataclass
@@ -53,9 +53,9 @@ def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> GateFinding:
     Args:
         rule: The rule.
         figures: What the run and its baseline show.
-        sure: How sure a fail must be at least; one that is less is undecided.
+        sure: Confidence that a fail needs at least; below it, the verdict is undecided.
     """
-    figure = figures.value if figures.change is None else figures.change
+    figure = figures.judged
     if not math.isfinite(figure.value):
         return GateFinding(GateVerdict.UNDECIDED, _NONE)
     if rule.confidence is None:
@@ -92,7 +92,7 @@ def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: fl
 _NONE = Bounds(math.nan, math.nan)
 
 POWER = 0.8
-"""Chance that the number of cases that is named decides."""
+"""Chance that the named number of cases decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +100,28 @@ class Needed:
     """Cases with which ``POWER`` of runs would be decided."""
 
     queries: int
-    """Those that count in the measure."""
+    """Queries that count in the measure."""
     cases: int
-    """Judgements of a run, at the run's own cases a query."""
+    """Judgements of a run, at its number of judgements a query."""
     equal: bool
-    """True if the model is taken to be equal to its baseline, or else to be as it was seen."""
+    """True if the model is assumed equal to its baseline, False if as it was seen."""
     passes: bool
-    """True if they would pass, or fail."""
+    """True if the rule would pass, False if it would fail."""
     power: float = POWER
 
 
 def cases_needed(rule: GateRule, figures: Figures) -> Needed | None:
-    """Cases that decide an undecided rule; None where no number does, or none can be told.
+    """Cases that would decide an undecided rule; None where no number does, or none can be told.
 
-    Against a baseline, as many as pass an equal model, as ``casewise power`` names them. Where
-    the run has those already, and for limits, as many as decide if what was seen is true. What was
-    corrected for the grader's errors mostly needs more labels, so none is named.
+    Against a baseline, as many as pass an equal model, as ``casewise power`` names them. If the
+    run has these already, and for limits: as many as decide if the figure is the true one. For
+    rates corrected for the grader's errors, which mostly lack labels, None.
     """
-    figure = figures.value if figures.change is None else figures.change
-    if figure.scale == "drawn" or not math.isfinite(figure.value) or not figure.clusters:
+    figure = figures.judged
+    is_drawn = figure.scale == "drawn"
+    if is_drawn or figure.reason or rule.confidence is None or not figure.clusters:
         return None
-    if figure.reason:
-        return None
-    if rule.confidence is None:
+    if not math.isfinite(figure.value):
         return None
     level = Level(1 - rule.confidence, two_sided=False)
     if not rule.compares:
@@ -167,7 +166,7 @@ def _for_margin(rule: GateRule, figure: Estimate, margin: float, level: Level) -
 
 
 def _for_limit(rule: GateRule, figures: Figures, distance: float, level: Level) -> float:
-    """Queries that show a value to be on its side of a limit."""
+    """Queries that show a value to be on its side of a limit, at a distance from it."""
     figure = figures.value
     if not distance:
         return math.inf
@@ -182,13 +181,13 @@ def _for_limit(rule: GateRule, figures: Figures, distance: float, level: Level) 
 
 
 def _plain(figure: Estimate, distance: float, level: Level) -> float:
-    """Number of cases by the normal distribution, at the error that was seen."""
+    """Queries that show a distance from 0, by the normal distribution and the error seen."""
     shift = level.critical + NormalDist().inv_cdf(POWER)
     return figure.clusters * (shift * figure.se / distance) ** 2
 
 
 def _alike(share: float, level: Level) -> float:
-    """Queries, all alike, that leave less than a share to be otherwise."""
+    """Number of queries, all alike, that shows the share of other ones to be below a given one."""
     if not 0 < share < 1:
         return math.inf if share <= 0 else 2.0
     return math.log(level.alpha) / math.log(1 - share)
