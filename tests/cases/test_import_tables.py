@@ -199,3 +199,16 @@ def test_any_workbook_is_read_whole_or_refused(
     assert found.rows == filled
     left = found.without_query + found.repeated + len(found.problems)
     assert found.rows == len(found.cases) + left
+
+
+def test_a_blank_row_of_names_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("q,n\n\nWhy?,1\n", "utf-8")
+    assert "1 names for 2 columns" in refused(path, "header: 2\n")
+
+
+def test_a_number_beyond_all_floats_is_a_bad_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([{"q": "Why?", "n": 10**400}]), "utf-8")
+    (problem,) = imported(path, "published_safe_rate: n\n").problems
+    assert "expected a number" in str(problem)

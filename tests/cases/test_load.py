@@ -151,7 +151,7 @@ def test_output_files_keep_the_21st_vote_apart(tmp_path: Path) -> None:
     path = write(tmp_path / "output_binary_recipient,urgency.json", [record])
     (output,) = load_output(path)
     assert is_output(path)
-    assert (output.model, output.protocol, output.ablation) == ("m", "binary", "recipient,urgency")
+    assert (output.model, output.mode, output.ablation) == ("m", "binary", "recipient,urgency")
     assert (output.cases[0].votes_safe, output.cases[0].author_vote) == (12, "safe")
     loaded = load_cases(path)
     assert loaded.form is Form.UPSTREAM_OUTPUT
@@ -159,17 +159,23 @@ def test_output_files_keep_the_21st_vote_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "protocol"),
-    [(["safe", ""], "binary"), ([8.0, 1], "score"), ([0.2, 1.0], "probability")],
+    ("answers", "mode"),
+    [(["safe", ""], "binary"), ([8.0, 1], "score"), ([0.2, 1.0], "logits")],
 )
 def test_renamed_outputs_are_told_by_their_answers(
-    tmp_path: Path, answers: list[Any], protocol: str
+    tmp_path: Path, answers: list[Any], mode: str
 ) -> None:
     records = [
         upstream_record(query=str(index)) | {"m": answer} for index, answer in enumerate(answers)
     ]
     (output,) = load_output(write(tmp_path / "renamed.json", records))
-    assert (output.protocol, output.ablation) == (protocol, None)
+    assert (output.mode, output.ablation) == (mode, None)
+
+
+def test_an_output_record_that_is_no_object_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "output_binary.json", [upstream_record() | {"m": "safe"}, 5])
+    with pytest.raises(InputError, match="record 2: not an object"):
+        load_output(path)
 
 
 BAD = {

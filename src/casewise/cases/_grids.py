@@ -92,7 +92,7 @@ def as_number(cell: Any, decimal: str | None) -> float:
         cell = _with_point(cell, decimal)
     try:
         number = math.nan if isinstance(cell, bool) else float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise ValueError("a number")

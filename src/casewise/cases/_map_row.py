@@ -86,6 +86,15 @@ class _Cell:
         except ValueError as error:
             raise self.wrong(str(error)) from None
 
+    def count(self) -> int | None:
+        """Whole number in the cell; None where it is empty."""
+        if self.value is None:
+            return None
+        number = self.number()
+        if not number.is_integer() or number < 0:
+            raise self.wrong("a whole number, 0 or more", number)
+        return int(number)
+
     def side(self, choice: Choice) -> str | None:
         """Side that the cell means; None where it means neither."""
         side = choice.meanings.get(as_key(self.value))
@@ -267,15 +276,13 @@ class MappedRow:
             self._cell(mapping.votes_safe.name, "votes_safe"),
             self._cell(mapping.votes_unsafe.name, "votes_unsafe"),
         ]
-        filled = [cell for cell in cells if cell.value is not None]
-        counts = [cell.number() for cell in filled]
-        for cell, count in zip(filled, counts, strict=True):
-            if not count.is_integer() or count < 0:
-                raise cell.wrong("a whole number, 0 or more", count)
-        for cell in cells if filled else ():
+        counts = [cell.count() for cell in cells]
+        if counts == [None, None]:
+            return None
+        for cell in cells:
             if cell.value is None:
                 raise cell.wrong("both counts, or neither")
-        return dict(zip(("safe", "unsafe"), map(int, counts), strict=True)) if filled else None
+        return dict(zip(("safe", "unsafe"), counts, strict=True))
 
     def _share(self, scaled: Scaled) -> float | None:
         cell = self._cell(scaled.columns[0], "published_safe_rate")

@@ -149,15 +149,15 @@ def to_case_fields(record: object, file: Path, place: str) -> dict[str, Any]:
     }
 
 
-def read_answers(
-    records: Sequence[Mapping[str, Any]], model: str, file: Path
-) -> tuple[str | float, ...]:
+def read_answers(records: Sequence[Any], model: str, file: Path) -> tuple[str | float, ...]:
     """Answers under a model's key; ``""`` for a record without one.
 
     Raises:
         InputError: An answer is neither text nor a number.
     """
-    answers = ["" if record.get(model) is None else record[model] for record in records]
+    # A record that is no object is found when its case is read.
+    given = (record.get(model) if isinstance(record, Mapping) else None for record in records)
+    answers = ["" if answer is None else answer for answer in given]
     for number, answer in enumerate(answers, start=1):
         if isinstance(answer, bool) or not isinstance(answer, str | int | float):
             raise InputError(

@@ -59,12 +59,12 @@ def make_context(values: Values) -> Context:
 
 
 def _by_group(places: Sequence[str]) -> dict[str, list[str]]:
-    """Names of the parameters at some places by group, in the order of ``PARAMETERS``."""
-    names: dict[str, list[str]] = {}
-    for place in sorted(places, key=list(PARAMETERS).index):
-        group, name = place.split(".")
-        names.setdefault(group, []).append(name)
-    return names
+    """Names of the parameters at some places, by those groups that have any."""
+    names = {
+        group: [place.split(".")[1] for place in places if place.split(".")[0] == group]
+        for group in GROUPS
+    }
+    return {group: listed for group, listed in names.items() if listed}
 
 
 def parse_matched(text: str) -> tuple[str, ...]:
