@@ -269,12 +269,13 @@ class Attempts:
         """Outcome of each case, from what the log keeps of it."""
         judged, stayed, open_ = set[Asked](), set[Asked](), set[Asked]()
         for one in records:
+            asked = one.case, one.epoch
             if one.judged:
-                judged.add((one.case, one.epoch))
+                judged.add(asked)
             elif header.ended and one.error is not None:
-                stayed.add((one.case, one.epoch))
+                stayed.add(asked)
             elif not one.in_flight:
-                open_.add((one.case, one.epoch))
+                open_.add(asked)
         return cls(judged, stayed, open_)
 
     @classmethod

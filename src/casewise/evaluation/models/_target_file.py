@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -154,11 +155,13 @@ class TargetFile(_Part):
     timeout: Annotated[int, Field(strict=True, ge=1)] | None = None
     """Seconds after which a request is given up and sent again, unless the run sets them."""
 
-    @field_validator("headers", "params")
+    @field_validator("headers", "params", "body")
     @classmethod
-    def _no_secrets(cls, given: dict[str, str]) -> dict[str, str]:
-        for name, value in given.items():
-            _refuse_secret(name, value, name)
+    def _no_secrets(cls, given: Any, info: ValidationInfo) -> Any:
+        shortest = _SHORTEST_IN_BODY if info.field_name == "body" else 0
+        for place, text in _leaves(given):
+            if len(text) >= shortest:
+                _refuse_secret(str(place[-1]) if place else "", text, *place)
         return given
 
     @field_validator("url")
@@ -171,14 +174,6 @@ class TargetFile(_Part):
         for name, value in parse_qsl(urlsplit(url).query):
             _refuse_secret(name, value)
         return url
-
-    @field_validator("body")
-    @classmethod
-    def _no_secret_in_body(cls, body: Any) -> Any:
-        for place, text in _leaves(body):
-            if len(text) >= _SHORTEST_IN_BODY:
-                _refuse_secret(str(place[-1]) if place else "", text, *place)
-        return body
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
