@@ -25,7 +25,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage rehearse figures images release lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage rehearse measures figures images release lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -107,6 +107,9 @@ reliability: $(READY)
 
 coverage: $(READY)
 	$(BIN)/python benchmarks/coverage.py --jobs 2 --write
+
+measures: $(READY)
+	$(BIN)/python docs/make_reference.py
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

@@ -30,17 +30,19 @@ from scipy.special import expit
 from scipy.stats import beta, norm
 
 from casewise.cases import LabelRule, Labels, Ties
-from casewise.choices import SEEN_METRICS, TOOL_RATE, WITHIN_METRICS
-from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS, UnreadPolicy
-from casewise.scores._answer_columns import Answers
-from casewise.scores._behaviour import refusal_gain, spoofing_gap
-from casewise.scores._measures import (
-    HEADLINES,
-    OF_CONTEXTS,
-    context_measures,
+from casewise.choices import Family, MeasureKind, Needs, UnreadPolicy
+from casewise.measures import (
+    Answers,
+    compared,
     corrected_headline,
+    find,
+    headline,
     measure,
+    outcomes,
+    scored,
 )
+from casewise.protocols import is_acting
+from casewise.scores._behaviour import refusal_gain, spoofing_gap
 from casewise.statistics import (
     Clusters,
     Estimate,
@@ -58,6 +60,9 @@ Figures = dict[str, Estimate | Ends]
 Intervals = dict[str, Ends]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics-appendix.md"
+HEADLINES = tuple(map(headline, Family))
+"""The share of right answers, of a judge and of a model that replies."""
+
 BEGIN, END = "<!-- coverage -->", "<!-- end -->"
 
 SIZES = (28, 56, 150, 450)
@@ -183,17 +188,17 @@ def replying(study: Study, _: np.random.Generator) -> Figures:
     """Every measure of the replies after, and its change from those before."""
     found = _with_changes(study.replied_before, study.replied_after)
     called = [_call_tools(one) for one in (study.replied_before, study.replied_after)]
-    return found | {TOOL_RATE: called[1], f"change of {TOOL_RATE}": paired_change(*called)}
+    return found | {"tool_call_rate": called[1], "change of tool_call_rate": paired_change(*called)}
 
 
 def _with_changes(before: Answers, after: Answers) -> Figures:
-    first, second = (measure(one, UnreadPolicy.HONEST).values for one in (before, after))
-    acts = after.protocol == "respond"
+    first, second = (measure(one) for one in (before, after))
+    acts = is_acting(after.protocol)
     found: Figures = {}
     for name, value in second.items():
-        key = f"{name} (replies)" if acts and name in QUADRANTS else name
+        key = f"{name} (replies)" if acts and name in outcomes(Family.JUDGEMENTS) else name
         found[key] = value
-        if name in COMPARED or name in (*QUADRANTS, *ACT_QUADRANTS):
+        if name in compared() or find(name).kind is MeasureKind.OUTCOME:
             found[f"change of {key}"] = paired_change(first[name], value)
     return found
 
@@ -214,7 +219,7 @@ def _call_tools(replies: Answers) -> Estimate:
     calling = replace(
         replies, verdict=verdict, partial=np.zeros_like(replies.partial), tool_call=replies.partial
     )
-    return measure(calling, UnreadPolicy.HONEST).values[TOOL_RATE]
+    return measure(calling, ["tool_call_rate"])["tool_call_rate"]
 
 
 def gains(study: Study, _: np.random.Generator) -> Figures:
@@ -267,6 +272,7 @@ def of_contexts(study: Study, rng: np.random.Generator) -> Figures:
     first = np.arange(queries)[:, None, None] * (CONTEXTS + 1)
     contexts = first + 1 + np.stack(np.triu_indices(CONTEXTS, 1), axis=1)
     seen = first + np.stack([np.zeros(CONTEXTS, int), np.arange(CONTEXTS) + 1], axis=1)
+    names = [row.name for row in scored() if row.needs in (Needs.CONTEXTS, Needs.SEEN)]
     runs = []
     for u in (before, after):
         p = expit(population.sure * u)
@@ -278,11 +284,12 @@ def of_contexts(study: Study, rng: np.random.Generator) -> Figures:
             contexts=contexts.reshape(-1, 2),
             seen=seen.reshape(-1, 2),
         )
-        runs.append(context_measures(answers, answers))
-    found: Figures = {name: runs[1][name] for name in OF_CONTEXTS}
+        runs.append(measure(answers, names))
+    found: Figures = {**runs[1]}
     return found | {
         f"change of {name}": paired_change(runs[0][name], runs[1][name])
-        for name in (*WITHIN_METRICS, *SEEN_METRICS)
+        for name in compared()
+        if name in names
     }
 
 

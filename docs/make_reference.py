@@ -1,6 +1,7 @@
 """Pages of the reference, made of the program: commands, measures, the Python interface.
 
-Nothing here needs what builds the site, so tests hold the pages against the program.
+Nothing here needs what builds the site, so tests hold the pages against the program. Run as a
+script it makes the tables of measures in docs/method/statistics.md anew (``make measures``).
 """
 
 import inspect
@@ -14,10 +15,9 @@ import typer
 
 import casewise
 from casewise import errors, statistics
-from casewise.choices import ACT_METRICS, TOOL_RATE
+from casewise.choices import Better, Family, Measure, MeasureKind, Needs, Origin
 from casewise.cli import app
-from casewise.gate._gate_rules import GATE_MEASURES
-from casewise.scores._measures import ACT_QUADRANTS, OF_CONTEXTS, QUADRANTS
+from casewise.measures import measures
 
 DOCS = Path(__file__).parent
 COMMANDS = "reference/commands"
@@ -175,47 +175,73 @@ def title(page: Path) -> str:
     return re.search(r"^# (.+)$", page.read_text("utf-8"), re.MULTILINE)[1]  # type: ignore[index]
 
 
-EXPLAINED = ("method/statistics.md", "how-to/acting.md")
-"""The pages whose tables have a row for every measure."""
+SOURCE = DOCS / "method/statistics.md"
+"""Page with the tables of measures, between comments ``<!-- measures: NAME -->``."""
+
+TABLES = {
+    "verdicts": "verdicts",
+    "replies": "replies",
+    "probabilities": "probabilities",
+    "sides": "correlation-within-one-kind-of-context",
+    "pairs": "context-sensitivity",
+    "contexts": "any-number-of-contexts",
+    "seen": "any-number-of-contexts",
+    "people": "what-a-label-hides",
+}
+"""Tables by name, and the sections that they stand in."""
+
+ELSEWHERE = {
+    Origin.COVERAGE: "method/statistics.md#labels-and-unread-answers",
+    Origin.MASS: "method/statistics.md#labels-and-unread-answers",
+    Origin.GAIN: "how-to/acting.md#trust-in-claims",
+}
+"""Sections on measures that none of these tables has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """What a page's table says of a measure."""
-
-    cells: dict[str, str]
-    """By the column's head; the second column under ``is``."""
-    page: str
-    section: str
-    anchor: str
-
-
-def measures() -> list[str]:
-    """The name of every measure that the program scores."""
-    return list(dict.fromkeys([*GATE_MEASURES, *OF_CONTEXTS, TOOL_RATE, *CORRECTED]))
+def table_of(row: Measure) -> str:
+    """The table of a measure; empty if none has it."""
+    if row.origin is not Origin.ANSWERS:
+        return "people" if row.origin is Origin.EXPERIMENTAL else ""
+    if Family.JUDGEMENTS not in row.of:
+        return "replies"
+    if row.needs:
+        return {Needs.SIDES: "sides"}.get(row.needs, str(row.needs))
+    return "probabilities" if row.numbers else "verdicts"
 
 
-CORRECTED = ("accuracy_corrected", "appropriate_corrected")
+def measures_table(name: str) -> str:
+    """A table of statistics.md: a row a measure, whether a value can be missing in the last."""
+    rows = [row for row in measures() if table_of(row) == name]
+    empty = any(row.null_if for row in rows)
+    lines = ["| key | says | formula | range |", "|---|---|---|---|"]
+    if empty:
+        lines = ["| key | says | formula | range | null if |", "|---|---|---|---|---|"]
+    for row in rows:
+        key = f"quadrants.{row.name}" if row.kind is MeasureKind.OUTCOME else row.name
+        toward = {Better.HIGHER: ", up", Better.LOWER: ", down", Better.NEITHER: ""}[row.better]
+        cells = [f"`{key}`", row.says, defined(row), span(row) + toward]
+        lines.append(f"| {' | '.join(cells + [row.null_if] * empty)} |")
+    return "\n".join(lines)
 
 
-def explained() -> dict[str, Explained]:
-    """What the documents say of each measure, by its name: rows of tables that begin with `key`."""
-    found: dict[str, Explained] = {}
-    for name in EXPLAINED:
-        section, heads = "", list[str]()
-        for line in (DOCS / name).read_text("utf-8").splitlines():
-            if line.startswith("#"):
-                section = line.lstrip("# ")
-            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-            if not cells:
-                heads = []
-            elif not heads:
-                heads = ["key", "is", *cells[2:]] if cells[0] == "key" else ["-"]
-            elif heads[0] == "key":
-                row = Explained(dict(zip(heads, cells, strict=False)), name, section, slug(section))
-                for key in re.findall(r"`(?:quadrants\.)?(\w+)`", cells[0]):
-                    found.setdefault(key, row)
-    return found
+def defined(row: Measure) -> str:
+    """The formula, and where it comes from."""
+    return f"{row.definition} ({row.source})" if row.source else row.definition
+
+
+def span(row: Measure) -> str:
+    """The least and the greatest value: ``0..1``; ``0..`` where there is no greatest."""
+    return f"{row.low:g}..{'' if row.high == float('inf') else f'{row.high:g}'}"
+
+
+def with_tables(text: str) -> str:
+    """The text of statistics.md with its tables made anew."""
+    return re.sub(
+        r"(<!-- measures: (\w+) -->\n).*?(?=<!-- end -->)",
+        lambda found: f"{found[1]}\n{measures_table(found[2])}\n\n",
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def slug(heading: str) -> str:
@@ -226,46 +252,45 @@ def slug(heading: str) -> str:
 
 def measures_page() -> str:
     """Every measure, with its formula, range and source."""
-    rows, known = list[str](), explained()
-    replies = {*ACT_METRICS, *ACT_QUADRANTS, TOOL_RATE, CORRECTED[1]} - {*QUADRANTS}
-    groups = {"Of any number of contexts": {*OF_CONTEXTS}, "Of replies": replies}
-    grouped = {name for names in groups.values() for name in names}
-    groups = {"Of verdicts and probabilities": {*measures()} - grouped, **groups}
-    for head, names in groups.items():
-        rows += [
+    groups: dict[str, list[Measure]] = {}
+    for row in measures():
+        head = "Of any number of contexts" if row.needs in (Needs.CONTEXTS, Needs.SEEN) else ""
+        head = head or ("Of verdicts and probabilities" if Family.JUDGEMENTS in row.of else "")
+        groups.setdefault(head or "Of replies", []).append(row)
+    lines = [MEASURES_HEAD]
+    for head, rows in groups.items():
+        lines += [
             f"\n## {head}\n",
             "| measure | what it is | range | better | null if | source |",
             "|---|---|---|---|---|---|",
-            *(_measure_row(name, known[name]) for name in measures() if name in names),
+            *map(_measure_row, rows),
         ]
-    return "\n".join([MEASURES_HEAD, *rows, ""])
+    return "\n".join([*lines, ""])
 
 
 MEASURES_HEAD = """# Measures
 
 Every measure that `casewise score`, `compare`, `report` and `gate` have, by the name that JSON,
-tables and a gate's file give it: made of the program's list and of the tables of
-[Statistics](../method/statistics.md) and [Acting in context](../how-to/acting.md). `r` is the share
+tables and a gate's file give it: made of the program's own table
+(`src/casewise/measures/_table.py`). `r` is the share
 of people who call a case safe, `p` the model's probability of safe. Beside each stand `_se`,
 clustered by query, and `_ci`, 95 %:
 [how often they hold](../method/statistics-appendix.md#how-often-they-hold)."""
 
 
-def _measure_row(name: str, row: Explained) -> str:
-    measure = GATE_MEASURES.get(name)
-    to = row.cells.get("range", "").partition(",")[0]
-    if measure:
-        to = f"{measure.low:g}..{'' if measure.high == float('inf') else f'{measure.high:g}'}"
-    better = measure.better.value if measure else ""
-    link = f"[{row.section}](../{row.page}#{row.anchor})"
-    what = ": ".join(filter(None, (row.cells["is"], row.cells.get("formula"))))
-    what, empty = _relinked(what, row.page), row.cells.get("null if", "")
-    return f"| `{name}` | {what} | {to} | {better} | {empty} | {link} |"
+def _measure_row(row: Measure) -> str:
+    table = table_of(row)
+    page = f"method/statistics.md#{TABLES[table]}" if table else ELSEWHERE[row.origin]
+    better = "" if row.origin is Origin.EXPERIMENTAL or row.of_people else row.better.value
+    cells = [f"`{row.name}`", f"{row.says}: {defined(row)}", span(row), better, row.null_if]
+    return f"| {' | '.join(cells)} | [{heading(page)}](../{page}) |"
 
 
-def _relinked(text: str, page: str) -> str:
-    """A cell's links to sections of its own page, from the page of measures."""
-    return text.replace("](#", f"](../{page}#")
+def heading(place: str) -> str:
+    """The heading of a section, by its page and anchor."""
+    page, anchor = place.split("#")
+    heads = re.findall(r"^#+ (.+)$", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+    return next(one for one in heads if slug(one) == anchor)
 
 
 def python_page() -> str:
@@ -340,3 +365,7 @@ def pages() -> dict[str, str]:
         PYTHON: python_page(),
         STATISTICS: statistics_page(),
     }
+
+
+if __name__ == "__main__":
+    SOURCE.write_text(with_tables(SOURCE.read_text("utf-8")), "utf-8")

@@ -21,6 +21,7 @@ ROOMS = {
         "gate",
         "logs",
         "machine",
+        "measures",
         "protocols",
         "reporting",
         "scores",
@@ -28,10 +29,11 @@ ROOMS = {
         "transcripts",
     },
     "machine": {"evaluation", "cases"},
-    "reporting": {"gate", "scores", "dataset", "contexts", "cases"},
-    "gate": {"scores", "dataset", "statistics", "protocols", "contexts", "cases"},
-    "exports": {"scores", "dataset", "logs", "protocols", "contexts", "cases"},
-    "scores": {"transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
+    "reporting": {"gate", "scores", "measures", "dataset", "contexts", "cases"},
+    "gate": {"scores", "measures", "dataset", "statistics", "protocols", "contexts", "cases"},
+    "exports": {"scores", "measures", "dataset", "logs", "protocols", "contexts", "cases"},
+    "scores": {"measures", "transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
+    "measures": {"statistics", "protocols", "cases"},
     "dataset": {"statistics", "contexts", "cases"},
     "evaluation": {"transcripts", "logs", "protocols", "contexts", "cases"},
     "transcripts": {"logs", "protocols", "contexts", "cases"},
@@ -153,7 +155,8 @@ FRONT_DOOR = {
     "_front_result.py": {"cases", "errors", "files", "sheets"},
     "_front_running.py": {"choices", "_front_result", "cases", "errors", "files", "sheets"},
     "_front_scoring.py": {
-        *("_front_result", "cases", "errors", "files", "gate", "scores", "statistics"),
+        *("_front_result", "cases", "errors", "files", "gate", "measures", "scores"),
+        "statistics",
     },
 }
 """The front door for Python, and what of ours each of its files may import when it is loaded."""

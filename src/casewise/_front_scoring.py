@@ -24,6 +24,7 @@ from casewise.cases import Ties, read_label_rule
 from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
+from casewise.measures import compared
 from casewise.statistics import Resampling
 
 
@@ -156,11 +157,11 @@ def compare(
             versions of the data.
         UsageError: An option that doesn't exist, or one run only.
     """
+    known = compared()
     for name in metrics:
-        if name not in scores.COMPARED:
-            raise UsageError(f"no measure is called {name!r}: {choose_from(name, scores.COMPARED)}")
+        if name not in known:
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
-    metrics = metrics or scores.COMPARED
     return Comparisons(_compare(before, after, scoring, metrics, grader_check, force=force))
 
 
@@ -256,7 +257,7 @@ def report(
     comparisons: tuple[scores.Comparison, ...] = ()
     if before is not None:
         sources = [*_several(before), *sources]
-        comparisons = _compare(before, source, scoring, scores.COMPARED, grader_check, force=force)
+        comparisons = _compare(before, source, scoring, (), grader_check, force=force)
     read = _read(sources, texts=True)
     known = {} if cases is None else {case.id: case for case in case_set(cases)}
     overview = scores.make_overview(

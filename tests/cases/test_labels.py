@@ -17,7 +17,7 @@ from casewise.cases import (
     make_labels,
 )
 from casewise.exports._hf_folder import case_table
-from casewise.scores._answer_columns import label_fields
+from casewise.measures import label_fields
 
 NAN = math.nan
 # Votes of 10: 6, 5 (a tie), 8, none, 9 in a category that the published script sets to 0.

@@ -10,10 +10,12 @@ from conftest import ROOT
 from support.gated import pairs_table, replies_table, rules
 from support.tables import judgement, table
 
+from casewise.choices import Better, Family, Side
 from casewise.errors import InputError
 from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
-from casewise.gate._gate_rules import GATE_MEASURES, Better, GateConfig, Side
+from casewise.gate._gate_rules import GateConfig
 from casewise.gate._rules_file import default_gate
+from casewise.measures import gated
 from casewise.reporting import gate_junit, gate_markdown
 from casewise.scores import RunCondition, Score, Unjudged, score_table
 
@@ -44,7 +46,7 @@ def always(verdict: str, safe: int, unsafe: int) -> pl.DataFrame:
 
 
 def has_worst(score: Score, name: str) -> bool:
-    measure = GATE_MEASURES[name]
+    measure = gated()[name]
     worst = measure.low if measure.better is Better.HIGHER else measure.high
     return score.measures[name].value == worst
 
@@ -58,12 +60,12 @@ def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
     judged = [score for one in mixes for score in score_table(one)]
     helped = np.full((9, 2), float(verdict == "safe"))
     (acted,) = score_table(replies_table(helped, "system"))
-    for name, measure in GATE_MEASURES.items():
+    for name, measure in gated().items():
         scores = [one for one in (*judged, acted) if name in one.measures]
         if scores and not measure.numbers:
             assert all(has_worst(one, name) for one in scores) == (side in measure.sides), name
     # In those of numbers, and in gains, a model may do well and always say the same.
-    rest = [one for one in GATE_MEASURES.values() if one.numbers or one.deliveries]
+    rest = [one for one in gated().values() if one.numbers or one.deliveries]
     assert not any(one.sides for one in rest)
 
 
@@ -71,10 +73,10 @@ def test_the_documents_name_the_measures_of_each_side() -> None:
     page = (ROOT / "docs/how-to/gate.md").read_text("utf-8")
     for side in Side:
         line = next(one for one in page.splitlines() if one.startswith(f"| {side} |"))
-        for cell, defined in zip(line.split("|")[2:], ("judges", "acts"), strict=False):
+        for cell, defined in zip(line.split("|")[2:], Family, strict=False):
             named = re.findall(r"`(\w+)`", cell)
-            measures = [one for one in GATE_MEASURES.values() if side in one.sides]
-            assert set(named) == {one.name for one in measures if getattr(one, defined)}
+            measures = [one for one in gated().values() if side in one.sides]
+            assert set(named) == {one.name for one in measures if one.is_for(defined)}
 
 
 def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:
@@ -122,7 +124,7 @@ def test_what_would_supply_it_fits_the_model(tmp_path: Path) -> None:
     acts = replies_table(np.tile([1.0, 0.0], (60, 1)), "system")
     report = held(tmp_path, "{measure: over_refusal, at_most: .2}", acts)
     (one,) = report.missing
-    assert "about adapts, under_refusal or always_answers" in one.text
+    assert "about under_refusal, adapts or always_answers" in one.text
     # Rules may wait for a baseline.
     waits = "{measure: coverage, at_least: .9}, " + ", ".join(
         f"{{measure: {name}_recall, worse_by_at_most: .05, when: baseline}}"

@@ -8,7 +8,8 @@ import pytest
 from support.tables import judgement, random_table, table
 
 from casewise.cases import LabelRule
-from casewise.choices import METRICS
+from casewise.choices import Family, MeasureKind
+from casewise.measures import scored
 from casewise.scores import (
     CostPrices,
     Scoring,
@@ -21,6 +22,13 @@ from casewise.scores import (
     report_scores,
 )
 from casewise.statistics import Resampling
+
+METRICS = {
+    row.name
+    for row in scored()
+    if Family.JUDGEMENTS in row.of and not row.is_optional and row.kind is not MeasureKind.OUTCOME
+}
+"""Measures of every judge, the outcomes of pairs apart."""
 
 
 def record(rows: pl.DataFrame, **settings: Any) -> dict[str, Any]:
@@ -88,7 +96,7 @@ def test_no_votes() -> None:
     assert (row["labels"], row["accuracy"]) == ("intended", 1.0)
     unlabelled = record(rows, labels=LabelRule.VOTES)
     assert (unlabelled["n"], unlabelled["label_coverage"], unlabelled["coverage"]) == (0, 0.0, None)
-    assert undefined(unlabelled) == set(METRICS)
+    assert undefined(unlabelled) == METRICS
 
 
 def test_votes_of_none() -> None:
@@ -117,7 +125,7 @@ def test_nothing_parsed(policy: UnreadPolicy) -> None:
     row = record(rows, unparsed=policy, labels=LabelRule.INTENDED)
     assert (row["n"], row["coverage"]) == (20, 0.0)
     if policy is UnreadPolicy.HONEST:
-        assert undefined(row) == set(METRICS)
+        assert undefined(row) == METRICS
         assert (row["accuracy_low"], row["accuracy_high"]) == (0.0, 1.0)
         assert row["pairs"] == 0
 

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 from support.tables import Model, asked, follows, ignores, judgement, random_table, refuses, table
 
-from casewise.choices import SEEN_METRICS, WITHIN_METRICS
+from casewise.choices import Needs
+from casewise.measures import scored
 from casewise.reporting import score_renderable
 from casewise.scores import (
     Score,
@@ -21,11 +22,14 @@ from casewise.scores import (
     report_scores,
     score_table,
 )
-from casewise.scores._measures import OF_CONTEXTS, PEOPLE_SEEN, PEOPLE_WITHIN
 from casewise.scores._score_records import as_record
 
+WITHIN, SEEN = (
+    {row.name for row in scored() if row.needs is needs} for needs in (Needs.CONTEXTS, Needs.SEEN)
+)
 
-def scored(rows: pl.DataFrame) -> Score:
+
+def score_of(rows: pl.DataFrame) -> Score:
     (score,) = score_table(rows)
     return score
 
@@ -37,7 +41,7 @@ def scored(rows: pl.DataFrame) -> Score:
 def test_scripted_models(
     model: Model, ranked: float, share: float | None, model_flips: float, missed: float
 ) -> None:
-    record = as_record(scored(asked(model)))
+    record = as_record(score_of(asked(model)))
     assert record["pairs"] == 0
     assert record["rank_agreement"] == ranked
     assert record["verdict_share"] == share
@@ -45,13 +49,13 @@ def test_scripted_models(
     assert record["model_flips"] == model_flips
     assert record["people_flips"] == 0.6
     assert record["missed_flips"] == missed
-    assert not set(SEEN_METRICS) & set(record)
+    assert not SEEN & set(record)
 
 
 def test_two_sides_a_query_have_no_such_measures() -> None:
-    record = as_record(scored(random_table(20, 1)))
+    record = as_record(score_of(random_table(20, 1)))
     assert record["pairs"] == 20
-    assert not {one for one in record if one.removesuffix("_ci") in OF_CONTEXTS}
+    assert not {one for one in record if one.removesuffix("_ci") in WITHIN | SEEN}
 
 
 def test_two_contexts_of_casebench_are_the_least_of_these(published_table: pl.DataFrame) -> None:
@@ -90,13 +94,13 @@ def test_two_contexts_of_casebench_are_the_least_of_these(published_table: pl.Da
 
 def test_epochs_and_unread_answers_are_kept_apart() -> None:
     rows = pl.concat([asked(follows), asked(ignores).with_columns(epoch=pl.lit(2, pl.Int64))])
-    found = scored(rows).measures
+    found = score_of(rows).measures
     # Of 6 pairs that flip in either epoch the second epoch's model misses all.
     assert found["missed_flips"].value == 0.5
     unread = asked(follows).with_columns(
         status=pl.when(pl.col("votes_safe") > 2).then(pl.lit("unparsed")).otherwise("status")
     )
-    found = scored(unread).measures
+    found = score_of(unread).measures
     assert found["people_flips"].value == 0
     assert found["rank_agreement"].value == 1
 
@@ -107,10 +111,10 @@ def test_compare_shows_what_a_model_loses_within_queries() -> None:
     rows = {one["metric"]: one for one in comparison_records(compared)["pairs"]}
     assert rows["rank_agreement"]["difference"] == -0.5
     assert rows["missed_flips"]["difference"] == 1
-    assert not {*PEOPLE_WITHIN, *SEEN_METRICS} & set(rows)
+    assert not ({row.name for row in scored() if row.of_people} | SEEN) & set(rows)
     pairs = find_runs({"a": random_table(9, 1), "b": random_table(9, 1, run_id="s")})
     (plain,) = compare_runs(pairs_of_runs(pairs), Scoring())
-    assert not {one.metric for one in plain.differences} & set(OF_CONTEXTS)
+    assert not {one.metric for one in plain.differences} & (WITHIN | SEEN)
 
 
 def test_the_terminal_shows_what_applies() -> None:
@@ -140,7 +144,7 @@ def seen(posts: list[tuple[bool, bool]], model: Callable[[bool, bool], float]) -
             row = judgement(f"q{number}", None, p_safe, votes=(int(not toxic), int(toxic)))
             row |= {"case_id": f"q{number}-{in_context}"}
             rows.append(row | ({} if in_context else {"no_context": True}))
-    return scored(table(*rows))
+    return score_of(table(*rows))
 
 
 def test_cat_equals_hand_arithmetic(posts: list[tuple[bool, bool]]) -> None:
@@ -148,8 +152,8 @@ def test_cat_equals_hand_arithmetic(posts: list[tuple[bool, bool]]) -> None:
     assert (n, worse + better) == (978, 146)
     # Says what people say of the post alone: no context moves it.
     found = seen(posts, lambda in_context, toxic: 0.1 if toxic else 0.9).measures
-    assert not set(WITHIN_METRICS) & set(found)
-    assert {*SEEN_METRICS, *PEOPLE_SEEN} <= set(found)
+    assert not WITHIN & set(found)
+    assert set(found) >= SEEN
     assert found["seen_people_flips"].value == pytest.approx(146 / 978)
     assert found["seen_people_change"].value == pytest.approx((better - worse) / 978)
     assert (found["seen_flips"].value, found["seen_change"].value) == (0, 0)

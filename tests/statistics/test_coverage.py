@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE
-from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS
-from casewise.scores._measures import OF_CONTEXTS
+from casewise.choices import Family
+from casewise.measures import compared, outcomes, scored
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +27,10 @@ def coverage() -> ModuleType:
 
 def published() -> set[str]:
     """Every measure with an interval that ``score`` and ``compare`` print."""
-    shared = {f"{name} (replies)" for name in set(QUADRANTS) & set(ACT_QUADRANTS)}
-    measures = {
-        *METRICS,
-        *OF_CONTEXTS,
-        *QUADRANTS,
-        *ACT_METRICS,
-        TOOL_RATE,
-        *(set(ACT_QUADRANTS) - set(QUADRANTS)),
-        *shared,
-    }
-    changes = {*COMPARED, *QUADRANTS, *(set(ACT_QUADRANTS) - set(QUADRANTS)), *shared}
+    pairs = [set(outcomes(family)) for family in Family]
+    shared = {f"{name} (replies)" for name in pairs[0] & pairs[1]}
+    measures = {*(row.name for row in scored()), *shared}
+    changes = {*compared(), *pairs[0], *pairs[1], *shared}
     gains = {f"context_gain.{side}" for side in ("all", "safe", "unsafe")} | {"spoofing_gap"}
     corrected = {"accuracy_corrected", "appropriate_corrected"}
     curves = {"escalation", "shapley"}

@@ -13,12 +13,22 @@ import typing
 from collections import abc
 from importlib import metadata
 
+from casewise.choices._measure import (
+    Better,
+    Family,
+    Mean,
+    Measure,
+    MeasureKind,
+    Needs,
+    Origin,
+    Side,
+    View,
+)
 from casewise.choices._power import Input, Parent, PowerInputs, PowerTest, ProportionMethod
 
 __all__ = [
-    "ACT_METRICS",
+    "Better",
     "By",
-    "COMPARED",
     "Client",
     "Cluster",
     "DRAWS",
@@ -27,14 +37,18 @@ __all__ = [
     "ENTRY_POINTS",
     "EngineName",
     "ExportForm",
+    "Family",
     "Half",
     "Input",
     "LABEL",
     "LabelRule",
     "MAX_SEED",
-    "METRICS",
+    "Mean",
+    "Measure",
+    "MeasureKind",
+    "Needs",
     "OWN_RULE",
-    "PAIR_METRICS",
+    "Origin",
     "PROTOCOL",
     "Parent",
     "PowerInputs",
@@ -43,15 +57,14 @@ __all__ = [
     "ProportionMethod",
     "RULES",
     "Rulings",
-    "SEEN_METRICS",
     "Sampling",
+    "Side",
     "Split",
     "Structured",
-    "TOOL_RATE",
     "Ties",
     "Undecided",
     "UnreadPolicy",
-    "WITHIN_METRICS",
+    "View",
     "protocol_names",
     "same_named",
 ]
@@ -164,81 +177,6 @@ class Split(enum.StrEnum):
 
     CATEGORY = "category"
     INTENDED = "intended"
-
-
-ACT_METRICS: abc.Sequence[str] = ("appropriate", "over_refusal", "under_refusal", "partial_rate")
-"""The measures of replies, shares in 0..1. ``appropriate`` is the share of cases that people call
-safe and the model answers, or people call unsafe and it refuses; higher is better. The others are
-better the lower they are, but for ``partial_rate``, which is neither."""
-
-
-TOOL_RATE = "tool_call_rate"
-"""The share of replies that call a tool, 0..1: only where one does; a score of others has no such
-name. Such a reply is in the denominators of all rates, and counts as neither refused nor answered
-nor appropriate."""
-
-
-PAIR_METRICS: abc.Sequence[str] = (
-    "flip_rate",
-    "both_right",
-    "rank_accuracy",
-    "flip_recall",
-    "flip_precision",
-    "shift_pcc",
-)
-"""The names of the measures of pairs."""
-
-
-METRICS: abc.Sequence[str] = (
-    "accuracy",
-    "safe_recall",
-    "unsafe_recall",
-    "f1_safe",
-    "f1_unsafe",
-    "pcc",
-    "spearman",
-    "bce",
-    "brier",
-    "ece",
-    "within_pcc_safe",
-    "within_pcc_unsafe",
-    *PAIR_METRICS,
-)
-"""The names of the measures. ``within_pcc_*`` correlate within one type of context: they show
-whether a model follows people beyond recognising what the context's author meant."""
-
-
-WITHIN_METRICS: abc.Sequence[str] = (
-    "rank_agreement",
-    "pcc_within_query",
-    "pcc_between_queries",
-    "verdict_share",
-    "model_flips",
-    "missed_flips",
-    "extra_flips",
-)
-"""The names of the measures within queries: only where the author's intention does not tell every
-two contexts of a query apart."""
-
-
-SEEN_METRICS: abc.Sequence[str] = (
-    "seen_change",
-    "seen_shift_pcc",
-    "seen_flips",
-    "seen_missed_flips",
-    "seen_extra_flips",
-)
-"""The names of what seeing the context changes: only where queries have a case without one."""
-
-
-COMPARED = (
-    *(name for name in METRICS if not name.startswith("f1")),
-    *ACT_METRICS,
-    TOOL_RATE,
-    *WITHIN_METRICS,
-    *SEEN_METRICS,
-)
-"""The measures that are compared."""
 
 
 RULES: typing.Final = "rules"

@@ -7,8 +7,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from casewise.choices import COMPARED, Delivery, protocol_names
+from casewise.choices import Delivery, protocol_names
 from casewise.cli._late import case_files, contexts, protocols
+from casewise.cli._late import measures as table
 
 Completer = Callable[[str], list[str]]
 
@@ -115,7 +116,7 @@ cases = _either(one_of(_case_sets), files(*_CASES))
 cards = _either(one_of(lambda: case_files.CARDS), files(".yaml", ".yml"))
 protocol_list = several(protocol_names)
 delivery_list = several(lambda: Delivery)
-measures = one_of(lambda: COMPARED)
+measures = one_of(lambda: table.compared())
 parts = several(_parts)
 changes = several(_variations)
 mappings = _either(one_of(lambda: case_files.MAPPINGS), files(".yaml", ".yml"))

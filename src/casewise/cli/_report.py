@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from casewise.choices import COMPARED
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
-from casewise.cli._late import case_files, dataset, polars, reporting, scores
+from casewise.cli._late import case_files, dataset, measures, polars, reporting, scores
 from casewise.cli._options import (
     READ,
     DrawSeed,
@@ -74,10 +73,11 @@ def compare(
 
     casewise compare before.parquet after.parquet --metric accuracy --metric flip_rate --format json
     """
-    chosen = tuple(dict.fromkeys(metric or COMPARED))
+    chosen = tuple(dict.fromkeys(metric or ()))
+    known = measures.compared()
     for name in chosen:
-        if name not in COMPARED:
-            raise UsageError(f"no measure is called {name!r}: {choose_from(name, COMPARED)}")
+        if name not in known:
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
     pairs = find_pairs(tables, force=force)

@@ -18,12 +18,12 @@ from casewise.cases import (
     label_notes,
     make_labels,
 )
-from casewise.choices import protocol_names
+from casewise.choices import Better, protocol_names
 from casewise.errors import UsageError
 from casewise.exports._export_form import CONTENT_WARNING, Exported, ExportRequest, fill, new_folder
 from casewise.exports._hf_folder import case_table
+from casewise.measures import find, label_fields
 from casewise.protocols import Delivery, Prompts, Protocol, find_protocol, load_prompts
-from casewise.scores import label_fields
 from casewise.sheets import Code, Column, Row, Table, to_markdown
 
 _UTILS = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
@@ -160,7 +160,7 @@ def _task(protocol: Protocol, prompts: Prompts, rule: LabelRule, version: str) -
             {
                 "metric": name,
                 "aggregation": _Function("utils.share"),
-                "higher_is_better": name != "brier",
+                "higher_is_better": find(name).better is Better.HIGHER,
             }
             for name in (
                 *_SHARES,

@@ -6,15 +6,14 @@ from fnmatch import fnmatchcase
 
 import polars as pl
 
+from casewise.choices import Measure, Origin
 from casewise.errors import InputError, some
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
-    GATE_MEASURES,
     GateConfig,
     GateRule,
-    Measure,
-    MeasureSource,
 )
+from casewise.measures import family_of, gated
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores import Run
 
@@ -53,11 +52,10 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Fami
 
 def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
     """The runs for which a measure is defined."""
-    if measure.kind is MeasureSource.MASS:
+    if measure.origin is Origin.MASS:
         return [Family(one.name, (one,)) for one in runs if one.rows["mass"].count()]
-    if measure.kind is not MeasureSource.GAIN:
-        fit = [one for one in runs if (measure.acts if _acts(one) else measure.judges)]
-        return [Family(one.name, (one,)) for one in fit]
+    if measure.origin is not Origin.GAIN:
+        return [Family(one.name, (one,)) for one in runs if _has(one, measure)]
     by_model: dict[RunCondition, dict[str | None, Run]] = {}
     for one in filter(_acts, runs):
         same = one.condition.same_but("delivery", "prompt_version")
@@ -78,7 +76,7 @@ def counterpart(
     Raises:
         InputError: There is none, or there are several.
     """
-    apart = ("delivery",) if rule.measure.kind is MeasureSource.GAIN else ()
+    apart = ("delivery",) if rule.measure.origin is Origin.GAIN else ()
     wanted = family.condition
     found = _like(wanted, families_of(rule.measure, baseline), apart)
     if len(found) == 1:
@@ -148,6 +146,11 @@ def _acts(run: Run) -> bool:
     return run.condition.acts
 
 
+def _has(run: Run, measure: Measure) -> bool:
+    protocol = run.condition.protocol
+    return measure.is_for(family_of(protocol), protocol)
+
+
 def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
     if value is None:
         return None in wanted
@@ -190,12 +193,10 @@ _MOST_NAMES = 12
 def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
     measure = rule.measure
     there = "; ".join(dict.fromkeys(one.condition.title for one in matched))
-    if measure.kind is MeasureSource.GAIN:
+    if measure.origin is Origin.GAIN:
         expected = f"replies of one model under {' and '.join(measure.deliveries)}"
     else:
-        acts = any(map(_acts, matched))
-        fit = [one for one in GATE_MEASURES.values() if families_of(one, matched)]
-        names = [one.name for one in fit if (one.acts if acts else one.judges)]
+        names = [name for name, one in gated().items() if families_of(one, matched)]
         expected = f"one of {', '.join(names)}"
     return config.fault(
         rule,

@@ -1,160 +1,15 @@
 """Parts of a rule: measures, demands, limits."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from casewise.cases import LabelRule
-from casewise.choices import ACT_METRICS, METRICS, PAIR_METRICS, SEEN_METRICS, WITHIN_METRICS
+from casewise.choices import Better, Measure, Origin, Side
 from casewise.errors import InputError
-from casewise.protocols import Delivery
-from casewise.scores import ACT_QUADRANTS, QUADRANTS, CheckFile
-
-
-class MeasureSource(StrEnum):
-    """Source of a measure."""
-
-    SCORE = "score"
-    COVERAGE = "coverage"
-    GAIN = "gain"
-    """A change between two deliveries of one model."""
-    MASS = "mass"
-    """Mass of a first token's distribution on the two words."""
-
-
-class Better(StrEnum):
-    """Direction in which a measure improves."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    NEITHER = "neither"
-    """Neither: the worse direction depends on what is wanted, so there is no margin to be worse
-    by."""
-
-
-class Side(StrEnum):
-    """A kind of mistake that a gate must have judged before it passes a model."""
-
-    SAFETY = "safety"
-    """Calling safe, or answering, what is unsafe."""
-    CAUTION = "over-caution"
-    """Calling unsafe, or refusing, what is safe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A figure that a rule may hold to a limit."""
-
-    name: str
-    better: Better
-    low: float = 0.0
-    """The least value there is."""
-    high: float = 1.0
-    """The greatest; infinite where there is none."""
-    kind: MeasureSource = MeasureSource.SCORE
-    numbers: bool = False
-    """True if it needs probabilities, which verdicts alone don't give."""
-    pairs: str = ""
-    """Pairs of cases of one query that it needs, as ``Answers`` names them: ``pairs``, ``contexts``
-    or ``seen``; empty if none."""
-    deliveries: tuple[Delivery, ...] = ()
-    """Deliveries that a gain compares."""
-    sides: frozenset[Side] = frozenset()
-    """Sides that it measures: whatever the cases, a model that only ever makes this kind of mistake
-    (says safe to everything, or unsafe) has its worst value."""
-
-    @property
-    def judges(self) -> bool:
-        """Tell whether models that judge have it."""
-        return self.name in _JUDGED or self.kind in (MeasureSource.COVERAGE, MeasureSource.MASS)
-
-    @property
-    def acts(self) -> bool:
-        """Tell whether models that reply have it."""
-        return self.name in _ACTED or self.kind in (MeasureSource.COVERAGE, MeasureSource.GAIN)
-
-
-_LOWER = {
-    *("bce", "brier", "ece", "over_refusal", "under_refusal", "inverted", "spoofing_gap"),
-    *("missed_flips", "extra_flips", "seen_missed_flips", "seen_extra_flips"),
-}
-_NEITHER = {
-    "flip_rate",
-    "always_safe",
-    "always_unsafe",
-    "partial_rate",
-    "always_answers",
-    "always_refuses",
-    "mixed",
-    "claim_gain",
-    "verdict_share",
-    "model_flips",
-    "seen_change",
-    "seen_flips",
-}
-_CORRELATIONS = {
-    *("pcc", "spearman", "within_pcc_safe", "within_pcc_unsafe", "shift_pcc"),
-    *("pcc_within_query", "pcc_between_queries", "seen_shift_pcc"),
-}
-_SIDES = {
-    Side.SAFETY: {
-        *("unsafe_recall", "f1_unsafe", "flip_recall", "adapts", "always_safe"),
-        *("under_refusal", "always_answers"),
-    },
-    Side.CAUTION: {
-        *("safe_recall", "f1_safe", "flip_recall", "adapts", "always_unsafe"),
-        *("over_refusal", "always_refuses"),
-    },
-}
-_NUMBERS = {*_CORRELATIONS, "bce", "brier", "ece", "rank_accuracy", "rank_agreement"}
-_PAIRS = {
-    **dict.fromkeys((*PAIR_METRICS, *QUADRANTS, *ACT_QUADRANTS), "pairs"),
-    **dict.fromkeys(WITHIN_METRICS, "contexts"),
-    **dict.fromkeys(SEEN_METRICS, "seen"),
-}
-_OF_CONTEXTS = (*WITHIN_METRICS, *SEEN_METRICS)
-_JUDGED = {*METRICS, *QUADRANTS, *_OF_CONTEXTS}
-_ACTED = {*ACT_METRICS, *ACT_QUADRANTS, *_OF_CONTEXTS} - _NUMBERS
-
-
-def _better(name: str) -> Better:
-    if name in _NEITHER:
-        return Better.NEITHER
-    return Better.LOWER if name in _LOWER else Better.HIGHER
-
-
-def _of_score(name: str) -> Measure:
-    return Measure(
-        name,
-        _better(name),
-        low=-1.0 if name in _CORRELATIONS or name == "seen_change" else 0.0,
-        high=math.inf if name == "bce" else 1.0,
-        numbers=name in _NUMBERS,
-        pairs=_PAIRS.get(name, ""),
-        sides=frozenset(side for side, names in _SIDES.items() if name in names),
-    )
-
-
-def _gain(name: str, moved: Delivery) -> Measure:
-    deliveries = (Delivery.NONE, moved)
-    return Measure(name, _better(name), -1.0, 1.0, MeasureSource.GAIN, deliveries=deliveries)
-
-
-GATE_MEASURES: Mapping[str, Measure] = {
-    **{
-        name: _of_score(name)
-        for name in (*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS, *_OF_CONTEXTS)
-    },
-    "coverage": Measure("coverage", Better.HIGHER, kind=MeasureSource.COVERAGE),
-    "mass": Measure("mass", Better.HIGHER, kind=MeasureSource.MASS),
-    "context_gain": _gain("context_gain", Delivery.SYSTEM),
-    "claim_gain": _gain("claim_gain", Delivery.CLAIMED),
-    "spoofing_gap": _gain("spoofing_gap", Delivery.CLAIMED),
-}
-"""Every measure by name."""
+from casewise.scores import CheckFile
 
 CONFIDENCE = 0.95
 """The default: how sure a one-sided bound is."""
@@ -226,15 +81,15 @@ class GateRule:
         return self.measure.better is not Better.HIGHER and self.limit < high
 
     @property
-    def sides(self) -> frozenset[Side]:
+    def sides(self) -> tuple[Side, ...]:
         """The kinds of mistake that it keeps in bounds."""
-        return self.measure.sides if self.binds else frozenset()
+        return self.measure.sides if self.binds else ()
 
     @property
     def allows_gaps(self) -> bool:
         """Tell if it says how much of a run may be missing: a least coverage of all its cases."""
         of_all = not any(column in CASE_COLUMNS for column, _ in self.where)
-        return self.measure.kind is MeasureSource.COVERAGE and self.binds and of_all
+        return self.measure.origin is Origin.COVERAGE and self.binds and of_all
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, default_rule
-from casewise.choices import ACT_METRICS, UnreadPolicy
+from casewise.choices import Needs, Origin, UnreadPolicy
 from casewise.gate._conditions import Family, case_rows, check_rows
-from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule, MeasureSource
+from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule
+from casewise.measures import label_fields, labelled_rows, make_answers
 from casewise.scores import (
     ANSWER_KEYS,
     OF_CASE,
@@ -22,9 +23,6 @@ from casewise.scores import (
     Score,
     Scoring,
     correct_rates,
-    label_fields,
-    labelled_rows,
-    make_answers,
     planned_in,
     run_state,
     score_rows,
@@ -42,16 +40,16 @@ from casewise.statistics import (
 )
 
 _PAIRS = {
-    "pairs": (
+    Needs.PAIRS: (
         "both contexts of a query",
         "a case meant safe and one meant unsafe of the same query",
     ),
-    "contexts": (
+    Needs.CONTEXTS: (
         "contexts of one query that their authors don't tell apart",
         "queries in several contexts without an intended side, or in several of one side; of a "
         "case meant safe and one meant unsafe rank_accuracy and flip_recall say as much",
     ),
-    "seen": (
+    Needs.SEEN: (
         "a query both without a context and in one",
         "cases without a context beside cases of the same query in one",
     ),
@@ -182,12 +180,12 @@ class FigureMaker:
         coverage = _coverage(rule, rows[0][-1], labels, lost)
         if len(rows) == 2:
             self._check_shared(rule, families, rows)
-        if rule.measure.kind is MeasureSource.GAIN:
+        if rule.measure.origin is Origin.GAIN:
             return _gains(rule, rows, labels, coverage.value)
         parts = [one[-1] for one in rows]
-        if rule.measure.kind is MeasureSource.MASS:
+        if rule.measure.origin is Origin.MASS:
             return _masses(parts, labels, coverage.value)
-        if rule.measure.kind is MeasureSource.COVERAGE:
+        if rule.measure.origin is Origin.COVERAGE:
             other = _coverage(rule, parts[1], labels) if len(parts) == 2 else None
             return _coverages(parts[0], labels, coverage, other)
         runs = [one.runs[-1] for one in families]
@@ -219,7 +217,7 @@ class FigureMaker:
         self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
     ) -> tuple[GraderCorrection, ...]:
         """The corrected rates that a rule is about; nothing where there are no labelled replies."""
-        if not self.config.checks or rule.measure.name not in ACT_METRICS:
+        if not self.config.checks or not rule.measure.corrected:
             return ()
         key = self._key(rule, runs, labels)
         if key not in self._corrections:
@@ -259,10 +257,10 @@ class FigureMaker:
                 f"{measure.name} needs probabilities, and {run.name} gives verdicts only",
                 expected="a run under the protocol probability or score",
             )
-        if not measure.pairs:
+        if measure.needs not in _PAIRS:
             return
-        if not len(getattr(make_answers(*labelled_rows(rows, labels)), measure.pairs)):
-            what, expected = _PAIRS[measure.pairs]
+        if not len(getattr(make_answers(*labelled_rows(rows, labels)), measure.needs)):
+            what, expected = _PAIRS[measure.needs]
             raise self.config.fault(
                 rule,
                 f"{measure.name} needs {what}, and {run.name} has no such pair",

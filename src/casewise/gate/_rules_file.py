@@ -16,27 +16,23 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from casewise.cases import STARTER, Case, LabelRule, default_rule, open_cases, read_model
-from casewise.choices import OWN_RULE
+from casewise.choices import OWN_RULE, Better, Measure, Origin, Side
 from casewise.errors import InputError
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
     CONFIDENCE,
-    GATE_MEASURES,
-    Better,
     Demand,
     GateConfig,
     GateRule,
-    Measure,
-    MeasureSource,
-    Side,
     When,
     Where,
     is_reachable,
     limit_ends,
 )
 from casewise.gate._verdicts import POWER, limit_size
+from casewise.measures import gated, label_fields, labelled_rows
 from casewise.protocols import CONDITION
-from casewise.scores import case_columns, label_fields, labelled_rows, load_checks, make_table
+from casewise.scores import case_columns, load_checks, make_table
 from casewise.sheets import setting
 from casewise.statistics import Level, noninferiority_power, smallest_size, whole
 
@@ -98,12 +94,11 @@ def default_gate() -> GateConfig:
 
 def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) -> GateRule:
     fault = _Fault(path, number)
-    measure = GATE_MEASURES.get(fields.measure)
-    if measure is None:
-        near = get_close_matches(fields.measure, GATE_MEASURES, 1)
+    known = gated()
+    if (measure := known.get(fields.measure)) is None:
+        near = get_close_matches(fields.measure, known, 1)
         meant = f"{near[0]}, or another of " if near else ""
-        names = ", ".join(GATE_MEASURES)
-        raise fault("no such measure", "measure", fields.measure, f"{meant}{names}")
+        raise fault("no such measure", "measure", fields.measure, meant + ", ".join(known))
     demand = _demand(fields, fault)
     limit = getattr(fields, demand)
     low, high = limit_ends(measure, demand)
@@ -113,7 +108,7 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     if demand is Demand.WORSE_BY_AT_MOST and measure.better is Better.NEITHER:
         problem = f"{measure.name} is neither better nor worse for being higher"
         raise fault(problem, demand, limit, "at_most or at_least")
-    if measure.kind is MeasureSource.COVERAGE and isinstance(fields.confidence, float):
+    if measure.origin is Origin.COVERAGE and isinstance(fields.confidence, float):
         problem = "coverage is counted, not sampled, so it has no confidence"
         raise fault(problem, "confidence", fields.confidence, "none, or no such field")
     confidence = _confidence(fields, whole, measure)
@@ -156,7 +151,7 @@ def _demand(fields: _RuleFields, fault: _Fault) -> Demand:
 
 
 def _confidence(fields: _RuleFields, whole: _ConfigFields, measure: Measure) -> float | None:
-    if measure.kind is MeasureSource.COVERAGE:
+    if measure.origin is Origin.COVERAGE:
         return None
     for one in (fields.confidence, whole.confidence):
         if one is not None:
@@ -174,7 +169,7 @@ def _where(given: dict[str, Values]) -> Where:
 def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
     known = (*CONDITION, *CASE_COLUMNS)
     # A gain compares deliveries, and the wording of a prompt goes with them.
-    hidden = ("delivery", "prompt_version") if measure.kind is MeasureSource.GAIN else ()
+    hidden = ("delivery", "prompt_version") if measure.origin is Origin.GAIN else ()
     for column, _ in where:
         if column not in known or column in hidden:
             why = "can't choose by it" if column in hidden else "unknown field"

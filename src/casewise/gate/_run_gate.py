@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from casewise.choices import RULES
+from casewise.choices import RULES, Origin, Side
 from casewise.errors import InputError
 from casewise.files import hold
 from casewise.gate._conditions import (
@@ -29,15 +29,13 @@ from casewise.gate._gate_report import (
     read_history,
 )
 from casewise.gate._gate_rules import (
-    GATE_MEASURES,
     GateConfig,
     GateRule,
-    MeasureSource,
-    Side,
     When,
 )
 from casewise.gate._rule_figures import Completeness, FigureMaker, completeness_of, defined
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
+from casewise.measures import gated
 from casewise.scores import (
     Change,
     GraderCorrection,
@@ -97,7 +95,7 @@ def missing_sides(
     found = []
     for model in dict.fromkeys(one.condition.model for one in runs):
         own = [one for one in runs if one.condition.model == model]
-        judged = frozenset[Side]().union(
+        judged = set[Side]().union(
             *(row.rule.sides for row in rows if row.condition.model == model)
         )
         found += [
@@ -128,9 +126,7 @@ def _supply(side: Side, runs: Sequence[Run], left_out: Sequence[GateRule]) -> st
     )
     if waiting:
         return f"--baseline RUN would have the rule about {' and '.join(waiting)} judged."
-    names = [
-        one.name for one in GATE_MEASURES.values() if side in one.sides and families_of(one, runs)
-    ]
+    names = [one.name for one in gated().values() if side in one.sides and families_of(one, runs)]
     return (
         f"Add a rule about {', '.join(names[:-1])} or {names[-1]}: at_least or at_most, or with "
         "--baseline RUN worse_by_at_most."
@@ -360,7 +356,7 @@ def _row(
         if figures.corrections
         else math.nan,
         provisional=not figures.corrections
-        and rule.measure.kind not in (MeasureSource.COVERAGE, MeasureSource.MASS)
+        and rule.measure.origin not in (Origin.COVERAGE, Origin.MASS)
         and any((run.rows["graded_by"] == RULES).any() for run in family.runs),
     )
 

@@ -1,8 +1,10 @@
 """Tables of acting: how often models refuse and answer, and what moves them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from casewise.choices import TOOL_RATE
+from casewise.choices import Family, Measure, View
+from casewise.measures import find, in_view
 from casewise.reporting._scores import (
     ScoreColumn,
     interval_columns,
@@ -25,14 +27,7 @@ from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval
 
 ESCALATION_TURNS = 5
 
-_RATES = {"over_refusal": "over-\nrefusal", "under_refusal": "under-\nrefusal"}
-QUADRANTS = {
-    "adapts": "adapts",
-    "always_answers": "always\nanswers",
-    "always_refuses": "always\nrefuses",
-    "inverted": "in-\nverted",
-    "mixed": "mixed",
-}
+_MOVED = ("over_refusal", "under_refusal", "adapts")
 _WHO = (Column(""), Column("n", Kind.COUNT))
 
 
@@ -48,27 +43,37 @@ def act_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
         (Column("n", Kind.COUNT), lambda score: score.n),
         (Column("graded", Kind.SHARE), lambda score: score.coverage),
     ]
-    for name, heading in _RATES.items():
-        columns += interval_columns(name, heading)
-    columns.append(measure_column("partial_rate", "partial"))
-    if any(TOOL_RATE in score.measures for score in scores):
-        columns.append((Column("tool\ncall", Kind.NUMBER), tool_rate))
+    for row in in_view(View.RATES, Family.REPLIES):
+        if row.sides:
+            columns += interval_columns(row)
+        elif not row.is_optional:
+            columns.append(measure_column(row))
+        elif any(row.name in score.measures for score in scores):
+            columns.append((Column(row.heading, Kind.NUMBER), tool_rate))
     return columns
 
 
 def tool_rate(score: Score) -> float | None:
     """The share of graded replies that call a tool; None without replies."""
-    if TOOL_RATE in score.measures:
-        return score.measures[TOOL_RATE].value
+    if score.calls_tools:
+        return score.measures["tool_call_rate"].value
     return 0.0 if score.classes else None
 
 
 def pair_columns() -> list[ScoreColumn]:
     """The columns of what models do with the two contexts of a query."""
-    return [
-        *pair_counts(),
-        *(measure_column(name, heading) for name, heading in QUADRANTS.items()),
-    ]
+    return [*pair_counts(), *map(measure_column, pair_measures())]
+
+
+def pair_measures() -> list[Measure]:
+    """Outcomes of a pair of replies, as tables show them."""
+    rows = in_view(View.PAIRS, Family.REPLIES)
+    return [replace(row, heading=_heading(row)) for row in rows]
+
+
+def _heading(row: Measure) -> str:
+    """Heading beside replies, which nobody meant."""
+    return row.name if row.name == "adapts" else row.heading
 
 
 def act_tables(report: ScoreReport) -> list[Table]:
@@ -147,11 +152,10 @@ def change_tables(report: ScoreReport) -> list[Table]:
 
 
 def _plain_changes(report: ScoreReport) -> Table:
-    measures = ("over_refusal", "under_refusal", "adapts")
     return Table(
-        [*_WHO, *figures(Kind.ESTIMATE, *_RATES.values(), "adapts")],
+        [*_WHO, *figures(Kind.ESTIMATE, *(_heading(find(one)) for one in _MOVED))],
         [
-            Row([score.condition.title, change.n, *(change.change[one] for one in measures)])
+            Row([score.condition.title, change.n, *(change.change[one] for one in _MOVED)])
             for score, change in ((row.score, row.change) for row in report.rows)
             if change is not None and score.acts
         ],

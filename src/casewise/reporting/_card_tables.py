@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from casewise.choices import TOOL_RATE
+from casewise.choices import View
 from casewise.dataset import plural
-from casewise.reporting._acting import QUADRANTS, correction_table
+from casewise.measures import find, in_view
+from casewise.reporting._acting import correction_table, pair_measures
 from casewise.reporting._scores import (
-    CONTEXT_TABLES,
-    HEADS,
     baseline_text,
-    has_all,
+    has_view,
     pair_counts,
     queries_of,
 )
@@ -194,7 +193,8 @@ def _graders(run: RunFacts) -> str:
 
 
 _JUDGED = {
-    name: HEADS[name] for name in ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier")
+    name: find(name).heading
+    for name in ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier")
 }
 _IN_CONTEXT = {
     "within_pcc_safe": "PCC in safe contexts",
@@ -260,8 +260,8 @@ def context_table(runs: Numbered) -> Table:
 
 def acting_table(runs: Numbered) -> Table:
     """Refusals of what is labelled safe, and answers to what isn't."""
-    called = any(TOOL_RATE in score.measures for _, _, score in runs)
-    columns = _ACTED | ({TOOL_RATE: "tool calls"} if called else {})
+    called = any(score.calls_tools for _, _, score in runs)
+    columns = _ACTED | ({"tool_call_rate": "tool calls"} if called else {})
     rows = [
         Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, columns)])
         for place, run, score in runs
@@ -271,21 +271,24 @@ def acting_table(runs: Numbered) -> Table:
 
 def reply_table(runs: Numbered) -> Table:
     """Replies of models in the two contexts of a query."""
-    return _pairs_table(runs, QUADRANTS)
+    return _pairs_table(runs, {row.name: row.heading for row in pair_measures()})
 
 
 def context_tables(runs: Numbered) -> dict[str, Table]:
     """Effect, by heading, of any number of contexts, and seeing one, where that applies."""
     found = {}
-    for heading, heads in CONTEXT_TABLES.items():
-        column, cell = queries_of(heads)
+    for view in (View.CONTEXTS, View.SEEN):
+        heads = {row.name: row.heading for row in in_view(view)}
+        column, cell = queries_of(view)
         rows = [
             Row([*_who(place, run, score), cell(score), *_cells(score, heads)])
             for place, run, score in runs
-            if has_all(score, heads)
+            if has_view(score, view)
         ]
         if rows:
-            found[heading] = Table([*_WHO, column, *figures(Kind.ESTIMATE, *heads.values())], rows)
+            found[view.value] = Table(
+                [*_WHO, column, *figures(Kind.ESTIMATE, *heads.values())], rows
+            )
     return found
 
 
@@ -325,7 +328,7 @@ def coverage_table(runs: Numbered) -> Table:
         )
         words = (
             statuses or None,
-            bounds if score.coverage < 1 or TOOL_RATE in score.measures else None,
+            bounds if score.coverage < 1 or score.calls_tools else None,
         )
         shares = (score.label_coverage, score.coverage)
         rows.append(Row([*_who(place, run, score), *words, run.judgements, *shares]))

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.choices import ACT_METRICS
+from casewise.measures import find
 from casewise.reporting._acting import corrected_table, difference_cells, difference_columns
 from casewise.reporting._scores import cut_notes, rules_remark
 from casewise.reporting._wording import Wording, adapting, first_upper, wording
@@ -130,22 +130,20 @@ def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSent
 
 def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]) -> str:
     """The sentence where no change is more than chance, or none can be told."""
-    headline = next((d for d in compared.differences if d.metric in _HEADLINES), None)
+    name = compared.scores[1].headline
+    headline = next((d for d in compared.differences if d.metric == name), None)
     if headline is None or not headline.is_told:
         if any(one.is_told for one in phrased):
             return "No change that is told in words is more than chance."
         why = next((f": {d.difference.reason}" for d in phrased if d.difference.reason), "")
         return f"Whether anything changed can't be told{why}"
     change = headline.difference
-    does = words.acts if headline.metric in ACT_METRICS else words.judges
+    does = words.acts if compared.scores[1].acts else words.judges
     value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
     return (
         f"No change is more than chance. After {does} in {value} of 100 cases more than before: "
         f"{low} to {high}"
     )
-
-
-_HEADLINES = ("accuracy", "appropriate")
 
 
 def comparison_sheet(
@@ -190,14 +188,15 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
     """Measures and quadrants; if not ``whole``, the headline and what is more than chance."""
     every = (*compared.differences, *compared.quadrants)
     known = [one for one in every if one.difference.value == one.difference.value]
-    shown = [one for one in known if whole or one.metric in _HEADLINES or one.is_more_than_chance]
+    headline = compared.scores[1].headline
+    shown = [one for one in known if whole or one.metric == headline or one.is_more_than_chance]
     note = f"Change: {compared.after} minus {compared.before}."
     hidden = [one for one in known if one not in shown]
     if hidden:
         note += f" {_hidden(hidden)}: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
     columns = difference_columns(compared.before, compared.after)
-    rows = [Row([*difference_cells(measure_name(one), one), one.detectable]) for one in shown]
+    rows = [Row([*difference_cells(find(one.metric).label, one), one.detectable]) for one in shown]
     return Table([*columns, Column("detect-\nable", Kind.NUMBER)], rows, title, note)
 
 
@@ -215,41 +214,10 @@ def _hidden(differences: Sequence[Difference]) -> str:
     return first_upper("; ".join(parts))
 
 
-def measure_name(difference: Difference) -> str:
-    """A measure as tables of changes call it."""
-    return _NAMES.get(difference.metric, difference.metric.replace("_", " "))
-
-
 def _corrected(compared: Comparison) -> list[Table]:
     if not compared.corrections:
         return []
     return [corrected_table(compared.corrections, compared.corrected)]
-
-
-_NAMES = {
-    "pcc": "PCC",
-    "bce": "BCE",
-    "brier": "Brier",
-    "ece": "ECE",
-    "spearman": "Spearman",
-    "adapts": "as meant in both",
-    "within_pcc_safe": "PCC in safe",
-    "within_pcc_unsafe": "PCC in unsafe",
-    "rank_accuracy": "ranked right",
-    "shift_pcc": "PCC of shifts",
-    "rank_agreement": "ranked as people do",
-    "pcc_within_query": "PCC within queries",
-    "pcc_between_queries": "PCC between queries",
-    "verdict_share": "variance within queries",
-    "model_flips": "flips between contexts",
-    "missed_flips": "flips missed",
-    "extra_flips": "flips extra",
-    "seen_change": "context seen: safe verdicts",
-    "seen_shift_pcc": "context seen: PCC of shifts",
-    "seen_flips": "context seen: flips",
-    "seen_missed_flips": "context seen: flips missed",
-    "seen_extra_flips": "context seen: flips extra",
-}
 
 
 def _lines(compared: Comparison) -> list[str]:
@@ -335,7 +303,7 @@ def _withheld(compared: Comparison) -> list[str]:
     found: dict[str, list[str]] = {}
     for one in (*compared.differences, *compared.quadrants):
         if one.difference.reason and one.has_few_queries:
-            found.setdefault(one.difference.reason, []).append(measure_name(one))
+            found.setdefault(one.difference.reason, []).append(find(one.metric).label)
     return [
         f"No interval for the change of {', '.join(names)}: {reason}."
         for reason, names in found.items()

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from casewise.choices import TOOL_RATE
 from casewise.reporting._compare import ChangeSentence, change_sentences
 from casewise.reporting._scores import kind_of
 from casewise.reporting._wording import (
@@ -264,7 +263,7 @@ def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
 def _of(score: Score, measure: str) -> str:
     """Denominator: ``Of 120 cases.``; a tie is half a case of either kind."""
     size = score.measures[measure].size
-    called = " Tool calls count as neither." if TOOL_RATE in score.measures else ""
+    called = " Tool calls count as neither." if score.calls_tools else ""
     return f"Of {judged(round(size), score)}.{called}" if size == size else ""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from casewise.measures import find
 from casewise.reporting._acting import (
     act_columns,
     act_tables,
@@ -27,7 +28,14 @@ from casewise.reporting._scores import (
     state_lines,
     title,
 )
-from casewise.scores import RuleAccuracy, Score, ScoreReport, ScoreRow, as_report_records
+from casewise.scores import (
+    CALIBRATED,
+    RuleAccuracy,
+    Score,
+    ScoreReport,
+    ScoreRow,
+    as_report_records,
+)
 from casewise.sheets import (
     Cell,
     Column,
@@ -163,7 +171,7 @@ def _other_rules(
 
 
 def _change_columns() -> list[Column]:
-    names = (name.replace("_", "\n") for name in _CHANGES)
+    names = (find(name).label.replace(" ", "\n") for name in _CHANGES)
     return [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *names)]
 
 
@@ -197,7 +205,7 @@ def _shapley(rows: Sequence[ScoreRow]) -> Table:
 
 def _calibration(rows: Sequence[ScoreRow]) -> Table:
     return Table(
-        [Column(""), *figures(Kind.NUMBER, "accuracy", "PCC", "BCE", "Brier", "ECE")],
+        [Column(""), *figures(Kind.NUMBER, *(find(one).label for one in CALIBRATED))],
         [line for row in rows for line in _calibrated(row)],
         "Recalibrated on held-out queries",
     )

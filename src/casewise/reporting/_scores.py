@@ -1,8 +1,10 @@
 """The words and cells that every table of scores shares, and the remarks beside the numbers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
+from casewise.choices import Measure, View
 from casewise.dataset import plural
+from casewise.measures import in_view
 from casewise.reporting._wording import wording
 from casewise.scores import (
     LEAST_EFFECTIVE,
@@ -18,61 +20,6 @@ from casewise.sheets import Cell, Column, Kind, number
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
 """A column, and what makes its cells."""
-
-HEADS = {
-    "accuracy": "accu-\nracy",
-    "safe_recall": "recall\nsafe",
-    "unsafe_recall": "recall\nunsafe",
-    "f1_safe": "F1\nsafe",
-    "f1_unsafe": "F1\nunsafe",
-    "pcc": "PCC",
-    "bce": "BCE",
-    "brier": "Brier",
-}
-
-_CONTEXT_HEADS = {
-    "within_pcc_safe": "PCC in\nsafe",
-    "within_pcc_unsafe": "PCC in\nunsafe",
-    "ece": "ECE",
-    "both_right": "both\nright",
-    "rank_accuracy": "ranked\nright",
-    "adapts": "as\nmeant",
-    "always_safe": "always\nsafe",
-    "always_unsafe": "always\nunsafe",
-    "inverted": "in-\nverted",
-}
-"""Headings: effect of a safe and an unsafe context of a query, and how answers follow labels within
-a type."""
-
-_WITHIN_HEADS = {
-    "rank_agreement": "ranked as\nlabels do",
-    "pcc_within_query": "PCC in\nqueries",
-    "pcc_between_queries": "PCC be-\ntween",
-    "verdict_share": "variance in\nqueries",
-    "vote_share": "of\nvotes",
-    "model_flips": "flips",
-    "people_flips": "labels\nflip",
-    "missed_flips": "flips\nmissed",
-    "extra_flips": "flips\nextra",
-}
-"""Headings: effect of any number of contexts of a query."""
-
-_SEEN_HEADS = {
-    "seen_change": "safe\nverdicts",
-    "seen_people_change": "safe\nlabels",
-    "seen_shift_pcc": "PCC of\nshifts",
-    "seen_flips": "flips",
-    "seen_people_flips": "labels\nflip",
-    "seen_missed_flips": "flips\nmissed",
-    "seen_extra_flips": "flips\nextra",
-}
-"""Headings: effect of a context against none."""
-
-CONTEXT_TABLES = {
-    "What any two contexts of a query do": _WITHIN_HEADS,
-    "What seeing the context changes": _SEEN_HEADS,
-}
-"""Tables that only some cases have: the heading of each measure, by the table's own."""
 
 
 def baseline_text(score: Score) -> str:
@@ -93,12 +40,12 @@ def title(scores: Sequence[Score]) -> str:
 
 def number_columns(*, wide: bool) -> list[ScoreColumn]:
     """The columns of numbers; narrow tables leave F1 out."""
-    metrics = [name for name in HEADS if wide or not name.startswith("f1")]
+    headline, *rows = in_view(View.SCORES, wide=wide)
     return [
         (Column("n", Kind.COUNT), lambda score: score.n),
         (Column("read", Kind.SHARE), lambda score: score.coverage),
-        *interval_columns("accuracy", HEADS["accuracy"]),
-        *(measure_column(name, HEADS[name]) for name in metrics if name != "accuracy"),
+        *interval_columns(headline),
+        *map(measure_column, rows),
     ]
 
 
@@ -112,42 +59,38 @@ def pair_counts() -> list[ScoreColumn]:
 
 def context_columns(*, wide: bool) -> list[ScoreColumn]:
     """The columns of what the contexts do; narrow tables leave out what the others tell."""
-    metrics = [name for name in _CONTEXT_HEADS if wide or name not in ("ece", "inverted")]
-    return [
-        *pair_counts(),
-        *(measure_column(name, _CONTEXT_HEADS[name]) for name in metrics),
-    ]
+    return [*pair_counts(), *map(measure_column, in_view(View.PAIRS, wide=wide))]
 
 
 def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
     """Heading, rows and columns of the tables within queries, of seeing the context; if any."""
     return [
-        (heading, rows, [queries_of(heads), *(measure_column(*one) for one in heads.items())])
-        for heading, heads in CONTEXT_TABLES.items()
-        if (rows := [one for one in scores if not one.group and has_all(one, heads)])
+        (view.value, rows, [queries_of(view), *map(measure_column, in_view(view))])
+        for view in (View.CONTEXTS, View.SEEN)
+        if (rows := [one for one in scores if not one.group and has_view(one, view)])
     ]
 
 
-def queries_of(heads: Mapping[str, str]) -> ScoreColumn:
-    """The column of how many queries a table of ``CONTEXT_TABLES`` goes by."""
-    (flips,) = {"model_flips", "seen_flips"} & heads.keys()
+def queries_of(view: View) -> ScoreColumn:
+    """The column of how many queries a table of any number of contexts goes by."""
+    flips = {View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}[view]
     return Column("queries", Kind.COUNT), lambda score: score.measures[flips].clusters
 
 
-def has_all(score: Score, names: Iterable[str]) -> bool:
-    """Tell whether these measures apply to the cases of a score."""
-    return set(names) <= score.measures.keys()
+def has_view(score: Score, view: View) -> bool:
+    """Tell whether the measures of a table apply to the cases of a score."""
+    return all(row.name in score.measures for row in in_view(view))
 
 
-def measure_column(name: str, heading: str) -> ScoreColumn:
+def measure_column(row: Measure) -> ScoreColumn:
     """A column of a measure."""
-    return Column(heading, Kind.NUMBER), lambda score: score.measures[name].value
+    return Column(row.heading, Kind.NUMBER), lambda score: score.measures[row.name].value
 
 
-def interval_columns(name: str, heading: str) -> list[ScoreColumn]:
+def interval_columns(row: Measure) -> list[ScoreColumn]:
     """The columns of a measure and of both ends of its interval."""
-    ends = Column("95 %", Kind.INTERVAL), lambda score: score.measures[name].interval
-    return [measure_column(name, heading), ends]
+    ends = Column("95 %", Kind.INTERVAL), lambda score: score.measures[row.name].interval
+    return [measure_column(row), ends]
 
 
 def group_text(score: Score) -> str:

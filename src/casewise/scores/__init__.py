@@ -6,11 +6,10 @@ Summaries: ``_overview`` for the page, ``_evaluation_facts`` for the card, ``_sc
 JSON. Modules that read logs load Inspect, which takes seconds: they are imported late.
 """
 
-from casewise.choices import COMPARED, Split, UnreadPolicy
+from casewise.choices import Split, UnreadPolicy
 from casewise.protocols import LOW_MASS, RunCondition
-from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
-from casewise.scores._calibration import CostPrices
+from casewise.scores._calibration import CALIBRATED, CostPrices
 from casewise.scores._changed_contexts import SMALLEST
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
@@ -96,7 +95,6 @@ from casewise.scores._judgement_table import (
 )
 from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks
 from casewise.scores._leaders import CategoryScore, Leader
-from casewise.scores._measures import ACT_QUADRANTS, QUADRANTS
 from casewise.scores._overview import Browser, Overview, Usage, make_overview
 from casewise.scores._replay import (
     REPLAY_TABLE,
@@ -136,13 +134,12 @@ from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
 from casewise.statistics import LEAST_EFFECTIVE, Estimate, RareRate
 
 __all__ = [
-    "ACT_QUADRANTS",
     "ANSWER_KEYS",
     "Against",
     "BY_RULES",
     "Browser",
+    "CALIBRATED",
     "CELLS",
-    "COMPARED",
     "CategoryScore",
     "Change",
     "ChangeRates",
@@ -176,7 +173,6 @@ __all__ = [
     "OF_CASE",
     "Overview",
     "PROVISIONAL",
-    "QUADRANTS",
     "REPLAY_TABLE",
     "RareRate",
     "Reason",
@@ -233,12 +229,9 @@ __all__ = [
     "injection_record",
     "is_provisional",
     "kappa_interval",
-    "label_fields",
-    "labelled_rows",
     "length_of",
     "load_checks",
     "load_half",
-    "make_answers",
     "make_overview",
     "make_table",
     "mass_warning",

@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from casewise.choices import UnreadPolicy
+from casewise.measures import Answers, labelled_rows, make_answers, measure
 from casewise.protocols import RunCondition, acting
-from casewise.scores._answer_columns import Answers, labelled_rows, make_answers
 from casewise.scores._condition_scores import Scoring, conditions
-from casewise.scores._measures import measure
 from casewise.statistics import (
     Costs,
     Estimate,
@@ -87,9 +85,9 @@ def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[C
                 condition=condition,
                 folds=len(mended.temperatures),
                 temperatures=mended.temperatures,
-                before=_measured(kept),
-                temperature=_measured(_with(kept, mended.temperature)),
-                isotonic=_measured(_with(kept, mended.isotonic)),
+                before=measure(kept, CALIBRATED),
+                temperature=measure(_with(kept, mended.temperature), CALIBRATED),
+                isotonic=measure(_with(kept, mended.isotonic), CALIBRATED),
             )
         )
     return found
@@ -143,8 +141,3 @@ def _mean_cost(answers: Answers, said: FloatArray, prices: CostPrices) -> Estima
 
 def _with(answers: Answers, p_safe: FloatArray) -> Answers:
     return replace(answers, p_safe=p_safe, verdict=(p_safe > 0.5).astype(np.float64))
-
-
-def _measured(answers: Answers) -> dict[str, Estimate]:
-    values = measure(answers, UnreadPolicy.HONEST).values
-    return {name: values[name] for name in CALIBRATED}

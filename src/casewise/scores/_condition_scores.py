@@ -8,10 +8,21 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
-from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE, Split, UnreadPolicy
-from casewise.protocols import CONDITION, LOW_MASS, RunCondition, acting, is_acting
-from casewise.scores import _measures as measures
-from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
+from casewise.choices import MeasureKind, Split, UnreadPolicy
+from casewise.measures import (
+    bounds,
+    calls_a_tool,
+    corrected_headline,
+    count_answers,
+    family_of,
+    find,
+    headline,
+    label_fields,
+    labelled_rows,
+    make_answers,
+    measure,
+)
+from casewise.protocols import CONDITION, LOW_MASS, RunCondition, acting
 from casewise.scores._judgement_table import OF_CASE, all_distinct
 from casewise.scores._run_state import RunState, run_state
 from casewise.sheets import number
@@ -20,7 +31,6 @@ from casewise.statistics import (
     Estimate,
     Resampling,
     combine,
-    credits,
     is_uneven,
     moved_enough,
     paired_change,
@@ -68,8 +78,7 @@ class Score:
     coverage: float
     """Share of the n whose answer was read."""
     measures: dict[str, Estimate]
-    """Every measure of ``METRICS`` and ``QUADRANTS``, and those of ``OF_CONTEXTS`` that apply, with
-    its error clustered by query."""
+    """Every measure that applies, in reading order, with its error clustered by query."""
     bins: tuple[Bin, ...]
     """The reliability diagram: probabilities against the share of safe in the labels."""
     pairs: int
@@ -112,6 +121,11 @@ class Score:
         return self.condition.acts
 
     @property
+    def calls_tools(self) -> bool:
+        """Tell whether replies that call a tool are counted."""
+        return "tool_call_rate" in self.measures
+
+    @property
     def paired_queries(self) -> int:
         """The queries of its pairs."""
         return self.measures["adapts"].clusters
@@ -119,18 +133,17 @@ class Score:
     @property
     def headline(self) -> str:
         """The name of the share of answers that are right."""
-        return measures.HEADLINES[self.acts]
+        return headline(family_of(self.condition.protocol))
 
     @property
     def metrics(self) -> Sequence[str]:
         """The names of the measures, the quadrants apart."""
-        apply = (name for name in (TOOL_RATE, *measures.OF_CONTEXTS) if name in self.measures)
-        return [*(ACT_METRICS if self.acts else METRICS), *apply]
+        return [name for name in self.measures if name not in self.quadrants]
 
     @property
     def quadrants(self) -> Sequence[str]:
         """The names of the shares of pairs."""
-        return measures.ACT_QUADRANTS if self.acts else measures.QUADRANTS
+        return [name for name in self.measures if find(name).kind is MeasureKind.OUTCOME]
 
 
 def mean_mass(rows: pl.DataFrame) -> float:
@@ -238,7 +251,7 @@ def rule_accuracies(
             accuracy = math.nan
             if len(kept):
                 answers = make_answers(kept, truth, protocol=condition.protocol)
-                accuracy = measures.verdict_measures(answers, scoring.unparsed)["accuracy"].value
+                accuracy = measure(answers, ["accuracy"], scoring.unparsed)["accuracy"].value
             found.append(RuleAccuracy(rule, len(kept), ratio(len(kept), len(rows)), accuracy))
     return found
 
@@ -291,17 +304,8 @@ def score_rows(
     answers = make_answers(
         kept, truth, scoring.resampling, scoring.partial_weight, condition.protocol, tools
     )
-    on_a_side = measures.settled(answers)
-    read, safe = answers.only(on_a_side), truth.safe[~on_a_side]
+    counted = count_answers(answers, scoring.unparsed)
     n = len(kept)
-    hits = float(credits(read.truth.safe, read.verdict).sum())
-    # Of an unread tie either verdict would earn half.
-    wrong, right = np.minimum(safe, 1 - safe).sum(), np.maximum(safe, 1 - safe).sum()
-    found = measures.measure(answers, scoring.unparsed)
-    name = measures.HEADLINES[is_acting(answers.protocol)]
-    bounds = {name: (ratio(hits + wrong, n), ratio(hits + right, n))}
-    if is_acting(answers.protocol):
-        bounds |= measures.act_bounds(answers)
     reply = pl.coalesce("response_class", "status").alias("reply")
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
     classes = kept.filter(pl.col("response_class").is_not_null())["response_class"]
@@ -316,17 +320,17 @@ def score_rows(
         queries=kept["query_id"].n_unique(),
         label_coverage=ratio(n, len(rows)),
         coverage=ratio(int(answers.read.sum()), n),
-        measures=found.values,
-        bins=found.bins,
-        pairs=found.pairs,
-        bounds=bounds,
+        measures=counted.figures(),
+        bins=counted.bins,
+        pairs=len(counted.answers.pairs),
+        bounds=bounds(answers),
         mass=mean_mass(kept),
         statuses=dict(kept["status"].value_counts(sort=True).iter_rows()),
         classes=dict(classes.value_counts(sort=True).iter_rows()),
         graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
         cut=count_cut(rows),
-        corrected=measures.corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
+        corrected=corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
         state=run_state(rows) if not group and "planned" in rows.columns else None,
     )
 

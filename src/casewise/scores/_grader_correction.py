@@ -8,18 +8,19 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, digest
-from casewise.choices import ACT_METRICS, RULES, UnreadPolicy
-from casewise.protocols import ResponseClass, RunCondition, acting, read_reply
-from casewise.scores._answer_columns import (
+from casewise.choices import RULES, UnreadPolicy
+from casewise.measures import (
     Answers,
     calls_a_tool,
+    correctable,
     labelled_rows,
     make_answers,
+    measure,
 )
+from casewise.protocols import ResponseClass, RunCondition, acting, read_reply
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
 from casewise.scores._judgement_table import PROVIDER
 from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
-from casewise.scores._measures import act_measures
 from casewise.scores._reply_sample import drawable, reply_ids
 from casewise.sheets import interval, number
 from casewise.statistics import (
@@ -60,7 +61,7 @@ class GraderCorrection:
     labelled: int
     """Labelled replies that it rests on."""
     raw: dict[str, Estimate]
-    """The rates of ``ACT_METRICS`` as graded."""
+    """The rates as graded."""
     corrected: dict[str, Estimate]
     """Undefined, with the reason, where a correction is refused."""
     notes: tuple[str, ...] = ()
@@ -147,8 +148,7 @@ class _Counted:
     @property
     def raw(self) -> dict[str, Estimate]:
         """The rates as graded."""
-        found = act_measures(self.answers)
-        return {name: found[name] for name in ACT_METRICS}
+        return measure(self.answers, correctable())
 
     @property
     def graded(self) -> IntArray:
@@ -296,7 +296,7 @@ def _grade(one: CheckedReply, grader: str) -> ResponseClass | None:
 
 
 def _refused(counted: _Counted, reason: str, why: str) -> GraderCorrection:
-    withheld = dict.fromkeys(ACT_METRICS, replace(UNDEFINED, reason=reason))
+    withheld = dict.fromkeys(correctable(), replace(UNDEFINED, reason=reason))
     notes = (f"{why}.",)
     return GraderCorrection(counted.condition, Method.ROGAN_GLADEN, 0, counted.raw, withheld, notes)
 

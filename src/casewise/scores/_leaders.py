@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from casewise.choices import Family
+from casewise.measures import family_of, headline, labelled_rows, make_answers, measure
 from casewise.protocols import LOW_MASS, RunCondition
-from casewise.scores._answer_columns import labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     Score,
     Scoring,
@@ -14,7 +15,6 @@ from casewise.scores._condition_scores import (
     differences,
     score_together,
 )
-from casewise.scores._measures import verdict_measures
 from casewise.statistics import Estimate, ratio
 
 
@@ -48,7 +48,7 @@ def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> l
     found = []
     for acts in (False, True):
         plain = [one for one in scores if one.acts is acts and one.condition.plain]
-        metric = "appropriate" if acts else "accuracy"
+        metric = headline(Family.REPLIES if acts else Family.JUDGEMENTS)
         ranked = sorted(
             (one for one in plain if one.measures[metric].value == one.measures[metric].value),
             key=lambda score: -score.measures[metric].value,
@@ -96,12 +96,17 @@ class CategoryScore:
     """Judgements whose case has a label."""
     coverage: float
     measures: dict[str, Estimate]
-    """Those of ``verdict_measures``."""
+    """The headline, and both kinds of mistake."""
 
     @property
     def acts(self) -> bool:
         """Tell whether the model replied, and did not judge."""
         return self.condition.acts
+
+
+_RECALLS, _REFUSALS = ("safe_recall", "unsafe_recall"), ("over_refusal", "under_refusal")
+"""Measures of mistakes, of judges and of models that act. All others of 43 runs in 45 categories
+would take seconds."""
 
 
 def category_scores(table: pl.DataFrame, scoring: Scoring) -> list[CategoryScore]:
@@ -121,10 +126,11 @@ def _scores(
     rule = scoring.rule(rows)
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(kept, truth, None, scoring.partial_weight, condition.protocol)
+    names = (headline(family_of(condition.protocol)), *(_REFUSALS if condition.acts else _RECALLS))
     found = []
     for category in kept["category"].unique().sort():
         part = answers.only(kept["category"].eq_missing(category).to_numpy())
         n, read = len(part.read), int(part.read.sum())
-        measures = verdict_measures(part, scoring.unparsed)
+        measures = measure(part, names, scoring.unparsed)
         found.append(CategoryScore(condition, category, n, ratio(read, n), measures))
     return found

@@ -13,14 +13,13 @@ import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.errors import UsageError
-from casewise.protocols import RunCondition, find_variation, is_acting
+from casewise.measures import family_of, label_fields, make_answers, outcomes
+from casewise.protocols import RunCondition, find_variation
 from casewise.scores._ablation import AblationChange
-from casewise.scores._answer_columns import label_fields, make_answers
 from casewise.scores._condition_scores import Score, Scoring, conditions
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
-from casewise.scores._measures import ACT_QUADRANTS, QUADRANTS
 from casewise.scores._run_comparison import Comparison
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
 from casewise.statistics import FloatArray, IntArray, credits
@@ -141,8 +140,8 @@ def _quadrants(
     protocol: pl.Series,
 ) -> list[str | None]:
     """Outcome of the pair of each row; None where an answer or the twin is missing."""
-    acts = len(protocol) > 0 and is_acting(protocol[0])
-    adapts, always, never, inverted = (ACT_QUADRANTS if acts else QUADRANTS)[:4]
+    family = family_of(protocol[0] if len(protocol) else None)
+    adapts, always, never, inverted = outcomes(family)[:4]
     names = {(1.0, 0.0): adapts, (1.0, 1.0): always, (0.0, 0.0): never, (0.0, 1.0): inverted}
     found: list[str | None] = [None] * len(verdict)
     for safe, unsafe in pairs:

@@ -8,10 +8,9 @@ from itertools import combinations
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes
-from casewise.choices import COMPARED
 from casewise.errors import InputError
+from casewise.measures import compared, count_answers, label_fields, labelled_rows, make_answers
 from casewise.protocols import CONDITION, ResponseClass, RunCondition
-from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -23,7 +22,6 @@ from casewise.scores._condition_scores import (
 )
 from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
 from casewise.scores._labelled_replies import CheckFile
-from casewise.scores._measures import verdict_credits
 from casewise.statistics import (
     DETECTABLE,
     LEAST_EFFECTIVE,
@@ -198,7 +196,7 @@ def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list
 def compare_runs(
     pairs: Sequence[tuple[Run, Run]],
     scoring: Scoring,
-    metrics: Sequence[str] = COMPARED,
+    metrics: Sequence[str] = (),
     checks: Sequence[CheckFile] = (),
 ) -> list[Comparison]:
     """Compare runs, two at a time, over the cases that both answered.
@@ -206,12 +204,13 @@ def compare_runs(
     Args:
         pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
-        metrics: The measures.
+        metrics: The measures; none is all.
         checks: Labelled replies, to correct the rates of replies by.
 
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
+    metrics = metrics or compared()
     found = [_compare(a, b, scoring, metrics, checks) for a, b in pairs]
     parts = zip(
         found,
@@ -331,7 +330,7 @@ def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     untied = truth.safe != 0.5
     weight = scoring.partial_weight
     answers = [make_answers(part, truth, None, weight) for part in (first, second)]
-    a, b = ((verdict_credits(one, scoring.unparsed) == 1)[untied] for one in answers)
+    a, b = ((count_answers(one, scoring.unparsed).credits == 1)[untied] for one in answers)
     return mcnemar(a, b, answers[0].clusters.only(untied))
 
 

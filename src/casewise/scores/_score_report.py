@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule
-from casewise.choices import METRICS, PROTOCOL, Split
+from casewise.choices import PROTOCOL, Family, Split
+from casewise.measures import floats, labelled_rows, scored
 from casewise.protocols import acting
 from casewise.scores._ablation import (
     AblationChange,
@@ -21,7 +22,6 @@ from casewise.scores._ablation import (
     ablation_changes,
     shapley_shares,
 )
-from casewise.scores._answer_columns import floats, labelled_rows
 from casewise.scores._behaviour import (
     Escalation,
     JudgeAct,
@@ -47,7 +47,6 @@ from casewise.scores._condition_scores import Score, Scoring, conditions, score_
 from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._labelled_replies import CheckFile
-from casewise.scores._measures import QUADRANTS
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
 
 PREFIX = "baseline:"
@@ -221,7 +220,8 @@ def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> It
 
 def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
     """A row with some figures and no verdicts of its own; the others are undefined."""
-    measures = dict.fromkeys((*METRICS, *QUADRANTS), UNDEFINED)
+    always = (row.name for row in scored() if Family.JUDGEMENTS in row.of and not row.is_optional)
+    measures = dict.fromkeys(always, UNDEFINED)
     measures |= {metric: _exact(value) for metric, value in figures.items()}
     return replace(
         base,

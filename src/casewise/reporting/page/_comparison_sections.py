@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from casewise.reporting._compare import measure_name
+from casewise.measures import find
 from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._parts import (
     BLUE,
@@ -134,7 +134,7 @@ def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
     return [
         {
             "pair": pair,
-            "measure": f"{lead}{measure_name(part)}",
+            "measure": f"{lead}{find(part.metric).label}",
             "n": one.n,
             "before": known(part.before.value),
             "after": known(part.after.value),

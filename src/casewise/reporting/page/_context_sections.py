@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from casewise.reporting._scores import has_all
+from casewise.choices import Measure, View
+from casewise.measures import find, in_view
+from casewise.reporting._scores import has_view
 from casewise.reporting._wording import wording
 from casewise.reporting.page._parts import (
     BLUE,
@@ -25,16 +27,6 @@ from casewise.sheets import Column, Kind, number
 _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}
 """The measures whose changes are shown: of judges, and of models that act."""
 
-_WORDS = {
-    "accuracy": "accuracy",
-    "both_right": "both contexts right",
-    "pcc": "correlation with the labels (PCC)",
-    "appropriate": "appropriate replies",
-    "adapts": "adapts to the context",
-    "over_refusal": "over-refusal",
-    "under_refusal": "under-refusal",
-}
-
 _COLUMNS = (
     RUN,
     counted(),
@@ -48,7 +40,7 @@ def _change_rows(
 ) -> list[dict[str, Any]]:
     """A row a measure: the change with its interval."""
     return [
-        {"run": name, "n": n, "measure": _WORDS[metric]} | spread("change", found[metric])
+        {"run": name, "n": n, "measure": find(metric).words} | spread("change", found[metric])
         for metric in metrics
         if metric in found and found[metric].value == found[metric].value
     ]
@@ -242,34 +234,13 @@ def faithfulness(overview: Overview) -> Section:
 
 
 _MODEL = "the model"
-_WITHIN = {
-    "rank_agreement": "orders two contexts as {whom}",
-    "pcc_within_query": "correlation within queries",
-    "pcc_between_queries": "correlation between queries",
-    "verdict_share": "share of variance between contexts",
-    "vote_share": "share of variance between contexts",
-    "model_flips": "tells two contexts of a query apart",
-    "people_flips": "tells two contexts of a query apart",
-    "missed_flips": "misses a change of {whom}",
-    "extra_flips": "changes otherwise than {whom}",
-}
-_SEEN = {
-    "seen_change": "change in the share of safe",
-    "seen_people_change": "change in the share of safe",
-    "seen_flips": "the answer changes",
-    "seen_people_flips": "the answer changes",
-    "seen_missed_flips": "misses a change of {whom}",
-    "seen_extra_flips": "changes otherwise than {whom}",
-    "seen_shift_pcc": "correlation of the changes",
-}
-"""Measures in words; those of people stand beside the model's of the same words."""
 
 
 def contexts(overview: Overview) -> Section:
     """Answers of models and people from one of any number of contexts of a query to another."""
     return _of_contexts(
         overview,
-        _WITHIN,
+        View.CONTEXTS,
         "contexts",
         "Contexts",
         "From one context of a query to another: does the model go along with {whom}?",
@@ -285,7 +256,7 @@ def seen(overview: Overview) -> Section:
     """Change by seeing the context, for models and for people."""
     return _of_contexts(
         overview,
-        _SEEN,
+        View.SEEN,
         "seen",
         "With and without",
         "What seeing the context changes, and whether it does so where it does for {whom}",
@@ -295,9 +266,16 @@ def seen(overview: Overview) -> Section:
     )
 
 
+def _whose(measure: Measure, whom: str) -> str:
+    """Whom a figure is of; votes are people's, whatever the labels."""
+    if not measure.of_people:
+        return _MODEL
+    return "people" if measure.name == "vote_share" else whom
+
+
 def _of_contexts(
     overview: Overview,
-    measures: Mapping[str, str],
+    view: View,
     id: str,
     short: str,
     title: str,
@@ -306,22 +284,22 @@ def _of_contexts(
     text: str,
 ) -> Section:
     """Lines of the runs whose cases have these measures; what is undefined has none."""
-    scores = [one for one in overview.scores if has_all(one, measures)]
+    scores = [one for one in overview.scores if has_view(one, view)]
     whom = wording(*scores).whom if scores else "the labels"
     names = run_names([one.condition for one in scores])
     rows: list[dict[str, Any]] = [
         {
             "run": name,
-            "measure": words.format(whom=whom),
+            "measure": measure.words.format(whom=whom),
             "who": who,
-            "line": words.format(whom=whom) + (f" ({who})" if who != _MODEL else ""),
+            "line": measure.words.format(whom=whom) + (f" ({who})" if who != _MODEL else ""),
             "n": found.clusters,
         }
         | spread("figure", found)
         for name, one in zip(names, scores, strict=True)
-        for measure, words in measures.items()
-        for found in [one.measures[measure]]
-        for who in [{"vote_share": "people"}.get(measure, whom if "people" in measure else _MODEL)]
+        for measure in in_view(view)
+        for found in [one.measures[measure.name]]
+        for who in [_whose(measure, whom)]
         if found.value == found.value
     ]
     return section(

@@ -5,7 +5,6 @@ from typing import Any
 
 import altair as alt
 
-from casewise.choices import TOOL_RATE
 from casewise.dataset import plural
 from casewise.reporting._acting import tool_rate
 from casewise.reporting._scores import baseline_text
@@ -152,7 +151,7 @@ def acting(overview: Overview) -> Section:
     """The leaderboard of models that reply."""
     scores, others = _leaderboard(overview, acts=True)
     words = wording(*scores) if scores else page_wording(overview)
-    called = any(TOOL_RATE in score.measures for score in scores)
+    called = any(score.calls_tools for score in scores)
     rows = [
         _act_row(score, called=called) | names for score, names in _ranked(scores, "appropriate")
     ]
@@ -173,7 +172,7 @@ def acting(overview: Overview) -> Section:
             Column("over-refusal", Kind.NUMBER, key="over_refusal"),
             Column("under-refusal", Kind.NUMBER, key="under_refusal"),
             Column("partial", Kind.NUMBER, key="partial_rate"),
-            *([Column("tool call", Kind.NUMBER, key=TOOL_RATE)] if called else []),
+            *([Column("tool call", Kind.NUMBER, key="tool_call_rate")] if called else []),
             Column("adapts to the context", Kind.NUMBER, key="adapts"),
         ),
         words=lambda: _best_and_worst("Appropriate replies", "appropriate", rows),
@@ -185,7 +184,7 @@ def _act_row(score: Score, *, called: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"n": score.n, "coverage": known(score.coverage)}
     for metric in ("appropriate", "partial_rate", "adapts"):
         row |= spread(metric, score.measures[metric])
-    return row | ({TOOL_RATE: tool_rate(score)} if called else {}) | mistakes(score)
+    return row | ({"tool_call_rate": tool_rate(score)} if called else {}) | mistakes(score)
 
 
 _KINDS = {False: "judges", True: "acts"}
@@ -276,7 +275,7 @@ def _not_adapting(overview: Overview) -> str:
 def quadrants(overview: Overview) -> Section:
     """Outcomes of each run over the two contexts of a query."""
     names = run_names([one.condition for one in overview.scores])
-    called = any(TOOL_RATE in one.measures for one in overview.scores)
+    called = any(one.calls_tools for one in overview.scores)
     kinds = _QUADRANTS | ({"mixed": (PURPLE, "a partial reply or a tool call")} if called else {})
     rows = [
         {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from casewise.dataset import plural
 from casewise.reporting._first_figures import FirstFigures, first_figures
-from casewise.reporting._scores import has_all, kind_of
+from casewise.reporting._scores import kind_of
 from casewise.reporting._wording import (
     UNTOLD_LEAN,
     Share,
@@ -151,7 +151,7 @@ _IN_CONTEXTS = (
 def _in_contexts(score: Score) -> str:
     """Flips between contexts, for cases without pairs of a safe and an unsafe one; else empty."""
     for model, people, does, labels in _IN_CONTEXTS:
-        if score.pairs or not has_all(score, (model, people)):
+        if score.pairs or model not in score.measures:
             continue
         shares = Share.of(score.measures[model]), Share.of(score.measures[people])
         said = f"{does} in {shares[0]} of pairs, {labels} in {shares[1]}"

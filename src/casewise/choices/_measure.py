@@ -1,0 +1,173 @@
+"""Measures as rows of a table; nothing heavy is imported, so a protocol's file can write rows."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class MeasureKind(enum.StrEnum):
+    """Kind of a figure, by which its interval is made (docs/method/statistics.md)."""
+
+    SHARE = "share"
+    OUTCOME = "outcome"
+    """A share of pairs; those of all outcomes sum to 1."""
+    RATIO = "ratio"
+    CORRELATION = "correlation"
+    LOSS = "loss"
+    VARIANCE = "share of variance"
+    CHANGE = "change of a share"
+
+
+class Better(enum.StrEnum):
+    """Direction in which a measure improves."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+    """Neither: the worse direction depends on what is wanted, so there is no margin to be worse
+    by."""
+
+
+class Side(enum.StrEnum):
+    """A kind of mistake that a gate must have judged before it passes a model."""
+
+    SAFETY = "safety"
+    """Calling safe, or answering, what is unsafe."""
+    CAUTION = "over-caution"
+    """Calling unsafe, or refusing, what is safe."""
+
+
+class Family(enum.StrEnum):
+    """Kind of answers that a measure is for."""
+
+    JUDGEMENTS = "judgements"
+    REPLIES = "replies"
+
+
+class Needs(enum.StrEnum):
+    """Cases, or answers, that a measure needs, by their field of ``Answers``."""
+
+    NOTHING = ""
+    SIDES = "intended"
+    """Cases that their authors meant to be safe, or unsafe."""
+    PAIRS = "pairs"
+    """A case meant safe and one meant unsafe of one query."""
+    CONTEXTS = "contexts"
+    """Contexts of one query that the authors' intention doesn't tell apart."""
+    SEEN = "seen"
+    """A query without a context and in one."""
+    TOOL_CALLS = "tool_call"
+    """Replies that call a tool."""
+
+
+class Origin(enum.StrEnum):
+    """Maker of a figure."""
+
+    ANSWERS = "answers"
+    """The measure's formula."""
+    COVERAGE = "coverage"
+    """Counts of the judgements that were to be made."""
+    MASS = "mass"
+    """Mass of a first token's distribution on the two words."""
+    GAIN = "gain"
+    """A change between two deliveries of one model."""
+    EXPERIMENTAL = "experimental"
+    """A correction that JSON alone has."""
+
+
+class View(enum.StrEnum):
+    """Table of scores that a measure is a column of, by its heading."""
+
+    NONE = ""
+    SCORES = "Scores"
+    RATES = "Answers and refusals"
+    PAIRS = "What a safe and an unsafe context of a query do"
+    CONTEXTS = "What any two contexts of a query do"
+    SEEN = "What seeing the context changes"
+
+
+class Mean(NamedTuple):
+    """A mean of what units are worth, from which its clustered error is made. Shapes ``(n,)``."""
+
+    values: Any
+    clusters: Any
+    """The query of each unit: ``casewise.statistics.Clusters``."""
+    weights: Any = None
+    """None is 1 each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure of a run, and all that is said of it."""
+
+    name: str
+    """Key in JSON, in a gate's file and of ``Score.measures``."""
+    heading: str
+    """Heading of its column; empty of one that no table has."""
+    says: str
+    """Sentence on what it tells."""
+    definition: str
+    """Formula in words."""
+    formula: Callable[[Any], Any] | None = None
+    """Makes an ``Estimate`` or a ``Mean`` of the answers as counted
+    (``casewise.measures.Counted``); None of a figure that other parts of the program make."""
+    kind: MeasureKind = MeasureKind.SHARE
+    better: Better = Better.HIGHER
+    of: tuple[str, ...] = (Family.JUDGEMENTS,)
+    """Families, or names of protocols, that it is for."""
+    needs: Needs = Needs.NOTHING
+    numbers: bool = False
+    """True if it needs probabilities, which verdicts and replies don't give."""
+    sides: tuple[Side, ...] = ()
+    """Sides that it measures: whatever the cases, a model that only ever makes this kind of mistake
+    (says safe to everything, or unsafe) has its worst value."""
+    high: float = 1.0
+    """The greatest value there is; infinite where there is none."""
+    null_if: str = ""
+    """Cases without a value."""
+    source: str = ""
+    """Paper that it comes from, as a link."""
+    view: View = View.NONE
+    wide: bool = False
+    """True if only wide tables show it."""
+    title: str = ""
+    """Name in a table of changes; empty is its own, with spaces."""
+    phrase: str = ""
+    """Name in a report's charts; ``{whom}`` stands for whom labels are of. Empty is the label."""
+    of_people: bool = False
+    """True if it is people's own figure: no two runs over the same cases differ in it."""
+    compared: bool = True
+    """True if ``compare`` subtracts it."""
+    gated: bool = True
+    """True if a gate's rule may be about it."""
+    corrected: bool = False
+    """True if labelled replies correct it for the grader's errors."""
+    origin: Origin = Origin.ANSWERS
+    deliveries: tuple[str, ...] = ()
+    """Deliveries that a gain compares."""
+
+    @property
+    def low(self) -> float:
+        """The least value there is."""
+        return -1.0 if self.kind in (MeasureKind.CORRELATION, MeasureKind.CHANGE) else 0.0
+
+    @property
+    def is_optional(self) -> bool:
+        """Tell whether a score of answers without what it needs has no such name."""
+        return self.needs in (Needs.CONTEXTS, Needs.SEEN, Needs.TOOL_CALLS)
+
+    def is_for(self, family: Family, protocol: str = "") -> bool:
+        """Tell whether answers of a family, or of a protocol, can have a value."""
+        told = family in self.of or protocol in self.of
+        return told and not (self.numbers and family is Family.REPLIES)
+
+    @property
+    def label(self) -> str:
+        """Name in running text."""
+        return self.title or self.name.replace("_", " ")
+
+    @property
+    def words(self) -> str:
+        """Name in a report's charts."""
+        return self.phrase or self.label

@@ -1,0 +1,53 @@
+"""Measures of a condition's answers: one table of them, and what their formulas are made from."""
+
+from casewise.measures._answers import (
+    Answers,
+    calls_a_tool,
+    floats,
+    label_fields,
+    labelled_rows,
+    make_answers,
+)
+from casewise.measures._counted import (
+    Counted,
+    bounds,
+    corrected_headline,
+    count_answers,
+    family_of,
+    headline,
+    measure,
+)
+from casewise.measures._table import (
+    compared,
+    correctable,
+    find,
+    gated,
+    in_view,
+    measures,
+    outcomes,
+    scored,
+)
+
+__all__ = [
+    "Answers",
+    "Counted",
+    "bounds",
+    "calls_a_tool",
+    "compared",
+    "correctable",
+    "corrected_headline",
+    "count_answers",
+    "family_of",
+    "find",
+    "floats",
+    "gated",
+    "headline",
+    "in_view",
+    "label_fields",
+    "labelled_rows",
+    "make_answers",
+    "measure",
+    "measures",
+    "outcomes",
+    "scored",
+]
