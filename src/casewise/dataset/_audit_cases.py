@@ -153,14 +153,13 @@ def unmet_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Faile
     for demand in demands:
         if audit.languages is None and demand.name in LANGUAGE_CHECKS:
             raise UsageError(f"--fail-on {demand.text} needs an extra: {install_hint('audit')}")
-        if demand.exceeds is not None:
+        if demand.exceeds is None:
+            found = ", ".join(one.code for one in audit.findings if demand.name in _names(one.code))
+        else:
             value = audit.figure(demand.name)
-            if demand.exceeds(value):
-                failed.append(Failed(demand.text, f"{value:.4g}"))
-            continue
-        codes = [finding.code for finding in audit.findings if demand.name in _names(finding.code)]
-        if codes:
-            failed.append(Failed(demand.text, ", ".join(codes)))
+            found = f"{value:.4g}" if demand.exceeds(value) else ""
+        if found:
+            failed.append(Failed(demand.text, found))
     return tuple(failed)
 
 

@@ -90,11 +90,11 @@ def _effect(effect: ContextEffect) -> dict[str, Any]:
 
 
 def _group_tests(tests: CategoryTests, arms: list[str]) -> dict[str, Any]:
-    by_arm = {arm: tests.by_category[arm] for arm in arms}
+    found = tests.by_category
     return {
-        **{arm: json_number(test.statistic) for arm, test in by_arm.items()},
-        **{f"{arm}_p": json_number(test.p) for arm, test in by_arm.items()},
-        **{f"{arm}_categories": test.groups for arm, test in by_arm.items()},
+        **{arm: json_number(found[arm].statistic) for arm in arms},
+        **{f"{arm}_p": json_number(found[arm].p) for arm in arms},
+        **{f"{arm}_categories": found[arm].groups for arm in arms},
         "context_type": json_number(tests.by_arm.statistic),
         "context_type_p": json_number(tests.by_arm.p),
     }

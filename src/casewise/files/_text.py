@@ -26,14 +26,14 @@ def read_text(path: Path) -> str:
     return utf8_text(read_bytes(path), path)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read the bytes of a file.
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """Read the bytes of a file, or at most so many from its start.
 
     Raises:
         InputError: The file is missing, a folder, or unreadable.
     """
     with _opened(path) as file:
-        return file.read()
+        return file.read(most)
 
 
 def utf8_text(data: bytes, path: Path) -> str:

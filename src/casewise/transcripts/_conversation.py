@@ -208,7 +208,7 @@ def _time_of(record: Mapping[str, Any]) -> datetime | None:
 
 
 def read_time(value: object) -> datetime:
-    """A time in UTC.
+    """Read a time, in UTC.
 
     Args:
         value: ISO 8601, or seconds or milliseconds since 1970, as a number or as text.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from casewise.cases import WORKBOOKS, delimiter_of, read_table
 from casewise.errors import InputError
-from casewise.files import csv_rows, parse_json, raw_lines, read_text
+from casewise.files import csv_rows, parse_json, raw_lines, read_bytes, read_text
 from casewise.transcripts._conversation import (
     FIELDS,
     MESSAGES,
@@ -98,9 +98,7 @@ def open_rows(path: Path) -> tuple[tuple[str, ...], Rows]:
             (number, row.problem if isinstance(row, InputError) else row)
             for number, (_, row) in enumerate(table.rows, start=1)
         )
-    with path.open("rb") as file:
-        is_parquet = file.read(4) == b"PAR1"
-    return _parquet(path) if is_parquet else _csv(path)
+    return _parquet(path) if read_bytes(path, 4) == b"PAR1" else _csv(path)
 
 
 def _csv(path: Path) -> tuple[tuple[str, ...], Rows]:
@@ -132,18 +130,14 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 def _encoding(path: Path) -> str:
     """UTF-8; else what spreadsheet programs write: UTF-16 with its mark, or Windows-1252."""
-    with path.open("rb") as file:
-        start = file.read(2)
-        if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16"
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        file.seek(0)
-        try:
-            while piece := file.read(1 << 20):
-                decoder.decode(piece)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return "cp1252"
+    if read_bytes(path, 2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            while file.read(_START):
+                pass
+    except UnicodeDecodeError:
+        return "cp1252"
     return "utf-8-sig"
 
 
@@ -224,13 +218,7 @@ def read_conversations(path: Path) -> Iterator[Conversation | BadLine]:
         if not logs:
             raise InputError("no Inspect log in the folder", file=path, expected=_FORMS)
         return _read_logs(logs)
-    try:
-        with path.open("rb") as file:
-            start = file.read(_START).removeprefix(b"\xef\xbb\xbf")
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    start = read_bytes(path, _START).removeprefix(codecs.BOM_UTF8)
     if not start.strip():
         raise InputError("the file is empty", file=path)
     suffix = path.suffix.lower()
