@@ -442,24 +442,26 @@ def _epochs(inputs: PowerInputs) -> Answer:
     return Answer(Quantity.EPOCHS, size, needed, power=power_of(needed))
 
 
-_OF_CONTEXTS = {
-    PowerTest.RANK_AGREEMENT: "Found is what has an interval without 1/2, which is chance. Counted "
-    "is with normal figures that never tie; of few votes many do, and their pairs order nothing.",
+_CONTEXT_NOTES = {
+    PowerTest.RANK_AGREEMENT: "An effect is found where its interval leaves out 1/2, which is "
+    "chance. The counts hold for normal figures, which never tie; shares of few votes often do, "
+    "and tied pairs order nothing.",
     PowerTest.PCC_WITHIN_QUERY: "Chance in votes makes the correlation smaller: give the one that "
-    "is expected with so many votes a case.",
-    PowerTest.CONTEXT_SHARE: "Counted is with normal figures. Verdicts are 0 or 1: see "
+    "you expect with so many votes a case.",
+    PowerTest.CONTEXT_SHARE: "The counts hold for normal figures. Verdicts are 0 or 1: see "
     "docs/method/statistics-appendix.md for how much wider their intervals are.",
-    PowerTest.SEEN_CHANGE: "Each case in context stands beside the case of its query without one.",
+    PowerTest.SEEN_CHANGE: "Each case in context is compared with the case of its query without "
+    "one.",
 }
-"""Note on each plan of contexts."""
+"""Note on the test of each plan of contexts."""
 
 
 def _notes(given: PowerInputs, inputs: PowerInputs, answers: list[Answer]) -> list[str]:
     notes = []
     if inputs.method is ProportionMethod.EXACT:
         notes.append("Fisher's exact test decides; its power is summed over all outcomes.")
-    if inputs.test in _OF_CONTEXTS:
-        notes.append(_OF_CONTEXTS[inputs.test])
+    if inputs.test in _CONTEXT_NOTES:
+        notes.append(_CONTEXT_NOTES[inputs.test])
     if inputs.test is not PowerTest.PAIRS and inputs.test not in OF_CONTEXTS:
         return notes
     if inputs.margin is not None:
