@@ -339,7 +339,10 @@ def test_another_prompt_is_named(tmp_path: Path) -> None:
             "measure: both_right, at_least: .1, where: {intended: safe}",
             ["both contexts of a query", "no such pair"],
         ),
-        ("measure: accuracy, worse_by_at_most: .1", ["needs a baseline", "--baseline RUN"]),
+        (
+            "measure: accuracy, worse_by_at_most: .1",
+            ["field 'worse_by_at_most'", "needs a baseline", "--baseline RUN"],
+        ),
     ],
 )
 def test_rules_that_have_nothing_to_judge(tmp_path: Path, rule: str, parts: list[str]) -> None:

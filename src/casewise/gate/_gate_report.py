@@ -136,7 +136,7 @@ class Missing:
     run: str
     """Model or condition that lacks it."""
     what: str
-    """What is missing: ``judgements``, ``measure of safety``."""
+    """The missing thing: ``judgements``, ``measure of safety``."""
     text: str
     """Sentences on what is missing and what would supply it, with the name of the run."""
 

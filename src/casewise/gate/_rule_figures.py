@@ -76,7 +76,7 @@ class Completeness:
 
     @property
     def sentences(self) -> Sequence[str]:
-        """What is missing, without the run's name and a full stop."""
+        """Clauses on what is missing, without the run's name."""
         said = "" if self.state is None else self.state.sentence
         lost = f"{self.lost} judgements are missing of cases that the baseline has"
         return [*filter(None, [said]), *([lost] if self.lost else [])]

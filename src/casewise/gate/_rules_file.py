@@ -1,12 +1,12 @@
-"""A gate's rules in YAML: read, with what is wrong named, and written for a set of cases.
+"""Rules of a gate in YAML: read from a file, or written for a set of cases.
 
-Written are the rules that the cases can decide, and the workflow that judges those cases.
+Written are rules that the cases can decide, and a workflow that judges these cases.
 """
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.resources import files
@@ -88,12 +88,21 @@ def gate_file(name: Literal["gate.yaml", "github-actions.yml"]) -> Path:
 
 
 def default_gate() -> GateConfig:
-    """The rules that hold where no others are given."""
+    """The shipped rules, which hold where no others are given."""
     return replace(load_gate(gate_file("gate.yaml")), file=None)
 
 
 def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) -> GateRule:
-    fault = _Fault(path, number)
+    def fault(problem: str, field: str | None, found: object, expected: str) -> InputError:
+        return InputError(
+            problem,
+            file=path,
+            record=f"rule {number}",
+            field=str(field) if field else None,
+            found=found,
+            expected=expected,
+        )
+
     known = gated()
     if (measure := known.get(fields.measure)) is None:
         near = get_close_matches(fields.measure, known, 1)
@@ -123,22 +132,8 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     return GateRule(number, measure, demand, limit, confidence, where, labels, fields.when)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """Makes the error of one rule."""
-
-    path: Path
-    number: int
-
-    def __call__(self, problem: str, field: str | None, found: object, expected: str) -> InputError:
-        return InputError(
-            problem,
-            file=self.path,
-            record=f"rule {self.number}",
-            field=str(field) if field is not None else None,
-            found=found,
-            expected=expected,
-        )
+_Fault = Callable[[str, str | None, object, str], InputError]
+"""Makes the error of one rule: problem, field, what was found, what is expected."""
 
 
 def _demand(fields: _RuleFields, fault: _Fault) -> Demand:
@@ -187,13 +182,13 @@ _EXPECTED = {
 
 
 DISCORDANCE = 0.1
-"""Share of the queries whose verdict is another in two runs of equal models: an assumption."""
+"""Assumed share of queries whose verdict differs between two runs of equal models."""
 
 GOOD = 0.9
-"""Share of the cases of a kind that a model has right which should pass: an assumption."""
+"""Assumed share of right verdicts, of a kind of case, of a model that should pass a limit."""
 
 WIDEST = 0.5
-"""A margin above it would let almost any model pass, and a limit below it one that guesses."""
+"""Laxest margin, and laxest limit on a rate of mistakes: beyond it a model that guesses passes."""
 
 _STEPS = 100
 """Margins and limits are written in hundredths."""
@@ -201,7 +196,7 @@ _STEPS = 100
 _LEVEL = Level(1 - CONFIDENCE, two_sided=False)
 
 SMALL = "small"
-"""The name of the rules that ship, with limits and margins that the starter cases can decide."""
+"""Name of the shipped rules with limits and margins that the starter cases can decide."""
 
 
 def gate_rules(name: Path | str | None) -> GateConfig:
@@ -273,7 +268,7 @@ _CASES = re.compile(r"^  CASES: starter$", re.MULTILINE)
 
 
 def _count(cases: Sequence[Case]) -> tuple[LabelRule, dict[Side, int]]:
-    """The label rule of a run over the cases, and how many queries count on each side."""
+    """Label rule of a run over the cases, and number of queries that count on each side."""
     table = make_table(case_columns(case) for case in cases)
     rule = default_rule(label_fields(table))
     rows, truth = labelled_rows(table, rule)
@@ -282,24 +277,23 @@ def _count(cases: Sequence[Case]) -> tuple[LabelRule, dict[Side, int]]:
 
 
 def _fitted(queries: Mapping[Side, int], name: str) -> GateConfig:
-    """The rules that ship, as strict as so many queries of each side can decide."""
+    """The shipped rules, as strict as the queries of each side can decide."""
     config = default_gate()
-    rules = []
-    for rule in config.rules:
-        if rule.sides:
-            (side,) = rule.sides
-            rule = replace(rule, limit=_limit(rule, queries[side], side, name))
-        rules.append(rule)
+    rules = (
+        replace(rule, limit=_limit(rule, queries, name)) if rule.sides else rule
+        for rule in config.rules
+    )
     return replace(config, rules=tuple(rules))
 
 
-def _limit(rule: GateRule, queries: int, side: Side, name: str) -> float:
+def _limit(rule: GateRule, queries: Mapping[Side, int], name: str) -> float:
     """The margin or limit of the rule, or the next laxer one that the queries can decide."""
+    (side,) = rule.sides
     # A recall that may fall is turned, so that more is laxer as in margins and rates.
     turned = rule.demand is Demand.AT_LEAST
     first = round(_STEPS * (1 - rule.limit if turned else rule.limit))
     for step in range(first, round(_STEPS * WIDEST) + 1):
-        if queries and _needs(rule, step / _STEPS) <= queries:
+        if queries[side] and _needs(rule, step / _STEPS) <= queries[side]:
             return (_STEPS - step if turned else step) / _STEPS
     kind = "unsafe" if side is Side.SAFETY else "safe"
     what = "a margin" if rule.compares else "a limit"
@@ -307,19 +301,19 @@ def _limit(rule: GateRule, queries: int, side: Side, name: str) -> float:
         f"too few cases for a gate: {what} of {WIDEST:g} on {rule.measure.name} takes "
         f"{whole(_needs(rule, WIDEST))} queries with a case that counts as {kind}",
         file=name,
-        found=queries,
+        found=queries[side],
     )
 
 
 def _needs(rule: GateRule, limit: float) -> float:
-    """Queries that decide a margin, or the most mistakes that a limit allows."""
+    """Queries that decide a margin, or a limit on the share of mistakes."""
     if not rule.compares:
         return limit_size(1 - GOOD, limit, _LEVEL)
     return smallest_size(lambda n: noninferiority_power(limit, n, DISCORDANCE, 1.0, _LEVEL), POWER)
 
 
 def _with_limit(text: str, rule: GateRule) -> str:
-    """The file with another limit in the rule about a measure."""
+    """Replace a rule's limit in the text of a file."""
     pattern = rf"(?m)^(  - measure: {rule.measure.name}\n    {rule.demand}: ).*$"
     changed, times = re.subn(pattern, lambda found: f"{found[1]}{setting(rule.limit)}", text)
     assert times == 1, rule.measure.name

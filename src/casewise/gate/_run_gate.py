@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -37,7 +38,6 @@ from casewise.gate._rule_figures import Completeness, FigureMaker, completeness_
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.measures import gated
 from casewise.scores import (
-    Change,
     GraderCorrection,
     Run,
     Unjudged,
@@ -163,14 +163,15 @@ def run_gate(
             over another version; or a table is empty; or the history can't be used.
         HeldError: Another process is judging a build of the history.
     """
+    judge_build = partial(_judge, table, config, baseline, across_versions, unjudged)
     if history is None:
-        return _judge(table, config, baseline, across_versions, unjudged, None)
+        return judge_build(None)
     lock = history.with_name(f".{history.name}.lock")
     with hold(lock, what=history, command="casewise gate"):
         builds = read_history(history)
         key = build_key(config, table, baseline)
         number = next((one.build for one in builds if one.key == key), len(builds) + 1)
-        report = _judge(table, config, baseline, across_versions, unjudged, number)
+        report = judge_build(number)
         if number > len(builds):
             failed = [row for row in report.rows if row.verdict is GateVerdict.FAIL]
             build = PastBuild(
@@ -208,7 +209,13 @@ def _judge(
     maker = FigureMaker(config)
     held, skipped = [], []
     judged: dict[str, Run] = {}
-    expected = {one.name: _expected(one, others) for one in runs}
+    pairs = {one.name: run_like(one, others) for one in runs}
+    # A run must hold the cases of its baseline, unless that is over another version.
+    expected = {
+        one.name: other.rows
+        for one in runs
+        if (other := pairs[one.name]) and one.condition.has_data_of(other.condition)
+    }
     for rule in rules:
         families = select(rule, runs, config)
         skipped += [] if families else [rule.measure.name]
@@ -230,25 +237,31 @@ def _judge(
     build = None if number is None else Build(number, bounded)
     sure = 0.0 if build is None else build.confidence
     rows = [
-        _row(maker, rule, family, against, expected[family.runs[-1].name], sure)
+        _row(maker, rule, family, against, expected.get(family.runs[-1].name), sure)
         for rule, family, against in held
     ]
     places = {run.name: place for place, run in enumerate(runs)}
     rows.sort(key=lambda row: places[row.run])
     inside = [one for one in runs if one.name in judged]
-    completeness = {one.name: completeness_of(one.rows, expected[one.name]) for one in inside}
+    completeness = {one.name: completeness_of(one.rows, expected.get(one.name)) for one in inside}
+    compared = [(one, other) for one in inside if (other := pairs[one.name])]
     missing = [
         *missing_judgements(rows, completeness, unjudged, config),
         *missing_sides(rows, inside, without),
     ]
-    said = [*_gaps(completeness), *notes, *_about_baselines(inside, others)]
+    said = [*_gaps(completeness), *notes, *_about_baselines([other for _, other in compared])]
     if any((one.rows["graded_by"] == RULES).any() for one in inside):
         said.append(rules_note())
     said += _corrected(rows, maker.corrections)
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
     cuts = (cut_note(one.name, count_cut(one.rows), acts=one.condition.acts) for one in inside)
     said += [line for line in cuts if line]
-    changed = _changes(rows, inside, others)
+    labels = {row.run: row.labels for row in rows}
+    changed = {
+        run.name: changed_cases(other.rows, run.rows, labels[run.name])
+        for run, other in compared
+        if run.name in labels
+    }
     return GateReport(
         tuple(rows), tuple(missing), completeness, tuple(dict.fromkeys(said)), changed, build
     )
@@ -266,19 +279,6 @@ def _corrected(rows: Sequence[GateRow], found: Sequence[GraderCorrection]) -> li
     return [*lines, *dict.fromkeys(methods), *correction_notes(found)]
 
 
-def _changes(
-    rows: Sequence[GateRow], runs: Sequence[Run], others: Sequence[Run]
-) -> dict[str, tuple[Change, ...]]:
-    """The cases of each condition whose verdict is another than the baseline's."""
-    labels = {row.run: row.labels for row in rows}
-    pairs = [(run, run_like(run, others)) for run in runs if run.name in labels]
-    return {
-        run.name: changed_cases(other.rows, run.rows, labels[run.name])
-        for run, other in pairs
-        if other is not None
-    }
-
-
 def _without_baseline(config: GateConfig) -> list[GateRule]:
     """The rules that are left out where there is no baseline.
 
@@ -290,33 +290,24 @@ def _without_baseline(config: GateConfig) -> list[GateRule]:
             raise config.fault(
                 rule,
                 "the rule needs a baseline, and none was given",
-                field=rule.demand,
+                field=str(rule.demand),
                 expected="--baseline RUN; or in the rule `when: baseline`",
             )
     return [rule for rule in config.rules if rule.when is When.BASELINE]
-
-
-def _expected(run: Run, baseline: Sequence[Run]) -> pl.DataFrame | None:
-    """The baseline's rows whose cases a run must hold: not those of another version."""
-    other = run_like(run, baseline)
-    if other is None or not run.condition.has_data_of(other.condition):
-        return None
-    return other.rows
 
 
 def _gaps(completeness: Mapping[str, Completeness]) -> list[str]:
     return [f"{name}: {text}." for name, one in completeness.items() for text in one.sentences]
 
 
-def _about_baselines(runs: Sequence[Run], others: Sequence[Run]) -> list[str]:
-    """Notes on the baselines."""
+def _about_baselines(runs: Sequence[Run]) -> list[str]:
+    """Notes on what baselines lack."""
     notes = []
-    for other in (run_like(one, others) for one in runs):
-        if other is not None:
-            name = f"the baseline's {other.name}"
-            notes += _gaps({name: completeness_of(other.rows)})
-            warning = mass_warning(name, mean_mass(other.rows))
-            notes += [warning] if warning else []
+    for one in runs:
+        name = f"the baseline's {one.name}"
+        notes += _gaps({name: completeness_of(one.rows)})
+        warning = mass_warning(name, mean_mass(one.rows))
+        notes += [warning] if warning else []
     return notes
 
 

@@ -36,7 +36,7 @@ from casewise.scores import Browser, EvaluationFacts, Overview, RunCondition, as
 from casewise.sheets import count, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
-"""What could end a script element or start a comment, as JSON's own escapes."""
+"""Escapes in JSON for characters that could end a script element or start a comment."""
 
 
 def plain_json(value: Any) -> Markup:

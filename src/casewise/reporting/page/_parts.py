@@ -69,7 +69,7 @@ class Section:
     title: str
     """Heading: the question that it answers, or the finding."""
     text: str
-    """How to read the chart, and cautions."""
+    """Instructions for reading the chart, and cautions."""
     columns: Sequence[Column] = ()
     rows: Rows = ()
     chart: Strips | Grid | Mapping[str, Any] | None = None

@@ -85,7 +85,7 @@ def _name(score: Score) -> str:
 
 
 def _first(score: Score, leader: Leader | None) -> str:
-    """How often the run is right; for the leader, how far it is ahead of the next model."""
+    """Share of right answers; for the leader, the lead over the next model."""
     words = wording(score)
     does = words.acts if score.acts else words.judges
     share = Share.of(score.measures[score.headline])
