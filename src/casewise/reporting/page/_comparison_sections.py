@@ -1,4 +1,4 @@
-"""Sections that hold one thing against another: runs, and probabilities against labels."""
+"""Sections on changes between runs, on tokens and time, on probabilities beside labels."""
 
 from typing import Any
 
@@ -22,7 +22,9 @@ from casewise.reporting.page._parts import (
     colours,
     counted,
     finish,
+    keyed,
     known,
+    named_runs,
     plural_runs,
     run_names,
     run_rows,
@@ -31,6 +33,7 @@ from casewise.reporting.page._parts import (
     share_scale,
     some,
     spread,
+    texts,
     tips,
     with_ends,
 )
@@ -43,7 +46,7 @@ _UNTOLD = "no interval, so it can't be told"
 
 
 def comparisons(overview: Overview) -> Section:
-    """Every measure's difference, and the quadrants'."""
+    """Differences of all measures, outcomes of pairs and corrected rates included."""
     rows = [row for one in overview.comparisons for row in _rows(_pair(one), one)]
     rows = [row for row in rows if row["difference"] is not None]
     return section(
@@ -56,13 +59,12 @@ def comparisons(overview: Overview) -> Section:
         "intervals clustered by query; p-values are adjusted over the pairs of runs, not over the "
         "measures: of twenty measures one is expected beyond .05 by chance.",
         columns=(
-            Column("runs", Kind.TEXT, key="pair"),
-            Column("measure", Kind.TEXT, key="measure"),
+            Column("runs", key="pair"),
+            *texts("measure"),
             counted(),
-            Column("before", Kind.NUMBER, key="before"),
-            Column("after", Kind.NUMBER, key="after"),
+            *keyed(Kind.NUMBER, before="before", after="after"),
             *with_ends("after minus before", "difference"),
-            Column("p (Holm)", Kind.NUMBER, key="p"),
+            *keyed(Kind.NUMBER, p="p (Holm)"),
         ),
         words=lambda: (
             f"{sum(row['verdict'] == _MORE for row in rows)} of {len(rows)} differences "
@@ -82,7 +84,7 @@ def comparisons(overview: Overview) -> Section:
 
 
 def changed_cases(overview: Overview) -> Section:
-    """Every case whose verdict or reply is another in the run after."""
+    """Cases whose verdict or reply changed."""
     rows = [
         {
             "pair": _pair(one),
@@ -106,13 +108,8 @@ def changed_cases(overview: Overview) -> Section:
         text="Every case that both runs answered, and not alike. The case browser below has the "
         "pair and both answers.",
         columns=(
-            Column("runs", Kind.TEXT, key="pair"),
-            Column("case", Kind.TEXT, key="case_id"),
-            Column("category", Kind.TEXT, key="category"),
-            Column("before", Kind.TEXT, key="before"),
-            Column("after", Kind.TEXT, key="after"),
-            Column("label", Kind.TEXT, key="label"),
-            Column("change", Kind.TEXT, key="change"),
+            *keyed(Kind.TEXT, pair="runs", case_id="case"),
+            *texts("category", "before", "after", "label", "change"),
         ),
         words=lambda: f"{len(rows)} changed answers.",
         open=len(rows) <= _FEW,
@@ -120,7 +117,7 @@ def changed_cases(overview: Overview) -> Section:
 
 
 _FEW = 30
-"""Rows that a table may have and still stand open."""
+"""Most rows of a table that is open from the start."""
 
 _LABELS = {1.0: "safe", 0.0: "unsafe"}
 _CHANGES = {True: "better", False: "worse", None: "neither"}
@@ -170,7 +167,7 @@ def _title(overview: Overview) -> str:
 
 
 def usage(overview: Overview) -> Section:
-    """Tokens, time and money a run."""
+    """Tokens, time and money of each run."""
     used = overview.usages
     names = run_rows([one.condition for one in used])
     rows = [
@@ -205,10 +202,13 @@ def usage(overview: Overview) -> Section:
             counted(),
             counted("tokens read", "input_tokens"),
             counted("tokens written", "output_tokens"),
-            Column("seconds, median", Kind.NUMBER, key="latency_s"),
-            Column("seconds, 95th percentile", Kind.NUMBER, key="latency_p95_s"),
-            Column("US dollars", Kind.NUMBER, key="cost_usd"),
-            Column("US dollars, grader", Kind.NUMBER, key="grader_cost_usd"),
+            *keyed(
+                Kind.NUMBER,
+                latency_s="seconds, median",
+                latency_p95_s="seconds, 95th percentile",
+                cost_usd="US dollars",
+                grader_cost_usd="US dollars, grader",
+            ),
         ),
         words=lambda: f"Tokens of {plural_runs(rows)}.",
         chart=Strips("tokens", "tokens, read and written", kind=Kind.COUNT),
@@ -216,14 +216,13 @@ def usage(overview: Overview) -> Section:
 
 
 _MOST_POINTS = 60_000
-"""Points that the page can hold; of more, every run is thinned alike."""
+"""Most points that the page holds; beyond, the same cases are left out of every run."""
 
 
 def reliability(overview: Overview) -> Section:
-    """Reliability curves: the probability given, and the share of safe in the labels."""
+    """Reliability curves: the model's probability against the share of safe labels, in bins."""
     scores = [score for score in overview.scores if any(one.n for one in score.bins)]
     words = wording(*scores) if scores else page_wording(overview)
-    names = run_names([one.condition for one in scores])
     rows = [
         {
             "run": name,
@@ -233,7 +232,7 @@ def reliability(overview: Overview) -> Section:
             "p_safe": known(part.p),
             "rate": known(part.rate),
         }
-        for name, one in zip(names, scores, strict=True)
+        for name, one in named_runs(scores)
         for part in one.bins
         if part.n
     ]
@@ -248,9 +247,9 @@ def reliability(overview: Overview) -> Section:
         columns=(
             RUN,
             Column("bin from", Kind.NUMBER, key="from"),
-            Column("to", Kind.NUMBER, key="to"),
+            *keyed(Kind.NUMBER, to="to"),
             counted("judgements", "judgements"),
-            Column("mean probability of safe", Kind.NUMBER, key="p_safe"),
+            *keyed(Kind.NUMBER, p_safe="mean probability of safe"),
             Column(words.share, Kind.NUMBER, key="rate"),
         ),
         words=lambda: f"Reliability curves of {plural_runs(rows)}, in bins of probability.",
@@ -280,7 +279,7 @@ def _reliability_chart(rows: Rows, label: str) -> Spec:
 
 
 def votes(overview: Overview) -> Section:
-    """Each case: its label as a share, and the model's probability."""
+    """Label as a share and the model's probability, case by case."""
     browser = overview.browser
     words = rule_wording(browser.labels)
     joined = browser.judgements.filter(pl.col("p_safe").is_not_null()).join(
@@ -316,10 +315,10 @@ def votes(overview: Overview) -> Section:
         text=words.clouds,
         columns=(
             RUN,
-            Column("case", Kind.TEXT, key="case_id"),
-            Column("context", Kind.TEXT, key="context"),
+            Column("case", key="case_id"),
+            *texts("context"),
             Column(words.rate, Kind.NUMBER, key="rate"),
-            Column("probability of safe", Kind.NUMBER, key="p_safe"),
+            *keyed(Kind.NUMBER, p_safe="probability of safe"),
             *([_NOTE] if any(row["label_note"] for row in rows) else []),
         ),
         words=lambda: f"{len(rows)} judgements with a probability, each beside {words.beside}.",

@@ -1,6 +1,7 @@
 """Sections on contexts and their parts, on seeing a context, and on pressure."""
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from casewise.choices import Measure, View
@@ -15,10 +16,12 @@ from casewise.reporting.page._parts import (
     Section,
     Strips,
     counted,
+    keyed,
+    named_runs,
     plural_runs,
-    run_names,
     section,
     spread,
+    texts,
     with_ends,
 )
 from casewise.scores import Estimate, Overview, RunCondition
@@ -30,7 +33,7 @@ _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "ada
 _COLUMNS = (
     RUN,
     counted(),
-    Column("measure", Kind.TEXT, key="measure"),
+    *texts("measure"),
     *with_ends("change", "change"),
 )
 
@@ -81,27 +84,31 @@ def _changes(
     wanted: Callable[[RunCondition], bool],
     metrics: Mapping[bool, Sequence[str]],
 ) -> list[dict[str, Any]]:
-    """The changes of the rows that are wanted, in the measures of judges and of models that act."""
+    """Rows for the changes of the wanted conditions.
+
+    Args:
+        overview: What is shown.
+        wanted: Tells whether a condition is shown.
+        metrics: Measures of judges (False) and of models that act (True).
+    """
     scored = sorted(
         (row for row in overview.report.rows if row.change and wanted(row.score.condition)),
         key=lambda row: [str(row.score.condition[key]) for key in ("model", "protocol", "variant")],
     )
-    names = run_names([row.score.condition for row in scored])
     return [
         one
-        for name, row in zip(names, scored, strict=True)
+        for name, row in named_runs(scored, attrgetter("score.condition"))
         if row.change is not None
         for one in _change_rows(name, row.change.n, row.change.change, metrics[row.score.acts])
     ]
 
 
 def shapley(overview: Overview) -> Section:
-    """Share that each group of the context adds."""
+    """Shapley shares of the groups of parameters."""
     scored = [row for row in overview.report.rows if row.shapley is not None]
-    names = run_names([row.score.condition for row in scored])
     rows = [
         one
-        for name, row in zip(names, scored, strict=True)
+        for name, row in named_runs(scored, attrgetter("score.condition"))
         if row.shapley is not None
         for group, shares in row.shapley.shares.items()
         for one in _change_rows(
@@ -156,14 +163,12 @@ def pressures(overview: Overview) -> Section:
 
 def swaps(overview: Overview) -> Section:
     """Share in which one part of the twin's context flips the verdict or the reply."""
-    found = overview.report.counterfactuals
-    names = run_names([one.condition for one in found])
     rows = [
         {"run": f"{name}: {part.replace('_', ' ')}", "of": name, "part": part.replace("_", " ")}
         | dict[str, Any](n=swapped.n)
         | spread("flips", swapped.flip_rate)
         | spread("toward", swapped.toward)
-        for name, one in zip(names, found, strict=True)
+        for name, one in named_runs(overview.report.counterfactuals)
         for part, swapped in one.swaps.items()
     ]
     rows = [row for row in rows if row["flips"] is not None]
@@ -176,10 +181,10 @@ def swaps(overview: Overview) -> Section:
         text="One part of each context is taken from its twin. What flips most is what the model "
         "goes by; a part that ought to matter and flips nothing is not read.",
         columns=(
-            Column("run and part", Kind.TEXT, key="run"),
+            Column("run and part", key="run"),
             counted(),
             *with_ends("flips", "flips"),
-            Column("to the twin's side", Kind.NUMBER, key="toward"),
+            *keyed(Kind.NUMBER, toward="to the twin's side"),
         ),
         words=lambda: f"Flip rates of {len(rows)} swapped parts.",
         chart=Strips("flips", "cases whose answer becomes the other one", "of", "part"),
@@ -187,14 +192,12 @@ def swaps(overview: Overview) -> Section:
 
 
 def faithfulness(overview: Overview) -> Section:
-    """Tell whether the parts that explanations lean on matter more when they are removed."""
-    found = overview.report.faithfulness
-    names = run_names([one.condition for one in found])
+    """Change of verdicts when a parameter is removed, by whether the explanation leans on it."""
     rows: list[dict[str, Any]] = [
         {"run": name, "what": what, "measured": f"{name}: {what}", "leans": leans, "n": n}
         | spread("change", change)
         | spread("difference", moved.difference)
-        for name, one in zip(names, found, strict=True)
+        for name, one in named_runs(overview.report.faithfulness)
         for what, moved in (("verdict changes", one.verdict), ("P(safe) moves", one.p_safe))
         if moved is not None
         for leans, n, change in (
@@ -213,8 +216,7 @@ def faithfulness(overview: Overview) -> Section:
         "where the explanation leans on it than where it passes it over: a difference above 0.",
         columns=(
             RUN,
-            Column("measured", Kind.TEXT, key="what"),
-            Column("the explanation", Kind.TEXT, key="leans"),
+            *keyed(Kind.TEXT, what="measured", leans="the explanation"),
             counted("answers"),
             *with_ends("change", "change"),
             *with_ends("difference", "difference"),
@@ -237,7 +239,7 @@ _MODEL = "the model"
 
 
 def contexts(overview: Overview) -> Section:
-    """Answers of models and people from one of any number of contexts of a query to another."""
+    """Differences between contexts of one query, of models and of people."""
     return _of_contexts(
         overview,
         View.CONTEXTS,
@@ -253,7 +255,7 @@ def contexts(overview: Overview) -> Section:
 
 
 def seen(overview: Overview) -> Section:
-    """Change by seeing the context, for models and for people."""
+    """Differences between a query without and in a context, of models and of people."""
     return _of_contexts(
         overview,
         View.SEEN,
@@ -283,10 +285,9 @@ def _of_contexts(
     missing: str,
     text: str,
 ) -> Section:
-    """Lines of the runs whose cases have these measures; what is undefined has none."""
+    """Section of the measures of a view, for the runs whose cases have them."""
     scores = [one for one in overview.scores if has_view(one, view)]
     whom = wording(*scores).whom if scores else "the labels"
-    names = run_names([one.condition for one in scores])
     rows: list[dict[str, Any]] = [
         {
             "run": name,
@@ -296,7 +297,7 @@ def _of_contexts(
             "n": found.clusters,
         }
         | spread("figure", found)
-        for name, one in zip(names, scores, strict=True)
+        for name, one in named_runs(scores)
         for measure in in_view(view)
         for found in [one.measures[measure.name]]
         for who in [_whose(measure, whom)]
@@ -311,8 +312,8 @@ def _of_contexts(
         text=text.format(whom=whom),
         columns=(
             RUN,
-            Column("measure", Kind.TEXT, key="measure"),
-            Column("of", Kind.TEXT, key="who"),
+            *texts("measure"),
+            Column("of", key="who"),
             counted("queries"),
             *with_ends("figure", "figure"),
         ),

@@ -1,4 +1,4 @@
-"""Sections on right answers, which way the mistakes lean, and in which categories they are."""
+"""Sections on right answers, both kinds of mistake, pairs of contexts, and categories."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,8 +27,10 @@ from casewise.reporting.page._parts import (
     colours,
     counted,
     finish,
+    keyed,
     known,
     mistakes,
+    named_runs,
     plural_runs,
     run_names,
     run_rows,
@@ -36,6 +38,7 @@ from casewise.reporting.page._parts import (
     share,
     share_scale,
     spread,
+    texts,
     tips,
     with_ends,
 )
@@ -75,7 +78,7 @@ def judging(overview: Overview) -> Section:
 
 
 def _leaderboard(overview: Overview, *, acts: bool) -> tuple[list[Score], str]:
-    """The runs whose contexts are whole and as they were; all, if there is none such."""
+    """Runs with unchanged contexts, else all; and a remark if some are left out."""
     scores = [score for score in overview.scores if score.acts is acts]
     whole = [score for score in scores if not score.condition.changed]
     return whole or scores, _OTHERS if 0 < len(whole) < len(scores) else ""
@@ -89,7 +92,7 @@ def _ranked(scores: Sequence[Score], metric: str) -> list[tuple[Score, dict[str,
 
 
 def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
-    """Text on the leaderboard: what its lines reach, and what its last columns tell."""
+    """Explanation of the leaderboard: its baselines, and its last columns."""
     text = "Accuracy is the share of cases in which the verdict is the label's."
     if lines := baselines_read(map(baseline_text, baselines), words):
         text += f" Hold every model against the dashed lines: {'; '.join(lines)}."
@@ -106,11 +109,11 @@ def _judging_columns(words: Wording) -> tuple[Column, ...]:
     columns = (
         RUN,
         counted(),
-        Column("read", Kind.PERCENT, key="coverage"),
+        *keyed(Kind.PERCENT, coverage="read"),
         *with_ends("accuracy", "accuracy"),
         Column(f"calls unsafe {words.safe}", Kind.NUMBER, key="over_refusal"),
         Column(f"calls safe {words.unsafe}", Kind.NUMBER, key="under_refusal"),
-        Column("both contexts right", Kind.NUMBER, key="both_right"),
+        *keyed(Kind.NUMBER, both_right="both contexts right"),
     )
     within = (f"correlation with {words.whom} within safe contexts", "within unsafe contexts")
     keys = ("within_pcc_safe", "within_pcc_unsafe")
@@ -130,7 +133,7 @@ def _judge_row(score: Score, kind: str) -> dict[str, Any]:
 
 
 def _best_and_worst(what: str, field: str, rows: Rows) -> str:
-    """The first and the last of ranked rows in words."""
+    """The first and the last of ranked rows in a sentence."""
     told = [row for row in rows if row[field] is not None]
     if not told:
         return f"{what}: no run has a number."
@@ -167,13 +170,16 @@ def acting(overview: Overview) -> Section:
         columns=(
             RUN,
             counted("replies"),
-            Column("graded", Kind.PERCENT, key="coverage"),
+            *keyed(Kind.PERCENT, coverage="graded"),
             *with_ends("appropriate", "appropriate"),
-            Column("over-refusal", Kind.NUMBER, key="over_refusal"),
-            Column("under-refusal", Kind.NUMBER, key="under_refusal"),
-            Column("partial", Kind.NUMBER, key="partial_rate"),
+            *keyed(
+                Kind.NUMBER,
+                over_refusal="over-refusal",
+                under_refusal="under-refusal",
+                partial_rate="partial",
+            ),
             *([Column("tool call", Kind.NUMBER, key="tool_call_rate")] if called else []),
-            Column("adapts to the context", Kind.NUMBER, key="adapts"),
+            *keyed(Kind.NUMBER, adapts="adapts to the context"),
         ),
         words=lambda: _best_and_worst("Appropriate replies", "appropriate", rows),
         chart=Strips("appropriate", "appropriate replies (share of cases)"),
@@ -266,7 +272,7 @@ _SAME = {
 
 
 def _not_adapting(overview: Overview) -> str:
-    """The difference of this share of a judge's to the one of the first figures."""
+    """Remark that the first figures count other pairs of a judge; else empty."""
     if not any(wording(one).graded and one.pairs and not one.acts for one in overview.scores):
         return ""
     return " 'Adapts to context' counts pairs in which both verdicts are the labels' instead."
@@ -274,7 +280,6 @@ def _not_adapting(overview: Overview) -> str:
 
 def quadrants(overview: Overview) -> Section:
     """Outcomes of each run over the two contexts of a query."""
-    names = run_names([one.condition for one in overview.scores])
     called = any(one.calls_tools for one in overview.scores)
     kinds = _QUADRANTS | ({"mixed": (PURPLE, "a partial reply or a tool call")} if called else {})
     rows = [
@@ -285,7 +290,7 @@ def quadrants(overview: Overview) -> Section:
             "quadrant": kinds[_SAME.get(part, part)][1],
         }
         | spread("share", one.measures[part])
-        for name, one in zip(names, overview.scores, strict=True)
+        for name, one in named_runs(overview.scores)
         if one.pairs
         for part in one.quadrants
     ]
@@ -303,7 +308,7 @@ def quadrants(overview: Overview) -> Section:
             RUN,
             counted("queries", "queries"),
             counted("pairs", "pairs"),
-            Column("what it does", Kind.TEXT, key="quadrant"),
+            Column("what it does", key="quadrant"),
             *with_ends("share of pairs", "share"),
         ),
         words=lambda: f"Shares of pairs in five ways of answering, for {plural_runs(rows)}.",
@@ -346,11 +351,10 @@ def categories(overview: Overview) -> Section:
         text=words.ranking,
         columns=(
             RUN,
-            Column("category", Kind.TEXT, key="category"),
+            *texts("category"),
             counted(),
             *with_ends("right", "right"),
-            Column("over-refusal", Kind.NUMBER, key="over_refusal"),
-            Column("under-refusal", Kind.NUMBER, key="under_refusal"),
+            *keyed(Kind.NUMBER, over_refusal="over-refusal", under_refusal="under-refusal"),
         ),
         words=lambda: (
             f"{plural(len(found), 'category')} by {plural_runs(rows)}; "
