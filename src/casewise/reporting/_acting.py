@@ -1,4 +1,4 @@
-"""Tables of acting: how often models refuse and answer, and what moves them."""
+"""Tables on replies: refusals and answers, and what changes them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.reporting._scores import (
     ScoreColumn,
+    answer_counts,
     interval_columns,
     measure_column,
     pair_counts,
@@ -32,17 +33,14 @@ _WHO = (Column(""), Column("n", Kind.COUNT))
 
 
 def act_title(scores: Sequence[Score]) -> str:
-    """Line that the replies are measured against."""
+    """Title of the table of replies: the line that they are measured against."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
     return f"Answers and refusals against {wording(*scores).line} (labels: {rules})"
 
 
 def act_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
-    """The columns of how often models refuse and answer; call tools, where one of them does."""
-    columns: list[ScoreColumn] = [
-        (Column("n", Kind.COUNT), lambda score: score.n),
-        (Column("graded", Kind.SHARE), lambda score: score.coverage),
-    ]
+    """Columns for refusals and answers; for tool calls where a model makes any."""
+    columns = answer_counts("graded")
     for row in in_view(View.RATES, Family.REPLIES):
         if row.sides:
             columns += interval_columns(row)
@@ -61,7 +59,7 @@ def tool_rate(score: Score) -> float | None:
 
 
 def pair_columns() -> list[ScoreColumn]:
-    """The columns of what models do with the two contexts of a query."""
+    """Columns for the outcomes of pairs of contexts."""
     return [*pair_counts(), *map(measure_column, pair_measures())]
 
 
@@ -77,7 +75,7 @@ def _heading(row: Measure) -> str:
 
 
 def act_tables(report: ScoreReport) -> list[Table]:
-    """Trust in claims, and judging against acting, where a table has them."""
+    """Tables on replies beside the table of rates, those that have rows."""
     return [
         table
         for table in (
@@ -93,7 +91,7 @@ def act_tables(report: ScoreReport) -> list[Table]:
 
 
 def correction_table(report: ScoreReport) -> Table:
-    """The rates of replies as graded, beside the corrected ones; no rows where none was asked."""
+    """Rates of replies as graded and corrected; no rows without labelled replies."""
     found = [row.correction for row in report.rows if row.correction is not None]
     return Table(
         [
@@ -107,9 +105,8 @@ def correction_table(report: ScoreReport) -> Table:
                 group=f"{one.condition.title}, {correction_method(one)}",
             )
             for one in found
-            for name, raw, fixed in (
-                (name, raw, one.corrected[name]) for name, raw in one.raw.items()
-            )
+            for name, raw in one.raw.items()
+            for fixed in [one.corrected[name]]
         ],
         "Corrected for the grader's errors",
         " ".join(correction_notes(found)),
@@ -117,7 +114,7 @@ def correction_table(report: ScoreReport) -> Table:
 
 
 def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:
-    """Two runs' corrected rates, and their differences."""
+    """Corrected rates of two runs, and their differences."""
     return Table(
         difference_columns("before", "after"),
         [Row(difference_cells(rate_name(one.metric), one)) for one in rows],

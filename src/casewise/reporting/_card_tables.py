@@ -1,4 +1,4 @@
-"""The card's tables: what was run, and what came out, in Markdown."""
+"""Tables of the evaluation card: runs, data and scores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,8 @@ from casewise.dataset import plural
 from casewise.measures import find, in_view
 from casewise.reporting._acting import correction_table, pair_measures
 from casewise.reporting._scores import (
+    ScoreColumn,
+    answer_counts,
     baseline_text,
     has_view,
     pair_counts,
@@ -36,7 +38,7 @@ _SETTINGS = {
     "seed": "the provider's seed",
 }
 _OF_EVERY_RUN = ("Model", "Protocol", "Delivery", "Context", "Variation", "Judgements")
-"""Lines that stand in every table, though they be the same in all."""
+"""Lines that stand in every table, even if all runs share them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _judgements(run: RunFacts) -> str:
 
 
 def _said(run: RunFacts, field: Callable[[RunRecord], object]) -> str:
-    """Values in the logs of a run, each once."""
+    """Distinct values in the logs of a run."""
     found = dict.fromkeys(_or(field(one)) for one in run.records)
     return "; ".join(found) or NOT_RECORDED
 
@@ -224,54 +226,44 @@ def rename(text: str, shown: Mapping[str, str]) -> str:
 
 
 def judging_table(runs: Numbered, report: ScoreReport, shown: Mapping[str, str]) -> Table:
-    """Judges, and below them what they are to be held against.
+    """Judges, and their baselines below them.
 
     Args:
         runs: The judges.
-        report: Their baselines.
-        shown: How each model is named.
+        report: Scores with the baselines.
+        shown: Name of each model.
     """
-    rows = [
-        Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, _JUDGED)])
-        for place, run, score in runs
-    ]
-    rows += [
+    table = _measured(runs, answer_counts("read"), _JUDGED)
+    baselines = [
         Row(
             [
-                "",
-                "baseline",
-                rename(baseline_text(score), shown),
-                score.n,
-                None,
+                *("", "baseline", rename(baseline_text(score), shown), score.n, None),
                 *_cells(score, _JUDGED),
             ]
         )
         for score in report.baselines
     ]
-    return Table([*_WHO, *_counted("read"), *figures(Kind.ESTIMATE, *_JUDGED.values())], rows)
+    return replace(table, rows=[*table.rows, *baselines])
 
 
 def context_table(runs: Numbered) -> Table:
     """Effect of the two contexts of a query on verdicts."""
     graded = wording(*(score for _, _, score in runs)).graded
     kept = {name: head for name, head in _IN_CONTEXT.items() if graded or "within" not in name}
-    return _pairs_table(runs, kept)
+    return _measured(_paired(runs), pair_counts(), kept)
 
 
 def acting_table(runs: Numbered) -> Table:
     """Refusals of what is labelled safe, and answers to what isn't."""
     called = any(score.calls_tools for _, _, score in runs)
-    columns = _ACTED | ({"tool_call_rate": "tool calls"} if called else {})
-    rows = [
-        Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, columns)])
-        for place, run, score in runs
-    ]
-    return Table([*_WHO, *_counted("graded"), *figures(Kind.ESTIMATE, *columns.values())], rows)
+    heads = _ACTED | ({"tool_call_rate": "tool calls"} if called else {})
+    return _measured(runs, answer_counts("graded"), heads)
 
 
 def reply_table(runs: Numbered) -> Table:
     """Replies of models in the two contexts of a query."""
-    return _pairs_table(runs, {row.name: row.heading for row in pair_measures()})
+    heads = {row.name: row.heading for row in pair_measures()}
+    return _measured(_paired(runs), pair_counts(), heads)
 
 
 def context_tables(runs: Numbered) -> dict[str, Table]:
@@ -279,16 +271,8 @@ def context_tables(runs: Numbered) -> dict[str, Table]:
     found = {}
     for view in (View.CONTEXTS, View.SEEN):
         heads = {row.name: row.heading for row in in_view(view)}
-        column, cell = queries_of(view)
-        rows = [
-            Row([*_who(place, run, score), cell(score), *_cells(score, heads)])
-            for place, run, score in runs
-            if has_view(score, view)
-        ]
-        if rows:
-            found[view.value] = Table(
-                [*_WHO, column, *figures(Kind.ESTIMATE, *heads.values())], rows
-            )
+        if shown := [one for one in runs if has_view(one[2], view)]:
+            found[view.value] = _measured(shown, [queries_of(view)], heads)
     return found
 
 
@@ -300,36 +284,42 @@ def corrected_table(overview: Overview, shown: Mapping[str, str]) -> Table:
     return replace(table, rows=rows, note=rename(table.note, names))
 
 
-def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:
-    counts = pair_counts()
-    rows = [
-        Row(
-            [
-                *_who(place, run, score),
-                *(cell(score) for _, cell in counts),
-                *_cells(score, columns),
-            ]
-        )
-        for place, run, score in runs
-        if score.pairs
-    ]
+def _measured(runs: Numbered, counts: Sequence[ScoreColumn], heads: Mapping[str, str]) -> Table:
+    """Runs with counts and with measures in their intervals.
+
+    Args:
+        runs: The runs.
+        counts: Columns before the measures.
+        heads: Headings of the measures by name.
+    """
     return Table(
-        [*_WHO, *(one for one, _ in counts), *figures(Kind.ESTIMATE, *columns.values())], rows
+        [*_WHO, *(column for column, _ in counts), *figures(Kind.ESTIMATE, *heads.values())],
+        [
+            Row(
+                [
+                    *_who(place, run, score),
+                    *(cell(score) for _, cell in counts),
+                    *_cells(score, heads),
+                ]
+            )
+            for place, run, score in runs
+        ],
     )
 
 
+def _paired(runs: Numbered) -> Numbered:
+    return [one for one in runs if one[2].pairs]
+
+
 def coverage_table(runs: Numbered) -> Table:
-    """Status of every judgement, and the most that the unread ones could change."""
+    """Judgements by status, and bounds of the scores over the unread ones."""
     rows = []
     for place, run, score in runs:
         statuses = ", ".join(f"{count} {name}" for name, count in sorted(score.statuses.items()))
         bounds = "; ".join(
             f"{name.replace('_', '-')} {interval(ends)}" for name, ends in score.bounds.items()
         )
-        words = (
-            statuses or None,
-            bounds if score.coverage < 1 or score.calls_tools else None,
-        )
+        words = (statuses or None, bounds if score.coverage < 1 or score.calls_tools else None)
         shares = (score.label_coverage, score.coverage)
         rows.append(Row([*_who(place, run, score), *words, run.judgements, *shares]))
     return Table(
@@ -368,10 +358,6 @@ def cost_table(runs: Numbered, usages: Sequence[Usage]) -> Table:
             for (place, run, score), usage in zip(runs, usages, strict=True)
         ],
     )
-
-
-def _counted(read: str) -> tuple[Column, Column]:
-    return Column("n", Kind.COUNT), Column(read, Kind.SHARE)
 
 
 def _who(place: int, run: RunFacts, score: Score) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""The words and cells that every table of scores shares, and the remarks beside the numbers."""
+"""Columns and names that all tables of scores share, and remarks on scores."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ from casewise.scores import (
 from casewise.sheets import Cell, Column, Kind, number
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
-"""A column, and what makes its cells."""
+"""A column, and a function from a score to its cell."""
 
 
 def baseline_text(score: Score) -> str:
@@ -39,18 +39,25 @@ def title(scores: Sequence[Score]) -> str:
 
 
 def number_columns(*, wide: bool) -> list[ScoreColumn]:
-    """The columns of numbers; narrow tables leave F1 out."""
+    """Columns for the measures of judging; narrow tables leave F1 out."""
     headline, *rows = in_view(View.SCORES, wide=wide)
     return [
-        (Column("n", Kind.COUNT), lambda score: score.n),
-        (Column("read", Kind.SHARE), lambda score: score.coverage),
+        *answer_counts("read"),
         *interval_columns(headline),
         *map(measure_column, rows),
     ]
 
 
+def answer_counts(read: str) -> list[ScoreColumn]:
+    """Columns for the number of answers, and the share that was read or graded."""
+    return [
+        (Column("n", Kind.COUNT), lambda score: score.n),
+        (Column(read, Kind.SHARE), lambda score: score.coverage),
+    ]
+
+
 def pair_counts() -> list[ScoreColumn]:
-    """The columns of how many queries have pairs of contexts, and how many pairs those are."""
+    """Columns for the number of queries with pairs of contexts, and of pairs."""
     return [
         (Column("queries", Kind.COUNT), lambda score: score.paired_queries),
         (Column("pairs", Kind.COUNT), lambda score: score.pairs),
@@ -58,12 +65,12 @@ def pair_counts() -> list[ScoreColumn]:
 
 
 def context_columns(*, wide: bool) -> list[ScoreColumn]:
-    """The columns of what the contexts do; narrow tables leave out what the others tell."""
+    """Columns for the two contexts of a query; narrow tables leave out what the others tell."""
     return [*pair_counts(), *map(measure_column, in_view(View.PAIRS, wide=wide))]
 
 
 def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
-    """Heading, rows and columns of the tables within queries, of seeing the context; if any."""
+    """Heading, rows and columns of tables on any number of contexts, and on seeing one, if any."""
     return [
         (view.value, rows, [queries_of(view), *map(measure_column, in_view(view))])
         for view in (View.CONTEXTS, View.SEEN)
@@ -72,7 +79,7 @@ def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[Sc
 
 
 def queries_of(view: View) -> ScoreColumn:
-    """The column of how many queries a table of any number of contexts goes by."""
+    """Column for the number of queries that a table on contexts rests on."""
     flips = {View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}[view]
     return Column("queries", Kind.COUNT), lambda score: score.measures[flips].clusters
 
@@ -88,13 +95,13 @@ def measure_column(row: Measure) -> ScoreColumn:
 
 
 def interval_columns(row: Measure) -> list[ScoreColumn]:
-    """The columns of a measure and of both ends of its interval."""
+    """Columns for a measure and its interval."""
     ends = Column("95 %", Kind.INTERVAL), lambda score: score.measures[row.name].interval
     return [measure_column(row), ends]
 
 
 def group_text(score: Score) -> str:
-    """The value that a split stands for; empty without a split."""
+    """Values of the group that a score is split to; empty without a split."""
     return ", ".join(value or "–" for value in score.group.values())
 
 
@@ -106,14 +113,14 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
 
 
 def kind_of(score: Score) -> str:
-    """Kind of a score: judging or acting, and provisional, as headings have it."""
+    """Heading for a score: ``As a judge``, ``In action``, and whether it is provisional."""
     if not score.acts:
         return "As a judge"
     return f"In action ({PROVISIONAL})" if is_provisional(score) else "In action"
 
 
 def provisional_note(scores: Sequence[Score]) -> str:
-    """The short form of ``rules_remark``, for a page that has that at its top."""
+    """Pointer to ``rules_remark`` at the top of a page; empty where no rules graded."""
     if not any(map(is_provisional, scores)):
         return ""
     return f"Rates of replies that rules graded are {PROVISIONAL}: see the top of the page."
