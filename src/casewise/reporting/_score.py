@@ -52,7 +52,9 @@ from casewise.sheets import to_csv as table_csv
 from casewise.sheets import to_json as as_json
 
 WIDE = 100
-"""Columns of terminal from which on F1 is shown too; other formats always have it."""
+"""Least width of a terminal that shows F1; other formats always have it."""
+
+_PAIRS = "What a safe and an unsafe context of a query do"
 
 _CHANGES = ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier", "both_right")
 
@@ -94,8 +96,7 @@ def _judging(
     parts = [_scores_table(title(scores), scores, numbers, report.baselines)]
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
-        heading = "What a safe and an unsafe context of a query do"
-        parts.append(_scores_table(heading, paired, context_columns(wide=wide)))
+        parts.append(_scores_table(_PAIRS, paired, context_columns(wide=wide)))
     parts += [_scores_table(*one) for one in of_contexts(scores)]
     rules = _other_rules(scores, others)
     if rules:
@@ -123,35 +124,21 @@ def _scores_table(
     columns: Sequence[ScoreColumn],
     baselines: Sequence[Score] = (),
 ) -> Table:
-    """Rows under the name of their model; the condition is the first column."""
-    rows = [
-        Row(
-            [_of_group(score.condition.text, score), *(cell(score) for _, cell in columns)],
-            group=score.condition.model,
-        )
-        for score in scores
-    ]
-    rows += [
-        Row(
-            [_of_group(baseline_text(score), score), *(cell(score) for _, cell in columns)],
-            group="baselines",
-            dim=True,
-        )
-        for score in baselines
-    ]
+    """Rows under the name of their model, named by condition and group; baselines last, dimmed."""
+
+    def cells(name: str, score: Score) -> list[Cell]:
+        named = ": ".join(filter(None, (name, group_text(score))))
+        return [named, *(cell(score) for _, cell in columns)]
+
+    rows = [Row(cells(one.condition.text, one), one.condition.model) for one in scores]
+    rows += [Row(cells(baseline_text(one), one), "baselines", dim=True) for one in baselines]
     return Table([Column(""), *(column for column, _ in columns)], rows, heading)
-
-
-def _of_group(name: str, score: Score) -> str:
-    """Name of a row, with the group that it is split to."""
-    group = group_text(score)
-    return f"{name}: {group}" if group else name
 
 
 def _other_rules(
     scores: Sequence[Score], others: Sequence[Sequence[RuleAccuracy]]
 ) -> list[ScoreColumn]:
-    """A column for each label rule that gives another accuracy than the table's own."""
+    """A column for the accuracy under each label rule but the table's own."""
     places = {id(score): place for place, score in enumerate(scores)}
     columns: list[ScoreColumn] = []
     for rows in others:
@@ -234,26 +221,24 @@ def _costs(rows: Sequence[ScoreRow]) -> Table:
             Column("held out", Kind.ESTIMATE),
         ],
         [
-            Row([row.score.condition.title, *_cost_cells(row)])
+            Row(
+                [
+                    row.score.condition.title,
+                    *(found.verdicts, found.always_safe, found.always_unsafe),
+                    best.threshold if best else None,
+                    best.held_out if best else None,
+                ]
+            )
             for row in rows
-            if row.costs is not None
+            if (found := row.costs) is not None
+            for best in [found.thresholds]
         ],
         "Mean cost of mistakes a case (95 %)",
     )
 
 
-def _cost_cells(row: ScoreRow) -> list[Cell]:
-    found = row.costs
-    if found is None:
-        return []
-    best, held_out = None, None
-    if found.thresholds is not None:
-        best, held_out = found.thresholds.threshold, found.thresholds.held_out
-    return [found.verdicts, found.always_safe, found.always_unsafe, best, held_out]
-
-
 def to_markdown(reports: Sequence[ScoreReport]) -> str:
-    """Two tables a report and what was corrected, under a line that names labels and policy."""
+    """Tables of each report: runs and baselines, pairs of contexts, corrected rates of replies."""
     parts: list[Table | str] = []
     for report in reports:
         scores = [row.score for row in report.rows]
@@ -264,13 +249,7 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
         if judged:
             paired = [score for score in everything if score.pairs]
             parts.append(_table(title(judged), everything, number_columns(wide=True)))
-            parts.append(
-                _table(
-                    "What a safe and an unsafe context of a query do",
-                    paired,
-                    context_columns(wide=True),
-                )
-            )
+            parts.append(_table(_PAIRS, paired, context_columns(wide=True)))
         parts += [_table(*one) for one in of_contexts(judged)]
         if acted:
             parts.append(_table(act_title(acted), acted, [*act_columns(acted), *pair_columns()]))
@@ -300,7 +279,7 @@ def _condition(score: Score) -> str:
 
 
 def to_csv(reports: Sequence[ScoreReport]) -> str:
-    """One line a row, columns as in JSON, which lists stay; what is undefined is empty."""
+    """A line for each row, columns as in JSON; lists are JSON, what is undefined is empty."""
     return table_csv(Table.of_records(_records(reports)))
 
 
