@@ -636,10 +636,6 @@ def correctable() -> list[str]:
     return [row.name for row in measures() if row.corrected]
 
 
-def in_view(view: View, family: Family = Family.JUDGEMENTS, *, wide: bool = True) -> list[Measure]:
+def in_view(view: View, family: Family = Family.JUDGEMENTS) -> list[Measure]:
     """Columns of a table of the views."""
-    return [
-        row
-        for row in measures()
-        if row.view is view and family in row.of and (wide or not row.wide)
-    ]
+    return [row for row in measures() if row.view is view and family in row.of]

@@ -1,12 +1,13 @@
 """Scores as tables for a terminal, as Markdown, CSV or JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from rich.console import RenderableType
 
-from casewise.measures import find
+from casewise.choices import Measure, View
+from casewise.measures import find, in_view
 from casewise.reporting._acting import (
     act_columns,
     act_tables,
@@ -44,6 +45,7 @@ from casewise.sheets import (
     Table,
     escape,
     figures,
+    fits,
     markdown,
     number,
     terminal,
@@ -52,9 +54,8 @@ from casewise.sheets import to_csv as table_csv
 from casewise.sheets import to_json as as_json
 
 WIDE = 100
-"""Least width of a terminal that shows F1; other formats always have it."""
-
-_PAIRS = "What a safe and an unsafe context of a query do"
+"""Least width of a terminal that shows columns of wide tables, as many as fit; other formats have
+them all."""
 
 _CHANGES = ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier", "both_right")
 
@@ -91,18 +92,35 @@ def _judging(
 ) -> list[Table]:
     if not scores:
         return []
-    wide = width >= WIDE
-    numbers = number_columns(wide=wide)
-    parts = [_scores_table(title(scores), scores, numbers, report.baselines)]
+
+    def numbers(rows: Sequence[Measure]) -> Table:
+        return _scores_table(title(scores), scores, number_columns(rows), report.baselines)
+
+    parts = [_fitted(View.SCORES, width, numbers)]
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
-        parts.append(_scores_table(_PAIRS, paired, context_columns(wide=wide)))
+        parts.append(
+            _fitted(
+                View.PAIRS,
+                width,
+                lambda rows: _scores_table(View.PAIRS, paired, context_columns(rows)),
+            )
+        )
     parts += [_scores_table(*one) for one in of_contexts(scores)]
     rules = _other_rules(scores, others)
     if rules:
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
     extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
     return [*parts, *(table for table in (*extra, _costs(report.rows)) if table.rows)]
+
+
+def _fitted(view: View, width: int, make: Callable[[Sequence[Measure]], Table]) -> Table:
+    """A table with as many of the columns of wide tables as fit, the first ones first."""
+    rows = in_view(view)
+    wide = [row for row in rows if row.wide]
+    while wide and (width < WIDE or not fits(make(rows), width)):
+        rows.remove(wide.pop())
+    return make(rows)
 
 
 def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
@@ -158,7 +176,7 @@ def _other_rules(
 
 
 def _change_columns() -> list[Column]:
-    names = (find(name).label.replace(" ", "\n") for name in _CHANGES)
+    names = (name.replace("_", "\n") for name in _CHANGES)
     return [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *names)]
 
 
@@ -248,8 +266,8 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
         parts += map(escape, state_lines(scores))
         if judged:
             paired = [score for score in everything if score.pairs]
-            parts.append(_table(title(judged), everything, number_columns(wide=True)))
-            parts.append(_table(_PAIRS, paired, context_columns(wide=True)))
+            parts.append(_table(title(judged), everything, number_columns(in_view(View.SCORES))))
+            parts.append(_table(View.PAIRS, paired, context_columns(in_view(View.PAIRS))))
         parts += [_table(*one) for one in of_contexts(judged)]
         if acted:
             parts.append(_table(act_title(acted), acted, [*act_columns(acted), *pair_columns()]))

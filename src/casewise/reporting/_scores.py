@@ -38,13 +38,13 @@ def title(scores: Sequence[Score]) -> str:
     return f"Against {against} (labels: {rules}; unread answers: {policies})"
 
 
-def number_columns(*, wide: bool) -> list[ScoreColumn]:
-    """Columns for the measures of judging; narrow tables leave F1 out."""
-    headline, *rows = in_view(View.SCORES, wide=wide)
+def number_columns(rows: Sequence[Measure]) -> list[ScoreColumn]:
+    """Columns for measures of judging, the interval beside the first."""
+    headline, *others = rows
     return [
         *answer_counts("read"),
         *interval_columns(headline),
-        *map(measure_column, rows),
+        *map(measure_column, others),
     ]
 
 
@@ -64,9 +64,9 @@ def pair_counts() -> list[ScoreColumn]:
     ]
 
 
-def context_columns(*, wide: bool) -> list[ScoreColumn]:
-    """Columns for the two contexts of a query; narrow tables leave out what the others tell."""
-    return [*pair_counts(), *map(measure_column, in_view(View.PAIRS, wide=wide))]
+def context_columns(rows: Sequence[Measure]) -> list[ScoreColumn]:
+    """Columns for measures of the two contexts of a query."""
+    return [*pair_counts(), *map(measure_column, rows)]
 
 
 def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:

@@ -38,7 +38,7 @@ from casewise.sheets._table import (
     setting,
     signed,
 )
-from casewise.sheets._terminal import terminal
+from casewise.sheets._terminal import fits, terminal
 
 __all__ = [
     "UNDEFINED",
@@ -57,6 +57,7 @@ __all__ = [
     "escape",
     "estimate",
     "figures",
+    "fits",
     "folded",
     "interval",
     "json_fields",

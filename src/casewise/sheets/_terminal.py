@@ -30,6 +30,11 @@ def terminal(*parts: Table | Word | str) -> RenderableType:
     return Group(*map(_part, parts))
 
 
+def fits(table: Table, width: int) -> bool:
+    """Tell whether a table is whole on a terminal, and not in blocks."""
+    return len(_Drawn(table).blocks(width)) == 1
+
+
 def _part(part: Table | Word | str) -> RenderableType:
     if isinstance(part, Word):
         return _plain(part.text, _STYLES[part.tone])
@@ -55,16 +60,20 @@ class _Drawn:
         table = self._table
         if table.title:
             yield _plain(table.title, "bold")
-        widths = [
-            _measure(column, [cells[place].plain for cells in self._texts])
-            for place, column in enumerate(table.columns)
-        ]
-        for shown in _blocks(widths, table.keys, options.max_width):
+        for shown in self.blocks(options.max_width):
             yield Text()
             yield from self._block(shown, options.max_width)
         yield Text()
         if table.note:
             yield from (_plain(table.note, "dim"), Text())
+
+    def blocks(self, width: int) -> list[dict[int, int]]:
+        """The columns of each block, with their widths."""
+        widths = [
+            _measure(column, [cells[place].plain for cells in self._texts])
+            for place, column in enumerate(self._table.columns)
+        ]
+        return _blocks(widths, self._table.keys, width)
 
     def _cells(self, row: Row) -> list[Text]:
         """A row's texts; those of a group are indented under its name."""
