@@ -89,7 +89,7 @@ def test_a_pipe_has_a_line_for_each_row(cli_inside: Cli) -> None:
     table = done.stdout.split("Accuracy under")[0]
     rows = [line for line in table.splitlines() if line.startswith("   probability: c0")]
     assert len(rows) == 2
-    assert all(len(row.split()) == 15 for row in rows)
+    assert all(len(row.split()) == 17 for row in rows)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -9,6 +9,10 @@ without one.
 import math
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from casewise.choices import (
     Better,
@@ -24,11 +28,14 @@ from casewise.choices import (
 )
 from casewise.measures._answers import Answers
 from casewise.statistics import (
+    UNDEFINED,
     Estimate,
     brier_scores,
     clustered_pearson,
     clustered_spearman,
     cross_entropies,
+    estimate,
+    weighed,
 )
 
 _SAFETY, _CAUTION = (Side.SAFETY,), (Side.CAUTION,)
@@ -56,6 +63,27 @@ def _pcc(answers: Answers) -> Estimate:
 
 def _within_pcc(answers: Answers, side: str) -> Estimate:
     return _pcc(answers.only(answers.intended == side))
+
+
+def _f1_weighted(one: Any) -> Estimate:
+    """Both F1 by the share of each label: ties and unread answers count as in them."""
+    safe, said, clusters = one.answers.truth.safe, one.answers.verdict, one.answers.clusters
+    if not len(safe):
+        return UNDEFINED
+    sides = ((safe, said), (1 - safe, 1 - said))
+    columns = [column for label, verdict in sides for column in (label, label * verdict, verdict)]
+    sums = clusters.sums(*columns)
+    return weighed(estimate(sums, _weighted, clusters), sums[:, 0] + sums[:, 3])
+
+
+def _weighted(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
+    parts = []
+    for side in (totals[..., :3], totals[..., 3:]):
+        labels, hits, verdicts = np.moveaxis(side, -1, 0)
+        known = labels + verdicts != 0
+        # A side without labels has no weight, whatever its F1.
+        parts.append(labels * 2 * hits / np.where(known, labels + verdicts, 1))
+    return np.asarray(sum(parts) / (totals[..., 0] + totals[..., 3]))
 
 
 OWN: Sequence[Measure] = (
@@ -109,6 +137,18 @@ OWN: Sequence[Measure] = (
         wide=True,
         compared=False,
     ),
+    _score(
+        "f1_weighted",
+        "F1 by\nlabels",
+        "hits on both sides, the more common label weighing more",
+        "the two F1, each by its label's share of the cases; the error by the delta method",
+        _f1_weighted,
+        kind=MeasureKind.RATIO,
+        null_if="nothing was read",
+        source='scikit-learn\'s `average="weighted"`',
+        wide=True,
+        title="F1 by labels",
+    ),
     _correlation(
         "pcc",
         "PCC",
@@ -155,6 +195,16 @@ OWN: Sequence[Measure] = (
         source="[Brier 1950](https://doi.org/10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2)",
         view=View.SCORES,
         title="Brier",
+    ),
+    _loss(
+        "mae",
+        "MAE",
+        "distance from people's share",
+        "`mean(abs(p - r))`",
+        lambda one: Mean(abs(one.numbers.p_safe - one.numbers.truth.rate), one.numbers.clusters),
+        view=View.SCORES,
+        wide=True,
+        title="MAE",
     ),
     _correlation(
         "within_pcc_safe",
