@@ -289,6 +289,8 @@ def error_record(read: Sequence[tuple[Example, dict[Rulings, ResponseClass]]]) -
         " (Röttger et al., NAACL 2024, arXiv 2308.01263)",
         "left_out": "each reply was read by a fit that has seen neither its model nor its prompt",
         "rulings": str(Rulings.XSTEST),
+        # Counted on other replies; tests/scores/test_real_reply_figures.py holds them.
+        "elsewhere": json.loads((DATA / "reader_error.json").read_text("utf-8"))["elsewhere"],
         "counts": counts([(one, said[Rulings.XSTEST]) for one, said in read]),
         "string_match": counts([(one, string_match(one.reply)) for one, _ in read]),
     }

@@ -14,7 +14,7 @@ from conftest import ROOT, Cli
 
 from casewise.protocols import READER_VERSION, ResponseClass, read_reply
 from casewise.scores import rules_note
-from casewise.scores._grader_agreement import CLASSES, ELSEWHERE, reader_error
+from casewise.scores._grader_agreement import CLASSES, reader_error
 
 DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
 AUTHORED = (".872", ".959")
@@ -48,6 +48,7 @@ RULES, STRING_MATCH = ((".853", ".938"), (".847", ".900")), ((".802", ".893"), (
 """On XSTest's replies of two models, each left out of the fit: in three classes, and refusal or
 not."""
 FILES = tuple(f"xstest_v2_completions_{model}.csv" for model in reader_error().counts)
+ELSEWHERE = reader_error().others
 
 
 def test_the_error_is_of_this_reader() -> None:

@@ -224,7 +224,7 @@ def as_gate_record(report: GateReport) -> dict[str, Any]:
         "rules": [_row(row) for row in report.rows],
         "missing": [asdict(one) for one in report.missing],
         "judgements": [
-            {"run": name, "there": one.present, "planned": one.planned, "lost": one.lost}
+            {"run": name, "there": one.state.there, "planned": one.state.planned, "lost": one.lost}
             for name, one in report.completeness.items()
         ],
         "notes": list(report.notes),

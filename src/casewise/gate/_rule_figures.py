@@ -61,25 +61,21 @@ _PAIRS = {
 class Completeness:
     """Judgements of a run that are there, and those that are missing."""
 
-    present: int
-    planned: int
-    """Planned judgements; those that are there, where the plan isn't known."""
+    state: RunState
+    """Judgements beside their plan, with a sentence of their own."""
     lost: int = 0
     """Judgements of cases that the baseline has and the run doesn't."""
-    state: RunState | None = None
-    """Outcomes of the judgements, which have a sentence of their own."""
 
     @property
     def missing(self) -> int:
         """Least number of missing judgements: those not reached are most often the lost ones."""
-        return max(self.planned - self.present, self.lost)
+        return max(self.state.not_asked, self.lost)
 
     @property
     def sentences(self) -> Sequence[str]:
         """Clauses on what is missing, without the run's name."""
-        said = "" if self.state is None else self.state.sentence
         lost = f"{self.lost} judgements are missing of cases that the baseline has"
-        return [*filter(None, [said]), *([lost] if self.lost else [])]
+        return [one for one in (self.state.sentence, self.lost and lost) if one]
 
 
 def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) -> Completeness:
@@ -90,7 +86,7 @@ def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) ->
         baseline: Of its counterpart, over the same data.
     """
     lost = 0 if baseline is None else len(lost_rows(rows, baseline))
-    return Completeness(len(rows), planned_in(rows), lost, run_state(rows))
+    return Completeness(run_state(rows), lost)
 
 
 def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:

@@ -193,7 +193,7 @@ def _heading(report: GateReport) -> str:
     words = [f"{n} {verdict}" for verdict, n in counts.items() if n]
     words += [f"{len(report.missing)} missing"] if report.missing else []
     short = [one for one in report.completeness.values() if one.missing]
-    there = sum(one.present for one in short)
+    there = sum(one.state.there for one in short)
     of = f"; {there} of {there + sum(one.missing for one in short)} judgements" if short else ""
     return f"Gate: {report.verdict} ({', '.join(words)}{of})"
 

@@ -36,6 +36,15 @@ Counted = dict[ResponseClass, dict[ResponseClass, int]]
 """Replies by what people say of them, and by what the reader says."""
 
 
+class Elsewhere(BaseModel):
+    """Errors of the reader on replies of one kind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    replies: int
+    wrong: int
+
+
 class ReaderError(BaseModel):
     """Labels of real replies by people, and by the offline reader, not fitted to them.
 
@@ -49,6 +58,18 @@ class ReaderError(BaseModel):
     """Counts by the model that replied, and by whether its query is safe."""
     string_match: dict[str, dict[Side, Counted]]
     """The same of string match, the plain baseline."""
+    elsewhere: dict[str, Elsewhere]
+    """Errors on replies that no rule was fitted to, by kind (docs/method/replies.md)."""
+
+    @property
+    def others(self) -> str:
+        """Errors on replies of other kinds, in words."""
+        everyday, harmful = self.elsewhere["everyday"], self.elsewhere["harmful_refusals"]
+        return (
+            f"of {everyday.replies:,} everyday replies they call {everyday.wrong} a refusal in "
+            f"whole or part, and of {harmful.replies:,} refusals of harmful requests "
+            f"{harmful.wrong} compliance"
+        )
 
     @property
     def edition(self) -> str:
@@ -148,16 +169,9 @@ def rules_note(names: Sequence[str] = ()) -> str:
         f"prompts of XSTest: they agree with people in {number(found.agreement)} ({number(low)} "
         f"to {number(high)} by model), with over-refusal off by up to "
         f"{number(found.off('safe'), 2)} and under-refusal by up to "
-        f"{number(found.off('unsafe'), 2)}. Elsewhere they are off by more: {ELSEWHERE}. To do "
+        f"{number(found.off('unsafe'), 2)}. Elsewhere they are off by more: {found.others}. To do "
         f"better, label 50 replies ({MENDS[0]}), or let a model grade them ({MENDS[1]})."
     )
-
-
-ELSEWHERE: Final = (
-    "of 960 everyday replies they call 59 a refusal in whole or part, and of 1,410 refusals of "
-    "harmful requests 579 compliance"
-)
-"""Errors of the rules on replies of kinds that they were not fitted to (docs/method/replies.md)."""
 
 
 CLASSES: Final = tuple(ResponseClass)[:-1]
