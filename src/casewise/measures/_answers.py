@@ -1,15 +1,20 @@
 """A condition's rows of the judgement table as columns of numbers."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from casewise.cases import LabelFields, LabelRule, Labels, Ties, make_labels
 from casewise.protocols import ResponseClass, is_acting
 from casewise.statistics import Clusters, Resampling
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -62,7 +67,7 @@ class Answers:
             return self.verdict
         return np.where(self.tool_call, verdict, self.verdict)
 
-    def only(self, kept: BoolArray) -> "Answers":
+    def only(self, kept: BoolArray) -> Answers:
         """The answers at some places, and the pairs of which both stay."""
         place = np.cumsum(kept) - 1
 
@@ -96,7 +101,7 @@ def labelled_rows(
     known = ~np.isnan(truth.safe)
     if known.all():
         return rows, truth
-    return rows.filter(pl.Series(known)), Labels(truth.rate[known], truth.safe[known])
+    return rows.filter(known), Labels(truth.rate[known], truth.safe[known])
 
 
 def label_fields(rows: pl.DataFrame) -> LabelFields:
@@ -112,7 +117,7 @@ def label_fields(rows: pl.DataFrame) -> LabelFields:
 
 def floats(rows: pl.DataFrame, column: str) -> FloatArray:
     """A column of numbers, NaN for null."""
-    return rows[column].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    return rows[column].cast(float).fill_null(math.nan).to_numpy()
 
 
 def make_answers(
@@ -136,6 +141,9 @@ def make_answers(
         protocol: None takes that of the rows, of which there must be some to tell replies by.
         tools: Whether replies are counted that call a tool; None is where one does.
     """
+    # Completion lists measures: polars is loaded with the first table.
+    import polars as pl
+
     if protocol is None:
         protocol = rows["protocol"][0] if len(rows) else ""
     column, values = "verdict", {"safe": 1.0, "unsafe": 0.0}
@@ -147,7 +155,7 @@ def make_answers(
             str(ResponseClass.REFUSAL): 0.0,
         }
     verdict = rows[column].replace_strict(values, default=None, return_dtype=pl.Float64)
-    numbers = rows["query_id"].rank("dense").cast(pl.Int64) - 1
+    numbers = rows["query_id"].rank("dense").cast(int) - 1
     queries = numbers.to_numpy()
     without, within = pl.col("no_context").fill_null(False), pl.col("no_context").is_null()
     called = calls_a_tool(rows)
@@ -186,6 +194,8 @@ def _pairs(places: pl.DataFrame, first: pl.Expr, second: pl.Expr) -> IntArray:
     Of one kind, every two cases once. A deployment's cases are no pairs: its line is drawn between
     queries, not between contexts.
     """
+    import polars as pl
+
     keys = ["query", "epoch"]
     paired = pl.col("expected").is_null()
     sides = [places.filter(paired & side).select(*keys, "place") for side in (first, second)]
