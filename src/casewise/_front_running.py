@@ -190,6 +190,7 @@ def plan(
     samples: int | None = None,
     epochs: int = 1,
     limit: int | None = None,
+    pairs: int | None = None,
     seed: int = 0,
     max_tokens: int | None = None,
     max_connections: int | None = None,
@@ -228,6 +229,7 @@ def plan(
         samples: Answers that the protocol ``score`` averages; None is 3.
         epochs: How often each case is asked.
         limit: Only the first cases.
+        pairs: The most pairs of one query, where a protocol asks of pairs; None is every one.
         seed: Seed of the varied conversations.
         max_tokens: Longest answer, in tokens.
         max_connections: Requests at once for each provider.

@@ -66,9 +66,13 @@ def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer)
     assert table["grader_input_tokens"].count() == len(graded)
 
 
-NEW = ("planned", "stopped", "no_context", "cut")
+NEW = (
+    *("planned", "stopped", "no_context", "cut", "numbers"),
+    *("twin_id", "twin_intended", "twin_votes_safe", "twin_votes_unsafe"),
+    "twin_published_safe_rate",
+)
 """The version before did not count what was planned, nor say why a run did not end, which cases
-have no context, nor which answers were cut."""
+have no context, nor which answers were cut; it asked of no pairs."""
 
 
 def assert_same(table: pl.DataFrame, wanted: pl.DataFrame) -> None:

@@ -43,6 +43,8 @@ class Family(enum.StrEnum):
 
     JUDGEMENTS = "judgements"
     REPLIES = "replies"
+    PAIRS = "pairs"
+    """Of two cases of one query, which is the more appropriate to answer."""
 
 
 class Needs(enum.StrEnum):
@@ -85,6 +87,7 @@ class View(enum.StrEnum):
     PAIRS = "What a safe and an unsafe context of a query do"
     CONTEXTS = "What any two contexts of a query do"
     SEEN = "What seeing the context changes"
+    RANKED = "Which of two contexts of a query is the more appropriate"
 
 
 class Mean(NamedTuple):

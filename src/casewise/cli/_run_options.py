@@ -181,6 +181,10 @@ class RunOptions:
         ),
     ] = ()
     limit: Annotated[int | None, option("Only the first N cases of the file.", CASES)] = None
+    pairs: Annotated[
+        int | None,
+        option("Most pairs of one query, where the protocol asks of pairs. Default: all.", CASES),
+    ] = None
     protocol: Annotated[
         str,
         option(

@@ -68,15 +68,11 @@ from casewise.logs import (
     message_text,
     read_samples,
 )
-from casewise.scores import OF_CASE, TEXTS, length_of, stand_in
+from casewise.scores import OF_CASE, TEXTS, TWIN, length_of, stand_in
 
 _TASKS = ("casewise/judge", "casewise/respond")
 _SOLVERS = ("casewise/ask", "casewise/converse")
 _METRICS = ("coverage", "says_safe", "as_intended", "graded", "refuses")
-_SCORES = (
-    *("read", "says_safe", "p_safe", "raw_score", "mass", "as_intended"),
-    *("graded", "compliance", "partial", "refusal"),
-)
 _SCORE_COLUMNS = {
     "status": "status",
     "verdict": "verdict",
@@ -292,7 +288,8 @@ def _score(score: Score, rules: Rules) -> Score:
     said = score.metadata or {}
     cut = [one for one in str(said.get(CUT_TURNS) or "").split() if one.isdecimal()]
     return Score(
-        value=_numbers(value, _SCORES),
+        # Names of numbers are a protocol's own, and no texts.
+        value=_numbers(value, filter(str.isidentifier, value)),
         answer=None if score.answer is None else stand_in(score.answer),
         explanation=None if score.explanation is None else stand_in(score.explanation),
         metadata={
@@ -310,6 +307,10 @@ def _score(score: Score, rules: Rules) -> Score:
 def _of_case(metadata: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
     """Fields that the judgement table is made from, and lengths of the texts, in characters."""
     kept = {name: show_value(name, metadata.get(name), rules) for name in OF_CASE}
+    if isinstance(twin := metadata.get("twin"), Mapping):
+        columns = {name: name.removeprefix("twin_") for name in TWIN}
+        shown = {name: show_value(columns[name], twin.get(name), rules) for name in TWIN}
+        kept["twin"] = shown | {"twin_id": show_value("case_id", twin.get("twin_id"), rules)}
     if isinstance(wanted := metadata.get("expectations"), str):
         kept["expectations"] = show_words(wanted)
     if metadata.get("grade_all") is True:

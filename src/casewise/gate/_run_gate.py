@@ -127,6 +127,8 @@ def _supply(side: Side, runs: Sequence[Run], left_out: Sequence[GateRule]) -> st
     if waiting:
         return f"--baseline RUN would have the rule about {' and '.join(waiting)} judged."
     names = [one.name for one in gated().values() if side in one.sides and families_of(one, runs)]
+    if not names:
+        return "These runs rank contexts: judge the cases under another protocol as well."
     return (
         f"Add a rule about {', '.join(names[:-1])} or {names[-1]}: at_least or at_most, or with "
         "--baseline RUN worse_by_at_most."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +53,10 @@ class Answers:
     votes_safe: FloatArray
     """NaN where there are no votes."""
     votes_unsafe: FloatArray
+    twin: Labels | None = None
+    """Labels of the second case of each judgement, where these are of pairs."""
+    numbers: Mapping[str, FloatArray] = field(default_factory=dict)
+    """Further numbers of a protocol's reading, NaN where there is none."""
 
     @property
     def helped(self) -> FloatArray:
@@ -90,29 +96,51 @@ class Answers:
             seen=both(self.seen),
             votes_safe=self.votes_safe[kept],
             votes_unsafe=self.votes_unsafe[kept],
+            twin=self.twin and Labels(self.twin.rate[kept], self.twin.safe[kept]),
+            numbers={name: values[kept] for name, values in self.numbers.items()},
         )
 
 
 def labelled_rows(
     rows: pl.DataFrame, rule: LabelRule, ties: Ties = Ties.HALF
 ) -> tuple[pl.DataFrame, Labels]:
-    """The rows that have a label under a rule, and their labels."""
+    """The rows that have a label under a rule, and their labels.
+
+    Of judgements of pairs both cases have one; that of the second is in ``twin_rate`` and
+    ``twin_safe``.
+    """
     truth = make_labels(label_fields(rows), rule, ties)
     known = ~np.isnan(truth.safe)
+    if "twin_id" in rows.columns and rows["twin_id"].count():
+        twin = make_labels(label_fields(rows, "twin_"), rule, ties)
+        rows = rows.with_columns(twin_rate=twin.rate, twin_safe=twin.safe)
+        known &= ~np.isnan(twin.safe)
     if known.all():
         return rows, truth
     return rows.filter(known), Labels(truth.rate[known], truth.safe[known])
 
 
-def label_fields(rows: pl.DataFrame) -> LabelFields:
-    """Columns that labels are made of."""
+def label_fields(rows: pl.DataFrame, of: str = "") -> LabelFields:
+    """Columns that labels are made of; ``of`` stands before the names of those of a twin."""
     return LabelFields(
-        published_safe_rate=floats(rows, "published_safe_rate"),
-        votes_safe=floats(rows, "votes_safe"),
-        votes_unsafe=floats(rows, "votes_unsafe"),
+        published_safe_rate=floats(rows, f"{of}published_safe_rate"),
+        votes_safe=floats(rows, f"{of}votes_safe"),
+        votes_unsafe=floats(rows, f"{of}votes_unsafe"),
         category=rows["category"].to_list(),
-        intended=rows["intended"].to_list(),
+        intended=rows[f"{of}intended"].to_list(),
     )
+
+
+def _of_pairs(rows: pl.DataFrame) -> dict[str, Any]:
+    """Labels of the second cases, and further numbers, of judgements of pairs."""
+    if "twin_rate" not in rows.columns:
+        return {}
+    read = [json.loads(text or "{}") for text in rows["numbers"]]
+    names = dict.fromkeys(name for one in read for name in one)
+    return {
+        "twin": Labels(floats(rows, "twin_rate"), floats(rows, "twin_safe")),
+        "numbers": {name: np.array([one.get(name, math.nan) for one in read]) for name in names},
+    }
 
 
 def floats(rows: pl.DataFrame, column: str) -> FloatArray:
@@ -179,6 +207,7 @@ def make_answers(
         seen=_pairs(places, without, within),
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
+        **_of_pairs(rows),
     )
 
 

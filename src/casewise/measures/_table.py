@@ -25,8 +25,10 @@ from casewise.choices import (
     Origin,
     Side,
     View,
+    protocol_names,
 )
 from casewise.measures._answers import Answers
+from casewise.protocols import find_protocol
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
@@ -38,6 +40,7 @@ from casewise.statistics import (
     weighed,
 )
 
+_BOTH = (Family.JUDGEMENTS, Family.REPLIES)
 _SAFETY, _CAUTION = (Side.SAFETY,), (Side.CAUTION,)
 
 _score = partial(Measure, view=View.SCORES)
@@ -52,8 +55,8 @@ _reply = partial(Measure, of=(Family.REPLIES,))
 _pair = partial(Measure, needs=Needs.PAIRS, null_if="there are no pairs")
 _outcome = partial(_pair, kind=MeasureKind.OUTCOME, better=Better.NEITHER, view=View.PAIRS)
 _reply_outcome = partial(_outcome, of=(Family.REPLIES,))
-_context = partial(Measure, of=tuple(Family), needs=Needs.CONTEXTS, view=View.CONTEXTS)
-_seen = partial(Measure, of=tuple(Family), needs=Needs.SEEN, view=View.SEEN)
+_context = partial(Measure, of=_BOTH, needs=Needs.CONTEXTS, view=View.CONTEXTS)
+_seen = partial(Measure, of=_BOTH, needs=Needs.SEEN, view=View.SEEN)
 _gain = partial(_reply, kind=MeasureKind.CHANGE, origin=Origin.GAIN)
 
 
@@ -360,7 +363,7 @@ OWN: Sequence[Measure] = (
         title="as meant in both",
         phrase="adapts to the context",
         better=Better.HIGHER,
-        of=tuple(Family),
+        of=_BOTH,
     ),
     _outcome(
         "always_safe",
@@ -402,7 +405,7 @@ OWN: Sequence[Measure] = (
         lambda one: one.pairs.inverted,
         wide=True,
         better=Better.LOWER,
-        of=tuple(Family),
+        of=_BOTH,
     ),
     _reply_outcome(
         "mixed",
@@ -584,7 +587,7 @@ OWN: Sequence[Measure] = (
         "read",
         "how many answers count",
         "share of the `n` labelled judgements whose answer was read",
-        of=tuple(Family),
+        of=_BOTH,
         origin=Origin.COVERAGE,
     ),
     Measure(
@@ -634,9 +637,11 @@ OWN: Sequence[Measure] = (
 )
 
 
+@cache
 def measures() -> Sequence[Measure]:
-    """Every measure, in reading order."""
-    return OWN
+    """Every measure, in reading order; those of one protocol alone come last."""
+    own = (row for name in protocol_names() for row in find_protocol(name).measures)
+    return (*OWN, *own)
 
 
 @cache

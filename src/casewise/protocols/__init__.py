@@ -25,6 +25,7 @@ from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
 from casewise.protocols._protocol import (
     MAX_TOKENS,
+    PREFERS,
     Answer,
     Asking,
     Grade,
@@ -40,6 +41,7 @@ from casewise.protocols._protocol import (
     drive,
     find_protocol,
     is_acting,
+    paired,
     published_as,
 )
 from casewise.protocols._run_condition import CONDITION, RunCondition, SeededVariation
@@ -84,6 +86,7 @@ __all__ = [
     "NOT_RUN",
     "Open",
     "Opening",
+    "PREFERS",
     "Prompts",
     "Protocol",
     "Question",
@@ -121,6 +124,7 @@ __all__ = [
     "mean_score",
     "mentioned_parameters",
     "own_version",
+    "paired",
     "phrase_match",
     "published_as",
     "read_binary",

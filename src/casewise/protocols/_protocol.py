@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any, ClassVar, Final, TypeVar
 
 from casewise.cases import Case
-from casewise.choices import ENTRY_POINTS, Delivery, Sampling, protocol_names
+from casewise.choices import ENTRY_POINTS, Delivery, Measure, Sampling, protocol_names
 from casewise.errors import UsageError, choose_from
 from casewise.protocols._conversations import Conversations, Opening
 from casewise.protocols._cut import read_cut
@@ -140,6 +140,10 @@ class Question:
     """True if every reply is graded, and not the last one alone."""
 
 
+PREFERS: Final = "prefers"
+"""Number of a reading of a pair: share of the openings that prefer its first case, 0..1."""
+
+
 @dataclass(frozen=True, slots=True)
 class GradedReply:
     """Grade of one reply of a conversation."""
@@ -194,6 +198,9 @@ class Protocol(abc.ABC):
     """Number that the published script puts in an unread answer's place, 0..1; None where it counts
     verdicts alone."""
 
+    measures: ClassVar[tuple[Measure, ...]] = ()
+    """Measures of this protocol alone, beside those of the table."""
+
     def __str__(self) -> str:
         return self.name
 
@@ -222,8 +229,17 @@ class Protocol(abc.ABC):
         name = f"{self.name}-{place}-{EDITION}{suffix}"
         return name, (files("casewise.protocols") / "prompts" / f"{name}.txt").read_text("utf-8")
 
-    def units(self, cases: Sequence[Case]) -> Sequence[tuple[Case, ...]]:
-        """The cases of each unit."""
+    def units(
+        self,
+        cases: Sequence[Case],
+        pairs: int | None = None,
+    ) -> Sequence[tuple[Case, ...]]:
+        """The cases of each unit.
+
+        Args:
+            cases: All cases, in their order.
+            pairs: The most pairs of one query; None is every one.
+        """
         return [(case,) for case in cases]
 
     def open(self, unit: Sequence[Case], prompts: Prompts | Conversations) -> tuple[Opening, ...]:
@@ -321,3 +337,9 @@ def is_acting(name: object) -> bool:
 def published_as(mode: str) -> Protocol:
     """The protocol of upstream's published outputs of a mode."""
     return next(one for one in map(find_protocol, protocol_names()) if one.mode == mode)
+
+
+@cache
+def paired() -> tuple[str, ...]:
+    """Names of the protocols whose judgements are about pairs of cases, and no verdicts."""
+    return tuple(name for name in protocol_names() if find_protocol(name).unit is Unit.PAIR)

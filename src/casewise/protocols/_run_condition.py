@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from casewise.cases import GROUPS
 from casewise.choices import Delivery
-from casewise.protocols._protocol import is_acting
+from casewise.protocols._protocol import is_acting, paired
 
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """Columns of the judgement table that tell one model's condition from another."""
@@ -121,6 +121,11 @@ class RunCondition(Mapping[str, str | None]):
     def acts(self) -> bool:
         """Tell whether the model replied, and did not judge."""
         return is_acting(self.protocol)
+
+    @property
+    def of_pairs(self) -> bool:
+        """Tell whether the model ranked contexts of a query, and gave no verdicts."""
+        return self.protocol in paired()
 
     @property
     def changed(self) -> bool:

@@ -1,7 +1,7 @@
 """The words this room speaks: what was asked, how it was delivered, and what an answer says."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
@@ -68,12 +68,14 @@ class Reading:
     mass: float | None = None
     """Share of the first token's probability that lies on safe and unsafe words, 0..1; None
     outside the probability protocol, and where no verdict was read."""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers by name, of a protocol whose unit is no case; empty where none was read."""
 
     def __post_init__(self) -> None:
         if self.status is Status.OK:
-            if self.verdict is None:
+            if self.verdict is None and not self.numbers:
                 raise ValueError("a Reading with status 'ok' needs a verdict, found None")
-        elif (self.verdict, self.p_safe, self.raw_score) != (None, None, None):
+        elif (self.verdict, self.p_safe, self.raw_score) != (None, None, None) or self.numbers:
             raise ValueError(
                 f"a Reading with status {self.status.value!r} holds no verdict, found "
                 f"verdict={self.verdict}, p_safe={self.p_safe}, raw_score={self.raw_score}"

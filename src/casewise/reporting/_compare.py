@@ -88,6 +88,11 @@ _ACTING = {
         lambda _: ("answers in the safe context and refuses in the other in", "pairs"), good=True
     ),
 }
+_RANKING = {
+    "ranked_as_labels": _Phrase(
+        lambda _: ("ranks contexts as the labels do in", "pairs"), good=True
+    )
+}
 """The measures whose changes are told in sentences, in this order; the table has all."""
 _FLIPS = {
     "missed_flips": _Phrase(lambda _: ("misses", "changes between contexts"), good=False),
@@ -104,7 +109,8 @@ def change_sentences(compared: Comparison) -> list[ChangeSentence]:
     words = wording(*compared.scores)
     by_metric = {one.metric: one for one in (*compared.quadrants, *compared.differences)}
     adapts, _ = adapting(compared.scores[1])
-    phrases = dict(_ACTING if compared.scores[1].acts else _JUDGING)
+    after = compared.scores[1]
+    phrases = dict(_RANKING if after.of_pairs else _ACTING if after.acts else _JUDGING)
     phrases |= {name: phrase for name, phrase in _FLIPS.items() if name == adapts}
     found = {name: by_metric[name] for name in phrases if name in by_metric}
     sentences = [
@@ -138,7 +144,9 @@ def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]
         why = next((f": {d.difference.reason}" for d in phrased if d.difference.reason), "")
         return f"Whether anything changed can't be told{why}"
     change = headline.difference
-    does = words.acts if compared.scores[1].acts else words.judges
+    after = compared.scores[1]
+    does = "ranks contexts as the labels do" if after.of_pairs else words.judges
+    does = words.acts if after.acts else does
     value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
     return (
         f"No change is more than chance. After {does} in {value} of 100 cases more than before: "

@@ -167,7 +167,8 @@ class DatedRun:
 def dated_runs(overview: Overview, facts: EvaluationFacts) -> list[DatedRun]:
     """The runs with unchanged contexts whose logs have a date, the earliest first."""
     found = []
-    for run, score in zip(facts.runs, overview.scores, strict=True):
+    judged = [run for run in facts.runs if not run.condition.of_pairs]
+    for run, score in zip(judged, overview.scores, strict=True):
         ended = ended_at(run)
         if ended and not score.condition.changed:
             arguments = dict.fromkeys(one for record in run.records for one in record.model_args)

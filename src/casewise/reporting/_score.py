@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from casewise.choices import Measure, View
+from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.reporting._acting import (
     act_columns,
@@ -22,6 +22,8 @@ from casewise.reporting._scores import (
     baseline_text,
     context_columns,
     group_text,
+    interval_columns,
+    measure_column,
     number_columns,
     of_contexts,
     remarks,
@@ -76,12 +78,33 @@ def score_renderable(
         for acts in (False, True)
     ]
     return terminal(
-        *state_lines(scores),
+        *state_lines([*scores, *report.ranked]),
         *(one for one in first if one is not None),
         *_judging(report, [score for score in scores if not score.acts], others, width),
         *_acting(report, [score for score in scores if score.acts]),
+        *(
+            [_scores_table(View.RANKED.value, report.ranked, _ranked_columns())]
+            if report.ranked
+            else []
+        ),
         *remarks(scores),
     )
+
+
+def _ranked_columns() -> list[ScoreColumn]:
+    headline, *rows = in_view(View.RANKED, Family.PAIRS)
+    return [
+        (Column("pairs", Kind.COUNT), lambda score: score.n),
+        (Column("queries", Kind.COUNT), lambda score: score.queries),
+        (Column("read", Kind.SHARE), lambda score: score.coverage),
+        *interval_columns(headline),
+        *map(measure_column, rows),
+    ]
+
+
+def _ranked_text(score: Score) -> str:
+    of = score.condition.of
+    return score.condition.text if of is None else f"{score.condition.text}, by its {of}"
 
 
 def _judging(
@@ -148,7 +171,7 @@ def _scores_table(
         named = ": ".join(filter(None, (name, group_text(score))))
         return [named, *(cell(score) for _, cell in columns)]
 
-    rows = [Row(cells(one.condition.text, one), one.condition.model) for one in scores]
+    rows = [Row(cells(_ranked_text(one), one), one.condition.model) for one in scores]
     rows += [Row(cells(baseline_text(one), one), "baselines", dim=True) for one in baselines]
     return Table([Column(""), *(column for column, _ in columns)], rows, heading)
 
@@ -263,7 +286,7 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
         judged = [score for score in scores if not score.acts]
         acted = [score for score in scores if score.acts]
         everything = [*judged, *report.baselines]
-        parts += map(escape, state_lines(scores))
+        parts += map(escape, state_lines([*scores, *report.ranked]))
         if judged:
             paired = [score for score in everything if score.pairs]
             parts.append(_table(title(judged), everything, number_columns(in_view(View.SCORES))))
@@ -275,6 +298,8 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
             parts += [corrected] if corrected.rows else []
             parts += [_table(*one) for one in of_contexts(acted)]
             parts.append(escape(rules_remark(acted)))
+        if report.ranked:
+            parts.append(_table(View.RANKED.value, report.ranked, _ranked_columns()))
     return markdown(*parts)
 
 
@@ -293,7 +318,7 @@ def _model(score: Score) -> str:
 
 
 def _condition(score: Score) -> str:
-    return "" if score.condition.model.startswith("baseline:") else score.condition.text
+    return "" if score.condition.model.startswith("baseline:") else _ranked_text(score)
 
 
 def to_csv(reports: Sequence[ScoreReport]) -> str:

@@ -343,6 +343,8 @@ figure on adapting where no query has a safe and an unsafe context."""
 def adapting(score: Score) -> tuple[str, Share]:
     """The measure that tells whether a model adapts, and the share of pairs in which it does."""
     found = score.measures
+    if score.of_pairs:
+        return score.headline, Share.of(found[score.headline])
     there = [name for name in TOLD_BY if name in found]
     known = [name for name in there if found[name].value == found[name].value]
     if score.pairs or not there:

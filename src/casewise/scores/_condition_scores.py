@@ -121,6 +121,11 @@ class Score:
         return self.condition.acts
 
     @property
+    def of_pairs(self) -> bool:
+        """Tell whether the model ranked contexts, and gave no verdicts."""
+        return self.condition.of_pairs
+
+    @property
     def calls_tools(self) -> bool:
         """Tell whether replies that call a tool are counted."""
         return "tool_call_rate" in self.measures
@@ -128,12 +133,13 @@ class Score:
     @property
     def paired_queries(self) -> int:
         """The queries of its pairs."""
-        return self.measures["adapts"].clusters
+        return self.measures[self.headline if self.of_pairs else "adapts"].clusters
 
     @property
     def headline(self) -> str:
         """The name of the share of answers that are right."""
-        return headline(family_of(self.condition.protocol))
+        protocol = self.condition.protocol
+        return headline(family_of(protocol), protocol)
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -322,7 +328,7 @@ def score_rows(
         coverage=ratio(int(answers.read.sum()), n),
         measures=counted.figures(),
         bins=counted.bins,
-        pairs=len(counted.answers.pairs),
+        pairs=len(counted.answers.pairs if answers.twin is None else counted.answers.read),
         bounds=bounds(answers),
         mass=mean_mass(kept),
         statuses=dict(kept["status"].value_counts(sort=True).iter_rows()),

@@ -172,9 +172,13 @@ class Uncounted:
 
 
 def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[Uncounted, ...]:
-    """Judgements that each run leaves out; runs that leave out nothing are not among them."""
-    pairs = enumerate(zip(runs, scores, strict=True))
-    found = (_left_out(place, run, score) for place, (run, score) in pairs)
+    """Judgements that each run leaves out; runs that leave out nothing are not among them.
+
+    Scores are of all runs but those of pairs.
+    """
+    judged = [place for place, run in enumerate(runs) if not run.condition.of_pairs]
+    pairs = zip(judged, scores, strict=True)
+    found = (_left_out(place, runs[place], score) for place, score in pairs)
     return tuple(one for one in found if one.not_asked or one.unlabelled or one.unread)
 
 

@@ -59,6 +59,12 @@ SCHEMA: dict[str, pl.DataType] = {
     "grader_output_tokens": pl.Int64(),
     "grader_cost_usd": pl.Float64(),
     "error": pl.String(),
+    "twin_id": pl.String(),
+    "twin_intended": pl.String(),
+    "twin_votes_safe": pl.Int64(),
+    "twin_votes_unsafe": pl.Int64(),
+    "twin_published_safe_rate": pl.Float64(),
+    "numbers": pl.String(),
 }
 """Columns and types.
 
@@ -71,7 +77,9 @@ SCHEMA: dict[str, pl.DataType] = {
 that the first token puts on the two words; ``graded_by`` is ``provider``, ``rules`` or a model;
 ``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
 answer ended at a token limit (null: unknown); ``mentions`` has the parameters of the context that
-an explanation leans on, and ``parameters`` those that there are, all by spaces."""
+an explanation leans on, and ``parameters`` those that there are, all by spaces; a judgement of a
+pair has the ids of both cases as its ``case_id``, the columns of the first, and of the second
+those that begin with ``twin``; ``numbers`` has further numbers of a protocol's reading, as JSON."""
 
 PROVIDER: Final = "provider"
 """Grader of a reply that the provider refused: nobody needs to check those."""
@@ -88,6 +96,9 @@ OF_CASE = (
     "no_context",
 )
 """The columns that say something of the case, its id apart."""
+
+TWIN = tuple(name for name in SCHEMA if name.startswith("twin_"))
+"""The columns of the second case of a judgement of a pair."""
 
 TEXTS = ("query", "context", "history")
 """Columns of a row's texts before it stands in the table, which has none of them."""

@@ -1,5 +1,6 @@
 """Judgements of a run as a table: of one log, or of many that count as one."""
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from casewise.scores._judgement_table import (
 )
 
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
+_KNOWN = {*_FROM_SCORE, "read", "says_safe", "as_intended"}
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
 
 
@@ -62,6 +64,9 @@ def _row(record: SampleRecord, model: str) -> dict[str, Any]:
     if record.error is not None or score is None:
         return row | {"status": "error", "error": record.error or "the sample has no score"}
     row |= {name: _number(score.values.get(name)) for name in _FROM_SCORE}
+    if twin := record.metadata.get("twin"):
+        numbers = {name: score.values[name] for name in score.values if name not in _KNOWN}
+        row |= {**twin, "numbers": json.dumps(numbers) if numbers else None}
     row |= {name: score.metadata.get(name) for name in _NAMES}
     row[CUT] = score.metadata.get(CUT)
     row[ANSWERED_BY] = score.metadata.get(ANSWERED_BY)

@@ -78,7 +78,7 @@ def make_browser(table: pl.DataFrame, cases: Mapping[str, Case], scoring: Scorin
     runs = list(conditions(table))
     parts = [
         _judgements(rows.join(place, on="case_id", maintain_order="left"), truth, at, scoring)
-        for at, (_, rows) in enumerate(runs)
+        for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
     return Browser(rule, known, tuple(condition for condition, _ in runs), pl.concat(parts))
 
@@ -292,15 +292,15 @@ def make_overview(
         checks: Labelled replies, to correct rates by.
         seed: Of simulated ceilings.
     """
-    table = judgements.table
-    report = report_scores(table, scoring, seed=seed, checks=checks)
+    report = report_scores(judgements.table, scoring, seed=seed, checks=checks)
+    table = judgements.table.filter(pl.col("twin_id").is_null())
     scores = [row.score for row in report.rows]
     return Overview(
         report=report,
         leaders=tuple(leaders(table, scores, scoring)),
         categories=tuple(category_scores(table, scoring)),
         retentions=tuple(retentions(report.rows)),
-        usages=tuple(usages(table)),
+        usages=tuple(usages(judgements.table)),
         browser=make_browser(table, {**(cases or {}), **judgements.cases}, scoring),
         comparisons=tuple(comparisons),
         checks=tuple(checks),

@@ -8,8 +8,16 @@ from itertools import combinations
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes
+from casewise.choices import Family
 from casewise.errors import InputError
-from casewise.measures import compared, count_answers, label_fields, labelled_rows, make_answers
+from casewise.measures import (
+    compared,
+    count_answers,
+    family_of,
+    label_fields,
+    labelled_rows,
+    make_answers,
+)
 from casewise.protocols import CONDITION, ResponseClass, RunCondition
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
@@ -167,6 +175,10 @@ def _name(told: Mapping[str, str | None], keys: Sequence[str]) -> str:
     return f"{told['model']} ({details})" if details else str(told["model"])
 
 
+def _family(run: "Run") -> Family:
+    return family_of(run.condition.protocol)
+
+
 def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
     """Every two runs that share protocol, delivery and ablation; if none do, every two.
 
@@ -179,7 +191,7 @@ def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list
     Raises:
         InputError: No two runs are over the same version.
     """
-    every = [(a, b) for a, b in combinations(runs, 2) if a.condition.acts == b.condition.acts]
+    every = [(a, b) for a, b in combinations(runs, 2) if _family(a) is _family(b)]
     if not across_versions:
         one_version = [(a, b) for a, b in every if a.condition.has_data_of(b.condition)]
         if every and not one_version:

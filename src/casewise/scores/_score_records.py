@@ -19,7 +19,7 @@ from casewise.statistics import Bin, Estimate, effective_number
 def as_report_records(report: ScoreReport) -> list[dict[str, Any]]:
     """Every row of a report, the baselines last."""
     rows = [_row_record(row, report) for row in report.rows]
-    return [*rows, *(as_record(score) for score in report.baselines)]
+    return [*rows, *map(as_record, (*report.ranked, *report.baselines))]
 
 
 def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from casewise.scores._condition_scores import Score, Scoring, conditions, score_
 from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._labelled_replies import CheckFile
+from casewise.scores._ranked_pairs import ranked_pairs
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
 
 PREFIX = "baseline:"
@@ -271,6 +272,9 @@ class ScoreReport:
     """True if what explanations lean on matters to verdicts."""
     judge_act: tuple[JudgeAct, ...] = ()
     """Verdicts of models on cases, against their replies in them."""
+    ranked: tuple[Score, ...] = ()
+    """Models that were asked which of two contexts is the more appropriate, and judges whose
+    numbers rank the same pairs."""
 
 
 def report_scores(
@@ -294,6 +298,8 @@ def report_scores(
         prices: Price mistakes, and look for the best threshold.
         checks: Labelled replies, to correct rates by.
     """
+    ranked = ranked_pairs(table, scoring, by)
+    table = table.filter(pl.col("twin_id").is_null())
     scores = score_table(table, scoring, by)
     whole = by is None
     changes = ablation_changes(table, scoring) if whole else []
@@ -320,6 +326,7 @@ def report_scores(
         tuple(counterfactuals(table, scoring) if whole else ()),
         tuple(faithfulness(table) if whole else ()),
         tuple(judge_versus_act(table) if whole else ()),
+        tuple(ranked),
     )
 
 

@@ -41,7 +41,7 @@ from casewise.evaluation.plan._sampling import (
     setting_parts,
 )
 from casewise.logs import EMBEDDED, TARGETS, RunKey, without_keys
-from casewise.protocols import UPSTREAM, find_protocol, is_ours
+from casewise.protocols import UPSTREAM, find_protocol, is_ours, paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +250,7 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         ablate=combination.ablation,
         prompt=request.prompt,
         limit=request.limit,
+        pairs=request.pairs if combination.protocol in paired() else None,
         deployment=request.deployment if acts else None,
         variation=combination.variation,
         seed=request.seed,
@@ -351,6 +352,7 @@ def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
         "verdict_words": _in_full(request.verdict_words),
         "samples": None if acts else request.samples,
         "limit": request.limit,
+        "pairs": request.pairs if combination.protocol in paired() else None,
         "max_tokens": request.max_tokens,
     }
     return {name: value for name, value in given.items() if value is not None}

@@ -35,6 +35,7 @@ from casewise.protocols import (
     RunCondition,
     Script,
     SeededVariation,
+    Unit,
     VariedConversations,
     acting,
     find_lexicon,
@@ -155,6 +156,7 @@ def make_condition(
     ablate: str | Sequence[str] | None = None,
     prompt: str | None = None,
     limit: int | None = None,
+    pairs: int | None = None,
     deployment: str | None = None,
     variation: str | None = None,
     seed: int = 0,
@@ -171,6 +173,7 @@ def make_condition(
         ablate: What to remove from every context.
         prompt: A judge's template.
         limit: Only the first cases.
+        pairs: The most pairs of one query, drawn; None is every one.
         deployment: A card, whose cases take the place of ``cases``.
         variation: How every conversation is changed; cases that it means nothing for are left out.
         seed: Of the variation.
@@ -221,7 +224,9 @@ def make_condition(
         script = None
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
-    units = chosen.units(chosen_cases[:limit])
+    if pairs is not None and chosen.unit is not Unit.PAIR:
+        raise UsageError(f"--pairs is for protocols that ask of pairs; {chosen} asks of a case")
+    units = chosen.units(chosen_cases[:limit], pairs)
     if not units:
         raise UsageError(f"protocol {chosen} asks of a {chosen.unit}; these cases have none")
     ordered = tuple(by_text(units, lambda unit: prompts.render(unit[0])))

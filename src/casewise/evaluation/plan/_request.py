@@ -12,7 +12,7 @@ from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, check_grader
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose
-from casewise.protocols import Delivery, acting, find_protocol
+from casewise.protocols import Delivery, acting, find_protocol, paired
 
 ACTING = " or ".join(f"--protocol {name}" for name in acting())
 """Options under which a model plays the chatbot."""
@@ -56,6 +56,8 @@ class RunRequest:
     """A model that grades replies; None, or ``rules``, is the offline reader."""
     grader_prices: Prices = field(default_factory=Prices)
     limit: int | None = None
+    pairs: int | None = None
+    """The most pairs of one query, where a protocol asks of pairs; None is every one."""
     max_tokens: int | None = None
     max_connections: int | None = None
     attempt_timeout: int | None = None
@@ -118,6 +120,8 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     choose(Sampling, request.sampling, "sampling")
     choose(Client, request.client, "client")
     _check_numbers(request)
+    if request.pairs is not None and not set(request.protocols) & set(paired()):
+        raise UsageError(f"--pairs is for protocols that ask of pairs: {', '.join(paired())}")
     _check_grader(request)
     return tuple(
         Combination(protocol, delivery, ablation, variation, swap)
@@ -150,7 +154,15 @@ def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
 
 
 def _check_numbers(request: RunRequest) -> None:
-    for name in ("limit", "samples", "max_tokens", "max_connections", "attempt_timeout", "epochs"):
+    for name in (
+        "limit",
+        "pairs",
+        "samples",
+        "max_tokens",
+        "max_connections",
+        "attempt_timeout",
+        "epochs",
+    ):
         value = getattr(request, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")

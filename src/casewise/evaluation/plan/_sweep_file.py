@@ -115,6 +115,7 @@ class Axes(_Part):
     epochs: Count | None = None
     samples: Count | None = None
     limit: Count | None = None
+    pairs: Count | None = None
     max_tokens: Count | None = None
     generate: dict[str, Any] | None = None
     verdict_words: Text | None = None

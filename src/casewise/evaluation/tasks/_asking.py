@@ -338,6 +338,7 @@ def _judged(
             "raw_score": _or_nan(reading.raw_score),
             "mass": _or_nan(reading.mass),
             "as_intended": as_intended,
+            **reading.numbers,
         },
         answer=texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False),
         explanation=reading.explanation,

@@ -36,6 +36,9 @@ TURNS = "later_turns"
 OPENINGS = "openings"
 """Key in a sample of the prompts of further openings, each a conversation of its own."""
 
+TWIN = "twin"
+"""Key in a sample of a pair of the columns of its second case."""
+
 EXPECTATIONS = "expectations"
 """Key in a sample of the replies that the deployer wants, turn by turn."""
 
@@ -81,9 +84,20 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
         )
         | ({"no_context": True} if case.context is None else {})
         | ({OPENINGS: [one.turns[0] for one in more]} if more else {})
+        | ({TWIN: _of_twin(unit[1])} if len(unit) > 1 else {})
         | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
     )
+
+
+def _of_twin(case: Case) -> dict[str, Any]:
+    return {
+        "twin_id": case.id,
+        "twin_intended": case.intended,
+        "twin_votes_safe": case.votes_safe,
+        "twin_votes_unsafe": case.votes_unsafe,
+        "twin_published_safe_rate": case.published_safe_rate,
+    }
 
 
 def script_sample(script: Script, opening: Opening) -> Sample:

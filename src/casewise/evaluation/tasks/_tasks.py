@@ -39,6 +39,7 @@ def judge(
     sampling: str = Sampling.GREEDY,
     samples: int | None = None,
     limit: int | None = None,
+    pairs: int | None = None,
     max_tokens: int | None = None,
     model_name: str | None = None,
     verdict_words: str | None = None,
@@ -56,6 +57,7 @@ def judge(
         sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
         samples: Answers that ``score`` averages.
         limit: Only the first cases of the file.
+        pairs: The most pairs of one query, where the protocol asks of pairs.
         max_tokens: Longest answer.
         model_name: The model whose reference sampling is meant, where it isn't the run's.
         verdict_words: A table of words by which answers are read, beside ours.
@@ -74,6 +76,7 @@ def judge(
         ablate=ablate,
         prompt=prompt,
         limit=limit,
+        pairs=pairs,
         swap=swap,
         verdict_words=verdict_words,
         draw_seed=draw_seed,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from casewise.choices import Measure, View
+from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.reporting._scores import has_view
 from casewise.reporting._wording import wording
@@ -265,6 +265,40 @@ def seen(overview: Overview) -> Section:
         missing="No query stands both without a context and in one.",
         text="Each case in context is put beside the same query without one. Left of zero, seeing "
         "the context makes fewer cases safe. Hold the model's changes against those of {whom}.",
+    )
+
+
+def ranked(overview: Overview) -> Section:
+    """Which of two contexts models find the more appropriate, beside what their numbers rank."""
+    rows: list[dict[str, Any]] = [
+        {
+            "run": name if one.condition.of is None else f"{name}, by its {one.condition.of}",
+            "measure": measure.words,
+            "n": found.clusters,
+        }
+        | spread("figure", found)
+        for name, one in named_runs(overview.report.ranked)
+        for measure in in_view(View.RANKED, Family.PAIRS)
+        for found in [one.measures[measure.name]]
+        if found.value == found.value
+    ]
+    return section(
+        "ranked",
+        "Two contexts",
+        "Which of two contexts of a query does the model find more appropriate?",
+        rows,
+        missing="No model was asked which of two contexts is the more appropriate.",
+        text="Pairs weigh as much as people's votes on them differ. A model that can't tell the "
+        "contexts apart ranks half of them as people do, whatever its threshold; one that goes by "
+        "the order in which it reads them names the first in more or fewer than half.",
+        columns=(
+            RUN,
+            Column("measure", Kind.TEXT, key="measure"),
+            counted("queries"),
+            *with_ends("figure", "figure"),
+        ),
+        words=lambda: f"{len(rows)} figures of {plural_runs(rows)}.",
+        chart=Strips("figure", "share", group="run", label="measure"),
     )
 
 

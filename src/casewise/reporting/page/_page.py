@@ -196,6 +196,7 @@ def _made(overview: Overview) -> list[Section]:
         score_sections.quadrants(overview),
         context_sections.contexts(overview),
         context_sections.seen(overview),
+        *([context_sections.ranked(overview)] if overview.report.ranked else []),
         comparison_sections.reliability(overview),
         comparison_sections.votes(overview),
         context_sections.ablations(overview),
