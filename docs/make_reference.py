@@ -186,6 +186,7 @@ TABLES = {
     "pairs": "context-sensitivity",
     "contexts": "any-number-of-contexts",
     "seen": "any-number-of-contexts",
+    "ranked": "two-contexts",
     "people": "what-a-label-hides",
 }
 """Tables by name, and the sections that they stand in."""
@@ -202,6 +203,8 @@ def table_of(row: Measure) -> str:
     """The table of a measure; empty if none has it."""
     if row.origin is not Origin.ANSWERS:
         return "people" if row.origin is Origin.EXPERIMENTAL else ""
+    if Family.PAIRS in row.of:
+        return "ranked"
     if Family.JUDGEMENTS not in row.of:
         return "replies"
     if row.needs:
@@ -256,7 +259,8 @@ def measures_page() -> str:
     for row in measures():
         head = "Of any number of contexts" if row.needs in (Needs.CONTEXTS, Needs.SEEN) else ""
         head = head or ("Of verdicts and probabilities" if Family.JUDGEMENTS in row.of else "")
-        groups.setdefault(head or "Of replies", []).append(row)
+        head = head or ("Of two contexts" if Family.PAIRS in row.of else "Of replies")
+        groups.setdefault(head, []).append(row)
     lines = [MEASURES_HEAD]
     for head, rows in groups.items():
         lines += [

@@ -1,0 +1,224 @@
+"""Runs under ``rank`` by judges whose bias is known: what score, gate and the page make of them."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import cli_in
+from support.fake_openai import FakeServer
+
+from casewise.cases import load_cases
+from casewise.contexts import render_json
+
+VOTES = {
+    # query: votes for safe of 20 people, by context
+    "one": (20, 0),  # margin 1
+    "two": (15, 10),  # margin .25
+    "three": (10, 10),  # no margin: it counts for nothing
+}
+"""The first context of each is the more appropriate."""
+
+
+def write_pairs(path: Path) -> None:
+    records = [
+        {
+            "id": f"{query}-{place}",
+            "query": f"The query {query}",
+            "context": {"sender": {"platform_type": f"{place} of {query}"}},
+            "intended": ("safe", "unsafe")[number],
+            "votes": {"safe": votes[number], "unsafe": 20 - votes[number]},
+        }
+        for query, votes in VOTES.items()
+        for number, place in enumerate(("ward", "forum"))
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def contexts(prompt: str) -> tuple[str, str]:
+    """The platforms of situations A and B."""
+    first, second = re.findall(r"(ward|forum) of \w+", prompt)
+    return first, second
+
+
+def sees(prompt: str) -> str:
+    return "A" if contexts(prompt)[0] == "ward" else "B"
+
+
+JUDGES: dict[str, tuple[Callable[[str], str], float, float, float]] = {
+    # what it says; ranked as labels do, names the first, same in both orders
+    "sees": (sees, 1.0, 0.5, 1.0),
+    "inverted": (lambda prompt: {"A": "B", "B": "A"}[sees(prompt)], 0.0, 0.5, 1.0),
+    "first": (lambda prompt: "A", 0.5, 1.0, 0.0),
+    "second": (lambda prompt: "B", 0.5, 0.0, 0.0),
+    # Right on "one", the place on the others: (1 * 1 + .25 * .5) / 1.25 = .9; named first in
+    # 1 + 2 + 2 of 6 answers; the same in both orders on one of three pairs.
+    "half": (lambda prompt: sees(prompt) if "query one" in prompt else "A", 0.9, 5 / 6, 1 / 3),
+}
+
+
+def judge(request: dict[str, Any]) -> str:
+    prompt = str(request["messages"][-1]["content"])
+    if "Situation A" in prompt:
+        letter = JUDGES[str(request["model"])][0](prompt)
+        return json.dumps({"explanation": "It is so.", "answer": letter})
+    # As a judge by score: the ward 7, the forum 7 for "two", else 3. So one pair is a tie.
+    score = 7 if "ward of" in prompt or "query two" in prompt else 3
+    return json.dumps({"explanation": "It is so.", "judgement": score})
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the logs of every judge under ``rank``, and of one under ``score``."""
+    folder = tmp_path_factory.mktemp("ranked")
+    write_pairs(folder / "cases.jsonl")
+    models = [text for name in JUDGES for text in ("-m", f"openai-api/fake/{name}")]
+    with FakeServer(judge) as server:
+        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+        run = ("run", "--cases", "cases.jsonl", "--log-dir", "logs")
+        done = cli_in(folder)(*run, *models, "--protocol", "rank", env=env)
+        assert done.returncode == 0, done.stderr
+        again = cli_in(folder)(*run, *models, "--protocol", "rank", env=env)
+        assert again.returncode == 0, again.stderr
+        assert len(server.requests) == len(JUDGES) * 3 * 2  # and none of them twice
+        done = cli_in(folder)(*run, *models[:2], "--protocol", "score", "--samples", "1", env=env)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def records(folder: Path, *more: str) -> list[dict[str, Any]]:
+    done = cli_in(folder)("score", "logs", "--format", "json", *more)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_the_measures_of_a_known_bias_are_exact(ranked: Path, name: str) -> None:
+    _, right, first, same = JUDGES[name]
+    found = [one for one in records(ranked) if one["protocol"] == "rank" and "of" not in one]
+    (record,) = [one for one in found if one["model"] == f"openai-api/fake/{name}"]
+    assert record["ranked_as_labels"] == pytest.approx(right)
+    assert record["named_first"] == pytest.approx(first)
+    assert record["same_in_both_orders"] == pytest.approx(same)
+    assert (record["n"], record["queries"], record["coverage"]) == (3, 3, 1.0)
+
+
+def test_the_same_pairs_are_ranked_by_a_judges_score(ranked: Path) -> None:
+    (beside,) = [one for one in records(ranked) if one.get("of") == "score"]
+    # Right on "one" (margin 1), equal on "two" (margin .25): (1 + .25 / 2) / 1.25.
+    assert beside["ranked_as_labels"] == pytest.approx(0.9)
+    assert beside["named_first"] is None
+
+
+def test_verdicts_are_scored_as_if_there_were_no_pairs(ranked: Path, tmp_path: Path) -> None:
+    judged = [one for one in records(ranked) if one["protocol"] == "score"]
+    (only,) = [one for one in judged if not one["model"].startswith("baseline:")]
+    assert only["n"] == 6
+    assert "ranked_as_labels" not in only
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_the_table_stands_beside_the_others(ranked: Path, form: str) -> None:
+    done = cli_in(ranked)("score", "logs", "--format", form)
+    assert done.returncode == 0, done.stderr
+    assert "Which of two contexts of a query is the more appropriate" in done.stdout
+    assert "rank, by its score" in done.stdout
+
+
+def test_the_page_shows_it(ranked: Path) -> None:
+    done = cli_in(ranked)("report", "logs", "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    page = (ranked / "page.html").read_text()
+    assert "Which of two contexts of a query does the model find more appropriate?" in page
+
+
+def test_a_gate_holds_it_to_a_limit(ranked: Path) -> None:
+    rule = {
+        "measure": "ranked_as_labels",
+        "at_least": 0.4,
+        "where": {"model": "openai-api/fake/half"},
+    }
+    (ranked / "gate.yaml").write_text(yaml.safe_dump({"rules": [rule]}))
+    done = cli_in(ranked)("gate", "logs", "--config", "gate.yaml", "--json")
+    (found,) = json.loads(done.stdout)["rules"]
+    assert (found["measure"], found["value"]) == ("ranked_as_labels", pytest.approx(0.9))
+    # Two queries have a margin, and one outweighs the other: no bound is made of so few.
+    assert (done.returncode, found["verdict"]) == (3, "undecided")
+
+
+def test_two_judges_are_compared(ranked: Path) -> None:
+    done = cli_in(ranked)("compare", "logs", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "ranked_as_labels" in done.stdout
+
+
+def test_a_run_of_pairs_alone_is_scored_and_shown(ranked: Path, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "cases.jsonl")
+    with FakeServer(judge) as server:
+        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+        run = ("run", "-m", "openai-api/fake/sees", "--cases", "cases.jsonl", "--log-dir", "logs")
+        done = cli_in(tmp_path)(*run, "--protocol", "rank", "--pairs", "1", env=env)
+    assert done.returncode == 0, done.stderr
+    assert len(load_cases(tmp_path / "cases.jsonl").cases) == 6
+    for command in (("score", "logs"), ("report", "logs", "--out", "page.html")):
+        done = cli_in(tmp_path)(*command)
+        assert done.returncode == 0, done.stderr
+
+
+def test_pairs_are_for_protocols_that_ask_of_them(tmp_path: Path) -> None:
+    done = cli_in(tmp_path)("run", "--protocol", "binary", "--pairs", "1", "--dry-run")
+    assert done.returncode == 2
+    assert "--pairs" in done.stderr
+
+
+def test_a_redacted_log_ranks_as_the_log_does(ranked: Path) -> None:
+    done = cli_in(ranked)("export", "logs", "--to", "redacted-logs", "--out", "redacted")
+    assert done.returncode == 0, done.stderr
+    again = cli_in(ranked)("score", "redacted", "--format", "json")
+    names = ("model", "of", "ranked_as_labels", "named_first", "same_in_both_orders")
+    wanted = [{name: one.get(name) for name in names} for one in records(ranked)]
+    found = [{name: one.get(name) for name in names} for one in json.loads(again.stdout)]
+    assert [one for one in found if one["ranked_as_labels"] is not None] == [
+        one for one in wanted if one["ranked_as_labels"] is not None
+    ]
+
+
+def test_on_casebench_a_known_judge_has_its_known_figures(casebench: Path, tmp_path: Path) -> None:
+    """It prefers the context that was meant to be safe, but names A wherever the query is long."""
+    source = casebench / "CASEBench_data.json"
+    cases = load_cases(source).cases[:120]
+    text = {(case.query, render_json(case.context)): case for case in cases}
+    assert len(text) == len(cases)
+    usual = sorted(len(case.query) for case in cases)[len(cases) // 2]
+
+    def answer(request: dict[str, Any]) -> str:
+        prompt = str(request["messages"][-1]["content"])
+        shown = re.search(r"Query:\n(.*)\n\nSituation A:\n(.*)\n\nSituation B:", prompt, re.S)
+        assert shown is not None
+        case = text[shown[1], shown[2]]
+        return "A" if len(case.query) > usual or case.intended == "safe" else "B"
+
+    with FakeServer(answer) as server:
+        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+        run = ("run", "-m", "openai-api/fake/m", "--cases", str(source), "--limit", "120")
+        done = cli_in(tmp_path)(*run, "--protocol", "rank", "--log-dir", "logs", env=env)
+    assert done.returncode == 0, done.stderr
+    (record,) = [one for one in records(tmp_path, "--labels", "votes") if "of" not in one]
+    agreed = weights = biased = 0.0
+    for safe, unsafe in zip(cases[::2], cases[1::2], strict=True):
+        assert (safe.intended, unsafe.intended) == ("safe", "unsafe")
+        # All have the votes of 20 people.
+        share, other = ((one.votes_safe or 0) / 20 for one in (safe, unsafe))
+        by_place = len(safe.query) > usual
+        right = 0.5 if by_place else float(share > other)
+        agreed += abs(share - other) * right
+        weights += abs(share - other)
+        biased += by_place
+    assert record["n"] == 60
+    assert record["ranked_as_labels"] == pytest.approx(agreed / weights)
+    assert record["same_in_both_orders"] == pytest.approx(1 - biased / 60)
+    assert record["named_first"] == pytest.approx((biased + (60 - biased) / 2) / 60)
