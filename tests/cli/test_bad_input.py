@@ -49,7 +49,10 @@ def test_files(cli_inside: Cli, tmp_path: Path, name: str, command: list[str]) -
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        (["--protocol", "binery"], ["unknown protocol 'binery'", "binary, score, probability"]),
+        (
+            ["--protocol", "binery"],
+            ["unknown protocol 'binery'", "binary, guard, probability, rank"],
+        ),
         (["--delivery", "sysetm"], ["unknown delivery 'sysetm'", "system, claimed, history"]),
         (["--sampling", "hot"], ["unknown sampling 'hot'", "greedy"]),
         (["--ablate", "recipeint"], ["has 'recipeint'", "recipient"]),

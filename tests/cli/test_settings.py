@@ -293,7 +293,7 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
     status = cli_inside("run", "sweep.yaml", "--status", "--format", "json")
     found = json.loads(status.stdout)
     assert [one["state"] for one in found["cells"]] == ["not begun"]
-    assert any("greedy;reasoning_effort=high" in one for one in found["not_in_the_file"])
+    assert any("reasoning_effort high" in one for one in found["not_in_the_file"])
 
 
 @pytest.mark.parametrize(

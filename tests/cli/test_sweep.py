@@ -264,7 +264,10 @@ grid:
         ("protocols: binary\n", "field 'models': the field is missing"),
         ("- a\n", "sweep.yaml: not a sweep (found ['a']; expected a mapping of "),
         (MODELS + "protocol: binary\n", "field 'protocol': unknown field (expected one of cases, "),
-        (MODELS + "protocols: [bin]\n", "field 'protocols[0]': wrong value (found 'bin'; expected"),
+        (
+            MODELS + "protocols: [bin]\n",
+            "no such protocol (found 'bin'; expected 'binary' or 'guard'",
+        ),
         (MODELS + "epochs: 0\n", "field 'epochs': wrong value (found 0; expected"),
         (
             MODELS + "exclude: [{model: c}]\n",

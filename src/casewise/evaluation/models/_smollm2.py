@@ -201,8 +201,9 @@ def _params(xllamacpp: Any, weights: Path) -> Any:
     params.endpoint_slots = False
     params.n_gpu_layers = 0
     # More threads than the cores that this process may use wait for each other, and spin.
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = cores
     return params
 

@@ -31,7 +31,8 @@ def _as_model(value: Any) -> Any:
 
 def _protocol(name: str) -> str:
     if name not in protocol_names():
-        raise fault("no such protocol", expected=" or ".join(map(repr, protocol_names())))
+        expected = " or ".join(map(repr, protocol_names()))
+        raise fault("no such protocol", found=name, expected=expected)
     return name
 
 
