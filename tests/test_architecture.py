@@ -278,3 +278,29 @@ def test_the_drawing_shows_every_room() -> None:
     text = (SRC.parents[1] / "docs/internals/architecture.md").read_text("utf-8")
     drawing = text.split("```text")[1].split("```")[0]
     assert {room for room in ROOMS if room != "data"} <= set(re.findall(r"[a-z]+", drawing))
+
+
+NAMED_ELSEWHERE = {
+    "cases/_upstream.py": {"binary"},  # upstream's word for the form of its files
+    "data/exports/lm_eval_utils.py": {"binary"},  # a script that runs without casewise
+    # The task of Inspect that older logs name.
+    **dict.fromkeys(
+        ("evaluation/_registry.py", "evaluation/tasks/_tasks.py", "exports/_one_export.py"),
+        {"respond"},
+    ),
+    "cli/_replay.py": {"respond"},  # what a recorded conversation is asked again under
+}
+"""Names of protocols that stand outside their room. "score" and "probability" are also other
+words."""
+
+
+def test_a_protocol_is_named_in_its_own_room_alone() -> None:
+    names = {"binary", "guard", "rank", "respond"}
+    found: dict[str, set[str]] = {}
+    for path in SRC.rglob("*.py"):
+        if path.parent.name == "protocols":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and node.value in names:
+                found.setdefault(path.relative_to(SRC).as_posix(), set()).add(str(node.value))
+    assert found == NAMED_ELSEWHERE
