@@ -284,10 +284,9 @@ NAMED_ELSEWHERE = {
     "cases/_upstream.py": {"binary"},  # upstream's word for the form of its files
     "data/exports/lm_eval_utils.py": {"binary"},  # a script that runs without casewise
     # The task of Inspect that older logs name.
-    **dict.fromkeys(
-        ("evaluation/_registry.py", "evaluation/tasks/_tasks.py", "exports/_one_export.py"),
-        {"respond"},
-    ),
+    "evaluation/_registry.py": {"respond"},
+    "evaluation/tasks/_tasks.py": {"respond"},
+    "exports/_one_export.py": {"respond"},
     "cli/_replay.py": {"respond"},  # what a recorded conversation is asked again under
 }
 """Names of protocols that stand outside their room. "score" and "probability" are also other
