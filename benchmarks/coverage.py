@@ -60,7 +60,7 @@ Figures = dict[str, Estimate | Ends]
 Intervals = dict[str, Ends]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics-appendix.md"
-HEADLINES = tuple(map(headline, Family))
+HEADLINES = tuple(map(headline, (Family.JUDGEMENTS, Family.REPLIES)))
 """The share of right answers, of a judge and of a model that replies."""
 
 BEGIN, END = "<!-- coverage -->", "<!-- end -->"
