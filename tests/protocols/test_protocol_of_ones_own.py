@@ -65,3 +65,14 @@ def test_it_is_offered_where_it_is_installed_alone(installed: Path) -> None:
     from casewise.choices import protocol_names
 
     assert "yes-no" not in protocol_names()
+
+
+def test_one_that_cannot_be_loaded_is_named_and_stops_nothing_else(tmp_path: Path) -> None:
+    broken = tmp_path / "broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (broken / "entry_points.txt").write_text("[casewise.protocols]\nbroken = no_such:protocol\n")
+    done = casewise(tmp_path, "run", "--protocol", "broken", "--dry-run")
+    assert done.returncode == 2
+    assert "protocol broken: no_such:protocol can't be loaded" in done.stderr
+    assert casewise(tmp_path, "run", "--dry-run").returncode == 0

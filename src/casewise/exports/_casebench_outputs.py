@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from casewise.cases import Case, VoteCounts, digest
-from casewise.choices import protocol_names
 from casewise.contexts import ablate
 from casewise.errors import UsageError
 from casewise.exports._export_form import (
@@ -25,10 +24,10 @@ from casewise.exports._export_form import (
     show_value,
     shown_by_column,
 )
-from casewise.protocols import RunCondition, find_protocol
+from casewise.protocols import RunCondition, protocols
 from casewise.scores import Judgements, conditions, stand_in
 
-_MODES = {one.name: one.mode for one in map(find_protocol, protocol_names()) if one.mode}
+_MODES = {one.name: one.mode for one in protocols() if one.mode}
 """Upstream's names of the protocols."""
 
 _CHANGED = ("swap", "variation", "card")

@@ -18,12 +18,12 @@ from casewise.cases import (
     label_notes,
     make_labels,
 )
-from casewise.choices import Better, protocol_names
+from casewise.choices import Better
 from casewise.errors import UsageError
 from casewise.exports._export_form import CONTENT_WARNING, Exported, ExportRequest, fill, new_folder
 from casewise.exports._hf_folder import case_table
 from casewise.measures import find, label_fields
-from casewise.protocols import Delivery, Prompts, Protocol, find_protocol, load_prompts
+from casewise.protocols import Delivery, Prompts, Protocol, load_prompts, protocols
 from casewise.sheets import Code, Column, Row, Table, to_markdown
 
 _UTILS = (files("casewise.data") / "exports" / "lm_eval_utils.py").read_text("utf-8")
@@ -31,9 +31,7 @@ MAX_TOKENS = 2048
 """Longest answer, as ``casewise run`` allows."""
 
 _SHARES = ("accuracy", "safe_recall", "unsafe_recall")
-PROTOCOLS = tuple(
-    one for one in map(find_protocol, protocol_names()) if f"def process_{one}(" in _UTILS
-)
+PROTOCOLS = tuple(one for one in protocols() if f"def process_{one}(" in _UTILS)
 """Protocols whose answers lm-eval can read."""
 
 

@@ -25,10 +25,9 @@ from casewise.choices import (
     Origin,
     Side,
     View,
-    protocol_names,
 )
 from casewise.measures._answers import Answers
-from casewise.protocols import find_protocol
+from casewise.protocols import protocols
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
@@ -640,7 +639,7 @@ OWN: Sequence[Measure] = (
 @cache
 def measures() -> Sequence[Measure]:
     """Every measure, in reading order; those of one protocol alone come last."""
-    own = (row for name in protocol_names() for row in find_protocol(name).measures)
+    own = (row for one in protocols() for row in one.measures)
     return (*OWN, *own)
 
 

@@ -42,6 +42,7 @@ from casewise.protocols._protocol import (
     find_protocol,
     is_acting,
     paired,
+    protocols,
     published_as,
 )
 from casewise.protocols._run_condition import CONDITION, RunCondition, SeededVariation
@@ -126,6 +127,7 @@ __all__ = [
     "own_version",
     "paired",
     "phrase_match",
+    "protocols",
     "published_as",
     "read_binary",
     "read_cut_step",

@@ -9,11 +9,12 @@ Each protocol is one file of this folder, found by its name; others come by the 
 import abc
 import math
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -313,19 +314,38 @@ def find_protocol(name: str) -> Protocol:
     """
     if name not in protocol_names():
         raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
-    others = entry_points(group=ENTRY_POINTS, name=name)
-    for point in others:
-        found = point.load()
-        if not isinstance(found, Protocol) or found.name != name:
-            raise UsageError(f"{point.value}: expected a protocol named {name!r}, found {found!r}")
-        return found
+    for point in entry_points(group=ENTRY_POINTS, name=name):
+        return _load(point)
     return import_module(f"casewise.protocols.{name}").protocol  # type: ignore[no-any-return]
+
+
+def _load(point: EntryPoint) -> Protocol:
+    try:
+        found = point.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UsageError(
+            f"protocol {point.name}: {point.value} can't be loaded: {reason}"
+        ) from error
+    if not isinstance(found, Protocol) or found.name != point.name:
+        raise UsageError(f"protocol {point.name}: {point.value} is {found!r}, and not it")
+    return found
+
+
+@cache
+def protocols() -> tuple[Protocol, ...]:
+    """Every protocol; those of other distributions that can't be loaded are left out."""
+    found = []
+    for name in protocol_names():
+        with suppress(UsageError):
+            found.append(find_protocol(name))
+    return tuple(found)
 
 
 @cache
 def acting() -> tuple[str, ...]:
     """Names of the protocols in which the model plays the chatbot."""
-    return tuple(name for name in protocol_names() if find_protocol(name).acts)
+    return tuple(one.name for one in protocols() if one.acts)
 
 
 def is_acting(name: object) -> bool:
@@ -336,10 +356,10 @@ def is_acting(name: object) -> bool:
 @cache
 def published_as(mode: str) -> Protocol:
     """The protocol of upstream's published outputs of a mode."""
-    return next(one for one in map(find_protocol, protocol_names()) if one.mode == mode)
+    return next(one for one in protocols() if one.mode == mode)
 
 
 @cache
 def paired() -> tuple[str, ...]:
     """Names of the protocols whose judgements are about pairs of cases, and no verdicts."""
-    return tuple(name for name in protocol_names() if find_protocol(name).unit is Unit.PAIR)
+    return tuple(one.name for one in protocols() if one.unit is Unit.PAIR)
