@@ -265,7 +265,7 @@ def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> 
     return _Read(table, asked, Attempts.of_records(header, records))
 
 
-_SAID = ("verdict", "p_safe", "raw_score", "mass", "response_class", "mentions")
+_SAID = ("verdict", "p_safe", "raw_score", "mass", "numbers", "response_class", "mentions")
 
 
 def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFrame:
