@@ -1,6 +1,7 @@
 """Sections on contexts and their parts, on seeing a context, and on pressure."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -24,7 +25,7 @@ from casewise.reporting.page._parts import (
     texts,
     with_ends,
 )
-from casewise.scores import Estimate, Overview, RunCondition
+from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number
 
 _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}
@@ -272,12 +273,12 @@ def ranked(overview: Overview) -> Section:
     """Which of two contexts models find the more appropriate, beside what their numbers rank."""
     rows: list[dict[str, Any]] = [
         {
-            "run": name if one.condition.of is None else f"{name}, by its {one.condition.of}",
+            "run": name,
             "measure": measure.words,
             "n": found.clusters,
         }
         | spread("figure", found)
-        for name, one in named_runs(overview.report.ranked)
+        for name, one in named_runs(overview.report.ranked, _asked_as)
         for measure in in_view(View.RANKED, Family.PAIRS)
         for found in [one.measures[measure.name]]
         if found.value == found.value
@@ -288,9 +289,9 @@ def ranked(overview: Overview) -> Section:
         "Which of two contexts of a query does the model find more appropriate?",
         rows,
         missing="No model was asked which of two contexts is the more appropriate.",
-        text="Pairs weigh as much as people's votes on them differ. A model that can't tell the "
-        "contexts apart ranks half of them as people do, whatever its threshold; one that goes by "
-        "the order in which it reads them names the first in more or fewer than half.",
+        text="A pair weighs as much as its two labels differ. A model that can't tell the contexts "
+        "apart ranks half of them as labels do, whatever its threshold; one that goes by the order "
+        "in which it reads them names the first in more or fewer than half.",
         columns=(
             RUN,
             Column("measure", Kind.TEXT, key="measure"),
@@ -300,6 +301,12 @@ def ranked(overview: Overview) -> Section:
         words=lambda: f"{len(rows)} figures of {plural_runs(rows)}.",
         chart=Strips("figure", "share", group="run", label="measure"),
     )
+
+
+def _asked_as(score: Score) -> RunCondition:
+    """The condition under the protocol that was asked, whose numbers may rank the pairs."""
+    condition = score.condition
+    return replace(condition, protocol=condition.of or condition.protocol)
 
 
 def _whose(measure: Measure, whom: str) -> str:
