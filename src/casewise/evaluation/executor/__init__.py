@@ -54,18 +54,19 @@ class RunResult:
     complete: bool
     """True if every model and condition ended well (single cases may still be in error)."""
     failures: tuple[str, ...]
-    """For each that did not, its model and the reason."""
+    """Failures, each with its model and reason; the cap, where the run stopped there."""
     capped: bool = False
     """True if it stopped because the money was spent."""
     summary: StartSummary = field(default_factory=StartSummary)
-    """Faults on the way, and the state that earlier starts left."""
+    """Faults and errors on the way, and the answers that earlier starts left."""
 
 
 def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """Check, without a request, what can be known of the models of cells, graders among them.
+    """Check the models of cells, graders among them, without sending a request.
 
     Returns:
-        What their providers still lack (a key, a package): a plan does without, a run does not.
+        Messages on what their providers lack (a key, a package): a plan does without, a run does
+        not.
 
     Raises:
         ModelError: No such provider, no address of a web server, or a proxy that can't be connected
@@ -93,11 +94,11 @@ def run_cells(
     """Run models under conditions; a second run on the same folder asks only what is still open.
 
     Args:
-        cells: What to run; no two may be the same.
-        log_dir: Where the logs are; what was read of the folder before is not read again.
-        budget: What it may cost.
-        cluster: Where it runs; None is this process.
-        observers: What is called while it runs.
+        cells: Models under conditions; no two may be the same.
+        log_dir: Folder of the logs; of a ``LogFolder`` only changed logs are read again.
+        budget: Cap on the cost; None is no cap.
+        cluster: Cluster to run on; None is this process.
+        observers: Callbacks while it runs.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
 
@@ -123,7 +124,7 @@ def run_cells(
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([client.model for client in clients], folder)
     with hold_log_folder(folder.path, observers, unreachable_s) as held:
-        # The journal holds answers as they came.
+        # The journal would hold the texts that are withheld.
         withheld = any(cell.request.withhold for cell in cells)
         journal = None if withheld else held.journal
         context = RunContext(observers.judgement, budget, journal)
@@ -157,7 +158,7 @@ def run_cells(
 def _open_shards(
     cell: Cell, number: int, state: CellState, clients: Clients, log_dir: Path, context: RunContext
 ) -> Iterator[ShardRun]:
-    """Open parts of a cell: one log where nothing of it is judged and it is small, else parts."""
+    """Open cases of a cell: in one log where it is small and none is judged, else in shards."""
     if state.state is Stage.DONE:
         return
     folder = address_of(log_dir)
@@ -188,7 +189,7 @@ def _failures(outcomes: Sequence[ShardOutcome], budget: Budget | None) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Parts that all shards of a cell share: the cell without its cases, and its log's header."""
+    """Data that all shards of a cell share: the cell without its cases, and its logs' metadata."""
 
     cell: Cell
     identity: str
@@ -198,16 +199,16 @@ class Base:
 
 
 def base_of(cell: Cell, folder: Path) -> Base:
-    """Parts that the shards of a cell share."""
+    """Make the data that all shards of a cell share."""
     condition = cell.planned.condition
     said = task_metadata(condition, cell.sampling, cell.draw)
     return Base(without_cases(cell), cell.identity, said, address_of(folder))
 
 
 def run_shard(base: Base, piece: Piece, connections: int | None, observer: Observer) -> ShardResult:
-    """Ask what is open of a shard, and leave it in a log of its own.
+    """Ask the open cases of a shard, and write them to a log of their own.
 
-    What an earlier attempt at it wrote is not asked again.
+    Cases that an earlier attempt judged are not asked again.
 
     Raises:
         ModelError: The model's client can't be made.

@@ -1,4 +1,4 @@
-"""A cluster: what is asked of it, how it is reached, and the queue that hands out its shards."""
+"""A cluster: its options, the connection to it, and the queue that hands out its shards."""
 
 import logging
 import os
@@ -22,14 +22,14 @@ from casewise.protocols import Status
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """A Ray cluster, and what each shard takes of it."""
+    """A Ray cluster, and the processors that each shard takes of it."""
 
     address: str | None = None
-    """Address of its head; None is one on this machine that lasts as long as the run."""
+    """Address of its head; None starts a cluster on this machine, for the length of the run."""
     shard_size: int | None = None
-    """The most judgements of a shard; None leaves it to the size of the run."""
+    """The most judgements of a shard; None goes by the size of the run and of the cluster."""
     shard_cpus: float | None = None
-    """None is one, and for a model that a node loads all that it has."""
+    """CPUs of a shard; None is 1, or all of a node's for a model loaded there without a GPU."""
     shard_gpus: float = 0.0
 
 
@@ -37,23 +37,23 @@ REACH_S = 5.0
 """Seconds that a cluster's head may take to answer."""
 
 LONG_NAME = 30
-"""Characters of a folder's name that leave none for those of the sockets in it."""
+"""Characters of a folder's path from which on the paths of sockets in it are too long."""
 
 STORE_BYTES = 256 * 2**20
-"""Bytes of the object store of a cluster on this machine: cases and results pass through it, and
-are small."""
+"""Bytes of the object store of a cluster on this machine: only cases and results pass through it,
+and they are small."""
 
 
 @contextmanager
 def connected(ray: Any, cluster: ClusterOptions) -> Iterator[None]:
-    """Connect while the block runs; without an address, to a cluster of this machine's own.
+    """Connect to a cluster while the block runs; without an address, to one started here.
 
     Args:
         ray: The library.
-        cluster: Which cluster.
+        cluster: Options of the cluster.
 
     Raises:
-        UsageError: It can't be reached or begun.
+        UsageError: It can't be reached or started.
     """
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     # Ray's own logs; its last processes may still write to them.
@@ -65,7 +65,7 @@ def connected(ray: Any, cluster: ClusterOptions) -> Iterator[None]:
                 "include_dashboard": False,
                 "object_store_memory": STORE_BYTES,
             }
-            # It holds sockets, whose names may not be long.
+            # The folder holds sockets, whose paths may not be long.
             options |= {"_temp_dir": folder} if len(folder) < LONG_NAME else {}
         else:
             _check_reachable(ray, cluster.address)
@@ -83,10 +83,10 @@ def connected(ray: Any, cluster: ClusterOptions) -> Iterator[None]:
 
 
 def _check_reachable(ray: Any, address: str) -> None:
-    """Find out at once what Ray would try for minutes.
+    """Check at once that a cluster answers; Ray itself would try for minutes.
 
     Raises:
-        UsageError: Nobody listens there.
+        UsageError: The address is malformed, or no Ray cluster answers there.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":
@@ -94,7 +94,7 @@ def _check_reachable(ray: Any, address: str) -> None:
     if not host or not port.isdigit():
         raise UsageError(f"--address {address}: write HOST:PORT, ray://HOST:PORT or auto")
     if host in ("localhost", "127.0.0.1") and not address.startswith("ray://"):
-        # What Ray makes of it; a head that listens on the loopback alone it never finds.
+        # Ray makes this of it, and never finds a head that listens on the loopback alone.
         host = ray.util.get_node_ip_address()
     try:
         with socket.create_connection((host, int(port)), timeout=REACH_S) as connection:
@@ -109,10 +109,10 @@ def _check_reachable(ray: Any, address: str) -> None:
 
 
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""Beginning of a conversation of gRPC, which Ray speaks: HTTP/2's preface, and no settings."""
+"""First bytes of a gRPC connection, as Ray uses: HTTP/2's preface and an empty SETTINGS frame."""
 
 _SETTINGS = b"\x04"
-"""The kind of the frame that it is answered with."""
+"""Type byte of the frame that a server answers with: SETTINGS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +121,21 @@ class ShardResult:
 
     status: Literal["done", "error", "stopped"]
     reason: str
-    """Why it is not done."""
+    """Message of the error that ended it; empty without one."""
     judged: int
-    """Number of judgements in its logs, earlier attempts included."""
+    """Judgements in its logs, those of earlier attempts included."""
     tokens: Tokens
     """Tokens of this attempt."""
     given_up: str | None = None
-    """Why its model can't be used at all."""
+    """Reason why its model can't be used at all; None if it can."""
     faults: FaultCounts = field(default_factory=Counter)
-    """Faults of requests that another process than the run's own met."""
+    """Faults of requests, counted by the process of the cluster that sent them."""
     errors: FaultCounts = field(default_factory=Counter)
     """Cases that ended in an error in this attempt."""
 
 
 LOST = 3
-"""Most times that a shard is asked again whose nodes were lost, beyond what the cluster tries
-itself."""
+"""Most times that a lost or interrupted shard is run again, beside the cluster's own retries."""
 
 POLL_S = 0.3
 STOP_S = 20.0
@@ -148,7 +147,7 @@ NO_ROOM_S = 60.0
 Work = TypeVar("Work", bound=Hashable)
 
 Counts = Mapping[int, Mapping[str, int]]
-"""Judgements by status, of every attempt at a shard that runs, by the shard's number."""
+"""Numbers of judgements and failed attempts by status, by the number of the running shard."""
 
 
 class LostError(Exception):
@@ -159,13 +158,13 @@ class Pool(Protocol[Work]):
     """Pool that runs shards."""
 
     def slots(self, cell: int) -> int:
-        """Shards of a cell that there is room for, if nothing else runs."""
+        """Number of a cell's shards that there is room for, if nothing else runs."""
 
     def submit(self, number: int, piece: Piece, connections: int | None) -> Work:
         """Begin a shard."""
 
     def wait(self, running: Sequence[Work], seconds: float) -> Sequence[Work]:
-        """Those that have ended, as soon as one has."""
+        """Shards that have ended, as soon as one has; none if none does in time."""
 
     def result(self, work: Work) -> ShardResult:
         """Result of a shard that has ended.
@@ -175,13 +174,13 @@ class Pool(Protocol[Work]):
         """
 
     def keep(self, models: Set[str]) -> None:
-        """Let go of what is kept for other models: nothing of theirs is left."""
+        """Release what is kept for other models than these: none of their shards is left."""
 
     def counts(self) -> Counts:
-        """Counts of the running shards."""
+        """New counts of the running shards."""
 
     def stop(self) -> None:
-        """Ask all that run to write what they have, and end."""
+        """Have all running shards write what they have, and end."""
 
 
 @dataclass(slots=True)
@@ -191,14 +190,14 @@ class _Running:
 
 
 class ShardQueue(Generic[Work]):
-    """Runs shards on a pool.
+    """Queue that runs shards on a pool.
 
     Args:
         cells: The cells of the run.
-        shards: What is open of them, in the order in which it is begun.
-        pool: Where they are run.
-        observer: Told of every judgement.
-        budget: What may be spent; looked at before each shard, which is made smaller to fit.
+        shards: Their open shards, in the order in which they are begun.
+        pool: Pool that runs them.
+        observer: Called with the status of every judgement.
+        budget: Cap on the cost, checked before each shard, which is cut to fit; None is no cap.
     """
 
     def __init__(
@@ -210,9 +209,9 @@ class ShardQueue(Generic[Work]):
         budget: Budget | None,
     ) -> None:
         self.failures: dict[str, None] = {}
-        """Why what is left was not asked."""
+        """Reasons why shards failed or were not run."""
         self.given_up: dict[str, None] = {}
-        """Why models can't be used at all."""
+        """Reasons why models can't be used at all."""
         self.judged = 0
         self.errors: FaultCounts = Counter()
         """Cases that ended in an error."""
@@ -234,7 +233,7 @@ class ShardQueue(Generic[Work]):
         self._room_at = time.monotonic()
 
     def run(self) -> None:
-        """Run all.
+        """Run all shards.
 
         Raises:
             KeyboardInterrupt: A person stopped it; what was judged is written.
@@ -252,7 +251,7 @@ class ShardQueue(Generic[Work]):
             raise
 
     def _widths(self, shards: Sequence[Shard]) -> dict[int, int]:
-        """For each cell, how many shards of its model run at once, by what there is room for."""
+        """Most shards of a cell's model that run at once, by the cell's number."""
         of_model = Counter(self._cells[shard.cell].model for shard in shards)
         widths = {}
         for number, cell in enumerate(self._cells):
@@ -262,7 +261,7 @@ class ShardQueue(Generic[Work]):
         return widths
 
     def _begin(self) -> bool:
-        """Begin what there is room for; whether there is anything to wait for."""
+        """Begin the shards that there is room for; tell whether there is anything to wait for."""
         begun = True
         while begun:
             begun = False
@@ -275,7 +274,7 @@ class ShardQueue(Generic[Work]):
         return bool(self._running) or (bool(left) and self._may_wait(left))
 
     def _begin_next(self, waiting: deque[tuple[int, Shard]]) -> bool:
-        """Begin a model's next shard, if there is room for it."""
+        """Begin a model's next shard, if there is room for it; tell whether it was begun."""
         while waiting and waiting[0][1].cell in self._dropped:
             waiting.popleft()
         if not waiting:
@@ -300,7 +299,7 @@ class ShardQueue(Generic[Work]):
         return True
 
     def _fitting(self, shard: Shard) -> Shard | None:
-        """As much of a shard as the budget has room for; None for nothing, for now."""
+        """Part of a shard that the budget has room for; None where it has none for now."""
         if self._budget is None:
             return shard
         cell = self._cells[shard.cell]
@@ -334,7 +333,7 @@ class ShardQueue(Generic[Work]):
         return False
 
     def _gather(self, seconds: float) -> None:
-        """Take what has ended, and show what runs."""
+        """Settle the shards that have ended, and report the progress of those that run."""
         ended = self._pool.wait(list(self._running), seconds) if self._running else ()
         for number, counts in self._pool.counts().items():
             self._show(number, counts)
@@ -351,7 +350,7 @@ class ShardQueue(Generic[Work]):
                 self._settle(running, result)
 
     def _again(self, running: _Running, reason: str) -> None:
-        """Ask a lost shard once more; what it had written is not asked again."""
+        """Queue a lost shard again, up to ``LOST`` times; the cases that it judged stay judged."""
         number, model = running.number, self._cells[running.shard.cell].model
         self._lost[number] += 1
         if self._lost[number] <= LOST:
@@ -378,7 +377,7 @@ class ShardQueue(Generic[Work]):
             self._dropped.add(running.shard.cell)
 
     def _show(self, number: int, counts: Mapping[str, int]) -> None:
-        """Tell the observer what is new; a second attempt at a shard is not counted anew."""
+        """Report a shard's new judgements; those of a second attempt are not reported twice."""
         shown = self._shown[number]
         for status, count in counts.items():
             for _ in range(count - shown[status]):

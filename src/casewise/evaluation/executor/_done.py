@@ -1,4 +1,4 @@
-"""Part of a plan that a folder of logs holds: read from headers and summaries, without a model."""
+"""Progress of a plan in a folder of logs, read from headers and summaries without a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -46,11 +46,11 @@ class CellState:
     errors: int
     """Cases that ended in an error; of a cell that is done, they stay so."""
     tokens: Tokens
-    """A grader's stand apart."""
+    """Tokens by model; a grader's stand under its own name."""
     log: Path | None
     """Latest log that holds the judgements."""
     kinds: Mapping[FaultKind, int] = field(default_factory=dict)
-    """Kinds of the errors that stay."""
+    """Number of the errors that stay, by kind."""
     finished: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
@@ -61,15 +61,15 @@ class CellState:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Part of a plan that a folder holds."""
+    """Progress of a plan in a folder."""
 
     states: tuple[CellState, ...]
     """States in the order of the cells."""
     others: tuple[str, ...]
-    """Models and conditions of the folder that the plan has not."""
+    """Models and conditions that the folder holds and the plan does not."""
 
     def errors(self, cells: Sequence[Cell]) -> FaultCounts:
-        """Cases whose errors stay, by the cells' models."""
+        """Number of cases whose errors stay, by model and kind."""
         counts: FaultCounts = Counter()
         for cell, state in zip(cells, self.states, strict=True):
             counts.update({(cell.model, kind): number for kind, number in state.kinds.items()})
@@ -81,13 +81,13 @@ class Done:
         return sum(state.judged for state in self.states)
 
     def spent(self, cells: Sequence[Cell]) -> float:
-        """Dollars that the judgements took, at the prices known."""
+        """Dollars that the requests took, at known prices; an unknown price counts as nothing."""
         pairs = zip(cells, self.states, strict=True)
         return sum(cost_of(state.tokens, cell.prices) for cell, state in pairs)
 
 
 def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
-    """Tell what of a plan is done; no log is changed, and none is waited for.
+    """Read the progress of a plan; no log is changed, and none is waited for.
 
     Args:
         cells: The plan.
@@ -95,7 +95,7 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
 
     Raises:
         UsageError: The texts of its logs were removed, so that nothing can be added to them; or
-            they were made under another default of how long replies may be, and nobody says now.
+            they were made under another default limit on replies, and the plan sets none.
     """
     headers: dict[str, list[LogHeader]] = {}
     folder = LogFolder.at(log_dir)
@@ -131,7 +131,7 @@ def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
 
 
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
-    """A budget that knows what was spent before.
+    """Make a budget that counts what earlier starts spent.
 
     Raises:
         UsageError: The cap is no amount, or a model has no known price.
@@ -209,7 +209,7 @@ class Held:
     attempts: Attempts
     tokens: Tokens
     errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
-    """Faults of the cases that ended in one."""
+    """Kinds of the errors that cases ended in."""
 
 
 def hold(header: LogHeader, cell: Cell) -> Held:
@@ -235,7 +235,7 @@ def hold(header: LogHeader, cell: Cell) -> Held:
 
 
 def _tokens_of(run: LoggedRun, held: Sequence[Held]) -> Tokens:
-    """Tokens of every log; of whole ones, of the last alone, which holds the others'."""
+    """Tokens of all shards, and of the whole log with the most judgements: it holds the others'."""
     logs = list(zip(run.logs, held, strict=True))
     whole = [log for header, log in logs if header.part is None]
     parts = [log.tokens for header, log in logs if header.part is not None]

@@ -1,4 +1,4 @@
-"""Hold a log folder for one start of a run: its lock, its broken logs, and its count of faults.
+"""Hold a log folder for one start of a run: its lock, its broken logs, and its file of faults.
 
 One process at a time works in a folder; whoever comes second is told who was first.
 """
@@ -28,26 +28,26 @@ from casewise.logs import BROKEN, LOCK, OURS, SHARDS, START, LogFolder, is_reada
 
 
 def locked(folder: Path, what: Path | None = None) -> AbstractContextManager[bool]:
-    """Hold a folder while a block runs, as ``hold`` does; the note says the command.
+    """Hold a folder while a block runs, as ``hold`` does, with this command in the note.
 
     Args:
-        folder: Where the lock stands; made if it is absent.
-        what: What is held, as a person knows it; None is the folder.
+        folder: Folder of the lock; made if it is absent.
+        what: Folder that messages name; None is that of the lock.
     """
     return hold(folder / LOCK, what=what, command=command_line())
 
 
 def command_line() -> str:
-    """The command that this process was started with, without keys."""
+    """Command that started this process, without keys."""
     return redacted(shlex.join(["casewise", *sys.argv[1:]]))
 
 
 FAULTS = "faults.json"
-"""File within a log folder: what went wrong, by start."""
+"""File of a log folder with the faults and errors of each start."""
 
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
-    """Batches that earlier starts have out, and their fate, a line each."""
+    """Messages on the batches that earlier starts left, a line each."""
     return () if is_elsewhere(log_dir) else BatchLedger(log_dir / OURS / LEDGER, None).words
 
 
@@ -63,7 +63,7 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
     """Rename logs that are cut short or altered, so that what they held is judged again.
 
     Returns:
-        Their names.
+        Their names before.
     """
     logs = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
     broken = [path for path in sorted(logs) if not is_readable(path)]
@@ -74,14 +74,14 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StartSummary:
-    """Events of a start."""
+    """Faults and errors of a start, and the earlier answers that it took up."""
 
     faults: Faults = field(default_factory=dict)
     """Faults of requests, by model and kind; most are followed by an answer."""
     errors: Faults = field(default_factory=dict)
     """Cases that ended in an error, by model and kind."""
     answers_before: int = 0
-    """Answers that an earlier start had, and no log."""
+    """Answers of earlier starts that no log held, taken from the journal."""
     notes: tuple[str, ...] = ()
     """Notes for a person."""
     collected: int = 0
@@ -101,7 +101,7 @@ class _HeldFolder:
 
     @property
     def summary(self) -> StartSummary:
-        """The start up to now."""
+        """Summary of the start up to now."""
         return StartSummary(
             by_model(self.counts),
             by_model(self.errors),
@@ -111,7 +111,7 @@ class _HeldFolder:
         )
 
     def end(self, errors: FaultCounts, complete: bool) -> StartSummary:
-        """Sum up a start that was not interrupted; one that is complete leaves no answers."""
+        """Sum up a start that was not interrupted; a complete one leaves no answers or batches."""
         self.errors, self.complete = errors, complete
         if complete and self.journal is not None:
             self.journal.forget()
@@ -141,12 +141,12 @@ def _add_start(folder: Path, held: _HeldFolder) -> None:
 def hold_log_folder(
     log_dir: Path, observers: Observers, unreachable_s: float = UNREACHABLE_S
 ) -> Iterator[_HeldFolder]:
-    """Hold a log folder for a start of a run, and keep there what the logs don't.
+    """Hold a log folder for a start of a run, and keep its answers, batches and faults there.
 
     Args:
         log_dir: The folder.
-        observers: Told of faults, outages and batches.
-        unreachable_s: Seconds after which a model is given up whose server can't be reached.
+        observers: Called at faults, at outages, and with the progress of batches.
+        unreachable_s: Seconds after which a model whose server can't be reached is given up.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -186,13 +186,13 @@ def hold_log_folder(
 
 
 def check_same_numbers(models: Iterable[Model], log_dir: Path | LogFolder) -> None:
-    """Refuse to go on with what a model judged in numbers of another width.
+    """Refuse to complete what a model judged in floating-point numbers of another width.
 
-    Where nobody says, the width follows the machine, and a folder may be taken from one to
-    another; what is done there would then be completed in other numbers without a word.
+    Unless a model argument sets it, the width follows the machine; a folder that is taken to
+    another machine would be completed in other numbers without notice.
 
     Raises:
-        UsageError: A log of the folder is of the same model and options, and of another width.
+        UsageError: A log of the folder is of the same model in another width, set by no argument.
     """
     own = {
         str(model): dict(model.api.made_with)["dtype"]

@@ -35,13 +35,13 @@ from casewise.files import is_elsewhere
 from casewise.logs import LogFolder
 
 RETRIES = 3
-"""Most times that Ray itself begins a shard anew whose process or node is gone."""
+"""Most times that Ray itself restarts a shard whose process or node is gone."""
 
 TELL_S = 1.0
 """Seconds between a shard's reports of progress, at which it hears whether to stop."""
 
 NODES_S = 2.0
-"""Seconds that knowledge of the nodes holds."""
+"""Seconds for which the list of nodes is kept."""
 
 
 def run_on_ray(
@@ -54,7 +54,7 @@ def run_on_ray(
     """Run models under conditions on a cluster; see ``run_cells``.
 
     Raises:
-        ModelError: No model can be used.
+        ModelError: A model can't be used, and nothing is judged.
         UsageError: Ray is not installed, the cluster can't be reached, or has no room; another
             process runs in the folder.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
@@ -86,11 +86,11 @@ def run_on_ray(
 
 
 def _import(*, alone: bool) -> Any:
-    """Ray, told to keep to itself.
+    """Import Ray, without its reports of usage.
 
     Args:
-        alone: For a cluster of this run's own. Whoever reaches its ports and knows its token can
-            run programs: it listens on the loopback, and the token is made up for it.
+        alone: True for a cluster of this run's own. Whoever reaches its ports and knows its token
+            can run programs: it listens on the loopback, and its token is random.
 
     Raises:
         UsageError: It is not installed.
@@ -98,7 +98,7 @@ def _import(*, alone: bool) -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if alone:
-        # What Ray does where it knows of single machines alone, whatever this system is.
+        # As on Windows and macOS, where Ray forms no clusters and takes the loopback.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
@@ -112,7 +112,7 @@ def _import(*, alone: bool) -> Any:
 def _cut(
     cells: Sequence[Cell], states: Sequence[CellState], cluster: ClusterOptions, pool: "_RayPool"
 ) -> Iterator[Shard]:
-    """Open parts of all cells."""
+    """Shards of the open cases of all cells."""
     left = sum(state.total - state.judged for state in states if state.state is not Stage.DONE)
     for number, (cell, state) in enumerate(zip(cells, states, strict=True)):
         if state.state is not Stage.DONE:
@@ -125,7 +125,7 @@ def _loads_weights(cell: Cell) -> bool:
 
 
 class _RayPool:
-    """A ``Pool`` of Ray's tasks, or of actors where a model is loaded by whoever asks it."""
+    """A ``Pool`` of Ray's tasks, or of actors for a model that the asking process loads."""
 
     def __init__(
         self, ray: Any, cells: Sequence[Cell], cluster: ClusterOptions, folder: Path
@@ -170,7 +170,7 @@ class _RayPool:
         )
 
     def room(self, cell: int) -> int:
-        """The slots at the start, where none is a mistake.
+        """Slots of a cell at the start of a run, of which there must be one.
 
         Raises:
             UsageError: No node has what a shard needs.
@@ -245,31 +245,31 @@ class _RayPool:
 
 
 def _here(ray: Any) -> Any:
-    """Node of this process: what runs there lives as long as the run."""
+    """Scheduling on the node of this process: an actor there lives as long as the run."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
 
 
 class _Board:
-    """Board of the progress of running shards."""
+    """Progress of running shards, kept by an actor that they report to."""
 
     def __init__(self) -> None:
         self._counts: dict[int, dict[str, int]] = {}
         self._stopped = False
 
     def tell(self, number: int, counts: dict[str, int]) -> bool:
-        """Keep what a shard tells; whether it should stop."""
+        """Keep a shard's counts; tell whether it should stop."""
         self._counts[number] = counts
         return self._stopped
 
     def read(self) -> dict[int, dict[str, int]]:
-        """Reports since the last reading."""
+        """Counts that shards have reported since the last reading."""
         told, self._counts = self._counts, {}
         return told
 
     def stop(self) -> None:
-        """Let every shard that tells something stop."""
+        """Have every shard stop at its next report."""
         self._stopped = True
 
 
@@ -310,7 +310,7 @@ def _work(
 
 @contextmanager
 def _telling(ray: Any, board: Any, number: int, counts: Counter[str]) -> Iterator[None]:
-    """Tell the board how far a shard is, and interrupt it as Ctrl-C would, when it says so."""
+    """Report a shard's counts to the board; on its word, interrupt the shard as Ctrl-C would."""
     ended = threading.Event()
 
     def tell() -> None:

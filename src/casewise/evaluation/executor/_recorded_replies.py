@@ -1,4 +1,4 @@
-"""Replies that stand in a file, graded by a model; a second start goes on where one was stopped."""
+"""Grades of recorded replies by a model; a second start goes on where the first was stopped."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from casewise.logs import OURS
 from casewise.protocols import GRADE_VERSION, Conversation, Graded, ResponseClass, Status
 
 GRADES = "old-grades.jsonl"
-"""The journal of grades; it holds digests and classes, no text."""
+"""Journal of grades: digests, statuses and classes, no text."""
 
 
 def grade_recorded(
@@ -22,12 +22,12 @@ def grade_recorded(
     *,
     max_connections: int | None = None,
 ) -> dict[str, Graded]:
-    """Have a model grade replies that nobody asks for anew.
+    """Have a model grade recorded replies; those without a grade stand at ``error``.
 
     Args:
         grader: The model, as Inspect names it.
-        replies: By id, what was said before each reply, and the reply.
-        log_dir: Where grades are kept, without texts and reasons.
+        replies: The conversation before each reply, and the reply, by id.
+        log_dir: Folder that keeps the grades, without texts and reasons.
         max_connections: Requests at once; None is Inspect's default.
 
     Raises:

@@ -1,4 +1,4 @@
-"""One log under way: ask, read and keep each of its cases; and what a run needs everywhere."""
+"""Run of one log: ask, read and keep each of its cases. Also the state that logs share."""
 
 import asyncio
 from collections import Counter
@@ -36,10 +36,10 @@ from casewise.logs import GRADER, LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
 
 Observer = Callable[[Status], None]
-"""Called with the status of each judgement, and with ``error`` for each failed attempt at one."""
+"""Callback with the status of each judgement, and with ``error`` for each failed attempt at one."""
 
 StopObserver = Callable[[Callable[[], object]], object]
-"""Called at the start with what stops the run; any thread may call that."""
+"""Callback at the start with the function that stops the run, from any thread."""
 
 
 def _ignore(_: Status) -> None:
@@ -57,19 +57,21 @@ class Observers:
     """Called when a server that had answered goes away, and when it answers again; not on a
     cluster."""
     batches: BatchObserver | None = None
-    """With how far batches are."""
+    """Called with the progress of batches."""
     stop: StopObserver | None = None
-    """The run, once stopped, raises CancelledError where it was called; not on a cluster."""
+    """Called with the function that stops the run, which then raises CancelledError; not on a
+    cluster."""
 
 
 @dataclass(slots=True)
 class RunContext:
-    """One start of a run, in one process."""
+    """State that all logs of one start share in one process."""
 
     observe: Observer = _ignore
     budget: Budget | None = None
     journal: AnswerJournal | None = None
-    """Journal of answers that no log holds yet; None on a cluster."""
+    """Journal of answers that no log holds yet; None on a cluster, in a folder that is not on this
+    machine, and where texts are withheld."""
     health: ModelHealth = field(default_factory=ModelHealth)
     writer: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="casewise-logs")
@@ -82,16 +84,16 @@ class ShardOutcome:
     """Outcome of a log."""
 
     log: EvalLog
-    """Without samples."""
+    """The log, without samples."""
     judged: int
     errors: FaultCounts
     """Cases that ended in an error."""
     given_up: str | None = None
-    """Why its model can't be used at all."""
+    """Reason why its model can't be used at all; None if it can."""
 
     @property
     def tokens(self) -> Tokens:
-        """Failed attempts included."""
+        """Tokens by model, those of failed attempts included."""
         return tokens_of(self.log.stats.model_usage)
 
 
@@ -118,18 +120,18 @@ class _Sums:
 
 
 class ShardRun:
-    """Asks the cases of one log, and writes it.
+    """Run that asks the cases of one log, and writes it.
 
     Args:
-        work: What is asked.
-        folder: Where the log will stand, a path or an address.
-        context: Of the run.
+        work: The cases, and how they are asked.
+        folder: Folder of the log, a path or an address.
+        context: State that the logs of the run share.
     """
 
     def __init__(self, work: Work, folder: str, context: RunContext) -> None:
         self.work = work
         self.outcome: ShardOutcome | None = None
-        """Once the log is ended."""
+        """Outcome of the log; None until it is ended."""
         self._address = f"{folder}/{work.file_name}"
         self._context = context
         self._name = cell_name(work.cell)
@@ -141,7 +143,7 @@ class ShardRun:
         self._started = ""
 
     async def ask(self, sample: Sample, epoch: int) -> None:
-        """Ask one case, again where that ends in an error, and keep what comes of it.
+        """Ask one case, again where that ends in an error, and write its sample.
 
         Raises:
             SpentError: All that the run may cost is spent.
@@ -157,7 +159,7 @@ class ShardRun:
             self.end("success" if self._error is None and self._given_up is None else "error")
 
     def end(self, status: LogStatus) -> None:
-        """Write what is left, and the header; once."""
+        """Write what is left, and the header; a second call does nothing."""
         if self.outcome is not None:
             return
         sums = self._sums
@@ -175,12 +177,12 @@ class ShardRun:
         self.outcome = ShardOutcome(log, sums.judged, sums.errors, self._given_up)
 
     def end_if_begun(self) -> None:
-        """End a log that was left before its last case was asked."""
+        """End a log that was begun, and left before its last case was asked."""
         if self._writer is not None:
             self.end("cancelled" if self._error is None else "error")
 
     def _open(self) -> LogWriter:
-        """The log; begun when its first case is asked."""
+        """Writer of the log, which is begun when its first case is asked."""
         if self._writer is None:
             self._started = _now()
             self._writer = LogWriter(
@@ -189,7 +191,7 @@ class ShardRun:
         return self._writer
 
     async def _attempts(self, sample: Sample, epoch: int) -> EvalSample:
-        """Ask a case until it is judged, or there is no more hope of that."""
+        """Ask a case until it is judged, its attempts are used up, or its model is given up."""
         self._open()
         begun, started = monotonic(), _now()
         events: list[ModelEvent] = []
@@ -236,7 +238,7 @@ class ShardRun:
         return score
 
     def _is_given_up(self, error: Exception) -> bool:
-        """Tell whether an error shows that the model can't be used; why is kept."""
+        """Tell whether an error shows that the model can't be used; the reason is kept."""
         reason = self._context.health.fail(self.work.clients.model, error)
         self._given_up = self._given_up or reason
         return reason is not None
@@ -249,7 +251,7 @@ class ShardRun:
         outcome: Score | Exception,
         times: tuple[str, float, Underway],
     ) -> EvalSample:
-        """Sample of a case, for the log."""
+        """Count the outcome of a case, and make its sample for the log."""
         started, seconds, under = times
         usage, grader = under.usage, under.graders_usage
         withhold = self.work.cell.request.withhold
@@ -324,7 +326,7 @@ class ShardRun:
 
 
 _BLANK = EvalSample.model_construct(id="", epoch=1, input="", target="")
-"""Copied for each case: made anew, half of its time goes to some thirty fields that stay None."""
+"""Sample that each case copies: half the time of a new one goes to fields that stay None."""
 
 _METRICS = {
     "read_answers": {"coverage": "read", "says_safe": "says_safe", "as_intended": "as_intended"},
@@ -344,7 +346,7 @@ def _messages(sample: Sample) -> list[ChatMessage]:
 
 
 def _error(error: Exception, *, withhold: bool) -> EvalError:
-    """An error as the log keeps it: it holds no traceback, which would hold what was asked."""
+    """An error as the log keeps it: without its traceback, which would hold what was asked."""
     message = redacted(str(getattr(error, "message", None) or repr(error)))
     if withhold:
         message = logged_kind(message).words

@@ -38,10 +38,11 @@ from casewise.logs import GRADER, ORDER, Asked, Part, without_keys
 from casewise.protocols import RunCondition
 
 SMALLEST, LARGEST = 50, 1000
-"""Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
+"""Least and most judgements of a shard: a smaller one takes longer to start than to ask, and a
+larger one is dear to lose."""
 
 PER_SLOT = 4
-"""Shards for each that runs at once, so that the last ones end together."""
+"""Shards for each that runs at once, so that the last ones end at about the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Shard:
 
     @property
     def size(self) -> int:
-        """Judgements."""
+        """Number of judgements."""
         return len(self.part.places)
 
     def key(self, identity: str) -> str:
@@ -75,13 +76,13 @@ def new_run() -> str:
 
 
 def shard_size(judgements: int, slots: int) -> int:
-    """Judgements of a shard, where nobody says."""
+    """Most judgements of a shard by default, from ``SMALLEST`` to ``LARGEST``."""
     wanted = -(-judgements // (PER_SLOT * max(1, slots)))
     return min(LARGEST, max(SMALLEST, wanted))
 
 
 def cut(cell: Cell, number: int, run: str, finished: Set[Asked], size: int) -> Iterator[Shard]:
-    """The shards of what is open in a cell, neighbours together.
+    """Cut the open cases of a cell into shards, neighbours together.
 
     Args:
         cell: The model under a condition.
@@ -102,7 +103,7 @@ def cut(cell: Cell, number: int, run: str, finished: Set[Asked], size: int) -> I
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Requests of a shard, to be sent to the node that runs it."""
+    """A shard and its cases, as they are sent to the node that runs it."""
 
     shard: Shard
     units: tuple[tuple[Case, ...], ...]
@@ -111,13 +112,13 @@ class Piece:
 
 
 def piece_of(shard: Shard, condition: Condition) -> Piece:
-    """A shard with its cases."""
+    """Join a shard to its cases."""
     units = [condition.units[place] for place in shard.part.places if place < len(condition.units)]
     return Piece(shard, tuple(units), len(units) < shard.size)
 
 
 def without_cases(cell: Cell) -> Cell:
-    """A cell that is light to send: its cases travel with their shards."""
+    """Copy of a cell without its cases, which travel with their shards: it is light to send."""
     condition = cell.planned.condition
     # The hash is that of all cases, and can't be made without them.
     data = replace(condition.data, cases=())
@@ -128,7 +129,7 @@ def without_cases(cell: Cell) -> Cell:
 
 
 def with_cases(cell: Cell, piece: Piece, places: Sequence[int]) -> Cell:
-    """A light cell with those cases of a piece that stand at the places of the whole."""
+    """A light cell with the cases of a piece that stand at given places of the condition."""
     condition = cell.planned.condition
     wanted = set(places)
     own = zip(piece.shard.part.places, piece.units, strict=False)
@@ -167,29 +168,29 @@ class Work:
     """The cases of one log, and how they are asked, read and written."""
 
     cell: Cell
-    """With the cases of this log alone."""
+    """Cell with the cases of this log alone."""
     clients: Clients
     config: GenerateConfig
     """Configuration of the model's requests."""
     part: Part | None
-    """None of a log that is whole by itself."""
+    """Part of the run that the log holds; None for a log that is whole by itself."""
     epochs: range
-    """As the log counts them."""
+    """Epochs as the log counts them, from 1."""
     spec: EvalSpec
     plan: EvalPlan
     ask: Ask
     read: Read
     scorer: str
-    """Under whose name the log keeps the score."""
+    """Name under which the log keeps the scores."""
 
     @property
     def condition(self) -> Condition:
-        """With the cases of this log alone."""
+        """Condition with the cases of this log alone."""
         return self.cell.planned.condition
 
     @property
     def size(self) -> int:
-        """Judgements."""
+        """Number of judgements."""
         return self.condition.size * len(self.epochs)
 
     @property
@@ -245,15 +246,15 @@ def make_work(
     task_id: str | None = None,
     said: Mapping[str, Any] | None = None,
 ) -> Work:
-    """Everything that one log needs.
+    """Make the work of one log.
 
     Args:
         cell: The model under a condition, with the cases of this log alone.
         order: The cell's place in the run, by which readers of its logs put them in order.
         clients: From ``open_clients``.
-        part: Which part of the run it is; None of all of it.
-        task_id: Of an earlier log of the same run that holds nothing; None is a new one.
-        said: What the log says of the condition, where not all of its cases are at hand.
+        part: Part of the run that the log holds; None for all of it.
+        task_id: Task's id of an earlier log of the same run that judged nothing; None is a new one.
+        said: Metadata of the condition, where not all of its cases are at hand to make them.
     """
     request, draw = cell.request, cell.draw
     epochs = range(1, 2) if part is not None else range(1, request.epochs + 1)
@@ -285,7 +286,7 @@ def make_work(
 
 
 def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
-    """Settings of requests: how many at once, how patiently, with what seed."""
+    """Settings of requests: connections, timeouts, attempts, cache and seed."""
     request = cell.request
     # Of several answers to one prompt, all but the first would come from the cache.
     cache: bool | CachePolicy | None = (request.cache and cell.draw.samples == 1) or None
@@ -302,13 +303,13 @@ def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
     if in_process:
         # A request to a model of this process waits until those before it are answered.
         config.attempt_timeout = None
-    # A person's own comes first.
+    # A person's own setting comes first.
     config.reasoning_summary = cell.draw.config.reasoning_summary or config.reasoning_summary
     return config
 
 
 def _patience(cell: Cell, model: str) -> GenerateConfig:
-    """Seconds to wait for an answer, and attempts at it."""
+    """Timeout of an answer, and attempts at it; or the settings of batches."""
     request = cell.request
     if not request.batch:
         return patience(request.attempt_timeout)
@@ -320,7 +321,7 @@ def _patience(cell: Cell, model: str) -> GenerateConfig:
 
 
 def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
-    """Device and type that a model of this process runs on; its numbers depend on it."""
+    """Metadata on the device and number type of a model of this process; empty for others."""
     made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
     if not made_with:
         return {}

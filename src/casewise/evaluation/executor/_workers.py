@@ -51,20 +51,20 @@ condition's prompts of a case must not come after all the others of this one's."
 
 
 def shares_beginnings(model: str) -> bool:
-    """Tell whether a model, by its name, is the faster the nearer its similar prompts come."""
+    """Tell whether a model, by its name, answers similar prompts faster close together."""
     return is_in_process(model) or model.partition("/")[0] in SERVERS
 
 
 AHEAD = 2
-"""Cases under way for each request that may be: while some are read, others wait to be sent."""
+"""Cases in flight per connection: some are read while others wait to be sent."""
 
 FIRST = 40
-"""Cases of a model that are asked before anything is known of it; without ``--max-connections``
-Inspect begins with 20 of them."""
+"""Cases of a model that are asked before its first answer; without ``--max-connections`` Inspect
+begins with 20 of them."""
 
 FIRST_S = 0.05
-"""So long the others wait for the first answer, in seconds, where a person said how many requests
-may be under way at once: most servers have refused a wrong key by then."""
+"""Seconds that the other cases wait for the first answer where ``--max-connections`` is given: most
+servers have refused a wrong key by then."""
 
 APART_S = 0.003
 """Seconds between the first requests of a model's workers: about what one takes of the processor.
@@ -74,11 +74,11 @@ Job = tuple[ShardRun, Sample, int]
 
 
 def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> None:
-    """Ask all that is open, and end every log.
+    """Ask all cases of all logs, and end every log.
 
     Args:
-        runs: What is open.
-        tell_stop: Told how to stop: Ctrl-C reaches the main thread only.
+        runs: Logs to ask and write.
+        tell_stop: Called with the function that stops them: Ctrl-C reaches the main thread only.
 
     Raises:
         OSError: A log can't be written.
@@ -105,7 +105,7 @@ async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> 
     except BaseException as error:
         _end(runs, failed=True)
         cause = first_within(error)
-        # Of a run that has spent all, the budget says that it was stopped.
+        # Where the cap is reached, the budget says that the run was stopped.
         if not isinstance(cause, SpentError):
             raise cause from None
     else:
@@ -130,13 +130,13 @@ def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
         try:
             run.end_if_begun()
         except OSError:
-            # The first fault is told.
+            # Only the first error is raised.
             if not failed:
                 raise
 
 
 async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
-    """Ask a model all its cases: condition by condition, or side by side where that pays."""
+    """Ask a model all its cases: log by log, or side by side where that is faster."""
     if not shares_beginnings(model):
         await _work_off(runs)
         return
@@ -181,7 +181,7 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
 
 
 async def _work_off(runs: Sequence[ShardRun]) -> None:
-    """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
+    """Ask all cases: ``FIRST`` of them, and the others once the first of these has ended."""
     shown, jobs, is_over = asyncio.Event(), _jobs(runs), False
     is_batch = any(run.work.config.batch for run in runs)
     if is_batch:
@@ -201,7 +201,7 @@ async def _work_off(runs: Sequence[ShardRun]) -> None:
         is_over = True
         shown.set()
 
-    # What computes in this process waits until all that is asked together has come.
+    # A model of this process waits until all that is asked together has come.
     at_once = is_batch or isinstance(runs[0].work.clients.model.api, InProcess)
     async with asyncio.TaskGroup() as group:
         for number in range(_workers(runs)):

@@ -52,7 +52,7 @@ class PlannedCondition:
     arguments: dict[str, Any]
     extent: RequestCount
     version: str
-    """Version of the task, which is another where cases or wording are."""
+    """Version of the task, another one for other cases or another wording."""
     grading: RequestCount | None = None
     """Requests to the model that grades the replies; None where none does."""
 
@@ -78,7 +78,7 @@ class Cell:
 
     @property
     def acts(self) -> bool:
-        """Tell whether the model is the chatbot, and no judge."""
+        """Tell whether the model plays the chatbot, and not a judge."""
         return self.planned.condition.protocol.acts
 
     @property
@@ -88,7 +88,7 @@ class Cell:
 
     @property
     def judgements(self) -> int:
-        """Cases, as often as each is asked."""
+        """Number of judgements: samples, as often as each is asked."""
         return self.planned.condition.size * self.request.epochs
 
     @property
@@ -98,7 +98,7 @@ class Cell:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All of the task's arguments: with the condition, its identity in the log."""
+        """All arguments of the task, a part of its identity in the log."""
         embedded = self.acts and self.model == SMOLLM2
         name = None if self.sampling is Sampling.GREEDY and not embedded else self.model
         settled: dict[str, Any] = {"sampling": str(self.sampling), "model_name": name}
@@ -115,12 +115,12 @@ class Cell:
 
     @property
     def identity(self) -> str:
-        """The same for all runs of one model under one condition; see ``RunKey``."""
+        """Identity of all runs of one model under one condition; see ``RunKey``."""
         return self._key.identity
 
     @property
     def old_identity(self) -> str | None:
-        """Identity of a run with the replies' old limit, where nobody says how long they may be."""
+        """Identity under the old default limit on replies; None if equal, or if a limit is set."""
         if "max_tokens" in self.planned.arguments:
             return None
         old = self._key.old_limit.identity
@@ -139,7 +139,7 @@ class Cell:
         )
 
     def patient(self, seconds: int | None) -> "Cell":
-        """The same, with another time after which a request is sent again; None: as it is."""
+        """Copy with other seconds after which a request is sent again; None changes nothing."""
         if seconds is None:
             return self
         return replace(self, request=replace(self.request, attempt_timeout=seconds))
@@ -168,13 +168,13 @@ class Plan:
 
     @property
     def estimates(self) -> tuple[CostEstimate, ...]:
-        """One entry a model and condition; then one for each whose replies a model grades."""
+        """Estimates of each model under each condition, then those of its graders."""
         gradings = (cell.grading for cell in self.cells)
         return (*(cell.estimate for cell in self.cells), *filter(None, gradings))
 
     @property
     def judgements(self) -> int:
-        """Cases over all models and conditions."""
+        """Number of judgements over all models and conditions."""
         return sum(cell.judgements for cell in self.cells)
 
 
@@ -199,7 +199,8 @@ def make_plan(request: RunRequest) -> Plan:
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
-        ModelError: A provider that gives no log-probabilities under ``probability``.
+        ModelError: A model without its provider, or a provider that gives no log-probabilities
+            under ``probability``.
     """
     asked = _asked_models(request)
     for given, what in ((request.deployment, "--deployment"), (any(request.variations), "--vary")):
@@ -213,7 +214,7 @@ def make_plan(request: RunRequest) -> Plan:
 
 
 def _asked_models(request: RunRequest) -> list[tuple[str, RunRequest]]:
-    """Each model with its options; of a target the address and the arguments are its own."""
+    """Each model with its options; a target's address and arguments are its own."""
     if not request.models and (request.model_args or request.model_base_url):
         raise UsageError("--model-arg and --model-base-url are for --model: a target has its file")
     asked = [(model, request) for model in request.models]
@@ -226,7 +227,7 @@ def _asked_models(request: RunRequest) -> list[tuple[str, RunRequest]]:
 
 
 def plan_conditions(request: RunRequest) -> tuple[PlannedCondition, ...]:
-    """Every condition that a request asks for, checked; its models play no role.
+    """Check and settle every condition that a request asks for; its models play no role.
 
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
@@ -266,11 +267,11 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
 
 
 def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cell:
-    """A model under a condition, and what it will be asked.
+    """Make the cell of a model under a condition, with the estimates of its cost.
 
     Raises:
-        UsageError: A setting that can't be given, a conversation larger than the model's window, or
-            no batch interface.
+        UsageError: A setting that can't be given, a conversation larger than the model's window,
+            tools that the model can't take, or no batch interface.
         ModelError: A model without its provider, or a provider that gives no log-probabilities
             under ``probability``.
     """
@@ -311,7 +312,7 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
 
 
 def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest) -> RunRequest:
-    """Refuse what would reach a target in part; the options with its own patience."""
+    """Refuse what would reach a target only in part; return the options with its timeout."""
     target = open_again(request.model_args)
     system = ["system"] if draw.system else []
     roles = (
@@ -323,7 +324,7 @@ def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest)
 
 
 def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]:
-    """Known prices of a model, and of its grader where it acts."""
+    """Known prices of a model, and of the grader of its replies if it acts."""
     given = {model: request.prices}
     if acts and request.grader is not None:
         given.setdefault(request.grader, request.grader_prices)
@@ -331,7 +332,7 @@ def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]
 
 
 def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
-    """The task's arguments, without those at their defaults: they are its identity in the log."""
+    """Arguments of the task that a request sets, a part of its identity in the log."""
     protocol = find_protocol(combination.protocol)
     acts = protocol.acts
     prompt, cases = request.prompt, request.cases
@@ -359,5 +360,5 @@ def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
 
 
 def _in_full(name: str | None, known: Collection[str] = ()) -> str | None:
-    """A name that is known as it is, a path from the root on."""
+    """A known name as it is, any other as an absolute path."""
     return name if name is None or name in known else str(Path(name).resolve())

@@ -64,9 +64,9 @@ class Condition:
     script: Script | None = None
     """A deployment's conversation of several turns."""
     changes: RunCondition = field(default_factory=RunCondition)
-    """Other fields that tell this run from others: the card, the variation, the verdict words."""
+    """Other fields that tell this run from others: card, swap, variation, seed, verdict words."""
     verdict_words: str | None = None
-    """A person's own table of verdict words."""
+    """File of a person's own table of verdict words."""
 
     def answered_in(self, case: Case) -> str | None:
         """The language in which a judge's answer is read beside English; None for English alone."""
@@ -98,20 +98,20 @@ class Condition:
 
     @property
     def variation_version(self) -> str | None:
-        """The version of what the variation says; None without one."""
+        """Version of the variation's wording; None without one."""
         if isinstance(self.prompts, VariedConversations):
             return self.prompts.change_version
         return None
 
     @property
     def escalates(self) -> bool:
-        """Tell whether its conversations walk towards the query, so that every reply matters."""
+        """Tell whether its conversations escalate to the query, so that every reply is graded."""
         varied = self.prompts if isinstance(self.prompts, VariedConversations) else None
         return varied is not None and find_variation(varied.name)[0].kind == "escalation"
 
     @property
     def size(self) -> int:
-        """Samples: units, and the script."""
+        """Number of samples: the units, and the script if there is one."""
         return len(self.units) + (self.script is not None)
 
     @property
@@ -124,7 +124,7 @@ class Condition:
 
     @property
     def identity(self) -> RunCondition:
-        """The condition as the judgement table tells it, the model and its sampling apart."""
+        """Fields of the condition in the judgement table, without the model and its sampling."""
         return replace(
             self.changes,
             protocol=str(self.protocol),
@@ -168,22 +168,23 @@ def make_condition(
 
     Args:
         cases: ``starter``, ``casebench``, a file of cases, or the cases.
-        protocol: What the model is asked for.
-        delivery: Where the context stands; None is the protocol's default.
-        ablate: What to remove from every context.
+        protocol: Name of the protocol.
+        delivery: Place of the context; None is the protocol's default.
+        ablate: Groups or parameters to remove from every context, joined by commas.
         prompt: A judge's template.
         limit: Only the first cases.
         pairs: The most pairs of one query, drawn; None is every one.
         deployment: A card, whose cases take the place of ``cases``.
-        variation: How every conversation is changed; cases that it means nothing for are left out.
-        seed: Of the variation.
+        variation: Change of every conversation; cases that it means nothing for are left out.
+        seed: Seed of the variation.
         swap: A parameter or group that every case takes from its twin; cases in which that
             changes nothing are left out.
         verdict_words: A table of words by which judges' answers are read, beside ours.
-        draw_seed: Of the answers, where they are drawn at random.
+        draw_seed: Seed of the answers, where they are drawn at random.
 
     Raises:
-        UsageError: An unknown protocol, delivery or parameter.
+        UsageError: An unknown protocol, delivery or parameter; options that don't fit together; or
+            no cases left.
         InputError: The cases or the template can't be used.
         AssetError: CASE-Bench or its templates were not fetched.
     """
@@ -236,18 +237,18 @@ def make_condition(
 
 
 def unit_id(unit: Sequence[Case]) -> str:
-    """The id of a unit's judgement: of a case its own, of several theirs, joined by ``+``."""
+    """Id of a unit's judgement: the id of its case, or those of several joined by ``+``."""
     return "+".join(case.id for case in unit)
 
 
 BEGINNING = 200
-"""Letters by which texts are put in order first."""
+"""Characters after the common beginning by which texts are put in order first."""
 
 
 def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[Item]:
     """Units in the order of their texts.
 
-    Of each text a part is held in memory: 100,000 whole ones take more than the cases do.
+    Only a part of each text is held in memory: 100,000 whole ones take more than the cases do.
     """
     shared = render(units[0]) if units else ""
     for unit in units:
@@ -319,11 +320,11 @@ def _data_and_prompts(
 
 
 _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictionary()
-"""Open sets by name, time and size of their files: no longer than a condition needs them."""
+"""Open case sets by name and by the state of their files, for as long as a condition needs them."""
 
 
 def _opened(cases: str | CaseSet) -> CaseSet:
-    """The cases; a file that didn't change since is not read again for each task of a run."""
+    """Open a case set; an unchanged file is not read again for each task of a run."""
     if isinstance(cases, CaseSet):
         return cases
     path = Path(cases)
@@ -344,7 +345,7 @@ def _stamp(path: Path) -> object:
 
 
 def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
-    """Take a name for a member of an enumeration.
+    """Find the member of an enumeration by its name.
 
     Raises:
         UsageError: No member has the name; the message lists those that do.
@@ -362,8 +363,8 @@ TASK_VERSION = "1-A"
 def task_version(condition: Condition, grader: str | None = None) -> str:
     """The task's version, a part of its identity.
 
-    Other cases or another wording under the same name, of verdict words and of grading too, are not
-    taken for those that a folder of logs already answers.
+    It is another one for other cases, or another wording (of verdict words and of grading too),
+    under the same name: a run does not take the answers to the old ones for its own.
     """
     made_of: list[str | None] = [condition.data.hash, condition.prompts.version]
     if condition.protocol.acts:

@@ -25,8 +25,8 @@ from casewise.logs import input_tokens
 from casewise.protocols import Opening, render_grading
 
 BYTES_PER_TOKEN = 4.0
-"""Bytes of a prompt a token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean 5.0)
-on our prompts of CASE-Bench."""
+"""Bytes of a prompt per token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean
+5.0) on our prompts of CASE-Bench."""
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
@@ -52,19 +52,19 @@ class CostEstimate:
 
     @property
     def title(self) -> str:
-        """The condition, and of a grader whom it grades."""
+        """The condition; a grader's also names the model whose replies it grades."""
         return self.condition if self.grades is None else f"grades {self.grades}: {self.condition}"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestCount:
-    """Size of a condition's requests to any model, each case asked once."""
+    """Number and tokens of a condition's requests to any model, each case asked once."""
 
     requests: int
     input_tokens: int
 
     def times(self, number: int) -> "RequestCount":
-        """The same, so many times."""
+        """The counts multiplied by a number."""
         return RequestCount(self.requests * number, self.input_tokens * number)
 
 
@@ -85,11 +85,11 @@ def prompt_tokens(prompt: str) -> int:
 
 
 def measure_grading(condition: Condition) -> RequestCount:
-    """Count what a model is asked that grades the replies of a condition.
+    """Count the requests to a grader of a condition's replies, and estimate their tokens.
 
-    That is a request for each reply that is graded: the last of a conversation, or every one
-    where the conversation escalates, or is a script. Empty replies, and those that the provider
-    itself refused, take none; so this is the most.
+    Each graded reply takes a request: the last of a conversation, or every one where the
+    conversation escalates, or is a script. Empty replies, and those that the provider itself
+    refused, take none; so this is the most.
     """
     usual = condition.protocol.answer_tokens
     cases: list[Case | None] = [unit[0] for unit in condition.units]
@@ -103,12 +103,12 @@ def measure_grading(condition: Condition) -> RequestCount:
 
 
 def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[tuple[str, int]]:
-    """Text of a conversation for a grader, replies left blank, and the number of replies.
+    """Prompts of a conversation for a grader, replies left blank, each with its number of replies.
 
     Args:
-        case: Whose query the replies are held against; None is a script, turn by turn.
-        opening: How the case is asked.
-        every: Whether every reply is graded, and not the last one alone.
+        case: Case whose query replies are graded against; None is a script, graded turn by turn.
+        opening: Conversation in which it is asked.
+        every: True if every reply is graded, and not the last one alone.
     """
     context = case.context.root if case is not None and case.context is not None else None
     shown = json.dumps(context, ensure_ascii=False) if context else None
@@ -129,13 +129,13 @@ def estimate(
     *,
     grades: str | None = None,
 ) -> CostEstimate:
-    """Estimate tokens and cost of what a model is asked.
+    """Estimate the tokens and the cost of requests to a model.
 
     Args:
-        model: Who is asked.
+        model: Name of the model.
         condition: The condition in few words.
-        count: Requests, and the tokens that go in.
-        answer_tokens: Of a usual answer.
+        count: Requests and their input tokens.
+        answer_tokens: Tokens of a usual answer.
         known: The prices, as ``known_prices`` finds them.
         grades: The model whose replies it grades, if it is a grader.
     """
@@ -145,11 +145,11 @@ def estimate(
 
 
 def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
-    """Refuse what a model can't be asked: with tools, or beyond its window where that is known.
+    """Refuse tools that a model can't take, and conversations beyond its window, where known.
 
     Raises:
-        UsageError: It takes no tools; or the longest conversation is larger, by a cautious
-            estimate.
+        UsageError: There are tools, and it takes none; or a conversation is larger than its window
+            even by a low estimate.
     """
     if condition.tools and is_in_process(model):
         raise UsageError(
@@ -164,7 +164,7 @@ def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
     for opening in condition.openings:
         said = [*(message.text for message in opening.messages), *opening.turns]
         size = sum(len(text.encode(errors="replace")) for text in said)
-        # Half of the usual size of a token in bytes: nothing that might fit is refused.
+        # Tokens of twice the usual size in bytes: nothing that might fit is refused.
         least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
         if least > window:
             raise UsageError(
@@ -197,12 +197,12 @@ class SpentError(Exception):
 
 
 class Budget:
-    """Counts what answers cost, and lets no more be asked once the cap is reached.
+    """Cap on the cost of a run: it counts what answers cost, and admits no more at the cap.
 
     Args:
         cap: Dollars, over all starts.
         before: Dollars that earlier starts spent.
-        prices: Of every model that answers; they are known.
+        prices: Prices of every model that answers; all are known.
         expected: Dollars that a judgement will probably cost, until answers tell; 0 lets as many be
             asked as there are workers.
     """
@@ -223,17 +223,17 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Dollars, those of earlier starts included."""
+        """Dollars spent, those of earlier starts included."""
         return self._before + self._settled + sum(map(self._cost, self._live.values()))
 
     @property
     def reason(self) -> str:
-        """Why the run stopped."""
+        """Reason why the run stopped."""
         return f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
 
     @property
     def _promised(self) -> float:
-        """Dollars when what is in flight will be answered, by what answers cost so far."""
+        """Expected dollars once all in flight is answered, by what judgements cost so far."""
         usual = self._settled / self._count if self._count else self._expected
         # Thousands may wait for a batch; only few of them have had an answer.
         above = (self._cost(sample) - usual for sample in self._live.values() if sample.answers)
@@ -244,7 +244,7 @@ class Budget:
         """Let a sample ask, or hold it until there is room.
 
         Raises:
-            SpentError: All is spent.
+            SpentError: The cap is reached, and nothing in flight can make room.
         """
         while self._promised >= self.cap:
             if self.stopped or (not self._live and self.spent >= self.cap):
@@ -255,34 +255,34 @@ class Budget:
         self._live[id(sample)] = sample
 
     def end(self, sample: Underway, *, judged: bool) -> None:
-        """A sample's attempt is over.
+        """End a sample's attempt, and count its cost.
 
         Args:
-            sample: It was admitted.
-            judged: Whether it ended in a judgement, from whose costs the next ones are guessed.
+            sample: Sample that was admitted.
+            judged: True if it ended in a judgement; the mean cost of those predicts the next ones.
         """
         self._settled += self._cost(self._live.pop(id(sample)))
         self._count += judged
         self._wake()
 
     def settle(self, used: Tokens, judgements: int) -> None:
-        """Count what a shard took, asked elsewhere."""
+        """Count the tokens and judgements of a shard that another process asked."""
         self._settled += cost_of(used, self._prices)
         self._count += judgements
 
     def room(self, in_flight: int, estimate: float) -> int:
-        """Number of judgements that may be asked beside those that are asked elsewhere now.
+        """Number of judgements that may be asked beside those that other processes ask now.
 
         Args:
-            in_flight: Judgements that are asked.
-            estimate: Dollars for one, as long as none has told what it took.
+            in_flight: Judgements that are being asked.
+            estimate: Dollars for one, until the first shard tells what it took.
         """
         usual = self._settled / self._count if self._count and self._settled else estimate
         left = self.cap - self._before - self._settled - in_flight * usual
         return max(0, int(left / usual) if usual else int(left > 0) * sys.maxsize)
 
     def _wake(self) -> None:
-        """Let those that wait look again whether there is room."""
+        """Have the samples that wait check again for room."""
         self._room.set()
         self._room = asyncio.Event()
 

@@ -51,7 +51,7 @@ class RunRequest:
     epochs: int = 1
     """Number of times that each case is asked."""
     cache: bool = False
-    """True if answers that this machine has had before are taken again."""
+    """True if answers in this machine's cache are reused."""
     grader: str | None = None
     """A model that grades replies; None, or ``rules``, is the offline reader."""
     grader_prices: Prices = field(default_factory=Prices)
@@ -63,7 +63,7 @@ class RunRequest:
     attempt_timeout: int | None = None
     """Seconds after which a request is given up and sent again; None is the usual."""
     withhold: bool = False
-    """True if logs hold no text of cases and answers; what was not written yet is asked again."""
+    """True if logs hold no text of cases and answers; a new start asks again what no log holds."""
     batch: bool = False
     """True if requests go through the providers' batch interfaces."""
     model_base_url: str | None = None
@@ -87,7 +87,7 @@ class RunRequest:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], **others: Any) -> "RunRequest":
-        """The request of options by name, paths as text; those of no field are left out.
+        """Make a request from options by name, paths as text; those of no field are left out.
 
         Args:
             options: Options of the command or the front door, or keys of a sweep's line.
@@ -145,9 +145,9 @@ def _check_grader(request: RunRequest) -> None:
 
 
 def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
-    """The seed of the answers, where they are drawn at random.
+    """Seed of the answers; None where they are not drawn at random.
 
-    Greedy ones are not, nor are a probability and a moderation model's word.
+    Greedy answers are not, nor are a probability and a moderation model's word.
     """
     greedy = request.sampling == Sampling.GREEDY
     return None if greedy or not find_protocol(protocol).drawn else request.draw_seed
@@ -178,7 +178,7 @@ def _check_numbers(request: RunRequest) -> None:
 
 
 def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
-    """The deliveries asked for that a protocol knows; those of no protocol are refused."""
+    """Deliveries asked for that a protocol knows, else its default; unknown ones are refused."""
     known = find_protocol(protocol).deliveries
     for delivery in request.deliveries:
         choose(Delivery, delivery, "delivery")
@@ -196,7 +196,7 @@ def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
 
 
 def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
-    """Ablations under a delivery; without a context, none where another delivery has them."""
+    """Ablations under a delivery; none without a context, where other deliveries are asked for."""
     if delivery == Delivery.NONE and len(request.deliveries) > 1:
         return (None,)
     return _unique_ablations(request)
@@ -210,6 +210,6 @@ def _unique_ablations(request: RunRequest) -> tuple[str | None, ...]:
 def _swaps(
     request: RunRequest, delivery: str, ablation: str | None, variation: str | None
 ) -> tuple[str | None, ...]:
-    """Swaps of a combination; one thing is changed at a time, so only of plain whole contexts."""
+    """Swaps of a combination; none without a context, or where something else is changed."""
     changed = ablation is not None or variation is not None or delivery == Delivery.NONE
     return (None,) if changed else request.swaps

@@ -34,17 +34,17 @@ SYSTEM_MESSAGE = "You are a helpful assistant."
 
 @dataclass(frozen=True, slots=True)
 class DrawSettings:
-    """Everything that a sampling means for one protocol and model."""
+    """Settings of a sampling for one protocol and model."""
 
     config: GenerateConfig
     samples: int
     """Requests for each case."""
     system: str | None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Further settings of the model's generation; a part of ``config``."""
+    """A person's own settings of the model's generation; a part of ``config``."""
 
     def with_settings(self, settings: Mapping[str, Any]) -> "DrawSettings":
-        """The same with a person's own settings, which come before the sampling's."""
+        """Copy with a person's own settings, which override the sampling's."""
         own = GenerateConfig.model_validate(settings)
         return replace(self, config=self.config.merge(own), settings=settings)
 
@@ -122,10 +122,10 @@ REFUSED: Mapping[str, str] = {
     "fail_on_refusal": "a refusal is counted, and no error",
     "modalities": "answers are read as text",
 }
-"""Settings that casewise has itself, or that mean nothing here, each with the reason."""
+"""Settings that casewise sets itself, or that mean nothing here, each with the reason."""
 
 SETTINGS = tuple(name for name in sorted(GenerateConfig.model_fields) if name not in REFUSED)
-"""Those that can be given."""
+"""Settings that can be given."""
 
 _REFUSED_IN_BODY: Mapping[str, str] = {
     **REFUSED,
@@ -150,8 +150,8 @@ TAKEN: Mapping[str, tuple[str, ...]] = {
         *("extra_body", "extra_headers", "reasoning_history", "response_schema", "stop_seqs"),
     ),
 }
-"""Settings that some providers take; the others are held to nothing, and may pass over what they
-don't know."""
+"""Settings that a provider takes; those of other providers are not checked, and may be ignored
+there."""
 
 _RANGES: Mapping[str, tuple[float, float, str]] = {
     "top_p": (0.0, 1.0, "a number from 0 to 1"),
@@ -178,18 +178,18 @@ _PLAIN_NAME = re.compile(r"[\w-]{1,40}")
 _MOST_PARTS = 4
 """Most parts of one setting in a variant; a larger one is told by a hash."""
 _LONGEST = 40
-"""Letters of a value in a variant."""
+"""Most characters of a value in a variant; a longer one is told by a hash."""
 
 
 def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as they are sent and recorded: each of its own type, sorted by name.
 
     Args:
-        where: What a message begins with.
-        given: As a person wrote them; a text is read as a number where one is wanted.
+        where: Beginning of messages.
+        given: Settings as a person wrote them; a text is read as a number where one is wanted.
 
     Raises:
-        UsageError: An unknown setting, one that casewise has itself, a wrong value, or a secret.
+        UsageError: An unknown setting, one of ``REFUSED``, a wrong value, or a secret.
     """
     return {name: _checked(where, name, given[name]) for name in sorted(given)}
 
@@ -197,7 +197,7 @@ def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def check_taken(
     where: str, model: str, settings: Mapping[str, Any], model_args: Mapping[str, Any]
 ) -> None:
-    """Refuse settings that a model's provider passes over, so that no log tells of one.
+    """Refuse settings that a model's provider ignores, so that no log records one without effect.
 
     Raises:
         UsageError: There is one.
@@ -267,7 +267,7 @@ def _typed(where: str, name: str, value: Any) -> Any:
         raise _wrong(where, name, value, _RANGES.get(name, (0, 0, expected))[2])
     if isinstance(typed, BaseModel):
         return typed.model_dump(mode="json", exclude_none=True)
-    # As a log's JSON has them.
+    # Keys are texts, as in a log's JSON.
     return (
         {str(key): setting for key, setting in typed.items()} if isinstance(typed, dict) else typed
     )

@@ -1,4 +1,4 @@
-"""From a sweep's file to the cells that are run: a grid, less what rules leave out."""
+"""Cells of a sweep's file: its grid, less what its rules leave out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A combination that the rules keep."""
+    """A combination that the rules keep, checked."""
 
     wanted: _Wanted
     planned: PlannedCondition
@@ -90,7 +90,7 @@ class _Found:
     key: str
     """Identity of the condition, the same on every line of the grid."""
     own_key: str
-    """The same with the model's own settings."""
+    """Identity of the condition with the model's own settings."""
 
 
 def plan_sweep(path: Path) -> Sweep:
@@ -196,7 +196,7 @@ def _request(
     """Request of a line, with all its protocols, deliveries and changes of the contexts."""
 
     def beside(name: str | None, known: bool) -> str | None:
-        """Path of a file that is named as the sweep's own file sees it."""
+        """Path of a file that is named relative to the sweep's own."""
         return name if name is None or known else str(folder / name)
 
     cases, deployment, prompt = axes["cases"], axes["deployment"], axes["prompt"]

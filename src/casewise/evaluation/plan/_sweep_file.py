@@ -55,11 +55,11 @@ class ModelEntry(_Part):
     """A model, and how it is reached."""
 
     model: Text | None = None
-    """As Inspect names it."""
+    """Name of the model in Inspect."""
     name: Text | None = None
     """Name in rules and in the matrix."""
     target: Text | None = None
-    """Target's file in the model's place, as seen from this one, or MODULE:FUNCTION."""
+    """File of a target in the model's place, relative to the sweep's, or MODULE:FUNCTION."""
     base_url: Text | None = None
     args: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of the provider's client."""
@@ -69,9 +69,9 @@ class ModelEntry(_Part):
     max_connections: Count | None = None
     max_tokens: Count | None = None
     generate: dict[str, Any] = Field(default_factory=dict)
-    """Settings of its generation; before those of a line of the grid."""
+    """Settings of its generation, which override those of a line of the grid."""
     batch: Annotated[bool, Field(strict=True)] | None = None
-    """True if it is asked in batches; None is what the file says for all."""
+    """True if it is asked in batches; None takes the value at the top of the file."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -101,7 +101,7 @@ class GraderEntry(_Part):
 
 
 class Axes(_Part):
-    """Axes that are combined; each is one value or a list."""
+    """Axes that are combined, each one value or a list; and options of one value."""
 
     cases: Texts | None = None
     protocols: OneOrMore[Annotated[str, AfterValidator(_protocol)]] | None = None
@@ -128,7 +128,7 @@ class GridLine(Axes):
 
     name: Text | None = None
     models: Texts | None = None
-    """Names of models defined at the top; all, where it says nothing."""
+    """Names of models defined at the top; None is all."""
 
 
 class SweepFile(Axes):
@@ -145,7 +145,7 @@ class SweepFile(Axes):
 
     @property
     def lines(self) -> list[GridLine]:
-        """The lines of the grid, each whole."""
+        """Lines of the grid, each completed from the top of the file."""
         names = [*Axes.model_fields]
         above = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return [
@@ -165,7 +165,7 @@ def load_sweep(path: Path) -> SweepFile:
     """Read a sweep's file.
 
     Raises:
-        InputError: What is wrong, with the file, the entry and the field.
+        InputError: The file can't be used; the message names the entry and the field.
     """
     sweep = _with_targets(read_model(path, SweepFile, "sweep"), path.parent)
     _check_models(sweep, path)
@@ -178,7 +178,7 @@ def load_sweep(path: Path) -> SweepFile:
 
 
 def _with_targets(sweep: SweepFile, folder: Path) -> SweepFile:
-    """The sweep with a model in the place of each target, and the arguments that lead there."""
+    """Replace each target of a sweep by its model and the arguments that lead there."""
     models = []
     for entry in sweep.models:
         if entry.target is not None:

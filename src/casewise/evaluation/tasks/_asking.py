@@ -84,23 +84,23 @@ class CaseState(typing.Protocol):
 
 
 Ask = Callable[[CaseState, Model, GenerateConfig], Awaitable[None]]
-"""Sends a unit's requests and leaves the answers in its state."""
+"""Function that sends a unit's requests and leaves the answers in its state."""
 
 Read = Callable[[CaseState, str, Model], Awaitable[Score]]
-"""Makes a score of what asking left, of the intended side ("" if unknown) and of the model that was
-asked."""
+"""Function that scores the answers in a unit's state, given the intended side ("" if unknown) and
+the model that was asked."""
 
 _OUTPUTS = "outputs"
 _STOPS = {"max_tokens": Stop.LIMIT, "model_length": Stop.WINDOW}
 
 
 def ask_unit(protocol: Protocol, samples: int = 1, tools: Sequence[ToolDefinition] = ()) -> Ask:
-    """Ask a model what a protocol asks it.
+    """Make the function that sends a unit's requests to a model.
 
     Args:
-        protocol: What is asked.
+        protocol: Protocol of the requests.
         samples: Answers to each opening.
-        tools: What the model may call.
+        tools: Tools that the model may call.
     """
     known = [to_tool(tool) for tool in tools]
     choice: ToolChoice | None = "auto" if known else None
@@ -134,7 +134,7 @@ def ask_unit(protocol: Protocol, samples: int = 1, tools: Sequence[ToolDefinitio
 def _said(
     request: Request, state: CaseState, opening: Sequence[ChatMessage], question: Question
 ) -> list[ChatMessage]:
-    """The messages of a request; those that are new are put at the end of the state's."""
+    """Messages of a request; the new ones are put at the end of the state's."""
     match request:
         case Open(0):
             state.messages = list(opening)
@@ -159,10 +159,10 @@ def read_unit(
     grader: str | None = None,
     grading: Model | None = None,
 ) -> Read:
-    """Read the answers to a unit, and have them graded where the protocol asks for that.
+    """Make the function that reads the answers to a unit, or has replies graded.
 
     Args:
-        protocol: What was asked.
+        protocol: Protocol that was asked.
         verdict_words: A table of words by which answers are read, beside ours.
         grader: The model that grades, as the log names it; None is the offline reader.
         grading: That model's client.
@@ -267,7 +267,7 @@ def _replied(state: CaseState, places: Sequence[int]) -> list[Answer]:
 
 
 def _says(reply: ChatMessage, name: str) -> bool:
-    """Tell whether a reply's metadata say something of it: ``DECLINED`` or ``CUT``."""
+    """Tell whether a reply's metadata set a mark: ``DECLINED`` or ``CUT``."""
     return bool((reply.metadata or {}).get(name))
 
 
@@ -349,7 +349,7 @@ def _judged(
 
 
 def _mentions(explanation: str | None, state: CaseState) -> dict[str, str]:
-    """The parameters that an explanation leans on, and those that there are, by spaces."""
+    """Parameters that an explanation mentions, and all of the context's, each joined by spaces."""
     root = state.metadata.get(CONTEXT)
     if not explanation or not root:
         return {}
@@ -368,7 +368,7 @@ def _or_nan(number: float | None) -> float:
 def _graded(
     replies: Sequence[GradedReply], state: CaseState, model: Model, *, every: bool
 ) -> Score:
-    """Score of the replies that count. Its numbers are NaN where undefined."""
+    """Score of graded replies, by the last one. Its numbers are NaN where undefined."""
     last, grades = replies[-1], [reply.grade for reply in replies]
     found, read = last.grade, last.grade.status is Status.OK
     cut = [str(number) for number, reply in enumerate(replies, 1) if reply.cut]
@@ -393,7 +393,7 @@ def _graded(
 
 
 def _answered_by(outputs: Sequence[ModelOutput], model: Model) -> dict[str, str]:
-    """The name of the model that answered, where it is not the one that was asked."""
+    """Metadata on the model that answered, where it is not the one that was asked."""
     names = [other_model(model, output) for output in outputs]
     return next(({"answered_by": name} for name in names if name is not None), {})
 
@@ -442,8 +442,8 @@ def grade_replies(
 
     Args:
         grader: The model, as Inspect names it.
-        replies: What was said before each reply, the reply, and what is known of the situation;
-            what the reply is held against, where that isn't the last message before it.
+        replies: The conversation before each reply, the reply, and the context, if known; fourth,
+            the request that it is graded against, where that isn't the last message before it.
         base_url: Address of the model's API.
         max_connections: Requests at once; None is Inspect's default.
         keep: Called with the place of each reply and its grade, as soon as it is there.
@@ -485,7 +485,7 @@ def grade_replies(
 
 
 GRADED_AT_ONCE = 200
-"""Replies that are under way at once: as many as any provider has connections."""
+"""Most replies that are graded at once: as many as any provider has connections."""
 
 
 # --- models that can't be used --------------------------------------------------------------
@@ -500,13 +500,13 @@ class ModelHealth:
 
     answered: set[int] = field(default_factory=set)
     lost: dict[int, str] = field(default_factory=dict)
-    """The reason for which a model is given up."""
+    """Reason for which a model is given up."""
 
     def check(self, model: Model, grader: Model | None = None) -> None:
-        """Fail at once, without a request, if the model is given up, or its grader.
+        """Fail at once, without a request, if the model or its grader can't be used.
 
         Raises:
-            ModelError: One is.
+            ModelError: The model is given up, or the server of one can't be reached.
         """
         if id(model) in self.lost:
             raise ModelError(self.lost[id(model)])
@@ -515,10 +515,11 @@ class ModelHealth:
                 reach_of(one).check()
 
     def fail(self, model: Model, error: Exception) -> str | None:
-        """Why an error gives a model up, if it does: it can't be reached, or none will do.
+        """Reason for which an error gives a model up; None if it does not.
 
-        What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
-        where they are needed) stays so: what follows fails at once, without a request.
+        An error before any answer that no later request will mend (a wrong key, a model that gives
+        no log-probabilities where they are needed) gives the model up for good: what follows fails
+        at once, without a request.
         """
         if isinstance(error, UnreachableError):
             return str(error)
@@ -527,7 +528,7 @@ class ModelHealth:
         return self.lost.get(id(model))
 
     def answer(self, model: Model) -> None:
-        """The model has answered: from now on no error gives it up."""
+        """Note an answer of the model: from now on only an unreachable server gives it up."""
         self.answered.add(id(model))
 
 

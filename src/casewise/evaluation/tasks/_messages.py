@@ -25,7 +25,7 @@ _PROCESS, _number = uuid4().hex, count()
 
 def to_message(turn: Turn) -> ChatMessage:
     """A turn as Inspect's message; its tool calls have ids."""
-    # With ids of ours: Inspect would ask the system for chance, for each message.
+    # With ids of ours: Inspect would ask the system for random bytes for each message.
     said: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
     match turn.role:
         case "system":
@@ -43,13 +43,13 @@ def to_message(turn: Turn) -> ChatMessage:
 
 
 class _AsDefined(ToolParams):
-    """A JSON schema that is sent as it is: Inspect knows a part of the words of such schemas."""
+    """A JSON schema that is sent as it is: Inspect knows only some keywords of such schemas."""
 
     _given: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @model_serializer(mode="plain")
     def _whole(self) -> dict[str, Any]:
-        # A copy: providers take out what they think that servers don't know.
+        # A copy: providers remove the keywords that they take to be unknown to servers.
         return deepcopy(self._given)
 
 
@@ -64,6 +64,6 @@ def to_tool(tool: ToolDefinition) -> ToolInfo:
 
 
 def send_tools_as_defined(model: Model) -> None:
-    """Let a provider of OpenAI's chat format add nothing to definitions, and leave nothing out."""
+    """Have a provider of OpenAI's chat format send tool definitions unchanged."""
     if isinstance(model.api, OpenAICompatibleAPI):
         vars(model.api)[TOOLS] = lambda tools: [tool_form(tool) for tool in tools]

@@ -37,13 +37,13 @@ OPENINGS = "openings"
 """Key in a sample of the prompts of further openings, each a conversation of its own."""
 
 TWIN = "twin"
-"""Key in a sample of a pair of the columns of its second case."""
+"""Key in a pair's sample of the columns of its second case."""
 
 EXPECTATIONS = "expectations"
 """Key in a sample of the replies that the deployer wants, turn by turn."""
 
 GRADE_ALL = "grade_all"
-"""True if every reply is graded against the query, and not the last one alone."""
+"""Key in a sample: true if every reply is graded against the query, and not the last one alone."""
 
 QUERY = "query"
 CONTEXT = "context"
@@ -156,7 +156,7 @@ def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
 
 @dataclass(frozen=True, slots=True)
 class TaskParts:
-    """A condition, and how its model is asked: what every task is made of."""
+    """Parts of every task: a condition, and the sampling of its model."""
 
     condition: Condition
     sampling: Sampling
@@ -199,7 +199,7 @@ class TaskParts:
         said: Mapping[str, Any] | None = None,
         model_roles: dict[str, str | Model] | None = None,
     ) -> Task:
-        """Inspect's task; ``said`` is what its log says besides ``task_metadata``."""
+        """Inspect's task; ``said`` is metadata of its log beside ``task_metadata``."""
         return Task(
             dataset=MemoryDataset(
                 list(samples_of(self.condition, self.draw)), name=self.condition.data.name

@@ -60,7 +60,7 @@ def _last_reply(transcript: Transcript) -> Reply | None:
 
 
 def _seen(reply: Reply) -> Graded | None:
-    """The grade of a reply that only calls tools."""
+    """Grade of a reply that only calls tools; None for any other."""
     alone = reply.turn.tool_calls and not reply.turn.content.strip()
     return Graded.of(ResponseClass.UNDETERMINED) if alone else None
 
@@ -68,7 +68,7 @@ def _seen(reply: Reply) -> Graded | None:
 def _result(
     transcript: Transcript, reply: Reply, graded: Graded, grader: str, version: str
 ) -> Result:
-    """The class, null where the grader gave none; and which message it is of."""
+    """Result of a transcript: the class (None without a grade), and the message graded."""
     graded = graded.beside_calls([call.name for call in reply.turn.tool_calls])
     said = [message for message in transcript.messages if message.role == "assistant"]
     places = [Reference(type="message", id=one.id) for one in said[-1:] if one.id is not None]

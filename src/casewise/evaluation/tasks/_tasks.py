@@ -25,7 +25,7 @@ from casewise.logs import GRADER
 from casewise.protocols import acting, find_protocol
 
 ACTS = "respond"
-"""The protocol of the task ``casewise/respond``, where nobody names another."""
+"""Default protocol of the task ``casewise/respond``."""
 
 
 @task
@@ -115,8 +115,8 @@ def respond(
         ablate: Groups or parameters to remove from every context, joined by commas.
         swap: A parameter or group that every case takes from its twin.
         deployment: A card: its name or file; its cases are asked under its system message.
-        variation: How every conversation is changed: ``urgency``, ``filler-4k``...
-        seed: Of the variation.
+        variation: Change of every conversation: ``urgency``, ``filler-4k``...
+        seed: Seed of the variation.
         grader: A model that grades the replies; None is the offline reader.
         sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
         limit: Only the first cases of the file.
@@ -124,7 +124,7 @@ def respond(
         model_name: The model whose sampling is meant, where it isn't the run's; the embedded
             model's replies are shorter, if it is named.
         draw_seed: Tells repetitions apart where replies are drawn at random.
-        protocol: Another in which the model plays the chatbot.
+        protocol: Name of a protocol in which the model plays the chatbot.
     """
     parts = TaskParts.of_options(
         cases,
@@ -161,8 +161,8 @@ def converse(protocol: str = ACTS, tools: Sequence[dict[str, Any]] = ()) -> Solv
     """The solver of ``casewise/respond``; see ``ask_unit``.
 
     Args:
-        protocol: Who asks.
-        tools: Their definitions, as chat formats write them.
+        protocol: Name of the protocol.
+        tools: Definitions of tools, as chat formats write them.
     """
     known = [ToolDefinition.model_validate(tool) for tool in tools]
     return _solve_by(ask_unit(find_protocol(protocol), tools=known))
