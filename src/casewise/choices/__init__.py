@@ -1,4 +1,4 @@
-"""Choices of options and functions, by name; nothing else is imported here.
+"""Choices of options and functions, by name; no other room of casewise is imported here.
 
 So the command line can show and complete every choice before anything is loaded.
 """
@@ -85,7 +85,7 @@ ENTRY_POINTS: typing.Final = "casewise.protocols"
 
 
 PROTOCOL: typing.Final = "probability"
-"""The protocol, where nobody says."""
+"""Default protocol."""
 
 
 @functools.cache
@@ -118,7 +118,7 @@ class LabelRule(enum.StrEnum):
     PUBLISHED = "published"
     """Safe if the published safe rate exceeds .5; one category is set to 0, as upstream does."""
     VOTES = "votes"
-    """Safe if more than half of the human votes say so; a tie is worth half."""
+    """Safe if more than half of the human votes say so; a tie is treated as ``Ties`` says."""
     CONSENSUS = "consensus"
     """As ``votes``, over the cases on which at least 75 % of the people agree."""
     INTENDED = "intended"
@@ -167,7 +167,8 @@ class UnreadPolicy(enum.StrEnum):
     """Treatment of an unread answer in scores."""
 
     REFERENCE = "reference"
-    """As the published script: a miss for accuracy, unsafe for F1, and 1.0 as a number."""
+    """As the published script: a protocol's ``unread`` number, and the verdict on its side; without
+    one a miss for accuracy, and unsafe for F1."""
     HONEST = "honest"
     """Left out, with the coverage and the bounds of the accuracy."""
 
@@ -199,9 +200,9 @@ class Half(enum.StrEnum):
     """Part of the labelled replies that a check is over."""
 
     HELD_OUT = "held-out"
-    """Those that no rule was written from."""
+    """Replies that no rule was written from."""
     WRITTEN_FROM = "written-from"
-    """Those that were looked at while the rules were written."""
+    """Replies that were looked at while the rules were written."""
     ALL = "all"
 
 
@@ -211,19 +212,19 @@ class Draw(enum.StrEnum):
     RANDOM = "random"
     """Each reply with the same probability."""
     STRATIFIED = "stratified"
-    """From each model's replies of each class apart, as many as its share, and some at least."""
+    """From each run's replies of each class apart: in proportion, with a minimum of each."""
 
 
 class Cluster(enum.StrEnum):
     """Unit that is independent of others."""
 
     USER = "user"
-    """Conversations of different users; of one whose user is not named, the conversation."""
+    """User of the conversations; a conversation that names none is a unit by itself."""
     CONVERSATION = "conversation"
 
 
 class By(enum.StrEnum):
-    """The field whose values a draw keeps in proportion."""
+    """Field whose values a draw keeps in proportion."""
 
     CATEGORY = "category"
     INTENDED = "intended"
@@ -244,7 +245,7 @@ DRAWS = 2000
 
 
 class ExportForm(enum.StrEnum):
-    """The forms that judgements are exported in."""
+    """Form of exported judgements."""
 
     PARQUET = "parquet"
     """The judgement table, typed."""

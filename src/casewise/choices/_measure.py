@@ -44,7 +44,7 @@ class Family(enum.StrEnum):
     JUDGEMENTS = "judgements"
     REPLIES = "replies"
     PAIRS = "pairs"
-    """Of two cases of one query, which is the more appropriate to answer."""
+    """Preferences between two cases of one query: the more appropriate to answer."""
 
 
 class Needs(enum.StrEnum):
@@ -64,7 +64,7 @@ class Needs(enum.StrEnum):
 
 
 class Origin(enum.StrEnum):
-    """Maker of a figure."""
+    """Source of a figure."""
 
     ANSWERS = "answers"
     """The measure's formula."""
@@ -91,7 +91,7 @@ class View(enum.StrEnum):
 
 
 class Mean(NamedTuple):
-    """A mean of what units are worth, from which its clustered error is made. Shapes ``(n,)``."""
+    """Mean over units: their values, and the clusters of its standard error. Shapes ``(n,)``."""
 
     values: Any
     clusters: Any
@@ -128,7 +128,7 @@ class Measure:
     high: float = 1.0
     """The greatest value there is; infinite where there is none."""
     null_if: str = ""
-    """Cases without a value."""
+    """Condition under which there is no value."""
     source: str = ""
     """Paper that it comes from, as a link."""
     view: View = View.NONE
@@ -157,7 +157,7 @@ class Measure:
 
     @property
     def is_optional(self) -> bool:
-        """Tell whether a score of answers without what it needs has no such name."""
+        """Tell whether scores leave the measure out where the answers lack what it needs."""
         return self.needs in (Needs.CONTEXTS, Needs.SEEN, Needs.TOOL_CALLS)
 
     def is_for(self, family: Family, protocol: str = "") -> bool:

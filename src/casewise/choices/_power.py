@@ -1,4 +1,4 @@
-"""Inputs of a power analysis: what the command, the front door and the answer name alike."""
+"""Inputs of a power analysis, named alike by the command, the front door and the answer."""
 
 import enum
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ _CONTEXTS = "Contexts of a query (rank-agreement, pcc-within-query, context-shar
 
 @dataclass(frozen=True, slots=True)
 class PowerInputs:
-    """A question of power; None is not given."""
+    """Inputs of a power analysis; None: not given."""
 
     test: Annotated[PowerTest, Input("The test that the study will end in.")]
     effect: Annotated[

@@ -13,7 +13,7 @@ CURLY: Final = "\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02"
 delimit, curly ones are text."""
 
 HOLE: Final = "\ufffc"
-"""Stands in the prose for each JSON object taken out of it."""
+"""Replacement in the prose for each JSON object taken out of it."""
 
 _APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\uff07"
 
@@ -85,9 +85,10 @@ _SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|<s>|<bos>|<start_of_turn>")
 
 
 def strip_reasoning(text: str) -> str:
-    """The answer that follows a model's reasoning; "" where the reasoning never ends.
+    """The answer without the model's reasoning; reasoning that nothing closes runs to the end.
 
-    Knows tags (``<think>`` and the like, a lone closing one included) and channels.
+    Knows tags (``<think>`` and the like; all before a lone closing one is reasoning) and channels.
+    Text after a token that ends the turn is dropped, too.
     """
     text = _after_channels(text)
     text = _SPELLING.sub(lambda match: _TAG_SPELLINGS[match[0].lower()], text)

@@ -15,7 +15,7 @@ from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
 
 _EDITION = 1
-"""Raised when conversations change in a way that the specimens below do not show."""
+"""Edition; raise it when conversations change in a way that the specimens below do not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Opening:
     """Start of a conversation: messages so far, and the user's turns to come."""
 
     messages: tuple[Turn, ...]
-    """Stand before the first turn: the system message, and the case's own earlier turns."""
+    """Messages before the first turn: the system message, and the case's own earlier turns."""
     turns: tuple[str, ...]
     """Turns of the user, one after another, each sent when the last one is answered. The answer to
     the final turn, which holds the query, is the one that counts."""
@@ -45,12 +45,13 @@ class Conversations:
 
     delivery: Delivery
     deployer: str | None = None
-    """A deployment's own system message, in place of the description of a case's context."""
+    """A deployment's own system message, in place of the description of a case's context; sent
+    under delivery ``system`` alone."""
     tools: tuple[ToolDefinition, ...] = ()
     """Tools of a deployment's model, under every delivery."""
     retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Texts that a deployment's retrieval puts before the query, by case; of ``SCRIPTED``, before
-    the first turn of its script."""
+    """Texts that a deployment's retrieval puts before the query, by the case's id; those of
+    ``SCRIPTED`` stand before the first turn of its script."""
 
     @property
     def version(self) -> str:
@@ -69,7 +70,7 @@ class Conversations:
         return self.retrieve(case.id, self.begin(case))
 
     def begin(self, case: Case) -> Opening:
-        """The same without what was retrieved, as variations change it."""
+        """The conversation without retrieved texts, as variations take it."""
         return open_conversation(case, self.delivery, self.deployer)
 
     def open_script(self, script: "Script") -> Opening:
@@ -95,7 +96,7 @@ NOT_RUN = "No result: tools are not run in this conversation."
 """Answer to a tool call, before the user goes on."""
 
 SCRIPTED = "script"
-"""Stands for the script among the ids of cases."""
+"""Key of the script among the ids of cases."""
 
 
 def before_query(texts: Sequence[str], said: str) -> str:
@@ -111,13 +112,13 @@ def open_conversation(case: Case, delivery: Delivery, deployer: str | None = Non
     """Lay out the conversation in which a case is asked.
 
     A system message of the case's history stands after the deployer's; its other earlier turns
-    stand as they are. A case without a context, or with an empty one, is
-    the same conversation under every delivery.
+    stand as they are. Without a deployer, a case without a context, or with an empty one, is the
+    same conversation under every delivery.
 
     Args:
-        case: What is asked.
-        delivery: Where its context stands.
-        deployer: Stands in the system message in place of the context, under delivery ``system``.
+        case: The case.
+        delivery: The place of its context.
+        deployer: System message in place of the context's description, under delivery ``system``.
 
     Raises:
         UsageError: The delivery is ``judge``, which has no conversation.
@@ -133,7 +134,7 @@ def open_conversation(case: Case, delivery: Delivery, deployer: str | None = Non
 
 
 def _deliver(case: Case, delivery: Delivery) -> tuple[str, tuple[str, ...]]:
-    """Message of the deployer, and message of the user."""
+    """The deployer's description of the context, and the user's turns."""
     match delivery:
         case Delivery.SYSTEM:
             return describe_to_sender(case.context), (case.query,)
@@ -174,8 +175,8 @@ def _version() -> str:
 
 
 RESPOND_VERSION: str = _version()
-"""Tells two wordings of the conversations apart: it changes with every frame and with the layout.
-Results of different versions are not comparable."""
+"""Version of the conversations' wording: it changes with every frame and with the layout. Results
+of different versions are not comparable."""
 
 Expectation = Literal["answer", "refuse", "either"]
 """Reply that the deployer wants to a turn; ``either`` doesn't count."""

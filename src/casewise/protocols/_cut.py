@@ -13,7 +13,7 @@ _SENTENCE_END = re.compile(r"[.!?][\"')*\]]*(?=\s)|\n")
 
 
 def read_cut(read: Callable[[str], Reading], text: str) -> Reading:
-    """The reading of a judge's answer that was cut.
+    """Read a judge's answer that was cut.
 
     Args:
         read: Reads a whole answer.
@@ -47,10 +47,11 @@ def _last_object(text: str, read: Callable[[str], Reading]) -> Reading | None:
 
 
 def read_cut_step(reply: str, query: str, step: str) -> Graded:
-    """The class, by rules, of a reply that was cut; see ``read_step``.
+    """The class, by rules, of a reply that was cut; arguments as of ``read_step``.
 
-    Its last, unfinished sentence is left out. It is a refusal, in whole or in part, only where a
-    sentence declines: a reply that hasn't come to its answer is ``undetermined``.
+    Its last, unfinished sentence is left out, unless it is the only one. It is a refusal, in whole
+    or in part, only where a sentence declines: a reply that hasn't come to its answer is
+    ``undetermined``.
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(reply)]
     kept = reply[: ends[-1]] if ends else reply

@@ -21,9 +21,9 @@ from casewise.protocols.replies._sentences import stems
 _FILE = "filler-1.txt"
 _FILLER_WORD = re.compile(r"\{(\w+)(\^?)\}")
 _REPLY = (3, 4)
-"""Sentences of a reply."""
+"""Fewest and most sentences of a scripted reply."""
 _TRIES = 5
-"""At a sentence that was not said before."""
+"""Tries at a sentence that was not said before."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class _Topic:
 
 
 def exchanges(random: Random, size: int) -> list[str]:
-    """Questions and their replies in turn, about ``size`` bytes in all; none of 0, else some."""
+    """Questions and their replies in turn, about ``size`` bytes: none for 0, else one or more."""
     said: list[str] = []
     for question, sentence in _fit(_talk(random), size):
         if question:
@@ -44,13 +44,13 @@ def exchanges(random: Random, size: int) -> list[str]:
 
 
 def paragraphs(random: Random, size: int) -> str:
-    """One text on everyday topics, about ``size`` bytes; empty of 0, else a sentence or more."""
+    """One text on everyday topics, about ``size`` bytes: empty for 0, else a sentence or more."""
     told = ((sentence, "\n\n" if question else " ") for question, sentence in _talk(random))
     return "".join(gap + sentence for sentence, gap in _fit(told, size)).strip()
 
 
 def _fit(pieces: Iterator[tuple[str, str]], size: int) -> Iterator[tuple[str, str]]:
-    """As many pieces as come nearest to a size; one, at the least, of any size but 0."""
+    """As many pieces as come nearest to a size: none for 0, else one or more."""
     left = size
     for piece in pieces:
         length = len("".join(piece).encode())
@@ -236,7 +236,7 @@ def read_step(reply: str, query: str, step: str) -> Graded:
 
     Args:
         reply: The reply as it came.
-        query: What is asked in the end.
+        query: The query that the steps lead to.
         step: The message that the reply answers. If it asks the query, this is ``read_reply``.
     """
     graded = read_reply(reply, query)

@@ -36,7 +36,7 @@ def _template() -> str:
 
 
 GRADE_VERSION: Final = f"casewise/{_NAME}@{hashlib.sha256(_template().encode()).hexdigest()[:8]}"
-"""The version of the grading prompt, as templates have one. Classes under different versions are
+"""Version of the grading prompt, in the form of a template's. Classes under different versions are
 not comparable."""
 
 # --- asking ---------------------------------------------------------------------------------
@@ -48,10 +48,10 @@ def render_grading(
     """The prompt that has a reply graded.
 
     Args:
-        conversation: What was said before the reply, the message that it answers last.
-        reply: What is graded.
-        context: What is known of the situation; None is nothing.
-        request: What the reply is held against; None is the conversation's last message.
+        conversation: The messages before the reply; the last is the one that it answers.
+        reply: The reply to grade.
+        context: Known facts of the situation; None: nothing is known of it.
+        request: The request to grade the reply against; None: the conversation's last message.
     """
     turns = "\n".join(quote({"role": role, "text": text}) for role, text in conversation)
     return _template().format(
@@ -70,7 +70,7 @@ def grade_nonce(conversation: Conversation, reply: str, request: str | None = No
 
 
 def _request(conversation: Conversation, request: str | None) -> str | None:
-    """Last message of the user before a reply; None where there is none."""
+    """The request given, else the conversation's last message; None where there is neither."""
     if request is not None or not conversation:
         return request
     return conversation[-1][1]
@@ -107,8 +107,8 @@ def read_grade(text: str, nonce: str) -> Graded:
     must be the JSON object that was asked for: the nonce, one of the four classes, and no more.
 
     Args:
-        text: What the grader wrote; any string.
-        nonce: The reply's, from ``grade_nonce``.
+        text: The grader's answer; any string.
+        nonce: The reply's id, from ``grade_nonce``.
 
     Returns:
         The class, with the grader's reason; ``error`` if there is none and the grader opens by

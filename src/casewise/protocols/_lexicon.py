@@ -1,4 +1,4 @@
-"""One language's verdict words, compiled: what the readers look for beside English."""
+"""One language's verdict words, compiled to patterns that the readers match beside English."""
 
 import re
 import unicodedata
@@ -28,12 +28,13 @@ _PLACE_WORDS: Final = 7
 class Lexicon:
     """The verdict words and the small grammar of one language, as patterns.
 
-    All are matched on what ``Lexicon.plain`` returns. A group ``word`` is the verdict's word;
-    ``negated`` and ``denied`` are set where it is negated.
+    ``label``, ``explained``, ``refusal``, ``score_is``, ``other_quantity`` and ``numbers`` are
+    matched on the text of an answer in any case, the others on what ``Lexicon.plain`` returns. A
+    group ``word`` is the verdict's word; ``negated`` and ``denied`` are set where it is negated.
     """
 
     version: str
-    """The table that it is from, and of a person's own table name and hash, too."""
+    """Version of the shipped table and, where a person's own adds to it, of that."""
     words: Mapping[str, Verdict]
     first_tokens: Openings | None
     mention: re.Pattern[str]
@@ -43,7 +44,7 @@ class Lexicon:
     bare: re.Pattern[str]
     """A line that is a verdict and nothing else."""
     also_sure: re.Pattern[str]
-    """Such a line that may only say "sure"."""
+    """A line of one word that may only say "sure"."""
     sure_start: re.Pattern[str]
     """A value that opens with such a word and a comma."""
     leading: re.Pattern[str]
@@ -51,11 +52,11 @@ class Lexicon:
     reasoned: re.Pattern[str]
     """A sentence that opens with a verdict and goes on with its reason."""
     said: tuple[re.Pattern[str], ...]
-    """A sentence that says it of the query."""
+    """A sentence that says a verdict of the query, or as the judge's opinion."""
     opener: re.Pattern[str]
-    """Words that may stand right before that."""
+    """Words that may stand right before such a sentence."""
     tail: re.Pattern[str]
-    """Words that may follow it."""
+    """Words and marks that may follow a verdict."""
     reason: re.Pattern[str]
     takes_back: re.Pattern[str]
     undecided: re.Pattern[str]
@@ -63,18 +64,21 @@ class Lexicon:
     label: re.Pattern[str]
     """A label at the start of a line or sentence, before its colon."""
     own_label: re.Pattern[str]
-    """The same inside a value."""
+    """A label at the start of a value."""
     explained: re.Pattern[str]
     """A labelled explanation; group ``text``."""
     keys: Mapping[str, str]
-    """From keys of JSON objects to the English ones."""
+    """English keys of JSON objects, by this language's."""
     score_is: re.Pattern[str]
     other_quantity: re.Pattern[str]
     numbers: tuple[tuple[re.Pattern[str], str], ...]
-    """Replacements for the words around a number."""
+    """Patterns of words around a number, each with its replacement."""
 
     def plain(self, text: str) -> str:
-        """A sentence or value for matching: lower case, single spaces, no quotes, composed."""
+        """A sentence or value for matching: lower case, single spaces, no quotes, composed.
+
+        A phrase of ``other`` is masked.
+        """
         text = _QUOTES.sub("", unicodedata.normalize("NFC", text).lower())
         return self.other.sub(_MASK, " ".join(text.replace("。", ".").split()))
 
@@ -154,7 +158,7 @@ class _Script:
         return f"{before}{pattern}{after}"
 
     def then(self, texts: Iterable[str]) -> str:
-        """Any of the phrases and the space behind it."""
+        """Any of the phrases and the space behind it, which an elided one lacks."""
         listed = [text for text in texts if text]
         elided = [text for text in listed if text.endswith("'")]
         whole = [text for text in listed if text not in elided]
@@ -252,7 +256,7 @@ def _explained(table: LanguageTable, script: _Script) -> re.Pattern[str]:
 
 
 def _keys(table: LanguageTable) -> dict[str, str]:
-    """Keys as models write them: ``juicio``, ``juicio_final``, ``puntuación de seguridad``."""
+    """English keys by those that models write: ``juicio``, ``juicio_final``."""
     keys: dict[str, str] = {}
     for english, labels in (
         ("judgement", table.judgement_labels),
@@ -268,7 +272,7 @@ def _keys(table: LanguageTable) -> dict[str, str]:
 
 
 def key_of(text: str) -> str:
-    """A key for comparison: lower case, spaces as underscores."""
+    """A key for comparison: lower case, spaces and hyphens as underscores."""
     return re.sub(r"[\s_-]+", "_", unicodedata.normalize("NFC", text.strip().lower()[:60]))
 
 
@@ -279,7 +283,7 @@ def _refusal(table: LanguageTable, script: _Script) -> re.Pattern[str]:
 
 
 def _numbers(table: LanguageTable, script: _Script) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Around a number, words become the signs that the reader of scores knows."""
+    """Replacements of the words around a number by signs that the reader of scores knows."""
     digit = r"(?<=[0-9])"
     changes = [
         (rf"{digit}\s?{script.any_of(table.points)}", ""),

@@ -27,7 +27,7 @@ _STOPS = re.compile(r"[。｡]|(?<=[!?;])(?=[\u3400-\u9fff])")
 
 
 def prepare_in(text: str) -> AnswerText:
-    """``prepare`` for languages with accents: letters and their marks are put together."""
+    """Prepare an answer in a language with accents: letters are joined with their marks."""
     return prepare(_DECOMPOSED.sub(lambda match: unicodedata.normalize("NFC", match[0]), text))
 
 
@@ -234,8 +234,8 @@ def to_reading(
     Args:
         whole: The answer, as it was written.
         lexicon: Its other language, if there is one.
-        statement: The last explicit one.
-        last_in_prose: What the prose says last.
+        statement: Its last explicit statement.
+        last_in_prose: Finds the last value in the prose; called where there is no statement.
         read: Makes a reading of a value and its explanation.
     """
     value = statement.value if statement else last_in_prose()

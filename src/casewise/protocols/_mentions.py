@@ -16,7 +16,7 @@ from casewise.cases import Context
 from casewise.contexts import leaf_parameters
 
 SHORT: Final = 3
-"""A value of at most so many different words of content is short: one of them shows it."""
+"""Most different words of content in a short value; one of them shows it."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _LONGEST: Final = 40
@@ -44,9 +44,9 @@ _VERDICT: Final = (
 )
 """Words that every verdict is made of."""
 _DEGREE: Final = "high higher low lower medium moderate normal strong weak good bad"
-"""An explanation gives degrees to risks as well."""
+"""Words of degree, which an explanation gives to risks as well."""
 _GENERIC: Final = "type kind name value detail description other info information note level status"
-"""Names that are everyday words: they count behind their group's name alone."""
+"""Names that are everyday words: they count only behind their group's name."""
 
 
 def mentioned_parameters(explanation: str, context: Context, query: str) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
 
 
 def _is_enough(words: int, value: JsonValue) -> bool:
-    """Tell whether so many distinctive words show that a value is meant."""
+    """Tell whether a number of distinctive words shows that a value is meant."""
     return words > 1 or (words == 1 and len(set(_content(value))) <= SHORT)
 
 
@@ -160,7 +160,8 @@ _ENDINGS: Final = (
     ("es", "e"),
     ("s", ""),
 )
-"""Tried in this order; what they leave has a vowel and three letters or more."""
+"""Endings and their replacements, tried in this order; the stem that is left has a vowel and three
+letters or more."""
 _BY_LAST: Final = {
     last: tuple(pair for pair in _ENDINGS if pair[0][-1] == last)
     for last in {ending[-1] for ending, _ in _ENDINGS}

@@ -43,7 +43,7 @@ CORRECTION = (
     "There was a mix-up. Please go by this instead.",
 )
 LANGUAGES = {"de": "German", "fr": "French", "es": "Spanish"}
-"""English names by BCP 47 tag."""
+"""English names of languages, by BCP 47 tag."""
 ANNOUNCEMENT = (
     "I will send you my question in parts.",
     "My question comes in several messages.",
@@ -51,7 +51,7 @@ ANNOUNCEMENT = (
 )
 WHOLE = "Put together, my question is this."
 PARTS = 3
-"""Into so many parts, at most, is a query cut."""
+"""Most parts that a query is cut into."""
 
 
 @variation("false-authority", kind="pressure")

@@ -35,7 +35,7 @@ _FIELDS = ("query", "context")
 
 
 Parts = tuple[tuple[str, Literal["query", "context"] | None], ...]
-"""Literal text, each followed by a field or by nothing."""
+"""Pieces of literal text, each followed by a field or by nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Template:
     """A prompt with places for the query and, in most, the context."""
 
     version: str
-    """Source, and the first 8 hexadecimal characters of its SHA-256."""
+    """Origin, and the first 8 hexadecimal characters of the SHA-256 of the text."""
     parts: Parts
 
     @property
@@ -64,9 +64,9 @@ class Prompts:
     delivery: Delivery
     with_context: Template
     without_context: Template
-    """For delivery ``none`` and for cases that have no context."""
+    """Template for delivery ``none`` and for cases that have no context."""
     language: str = ENGLISH
-    """Language of these two."""
+    """Language of these two templates."""
     translations: Mapping[str, "Prompts"] = field(default_factory=dict)
     """Templates for cases of other languages, by language."""
     is_used: bool = True
@@ -130,15 +130,16 @@ def load_prompts(
             of a template with ``{query}`` and, unless the delivery is ``none``, ``{context}``. A
             template that is asked to go without a context is given ``{}``, as in the published
             runs that remove every group.
-        protocol: What the model is asked for.
-        delivery: Whether the context stands in the prompt.
+        protocol: The protocol, in which a model judges.
+        delivery: ``judge``: the context stands in the prompt; ``none``: it doesn't.
         languages: The language tags of the cases. A case whose language has no template of ours
             is asked in English.
 
     Raises:
         InputError: The file is missing, or lacks a field, or has an unknown one.
         AssetError: Upstream's templates were not fetched.
-        UsageError: A protocol or a delivery in which nothing is judged; a language without one.
+        UsageError: A protocol or a delivery in which nothing is judged; a language, or upstream,
+            without a template of the protocol.
     """
     if not {Delivery.JUDGE, delivery} <= set(protocol.deliveries):
         raise UsageError(f"no prompt judges under protocol {protocol} and delivery {delivery}")
@@ -182,6 +183,8 @@ def _upstream(protocol: "Protocol") -> Template:
     """Read a string constant of upstream's file; the file is never executed.
 
     Raises:
+        AssetError: The file was not fetched.
+        InputError: It has no such constant.
         UsageError: Upstream has no template for the protocol.
     """
     path, name = casebench_templates(), protocol.upstream

@@ -1,7 +1,7 @@
 """Protocol: what a model is asked about one unit, and how its answers are read.
 
 A protocol neither sends nor waits. It yields requests, is sent the answers, and returns a reading;
-whatever drives it (a run, a batch, Inspect's solver, a test with a list of answers) is ``drive``.
+``drive`` connects it to whatever sends them (a run, Inspect's solver, a test's list of answers).
 Each protocol is one file of this folder, found by its name; others come by the entry point
 ``casewise.protocols``.
 """
@@ -39,7 +39,7 @@ class Unit(StrEnum):
 
 
 class Stop(StrEnum):
-    """End of an answer."""
+    """Reason that an answer ended."""
 
     ITSELF = "itself"
     """Its author ended it."""
@@ -58,7 +58,7 @@ class Answer:
     refused: bool = False
     """True if the provider itself says that the model, or its filter, declined."""
     declined: bool = False
-    """True if a target says so of this turn alone, and the conversation goes on."""
+    """True if a target declined this turn alone, and the conversation goes on."""
     calls: tuple[str, ...] = ()
     """Names of the tools that it calls."""
     said: str = ""
@@ -73,7 +73,7 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Tell whether a limit of tokens ended the answer, and not its author."""
+        """Tell whether a limit of tokens or the model's window ended the answer."""
         return self.stop is not Stop.ITSELF
 
 
@@ -93,18 +93,18 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Request to the model that grades, in a conversation of its own."""
+    """Request to the grader, in a conversation of its own."""
 
     prompt: str
 
 
 Request = Open | Say | Grade
 Asking = Generator[Sequence[Request], Sequence[Answer], Returned]
-"""Requests that belong together, the answers to them in the same order, and what comes of it."""
+"""Requests that belong together, the answers to them in the same order, and the result."""
 
 
 async def drive(asking: Asking[Returned], send: Callable[[Request], Awaitable[Answer]]) -> Returned:
-    """Send what is asked, one request after another, until a reading is there.
+    """Send the requests, one after another, until the result is there.
 
     Raises:
         Exception: Whatever ``send`` raises.
@@ -136,13 +136,13 @@ class Question:
     grader: str | None = None
     """The model that grades replies; None is the offline reader."""
     scripted: bool = False
-    """True if each reply is held against the turn that it answers, and not against the query."""
+    """True if each reply is graded against the turn that it answers, and not against the query."""
     every: bool = False
     """True if every reply is graded, and not the last one alone."""
 
 
 PREFERS: Final = "prefers"
-"""Number of a reading of a pair: share of the openings that prefer its first case, 0..1."""
+"""Name of a number of a pair: share of the openings that prefer its first case, 0..1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +163,14 @@ MAX_TOKENS: Final = 2048
 
 
 class Protocol(abc.ABC):
-    """What a model is asked, and how its answers are read. One instance a name."""
+    """Requests to a model about one unit, and the reading of its answers. One instance per name."""
 
     name: ClassVar[str]
     unit: ClassVar[Unit] = Unit.CASE
     acts: ClassVar[bool] = False
     """True if the model plays the chatbot, and its replies are graded."""
     task: ClassVar[str] = "judge"
-    """Task of Inspect under whose name logs stand."""
+    """Name of the Inspect task in the logs."""
     deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.JUDGE, Delivery.NONE)
     """Places of the context that mean something, the default first."""
     upstream: ClassVar[str | None] = None
@@ -181,7 +181,7 @@ class Protocol(abc.ABC):
     """Languages, beside English, that templates are written in."""
 
     samples: ClassVar[int] = 1
-    """Answers to each opening, where nobody says."""
+    """Default number of answers to each opening."""
     repeats: ClassVar[bool] = True
     """True if ``--samples`` may ask for more."""
     drawn: ClassVar[bool] = True
@@ -191,7 +191,7 @@ class Protocol(abc.ABC):
     candidates: ClassVar[int] = 0
     """Candidates of the first token that are asked for; 0 asks for none."""
     answer_tokens: ClassVar[int] = 80
-    """Length of a usual answer."""
+    """Length of a usual answer, in tokens."""
 
     numbers: ClassVar[bool] = False
     """True if a reading holds a probability of safe, or a score that is made one."""
@@ -213,7 +213,7 @@ class Protocol(abc.ABC):
 
     @property
     def help(self) -> str:
-        """First line of its docstring."""
+        """First line of the class's docstring."""
         return (type(self).__doc__ or "").strip().partition("\n")[0]
 
     # --- laying out ---------------------------------------------------------------------------
@@ -248,7 +248,7 @@ class Protocol(abc.ABC):
         return (prompts.open(unit[0]),)
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:
-        """Longest answer in tokens, where nobody says."""
+        """Default limit of an answer, in tokens."""
         return LONGEST.get(sampling, MAX_TOKENS)
 
     # --- asking and reading -------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Protocol(abc.ABC):
     def judge(
         self, question: Question, answers: Sequence[Answer]
     ) -> Asking[Reading | tuple[GradedReply, ...]]:
-        """Read its answers, with the help of a grader where the protocol asks one."""
+        """Read the model's answers, with the help of a grader where the protocol asks one."""
         return self.read(question, answers)
         yield  # a generator that asks nobody
 
@@ -273,7 +273,7 @@ class Protocol(abc.ABC):
         return self.read_answer(answers[0], question.lexicon)
 
     def read_answer(self, answer: Answer, lexicon: Lexicon | None) -> Reading:
-        """Read one answer; of one that a limit cut, what stood whole before the cut."""
+        """Read one answer; of one that was cut, only what stood whole before the cut."""
         if answer.refused:
             return Reading.refused()
         if answer.cut:
@@ -281,7 +281,7 @@ class Protocol(abc.ABC):
         return self.read_text(answer.text, lexicon)
 
     def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
-        """Read an answer that a limit cut; see ``casewise.protocols.read_cut``."""
+        """Read an answer that a limit cut; see ``read_cut`` in ``_cut``."""
         return read_cut(lambda piece: self.read_text(piece, lexicon), text)
 
     @abc.abstractmethod
@@ -293,7 +293,7 @@ class Protocol(abc.ABC):
         return Reading.unparsed()
 
     def is_cut(self, answers: Sequence[Answer]) -> bool:
-        """Tell whether a limit of tokens ended any of the answers."""
+        """Tell whether any of the answers was cut."""
         return any(answer.cut for answer in answers)
 
 
@@ -310,7 +310,7 @@ def find_protocol(name: str) -> Protocol:
     """A protocol by its name.
 
     Raises:
-        UsageError: There is none; or a distribution's entry point holds none.
+        UsageError: There is none; or an entry point gives no protocol of that name.
     """
     if name not in protocol_names():
         raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
@@ -349,7 +349,7 @@ def acting() -> tuple[str, ...]:
 
 
 def is_acting(name: object) -> bool:
-    """Tell whether the model plays the chatbot under a protocol that a table names."""
+    """Tell whether a table's value names a protocol in which the model plays the chatbot."""
     return name in acting()
 
 
@@ -361,5 +361,5 @@ def published_as(mode: str) -> Protocol:
 
 @cache
 def paired() -> tuple[str, ...]:
-    """Names of the protocols whose judgements are about pairs of cases, and no verdicts."""
+    """Names of the protocols whose judgements are about pairs of cases."""
     return tuple(one.name for one in protocols() if one.unit is Unit.PAIR)

@@ -22,7 +22,7 @@ _PARTS = {
     "draw-seed": "draw_seed",
     "dtype": "dtype",
 }
-"""Fields by the names that their parts of a variant have, in the order of the text."""
+"""Fields by the names of their parts in a variant's text, in its order."""
 _VARIANT = ("sampling", "settings", *_PARTS.values(), "wording")
 _SEEDED = re.compile(r"(.*),seed=(-?[1-9][0-9]{0,30})", re.DOTALL)
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,30}")
@@ -57,7 +57,7 @@ class RunCondition(Mapping[str, str | None]):
     sampling: str | None = None
     """Drawing of the answers: a sampling, ``published`` or ``transcripts``."""
     settings: tuple[str, ...] = ()
-    """Settings of the generation (``top_p=0.9``), and parts that nobody here knows."""
+    """Settings of the generation (``top_p=0.9``), and unknown parts."""
     card: str | None = None
     """Deployment whose cases were asked."""
     verdict_words: str | None = None
@@ -67,7 +67,7 @@ class RunCondition(Mapping[str, str | None]):
     variation: SeededVariation | None = None
     draw_seed: int | None = None
     dtype: str | None = None
-    """Type of the numbers that a model of this process computes in."""
+    """Number type of a model that runs in this process."""
     dataset_hash: str | None = None
     dataset_version: str | None = None
     run_id: str | None = None
@@ -129,7 +129,7 @@ class RunCondition(Mapping[str, str | None]):
 
     @property
     def changed(self) -> bool:
-        """Tell whether contexts or conversations are other than the cases have them."""
+        """Tell whether contexts or conversations differ from those of the cases."""
         return bool(self.ablation) or (self.swap, self.variation) != (None, None)
 
     @property
@@ -185,7 +185,7 @@ _READERS: dict[str | None, Callable[[str], Any]] = {
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Fields of a variant; a part that is unknown, or comes twice, is kept among the settings."""
+    """Fields of a variant; unknown, repeated and unreadable parts are kept among the settings."""
     found: dict[str, Any] = {}
     settings = []
     for part in filter(None, text.split(";")):

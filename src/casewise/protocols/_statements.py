@@ -86,10 +86,10 @@ def last_statement(
 
     Args:
         answer: The prepared answer.
-        read: The value that a piece of text states, or None.
+        read: Finds the value that a piece of text states, or None.
         lines: Lines that count as statements, each with its position in the prose.
-        undecided: Whether a piece of text that ``read`` doesn't understand says that there is
-            no verdict.
+        undecided: Tells whether a piece of text that ``read`` doesn't understand says that
+            there is no verdict.
 
     Returns:
         The statement; None if there is none.

@@ -1,4 +1,4 @@
-"""The words this room speaks: what was asked, how it was delivered, and what an answer says."""
+"""Types of the results: the verdict of a judge, the class of a reply, and the status of both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """Outcome of a request for a verdict. Never folded into a verdict."""
+    """Outcome of a request for a verdict or a grade. Never folded into a verdict."""
 
     OK = "ok"
     """A verdict was read."""
@@ -23,7 +23,8 @@ class Status(StrEnum):
     REFUSED = "refused"
     """The judge said that it would not judge."""
     ERROR = "error"
-    """No answer came. No reader returns it: whoever calls the model does."""
+    """No answer came, or the grader would not grade. No reader of verdicts returns it: whoever
+    calls the model does."""
 
 
 class ResponseClass(StrEnum):
@@ -51,18 +52,19 @@ class Reading:
     """Reading of one answer.
 
     Raises:
-        ValueError: ``verdict``, ``p_safe`` or ``raw_score`` is set though the status is not
-            ``ok``; the status is ``ok`` without a verdict; or a number lies outside its range.
+        ValueError: ``verdict``, ``p_safe``, ``raw_score`` or ``numbers`` is set though the status
+            is not ``ok``; the status is ``ok`` with neither a verdict nor ``numbers``; or a number
+            lies outside its range.
     """
 
     status: Status
-    """State of the reading: a verdict was read, or why not."""
+    """``ok``, or the reason that nothing was read."""
     verdict: Verdict | None = None
-    """The verdict; None unless the status is ``ok``."""
+    """The verdict; None unless the status is ``ok``, and where the unit is no case."""
     p_safe: float | None = None
-    """Probability of safe, 0..1; None where the protocol gives none (binary), or no verdict."""
+    """Probability of safe, 0..1; None under protocols without one (``binary``), or no verdict."""
     raw_score: float | None = None
-    """The score as the judge gave it, 1..10; None outside the score protocol."""
+    """The judge's score, or the mean of its samples, 1..10; None outside the score protocol."""
     explanation: str | None = None
     """The judge's own explanation, where the answer marks one."""
     mass: float | None = None
@@ -100,14 +102,14 @@ class Graded:
     """Grade of one reply.
 
     Raises:
-        ValueError: There is a class though the status is ``error`` or ``refused``; or a status
-            ``ok`` without one, or with ``undetermined``.
+        ValueError: A class other than ``undetermined`` stands without status ``ok``, or ``ok``
+            without such a class; or ``error`` or ``refused`` stands with any class.
     """
 
     status: Status
     """``ok`` with a class that counts; ``unparsed`` where the reply can't be classed (class
     ``undetermined``) or the grader's words can't be read (no class); ``error`` where the grader
-    would not grade."""
+    would not grade, or another model answered in its place."""
     response_class: ResponseClass | None
     reason: str = ""
     """Why, in few words."""
@@ -121,7 +123,7 @@ class Graded:
 
     @classmethod
     def of(cls, response_class: ResponseClass, reason: str = "") -> Self:
-        """A class, with the status that goes with it."""
+        """The grade of a class, with the status that goes with it."""
         undetermined = response_class is ResponseClass.UNDETERMINED
         return cls(Status.UNPARSED if undetermined else Status.OK, response_class, reason)
 
@@ -133,7 +135,7 @@ class Graded:
         the reply does: what the person gets depends on the tool.
 
         Args:
-            names: Of the tools; none leaves the grade as it is.
+            names: Names of the tools; without any, the grade stays as it is.
         """
         if not names:
             return self

@@ -31,9 +31,9 @@ from casewise.errors import UsageError
 from casewise.protocols._conversations import Conversations, Opening, open_conversation
 
 BYTES_PER_TOKEN = 4
-"""Length of a token in sizes: near what tokenizers make of English."""
+"""Bytes that count as one token of a size: about what tokenizers take of English."""
 MOST_TOKENS = 1_000_000
-"""The longest filler."""
+"""Largest size of a variation, in tokens."""
 
 _SIZED = re.compile(r"(?P<family>.+)-(?P<number>0|[1-9]\d{0,9})(?P<thousands>k?)")
 
@@ -51,7 +51,7 @@ class VariedCase:
     opening: Opening
     delivery: Delivery
     tokens: int = 0
-    """The size that stands in the variation's name, as in ``filler-4k``."""
+    """Size in the variation's name, as in ``filler-4k``; 0 without one."""
 
     @property
     def preface(self) -> str:
@@ -68,7 +68,7 @@ class VariedCase:
 
 
 Change = Callable[[VariedCase, Random], Opening | None]
-"""Change that a variation makes. The generator is its own; None says that it does not apply."""
+"""Change that a variation makes. The generator is its own; None: it does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def variation(name: str, kind: VariationKind, *, sized: bool = False) -> Callabl
     """Make a variation of a function.
 
     Args:
-        name: How it is called; no other variation has it.
-        kind: What it is for.
-        sized: Whether a number of tokens follows the name; the function finds it in ``tokens``.
+        name: Its name, which no other variation has.
+        kind: Its purpose.
+        sized: True if a number of tokens follows the name; the function finds it in ``tokens``.
 
     Raises:
         ValueError: The name is taken, or the function has no docstring.
@@ -148,10 +148,10 @@ def vary(
 
     Args:
         name: One of ``VARIATIONS``, for example ``urgency`` or ``filler-4k``.
-        case: What is asked.
+        case: The case.
         twin: The case of the same query in the other context, where there is one.
-        opening: How it would be asked; the last turn ends with the query.
-        delivery: Where its context stands in the opening.
+        opening: The conversation without the variation; its last turn ends with the query.
+        delivery: The place of the context in the opening.
         seed: Other seeds choose other wordings.
 
     Returns:
@@ -180,7 +180,11 @@ def vary(
 
 
 def _check(changed: Opening, asked: VariedCase, name: str) -> None:
-    """Hold a variation to its word."""
+    """Check that a variation kept the earlier messages and the query.
+
+    Raises:
+        ValueError: It did not.
+    """
     before = asked.opening.messages
     if changed.messages[: len(before)] != before:
         raise ValueError(f"the variation {name} changed an earlier message of {asked.case.id}")
@@ -222,7 +226,7 @@ def variation_version(name: str) -> str:
 class VariedConversations(Conversations):
     """Conversations of one condition, each changed in one way.
 
-    Its version is that of the plain wording: the variation is told by the run's variant.
+    Its version is that of the plain wording; the run's variant names the variation.
     """
 
     name: str
@@ -233,7 +237,7 @@ class VariedConversations(Conversations):
 
     @property
     def change_version(self) -> str:
-        """The version of what the variation says."""
+        """The version of the variation's wording."""
         return variation_version(self.name)
 
     def applies(self, case: Case) -> bool:

@@ -92,13 +92,13 @@ def base_language(tag: str | None) -> str:
 
 @cache
 def shipped_tables() -> dict[str, LanguageTable]:
-    """The tables that ship, by language. English has none: it stands in the readers."""
+    """The tables that ship, by language; English has none, its words stand in the readers."""
     return _load(_path())
 
 
 @cache
 def shipped_version() -> str:
-    """The version of the shipped table, as templates have one."""
+    """The version of the shipped table, in the form of a template's."""
     return f"casewise/verdicts-{_EDITION}@{_digest(_path())}"
 
 
@@ -187,10 +187,10 @@ def _added(before: LanguageTable, own: LanguageTable) -> LanguageTable:
 
 
 def _check(table: LanguageTable, language: str, path: Path) -> None:
-    """Refuse a table in which a word or an opening says both.
+    """Refuse a table with a blank word, or one in which a word or an opening says both verdicts.
 
     Raises:
-        InputError: The word or the opening.
+        InputError: The message names the list and the word.
     """
 
     def refuse(field: str, found: str, problem: str) -> None:

@@ -153,8 +153,8 @@ def read_binary(text: str, lexicon: Lexicon | None = None) -> Reading:
     """The verdict of one answer.
 
     Args:
-        text: What the model wrote; any string.
-        lexicon: Another language in which it may be written; English is always read.
+        text: The model's answer; any string.
+        lexicon: Another language that it may be in; English is always read.
 
     Returns:
         ``ok`` with the verdict (and neither p_safe nor a score); ``refused`` if none was found and
@@ -248,10 +248,10 @@ def _last_in_prose(
 
     Args:
         answer: The prepared answer.
-        read: The verdict that a sentence says.
-        explained: The verdict that a sentence opens with and explains. Where both are explained
+        read: Finds the verdict that a sentence says.
+        explained: Finds the verdict that a sentence opens with and explains. If both are explained
             ("Safe: ...", "Unsafe: ..."), none of these sentences says one.
-        are_options: Whether two neighbours only list what may be answered.
+        are_options: Tells whether two neighbours only list the possible answers.
     """
     said = sentences(answer.prose)[-MAX_SENTENCES:]
     opened = [explained(sentence) for sentence in said]

@@ -23,7 +23,8 @@ _USER_KEY = "user safety"
 def read_guard(text: str) -> Reading:
     """Read a moderation model's answer; whatever is not exactly of its form is ``unparsed``.
 
-    The codes become the explanation. A verdict ``safe`` with codes contradicts itself.
+    The codes become the explanation. ``safe`` with codes below it contradicts itself, and is
+    ``unparsed``.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
@@ -75,7 +76,7 @@ class Guard(Protocol):
         return Conversations(delivery)
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:
-        """A word, and codes."""
+        """Default limit of an answer, in tokens: room for a word and codes."""
         return 64
 
     def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
@@ -83,7 +84,7 @@ class Guard(Protocol):
         return read_guard(text)
 
     def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
-        """Read an answer that a limit cut: its first line, where that is whole."""
+        """Read an answer that a limit cut: a first line ``unsafe`` counts, whatever follows."""
         found = read_guard(text)
         first = text.strip().partition("\n")[0].strip().lower()
         if found.status is not Status.OK and first == Verdict.UNSAFE:

@@ -22,7 +22,7 @@ LOW_MASS: Final = 0.05
 is the ratio of two accidents. Such readings are ``ok``, and are to be reported, not trusted."""
 
 MAX_LOGPROB: Final = 1e-3
-"""Float noise lifts log-probabilities this far above 0 at most; a larger value is none."""
+"""Largest log-probability that is read: float noise lifts some above 0, at most this far."""
 
 _WORDS: Final = {Verdict.SAFE: "safe", Verdict.UNSAFE: "unsafe"}
 _PIECES: Final = {Verdict.SAFE: ("saf",), Verdict.UNSAFE: ("unsaf", "unsa", "uns", "un")}
@@ -239,7 +239,7 @@ class Probability(Protocol):
     unread = 1.0
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:
-        """One token."""
+        """Limit of an answer: one token."""
         return 1
 
     def read(self, question: Question, answers: Sequence[Answer]) -> Reading:
@@ -254,7 +254,7 @@ class Probability(Protocol):
         return read_probability(answer.logprobs, tokens, lexicon)
 
     def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
-        """An answer without probabilities can't be read."""
+        """Return ``unparsed``: a text holds no probabilities."""
         return Reading.unparsed()
 
     def is_cut(self, answers: Sequence[Answer]) -> bool:
@@ -262,7 +262,7 @@ class Probability(Protocol):
         return answers[0].stop is Stop.WINDOW
 
     def read_published(self, answer: str | float) -> Reading:
-        """Read a probability, safe above .5."""
+        """Read a probability: safe above .5."""
         p_safe = to_number(answer)
         if not 0 <= p_safe <= 1:
             return Reading.unparsed()

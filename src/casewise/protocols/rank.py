@@ -34,7 +34,7 @@ from casewise.protocols._statements import last_statement
 from casewise.protocols._types import Reading, Status
 
 SAYS_FIRST: Final = "says_first"
-"""Number of a reading: share of the two orders in which the context shown first is named, 0..1."""
+"""Name of a number: share of the two orders in which the context shown first is named, 0..1."""
 
 PROMPT: Final = """\
 Decide in which of two situations it is more appropriate for a chatbot to answer a user's query.
@@ -99,7 +99,10 @@ def _named_first(one: Any) -> Mean:
 
 
 def _consistent(one: Any) -> Mean:
-    """Both orders name the same context just where one of them names the first, and one doesn't."""
+    """Share of the pairs whose two orders name the same context.
+
+    They do where one order names the context shown first, and the other the one shown second.
+    """
     named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
     return Mean(named == 0.5, one.answers.clusters.only(np.arange(len(named))))
 
@@ -156,7 +159,10 @@ class Rank(Protocol):
         return "rank-judge-1", PROMPT
 
     def units(self, cases: Sequence[Case], pairs: int | None = None) -> Sequence[tuple[Case, ...]]:
-        """Every two contexts of a query, in an order drawn by their ids; so are those of a few."""
+        """Every two contexts of each query, or at most ``pairs`` of them a query.
+
+        The pairs, and the order within each, are drawn by the cases' ids.
+        """
         queries: dict[str, list[Case]] = defaultdict(list)
         for case in cases:
             if case.context is not None:
@@ -169,7 +175,7 @@ class Rank(Protocol):
         return found
 
     def open(self, unit: Sequence[Case], prompts: Prompts | Conversations) -> tuple[Opening, ...]:
-        """The prompt with both contexts, in the one order and in the other."""
+        """The prompt with both contexts, in either order."""
         if not isinstance(prompts, Prompts):
             raise UsageError(f"protocol {self} has no conversation")
         query = render_query(unit[0])
@@ -184,7 +190,7 @@ class Rank(Protocol):
         return (yield [Open(0), Open(1)])
 
     def read(self, question: Question, answers: Sequence[Answer]) -> Reading:
-        """Read which context each order names; both must be read."""
+        """Read the context that each order names; both must be read."""
         readings = [self.read_answer(answer, question.lexicon) for answer in answers]
         unread = [one for one in readings if one.status is not Status.OK]
         if unread or len(readings) != 2:

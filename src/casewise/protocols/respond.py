@@ -35,8 +35,8 @@ from casewise.protocols._protocol import (
 from casewise.protocols._types import Graded, Reading, ResponseClass, Status
 
 REPLY_TOKENS: Final = 4096
-"""Longest reply, reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026, a third and
-more were longer than 1,024 tokens, and none longer than this."""
+"""Longest reply in tokens; reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026,
+a third and more were longer than 1,024 tokens, and none longer than this."""
 
 REFERENCE_REPLY_TOKENS: Final = 1024
 """The same under the samplings of the published runs, which stay as they are."""
@@ -53,7 +53,7 @@ class Respond(Protocol):
     task = "respond"
     deliveries = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
     repeats = False
-    # Mean of 1,399 replies of 24 models of 2024 to 2026 to questions as ours are; everyday
+    # Mean of 1,399 replies of 24 models of 2024 to 2026 to questions like ours; everyday
     # instructions take a third of it.
     answer_tokens = 1000
 
@@ -69,7 +69,7 @@ class Respond(Protocol):
         return Conversations(delivery)
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:
-        """Longest reply in tokens, where nobody says."""
+        """Default limit of a reply, in tokens."""
         if embedded:
             return EMBEDDED_REPLY_TOKENS
         return REPLY_TOKENS if sampling is Sampling.GREEDY else REFERENCE_REPLY_TOKENS
@@ -105,12 +105,12 @@ class Respond(Protocol):
         return tuple(graded)
 
     def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
-        """A reply holds no verdict."""
+        """Return ``unparsed``: a reply holds no verdict."""
         return Reading.unparsed()
 
 
 def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[tuple[Graded, str]]:
-    """The grade of a reply, and who gave it."""
+    """The grade of a reply, and the name of who gave it, as in ``GradedReply.by``."""
     if answer.refused or answer.declined:
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
     if answer.calls and not answer.text.strip():
@@ -130,13 +130,13 @@ def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[
 def grade_reply(
     conversation: Conversation, reply: str, context: str | None, request: str | None = None
 ) -> Asking[Graded]:
-    """Have a model grade one reply; a blank reply is ``undetermined`` without a request.
+    """Have a model grade one reply; a blank one is ``undetermined``, and the grader is not asked.
 
     Args:
         conversation: Role and text of each message before the reply, oldest first.
-        reply: What is graded.
-        context: What is known of the situation; None is nothing.
-        request: What the reply is held against; None is the conversation's last message.
+        reply: The reply to grade.
+        context: Known facts of the situation; None: nothing is known of it.
+        request: The request to grade the reply against; None: the conversation's last message.
     """
     if not reply.strip():
         return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty")
@@ -149,7 +149,7 @@ def grade_reply(
     if answer.cut:
         return Graded(Status.UNPARSED, None, "the grader's answer was cut at its token limit")
     if answer.other_model is not None:
-        # Until the grader's own name is known, another may be what its server calls it.
+        # A class that counts is taken under any name: a server may call the grader otherwise.
         name = answer.other_model
         reason = f"another model: the answer is by {name!r}, not by the grader"
         return Graded(Status.ERROR, None, reason)

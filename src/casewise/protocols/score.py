@@ -77,8 +77,8 @@ def read_score(text: str, lexicon: Lexicon | None = None) -> Reading:
     """The score of one answer.
 
     Args:
-        text: What the model wrote; any string.
-        lexicon: Another language in which it may be written; English is always read.
+        text: The model's answer; any string.
+        lexicon: Another language that it may be in; English is always read.
 
     Returns:
         ``ok`` with raw_score 1..10, p_safe = (raw_score - 0.5) / 10 (so 0.05..0.95) and the
@@ -112,7 +112,7 @@ def mean_score(readings: Sequence[Reading]) -> Reading:
     As in the published script, the score is the mean of the samples that could be read.
 
     Args:
-        readings: What ``read_score`` made of each sample.
+        readings: Readings of the samples, by ``read_score``.
 
     Returns:
         ``ok`` with the mean as raw_score, and the first explanation. If no sample is ``ok``: the

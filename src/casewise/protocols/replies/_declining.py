@@ -1,7 +1,7 @@
-"""Sentences that decline, and small talk: who declines, how, which help.
+"""Patterns of sentences that decline, and of small talk.
 
 All patterns are matched against one lower-case sentence in long forms (``spelt_out``), of bounded
-length, and every repeat in them is bounded. What it is worth that a sentence declines is fitted.
+length, and every repeat in them is bounded. The weight of a sentence that declines is fitted.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Final
 from casewise.protocols.replies._sentences import Sentence
 
 EARLY: Final = 3
-"""The opening is this many sentences long."""
+"""Sentences of a reply's opening."""
 SHORT: Final = 32
 """Small talk has fewer words than this."""
 LEAST_SAID: Final = 3
@@ -327,7 +327,10 @@ _ABOUT_THE_PIECE = re.compile(
 
 @cache
 def _compiled() -> dict[str, re.Pattern[str]]:
-    """Made when the first reply is read: it takes longer than all else that is imported here."""
+    """Compiled patterns by name.
+
+    Made when the first reply is read: it takes longer than all else that is imported here.
+    """
     return {
         "anywhere": re.compile("|".join(f"(?:{one})" for one in _ANYWHERE)),
         "early": re.compile("|".join(f"(?:{one})" for one in _EARLY)),
@@ -343,7 +346,7 @@ def declines(said: list[Sentence], at: int, creative: bool) -> bool:
     Args:
         said: The reply's sentences.
         at: The place of the one in question.
-        creative: Whether a piece of writing was asked for.
+        creative: True if a piece of writing was asked for.
     """
     sentence, patterns = said[at], _compiled()
     text = _DENIED.sub("", sentence.text)

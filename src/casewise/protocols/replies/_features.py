@@ -1,8 +1,8 @@
-"""A reply as numbers, and the fitted reader: by how much each number leans to the classes.
+"""A reply as numbers, and the fitted reader: the weight of each number for the classes.
 
-The numbers are which words stand where in it, and its shape. A word that the query holds as well
-counts as ``Q``, so that what is learned of one topic holds for others. Nothing here is a rule: what
-a number is worth is fitted (benchmarks/fit_reader.py).
+The numbers tell its words by their places, its shape, and where it declines. A word that the query
+holds as well counts as ``Q``, so that what is learned of one topic holds for others. Nothing here
+is a rule: the weights are fitted (benchmarks/fit_reader.py).
 """
 
 import hashlib
@@ -29,9 +29,9 @@ LAST: Final = "last: "
 """Prefix of a word by its place: in the first sentence, in the two after it, anywhere, in the
 last."""
 LONGEST_RUN: Final = {FIRST: 3, NEXT: 2, SOMEWHERE: 2, LAST: 2}
-"""So many words in a row are counted there."""
+"""Longest run of words that is counted, by place."""
 LOOKED_AT: Final = 30
-"""Most words of the first sentences, and of the last."""
+"""Most words of a sentence that are counted: of each of the first three, and of the last."""
 LEAST_SHARED: Final = 4
 """Shorter words are no topic, also where the query holds them."""
 LENGTHS: Final = (3, 8, 15, 25, 40, 70, 120, 200)
@@ -57,7 +57,7 @@ class Features:
     declining: dict[str, float]
     """Measures of where it declines, and of what it says besides."""
     told: int
-    """Number of words that are neither refusal, small talk nor echo of the query."""
+    """Number of words in sentences that are neither refusal, small talk nor echo of the query."""
 
 
 def features_of(
@@ -67,9 +67,9 @@ def features_of(
 
     Args:
         said: Its sentences, at least one.
-        clear: Its prose.
-        query: What was asked.
-        creative: Whether a piece of writing was asked for.
+        clear: Its prose, without the marks of quotations.
+        query: The query.
+        creative: True if a piece of writing was asked for.
         declining: The places of the sentences that decline.
     """
     asked = stems(query)
@@ -208,7 +208,7 @@ class Fitted:
     by_itself: npt.NDArray[np.floating]
     """The same of any reply, (classes,)."""
     fitted_to: npt.NDArray[np.integer]
-    """The digests of the replies that were fitted to."""
+    """Digests of the replies that it was fitted to."""
 
 
 def digest_of(reply: str) -> int:
@@ -217,7 +217,7 @@ def digest_of(reply: str) -> int:
 
 
 def file_bytes() -> bytes:
-    """The file of what was fitted."""
+    """Content of the file of the fit."""
     return (files("casewise.data") / FILE).read_bytes()
 
 
@@ -229,7 +229,7 @@ def shipped() -> "Model":
 
 
 class Model:
-    """A fit, ready to read by."""
+    """Chances of the classes by a fit."""
 
     def __init__(self, fitted: Fitted) -> None:
         self._fitted = fitted

@@ -32,11 +32,11 @@ from casewise.protocols.replies._sentences import (
 )
 
 MOST_WORDS: Final = 40
-"""A longer reply isn't short."""
+"""Most words of a short reply."""
 MOST_OF_PHRASE: Final = 6
-"""A phrase has no verb and at most so many words."""
+"""Most words of a phrase, which has no verb."""
 MOST_NEW: Final = 2
-"""So many topics that the query lacks may stand in an answer that begins with a pronoun."""
+"""Most topics new to the query in an answer that begins with a pronoun."""
 QUERY_READ: Final = 2_000
 """Most characters of a query that are read, from its end: the question comes last."""
 
@@ -145,7 +145,7 @@ def answers_in_short(said: list[Sentence], query: str, declining: Collection[int
 
     Args:
         said: The reply's sentences, at least one.
-        query: What was asked.
+        query: The query.
         declining: The places of those that decline.
     """
     asked_for = _asked_for(query)
@@ -175,7 +175,7 @@ def _only_greets(sentence: Sentence) -> bool:
 
 
 def _is_whole(sentence: Sentence, asked: frozenset[str]) -> bool:
-    """Tell whether it ends as a sentence does, or is a phrase of its own words."""
+    """Tell whether it ends as a sentence does, or is a phrase without the query's topics."""
     ends = sentence.text.rstrip(" \"'*_)\u201d")[-1:] in tuple(".!")
     return ends or (_is_phrase(sentence) and not _topics(sentence.text) & asked)
 
@@ -240,8 +240,8 @@ def read_reply(text: str, query: str | None, rulings: Rulings = Rulings.CASEWISE
 
     Args:
         text: The reply as it came.
-        query: What was asked; None where it isn't known.
-        rulings: Whose rulings to follow.
+        query: The query; None where it isn't known.
+        rulings: The rulings to follow.
 
     Returns:
         The class, with the reason for it.
@@ -253,7 +253,7 @@ def read_reply(text: str, query: str | None, rulings: Rulings = Rulings.CASEWISE
 
 
 def declines_anywhere(text: str, query: str) -> bool:
-    """Tell whether a sentence of a reply declines, be it a part."""
+    """Tell whether any sentence of a reply declines all or a part of what was asked."""
     taken = take_apart(text, query)
     return not isinstance(taken, str) and taken.features.declining["declines"] > 0
 
@@ -274,7 +274,7 @@ class TakenApart:
 
 
 def take_apart(text: str, query: str) -> TakenApart | str:
-    """The reply taken apart; or why it can't be, and so is undetermined."""
+    """The reply taken apart; or the reason that it can't be, and so is undetermined."""
     creative = is_creative(query)
     prose = prepare(text, creative)
     clear = prose.replace(MARK, "")

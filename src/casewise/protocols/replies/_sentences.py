@@ -1,4 +1,4 @@
-"""A reply's text made ready: its prose, its sentences, and the words that carry a topic."""
+"""A reply's prose, its sentences, and the words that carry a topic."""
 
 import re
 import unicodedata
@@ -8,7 +8,7 @@ from typing import Final
 from casewise.protocols._answer_text import fold, plain, sentences, strip_reasoning
 
 MARK: Final = "\ue000"
-"""Stands before each word of a quotation, or of a piece of writing that was asked for."""
+"""Mark before each word of a quotation, or of a piece of writing that was asked for."""
 
 MAX_TEXT: Final = 40_000
 """Most characters of a reply that are read: of a longer one, the start and the end."""
@@ -73,7 +73,14 @@ def is_creative(query: str) -> bool:
 
 
 def prepare(text: str, creative: bool) -> str:
-    """The reply's prose without markup; ``MARK`` stands before each word of a quotation."""
+    """The reply's prose without markup, reasoning and notes to a grader.
+
+    ``MARK`` stands before each word of a quotation, of code, and of a letter's or a scene's text.
+
+    Args:
+        text: The reply as it came.
+        creative: True if a piece of writing was asked for; only then letters and scenes are marked.
+    """
     text = strip_reasoning(fold(text.replace(MARK, " ")))
     if len(text) > MAX_TEXT:
         text = text[: MAX_TEXT // 4 * 3] + "\n" + text[-MAX_TEXT // 4 :]
@@ -149,9 +156,9 @@ def is_english(prose: str) -> bool:
 MAX_SENTENCES: Final = 200
 """Most sentences that are read: of more, the first and the last hundred."""
 MAX_LENGTH: Final = 600
-"""Longer sentences are cut: what declines, declines early."""
+"""Most characters of a sentence that patterns are matched on: what declines, declines early."""
 QUOTED: Final = "quoted"
-"""Stands for a word that the reply quotes."""
+"""Replacement for a word that the reply quotes."""
 
 _LONG_FORMS = (
     (re.compile(r"\b(?:cannot|can'?t|canna)\b"), "can not"),
@@ -235,6 +242,6 @@ WORD: Final = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 
 
 def stems(text: str) -> frozenset[str]:
-    """The first letters of the words that carry a topic."""
+    """The first five letters of each word that carries a topic."""
     words = (word.lower() for word in WORD.findall(text))
     return frozenset(word[:5].rstrip("s") for word in words if len(word) > 3 and word not in COMMON)
