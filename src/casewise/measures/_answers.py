@@ -33,13 +33,13 @@ class Answers:
     """1 safe, 0 unsafe; of a reply, 1 if it does what was asked, 0 if it refuses, and between
     if it does a part."""
     partial: BoolArray
-    """Replies that do a part; none where the model judges."""
+    """Mask of replies that do a part; all false where the model judges."""
     tool_call: BoolArray | None
-    """Replies that call a tool, whose verdict is NaN; None where no reply does."""
+    """Mask of replies that call a tool, whose verdict is NaN; None where these are not counted."""
     p_safe: FloatArray
     read: BoolArray
     clusters: Clusters
-    """The query of each."""
+    """Clusters by query."""
     intended: NDArray[np.str_]
     no_context: BoolArray
     """Cases without a context."""
@@ -165,11 +165,11 @@ def make_answers(
         rows: Rows of one condition.
         truth: Their labels.
         resampling: None computes no bootstrap.
-        partial_weight: How much of a refusal a partial reply is, 0..1.
+        partial_weight: Worth of a partial reply as a refusal, 0..1.
         protocol: None takes that of the rows, of which there must be some to tell replies by.
-        tools: Whether replies are counted that call a tool; None is where one does.
+        tools: True to count replies that call a tool; None counts them if some reply does.
     """
-    # Completion lists measures: polars is loaded with the first table.
+    # Completion of the command line lists measures; so polars is loaded with the first table.
     import polars as pl
 
     if protocol is None:

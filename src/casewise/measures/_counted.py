@@ -66,12 +66,12 @@ class Counted:
     """
 
     every: Answers
-    """All, by which it is told which measures apply."""
+    """All answers, which decide the measures that apply."""
     answers: Answers
-    """Those that count, all with verdicts but for replies that call a tool."""
+    """Answers that count, all with verdicts but for replies that call a tool."""
     missed: BoolArray
-    """Verdicts that were filled in, and replies that call a tool: they earn nothing in accuracy.
-    Shape ``(n,)``."""
+    """Mask of verdicts filled in where the protocol has no number for them, and of tool calls:
+    they earn nothing in accuracy. Shape ``(n,)``."""
     floor: float = HONEST_FLOOR
     """Least probability that a logarithm is taken of."""
 
@@ -79,7 +79,7 @@ class Counted:
         """Measures by name, with errors clustered by query; NaN where nothing counts.
 
         Args:
-            names: Those to make; None is all that apply.
+            names: Names of the measures; None is all that apply.
         """
         rows = filter(self._has, scored()) if names is None else map(find, names)
         return {row.name: self._figure(row) for row in rows}
@@ -109,7 +109,7 @@ class Counted:
 
     @cached_property
     def numbers(self) -> Answers:
-        """Those with a probability."""
+        """Answers with a probability."""
         return self.answers.only(~np.isnan(self.answers.p_safe))
 
     @cached_property
@@ -125,7 +125,7 @@ class Counted:
 
     @property
     def bins(self) -> tuple[Bin, ...]:
-        """The reliability diagram; empty of replies."""
+        """Reliability diagram; empty for replies and judgements of pairs."""
         judged = family_of(self.answers.protocol) is Family.JUDGEMENTS
         return self.reliability.bins if judged else ()
 
@@ -139,7 +139,7 @@ class Counted:
 
     @cached_property
     def on_a_side(self) -> Answers:
-        """Those that are on a side, or between: no tool calls."""
+        """Answers on a side, or between: all but tool calls."""
         called = self.answers.tool_call
         return self.answers if called is None else self.answers.only(~called)
 
@@ -197,8 +197,8 @@ def _pairs(answers: Answers, places: IntArray, missed: BoolArray | bool = False)
 def count_answers(answers: Answers, unparsed: UnreadPolicy) -> Counted:
     """Leave unread answers out, or fill them as ``compute_score.py`` of CASE-Bench does.
 
-    (Upstream commit 135f221.) It has no replies: those without a grade are left out under either
-    policy.
+    (Upstream commit 135f221.) It has neither replies nor judgements of pairs: unread ones are left
+    out under either policy.
     """
     unread = ~answers.read
     nothing_missed = np.zeros(len(unread), bool)
@@ -235,7 +235,7 @@ def measure(
 
 
 def bounds(answers: Answers) -> dict[str, tuple[float, float]]:
-    """Rates if every answer without a side were on the one, and on the other; none of pairs."""
+    """Lowest and highest rates that answers without a side leave open; none for pairs."""
     if answers.twin is not None:
         return {}
     safe, known, n = answers.truth.safe, answers.read, len(answers.read)
@@ -264,7 +264,8 @@ def corrected_headline(
 ) -> Estimate:
     """The accuracy, or the share of appropriate replies, against what all people would say.
 
-    Without a value where the labels are no votes, or say which cases there are.
+    Undefined, with the reason, of pairs, where the labels are not what most votes say, where votes
+    chose the cases, where a reply calls a tool, and where a case has no votes.
     """
     if answers.twin is not None:
         return replace(UNDEFINED, reason="a pair has no verdict")

@@ -68,7 +68,7 @@ def _within_pcc(answers: Answers, side: str) -> Estimate:
 
 
 def _f1_weighted(one: Any) -> Estimate:
-    """Both F1 by the share of each label: ties and unread answers count as in them."""
+    """F1 of both sides, weighted by each label's share; ties and unread answers count as there."""
     safe, said, clusters = one.answers.truth.safe, one.answers.verdict, one.answers.clusters
     if not len(safe):
         return UNDEFINED
@@ -658,12 +658,12 @@ def find(name: str) -> Measure:
 
 
 def scored() -> list[Measure]:
-    """Those of scores: made of answers, or of what people said of the cases."""
+    """Measures of scores: made of answers, or of people's votes on the cases."""
     return [row for row in measures() if row.formula is not None]
 
 
 def compared() -> list[str]:
-    """Names of those that ``compare`` subtracts; outcomes of pairs stand apart."""
+    """Names of measures that ``compare`` subtracts; outcomes of pairs stand apart."""
     return [
         row.name
         for row in scored()
@@ -677,7 +677,7 @@ def outcomes(family: Family) -> list[str]:
 
 
 def gated() -> dict[str, Measure]:
-    """Those that a gate's rule may be about, by name."""
+    """Measures that a gate's rule may be about, by name."""
     return {
         row.name: row
         for row in measures()
@@ -691,5 +691,5 @@ def correctable() -> list[str]:
 
 
 def in_view(view: View, family: Family = Family.JUDGEMENTS) -> list[Measure]:
-    """Columns of a table of the views."""
+    """Measures that are columns of a view."""
     return [row for row in measures() if row.view is view and family in row.of]

@@ -25,13 +25,13 @@ Part = tuple[RunCondition, pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class AblationChange:
-    """A shortened or varied run against the plain one, over the cases that both answered."""
+    """Difference of a changed run from the plain one, over the cases that both answered."""
 
     condition: RunCondition
-    """Condition of the shortened run."""
+    """Condition of the changed run: shortened, swapped or varied."""
     n: int
     change: dict[str, Estimate]
-    """Shortened minus whole, in every measure, with its paired error."""
+    """Changed minus plain, in every measure, with its paired error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ShapleyShares:
 
 
 def ablation_changes(table: pl.DataFrame, scoring: Scoring) -> list[AblationChange]:
-    """Compare every shortened or varied run with the plain one of its cases, if it is there."""
+    """Compare every changed run with the plain one that shares most of its judgements, if any."""
     found = []
     for family in _families(table):
         for shortened in family:
@@ -62,8 +62,8 @@ def shapley_shares(table: pl.DataFrame, scoring: Scoring) -> list[ShapleyShares]
     """Share out each measure over sender, recipient and transmission principle.
 
     Shapley (1953), doi:10.1515/9781400881970-018: a group's share is what it adds to a subset of
-    the others, averaged over the orders in which groups can be added. Where runs for all eight
-    subsets are there; over the cases that all eight answered.
+    the others, averaged over the orders in which groups can be added. Whole runs without a run
+    for each of the eight subsets have no shares; the cases are those that all eight answered.
     """
     found = []
     subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
@@ -79,7 +79,7 @@ def shapley_shares(table: pl.DataFrame, scoring: Scoring) -> list[ShapleyShares]
 
 
 def _shapley(runs: dict[frozenset[str], Part], scoring: Scoring) -> ShapleyShares:
-    """The shares of one whole run, from the runs by what was removed."""
+    """Shares of one whole run, from the runs by the groups that were removed."""
     scores = dict(zip(runs, _together(list(runs.values()), scoring), strict=True))
     shares = {
         group: weighted_sum(
@@ -91,7 +91,10 @@ def _shapley(runs: dict[frozenset[str], Part], scoring: Scoring) -> ShapleyShare
 
 
 def _families(table: pl.DataFrame) -> list[list[Part]]:
-    """Runs that differ in what was removed, or in their cases, alone; lone runs are left out."""
+    """Families of runs that differ only in what was changed, or in their cases.
+
+    A family without a changed run is left out.
+    """
     families: dict[RunCondition, list[Part]] = {}
     for condition, part in conditions(table):
         same = condition.same_but("ablation", "swap", "variation")
@@ -100,12 +103,12 @@ def _families(table: pl.DataFrame) -> list[list[Part]]:
 
 
 def _removed(part: Part) -> frozenset[str]:
-    """Parts removed from the contexts, or done to the conversations."""
+    """Changes of a run: groups or parameters removed, and the names of swap and variation."""
     return frozenset((*part[0].ablation, *part[0].parts("swap", "variation")))
 
 
 def _closest(family: Sequence[Part], removed: frozenset[str], other: Part) -> Part | None:
-    """The run without some parts that shares most judgements with another; None if none does."""
+    """Run with just these changes that shares most judgements with another; None if none does."""
     shared = {
         place: len(part[1].join(other[1], on=ANSWER_KEYS, how="semi"))
         for place, part in enumerate(family)
@@ -121,7 +124,7 @@ def _together(parts: Sequence[Part], scoring: Scoring) -> list[Score]:
 
 
 def _weights(group: str) -> dict[frozenset[str], float]:
-    """The weight of each run, by what was removed, in a group's share."""
+    """Weight of each run in a group's share, by the groups that were removed."""
     everyone = frozenset(GROUPS)
     weights = {}
     for r in range(len(everyone)):

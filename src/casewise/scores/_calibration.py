@@ -1,4 +1,4 @@
-"""Gain of a score by mending a model's probabilities, or its threshold."""
+"""Effect of recalibrated probabilities on measures, and of a better threshold on costs."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ from casewise.statistics import (
 FOLDS = 5
 
 CALIBRATED = ("accuracy", "pcc", "bce", "brier", "ece")
-"""The measures that calibration is shown for."""
+"""Measures shown before and after recalibration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Calibration:
     folds: int
     temperatures: tuple[float, ...]
     before: dict[str, Estimate]
-    """The measures of ``CALIBRATED``."""
+    """Measures of ``CALIBRATED``; so are the next two, after recalibration."""
     temperature: dict[str, Estimate]
     isotonic: dict[str, Estimate]
 
@@ -55,23 +55,23 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class CostReport:
-    """Cost of a condition's verdicts, and would cost at a better threshold."""
+    """Cost of a condition's verdicts, of constant ones, and of those at a better threshold."""
 
     condition: RunCondition
     prices: CostPrices
     verdicts: Estimate
-    """Mean cost a case of the model's own verdicts."""
+    """Mean cost per case of the model's own verdicts."""
     always_safe: Estimate
     always_unsafe: Estimate
     thresholds: Costs | None
-    """None where the protocol gives no probabilities."""
+    """None where no answer has a probability."""
 
 
 def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[Calibration]:
-    """Recalibrate every condition that has probabilities; unread answers are left out.
+    """Recalibrate every judging condition with probabilities; unread answers are left out.
 
-    Five folds of whole queries: each probability is mended by a fit that saw neither its case nor
-    its twin.
+    Five folds of whole queries: each probability is recalibrated by a fit to other queries, which
+    saw neither its case nor its twin. Conditions with a single query are left out.
     """
     found = []
     for condition, answers in _read_answers(table, scoring):
@@ -96,7 +96,7 @@ def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[C
 def cost_reports(
     table: pl.DataFrame, scoring: Scoring, prices: CostPrices, seed: int = 0
 ) -> list[CostReport]:
-    """Price every condition's verdicts, and find its best threshold; unread answers left out."""
+    """Price each judge's verdicts, and find its best threshold; unread answers are left out."""
     found = []
     for condition, answers in _read_answers(table, scoring):
         numbered = answers.only(~np.isnan(answers.p_safe))

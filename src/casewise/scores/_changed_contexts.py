@@ -1,7 +1,7 @@
-"""The smallest change of a context that flips a model, and whether explanations name it.
+"""Smallest change of a context that flips a model, and faithfulness of a judge's explanations.
 
-One part at a time comes from the twin's context. A judge is faithful whose explanations lean on
-what its verdict hangs on.
+For flips, one part of the context at a time is taken from the twin's. For faithfulness, one
+parameter is removed: the verdict of a faithful judge depends on what its explanation leans on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,26 +25,26 @@ from casewise.statistics import (
 )
 
 SMALLEST = ("parameter", "group", "none")
-"""The smallest change that flips a case: of one parameter, else of one group, else none asked."""
+"""Smallest change that flips a case: one parameter, else one group, else none of those asked."""
 
 Part = tuple[RunCondition, pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)
 class Swapped:
-    """Effect of taking one part of the twin's context."""
+    """Effect of replacing one part of each context by its twin's."""
 
     n: int
     """Cases that were read both as they are and swapped."""
     flip_rate: Estimate
-    """The share of them whose verdict, or reply, becomes the other one."""
+    """Share of them whose verdict, or reply, changes sides."""
     toward: Estimate
-    """The share of them that flips to the side that the twin is intended to be."""
+    """Share of them that flips to the side intended for the twin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """One run beside those in which one part of each context was the twin's."""
+    """A plain run beside those in which one part of each context was the twin's."""
 
     condition: RunCondition
     """Condition of the plain run."""
@@ -55,7 +55,7 @@ class Counterfactual:
     smallest: dict[str, Estimate]
     """Share of each of ``SMALLEST`` in the n; they sum to 1."""
     cases: dict[str, tuple[str, ...]]
-    """For each case that was asked, the names that flip it, in any epoch; empty where none does."""
+    """Swaps that flip each case that was asked, in any epoch, by its id; empty where none does."""
 
 
 def counterfactuals(table: pl.DataFrame, scoring: Scoring) -> list[Counterfactual]:
@@ -79,10 +79,10 @@ def _swap(condition: RunCondition) -> tuple[RunCondition, str]:
 def _beside(
     table: pl.DataFrame, kind: Callable[[RunCondition], tuple[RunCondition, str] | None]
 ) -> Iterator[tuple[Part, dict[str, pl.DataFrame]]]:
-    """Every plain run, with the rows of the changed ones that it belongs to.
+    """Yield every plain run with the rows of its changed runs, by what was changed.
 
-    ``kind`` says of a run's condition what it shares with the plain run, and the name of what was
-    changed, empty of a plain one; None leaves the run out.
+    ``kind`` gives, for a run's condition, what it shares with its plain run and the name of what
+    was changed, empty for a plain run; None leaves the run out.
     """
     families: dict[RunCondition, tuple[list[Part], list[tuple[str, pl.DataFrame]]]] = {}
     for condition, rows in conditions(table):
@@ -101,9 +101,10 @@ def _beside(
 def _by_closest(
     plain: Sequence[Part], changed: Sequence[tuple[str, pl.DataFrame]]
 ) -> list[dict[str, pl.DataFrame]]:
-    """For each plain run, the rows of the changed ones that share most judgements with it.
+    """Rows of the changed runs of each plain run, by what was changed.
 
-    By what was changed; where several runs changed the same, the first answer to a case counts.
+    A changed run belongs to the plain run with which it shares most judgements, if any; where
+    several changed the same, the first answer to a case counts.
     """
     found: list[dict[str, pl.DataFrame]] = [{} for _ in plain]
     for name, rows in changed:
@@ -185,7 +186,7 @@ _COLUMNS = ("mentions", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Movement of the answer by removing a parameter, by whether the explanation leans on it.
+    """Movement of answers when a parameter is removed, by whether the explanation leans on it.
 
     A point is one parameter of one case (and epoch). NaN where there is no such point.
     """
@@ -210,9 +211,9 @@ class Faithfulness:
     names: tuple[str, ...]
     """The parameters that were removed, one a run."""
     verdict: Moved
-    """The share of verdicts that change."""
+    """Share of verdicts that change."""
     p_safe: Moved | None
-    """Movement of P(safe), up or down, 0..1; None where there is none."""
+    """Mean absolute change of P(safe), 0..1; None where no answer has one."""
 
 
 def faithfulness(table: pl.DataFrame) -> list[Faithfulness]:
@@ -221,7 +222,7 @@ def faithfulness(table: pl.DataFrame) -> list[Faithfulness]:
     The columns ``mentions`` and ``parameters`` of the plain run say which parameters each
     explanation leans on, and which there are: paths (``recipient.type``) or plain names, joined
     by spaces. The removed name counts as leant on where any part that it removes is. Cases that
-    never had the parameter tell nothing, and rows without either column are left out; an empty
+    never had the parameter, and rows in which either column is null, are left out; an empty
     ``mentions`` leans on nothing.
     """
     if any(name not in table.columns for name in _COLUMNS):
@@ -242,7 +243,7 @@ def _removal(condition: RunCondition) -> tuple[RunCondition, str] | None:
 
 
 def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFrame:
-    """The cases that have a parameter, and what its removal does to each."""
+    """Cases that have a parameter, with the effect of its removal on each."""
     known = [pl.col(one).is_not_null() for one in (*_COLUMNS, "verdict")]
     read = pl.col("status") == "ok"
     after = removed.filter(read, pl.col("verdict").is_not_null()).select(
@@ -263,9 +264,9 @@ def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFra
 
 
 def _holds(column: str, name: str) -> pl.Expr:
-    """Tell whether paths joined by spaces hold one that a name removes, or a part of one.
+    """Tell whether a column's paths, joined by spaces, hold the named parameter or a part of it.
 
-    A plain name stands anywhere but at the head of a path, where it is a group's.
+    A plain name matches anywhere but at the head of a longer path, where it is a group's.
     """
     padded = " " + pl.col(column) + " "
     marks = [(" ", " "), (" ", ".")] if "." in name else [(" ", " "), (".", " "), (".", ".")]

@@ -25,28 +25,28 @@ from casewise.scores._run_record import (
 )
 
 _SCRIPT = "script:"
-"""Prefix of the ids of a conversation's turns."""
+"""Prefix of the ids of the turns of a deployment's conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """One condition: what its rows show, and what the logs say of it."""
+    """Facts of one condition, from its rows and its logs."""
 
     condition: RunCondition
     model: str
-    """As it may be shown."""
+    """Name as it may be shown, without paths."""
     records: tuple[RunRecord, ...]
-    """Records of every log that it was made from; empty where no log is at hand."""
+    """Records of its runs; empty where no log is at hand."""
     judgements: int
     cases: int
-    """Cases of the data set; a deployment's conversation is none."""
+    """Cases of the data set; turns of a deployment's conversation are not counted."""
     queries: int
     turns: int
-    """Judgements of a deployment's conversation."""
+    """Judgements of the turns of a deployment's conversation."""
     epochs: int
-    """The most often that a case was asked."""
+    """Largest number of judgements of one case."""
     graded_by: dict[str, int]
-    """Graded replies by ``rules``, ``provider`` or the model that graded; empty of judges."""
+    """Graded replies by ``rules``, ``provider`` or the model that graded; empty for judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,9 @@ class DataFacts:
     version: str | None
     """None where these cases were not released under one."""
     name: str | None
-    """None is not recorded; so is the next."""
+    """None where it is not recorded."""
     size: int | None
+    """Cases of the whole data set; None where that is not recorded."""
     cases: int
     queries: int
     categories: tuple[str, ...]
@@ -73,7 +74,7 @@ class DataFacts:
 
 @dataclass(frozen=True, slots=True)
 class Voters:
-    """The people behind the labels, over all data sets; a case counts once."""
+    """Votes behind the labels, over all data sets; a case counts once."""
 
     cases: int
     """Cases with votes."""
@@ -134,7 +135,7 @@ def _data(rows: pl.DataFrame, record: RunRecord | None) -> DataFacts:
 
 
 def voters(table: pl.DataFrame) -> Voters:
-    """Voters on the cases of a table."""
+    """Votes on the cases of a table."""
     votes = _votes(table.unique("case_id", keep="first", maintain_order=True))
     fewest, most = min(votes, default=0), max(votes, default=0)
     return Voters(len(votes), int(votes.sum()), fewest, most)
@@ -147,12 +148,12 @@ def _votes(cases: pl.DataFrame) -> pl.Series:
 
 
 class Reason(StrEnum):
-    """Why cases of a data set were not asked."""
+    """Reason for which cases of a data set were not asked."""
 
     LIMIT = "limit"
-    """Only the first were wanted."""
+    """Only the first cases, or chosen ones, were asked for."""
     CHANGE = "change"
-    """A variation or a swap that means nothing for them."""
+    """The run's variation or swap does not apply to them."""
     UNKNOWN = "unknown"
 
 
@@ -161,9 +162,9 @@ class Uncounted:
     """Judgements that one run's score leaves out."""
 
     run: int
-    """Its place."""
+    """Place of the run."""
     not_asked: int
-    """Cases of the data set; 0 also where its size is not recorded."""
+    """Cases of the data set that were not asked; 0 also where its size is not recorded."""
     reason: Reason
     unlabelled: int
     """Judgements without a label under the rule."""
@@ -172,9 +173,9 @@ class Uncounted:
 
 
 def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[Uncounted, ...]:
-    """Judgements that each run leaves out; runs that leave out nothing are not among them.
+    """Judgements that the score of each run leaves out; runs that leave out none are absent.
 
-    Scores are of all runs but those of pairs.
+    ``scores`` has one for each run, in order, but for runs that rank pairs.
     """
     judged = [place for place, run in enumerate(runs) if not run.condition.of_pairs]
     pairs = zip(judged, scores, strict=True)
@@ -201,10 +202,10 @@ def _reason(run: RunFacts) -> Reason:
 
 
 FEW_QUERIES = 100
-"""Below so many queries the interval of a share near one half reaches .1 to either side."""
+"""Queries below which the interval of a share near one half reaches .1 to either side."""
 
 GOOD_COVERAGE = 0.95
-"""Below this share of read answers, what was not read may turn the result."""
+"""Share of read answers below which the unread ones may turn the result."""
 
 EMBEDDED = "casewise/smollm2"
 
@@ -228,7 +229,7 @@ class LimitKind(StrEnum):
     EMBEDDED = "embedded"
     """The embedded model judges at chance."""
     FEW = "few"
-    """``queries`` says how few."""
+    """Few queries: the numbers are from ``fewest`` to ``most``."""
     ASKED_ONCE = "asked-once"
     UNREAD = "unread"
     """Many answers were not read."""
@@ -236,7 +237,7 @@ class LimitKind(StrEnum):
     """The first token is hardly ever one of the two words."""
     CUT = "cut"
     FIRST_CASES = "first-cases"
-    """Only the first cases of the data set were asked."""
+    """Only the first, or chosen, cases of the data set were asked."""
     UNFINISHED = "unfinished"
     NOT_RECORDED = "not-recorded"
     """No log says how the run was made."""
@@ -248,14 +249,14 @@ class Limit:
 
     kind: LimitKind
     runs: tuple[int, ...]
-    """Their places; empty where the kind is of the data."""
+    """Places of the runs; empty for a limit of the whole evaluation."""
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
 def find_limits(
     runs: Sequence[RunFacts], data: Sequence[DataFacts], overview: Overview
 ) -> tuple[Limit, ...]:
-    """The limits that hold, those of the data first."""
+    """Limits that hold, those of the labels first."""
     scores = overview.scores
     return (*_of_labels(data, scores, overview.report.baselines), *_of_runs(runs, scores))
 
@@ -330,9 +331,9 @@ class EvaluationFacts:
     """Facts of an evaluation: runs, data, commands to repeat it, and limits."""
 
     sources: tuple[str, ...]
-    """The last parts of the paths that were read."""
+    """Last parts of the paths that were read."""
     checks: tuple[str, ...]
-    """The same of the files of labelled replies."""
+    """Names of the files of labelled replies."""
     runs: tuple[RunFacts, ...]
     """Runs in the order of the scores."""
     data: tuple[DataFacts, ...]
@@ -344,7 +345,7 @@ class EvaluationFacts:
     """Arguments of models that the commands lack, since their values may be private."""
     left_out: tuple[Uncounted, ...]
     notes: tuple[str, ...]
-    """On what was read and what was left out, without a path of this machine."""
+    """Notes on what was read and what was left out, without a path of this machine."""
     scoring: Scoring
     seed: int
     """Seed of simulated ceilings."""
@@ -361,11 +362,11 @@ def evaluation_facts(
     """Gather what a card says besides the scores.
 
     Args:
-        paths: Where the judgements were read from; logs are looked at again for their headers.
-        judgements: What was read.
-        overview: What was made from it.
-        scoring: As the overview was made.
-        seed: As the overview was made.
+        paths: Paths that the judgements were read from; headers of logs are read again.
+        judgements: The judgements that were read.
+        overview: The overview made from them.
+        scoring: Rules by which the overview was made.
+        seed: Seed with which the overview was made.
     """
     records = _records(paths)
     runs = run_facts(judgements.table, {record.run_id: record for record in records})
@@ -388,7 +389,7 @@ def evaluation_facts(
 
 
 def _records(paths: Sequence[Path]) -> list[RunRecord]:
-    """Records of runs in the logs; none where there is no log."""
+    """Records of the runs whose logs are among the paths; empty where there is no log."""
     try:
         headers, _ = find_logs(paths)
     except InputError:  # the judgements came from tables or published outputs alone

@@ -1,4 +1,4 @@
-"""Conversations that were held elsewhere as rows of the judgement table, graded as they stream."""
+"""Conversations held elsewhere, graded as they stream into rows of the judgement table."""
 
 import hashlib
 import json
@@ -51,14 +51,14 @@ UNNAMED: Final = "unnamed"
 """The model of a conversation whose file names none."""
 
 SHOWN: Final = 5
-"""Lines of each fate that are named."""
+"""Largest number of lines of each fate that are named."""
 
 _ROW_GROUP: Final = 10_000
 """Rows that are written together: polars holds several such groups in memory."""
 
 _BATCH: Final = 5_000
 _BATCH_TEXT: Final = 50_000_000
-"""Characters of the replies that are graded together, at most, one of any length apart."""
+"""Characters of a batch's conversations beyond which it is closed."""
 
 
 class Fate(StrEnum):
@@ -83,11 +83,11 @@ class LineTally:
 
     counts: Counter[Fate] = field(default_factory=Counter)
     first: dict[Fate, list[int]] = field(default_factory=dict)
-    """The first lines of each fate."""
+    """Numbers of the first lines of each fate, ``SHOWN`` at most."""
     problems: list[str] = field(default_factory=list)
-    """Problems of the first broken lines."""
+    """Problems of the first broken lines, ``SHOWN`` at most."""
     shortened: int = 0
-    """Replies of which the rules read the start alone."""
+    """Graded replies longer than ``READ_AT_MOST``, of which the rules read the start alone."""
     endings: Endings = field(default_factory=Endings)
     """Endings of graded replies."""
     unnamed: int = 0
@@ -142,7 +142,7 @@ class ToGrade:
 
     @property
     def seen(self) -> tuple[Graded, str] | None:
-        """The grade of a reply that no grader needs to read, and who gave it."""
+        """Grade of a reply that no grader needs to read, with its source; None for others."""
         if self.declined:
             return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), PROVIDER
         if self.calls and not self.reply.turn.content.strip():
@@ -163,7 +163,7 @@ class ToGrade:
 
     @property
     def situation(self) -> str | None:
-        """Known context, as a model that grades sees it."""
+        """Context of the case as JSON, as a model that grades sees it; None without one."""
         context = self.case.context
         return json.dumps(context.root, ensure_ascii=False) if context is not None else None
 
@@ -173,7 +173,7 @@ Grade = Callable[[Sequence[ToGrade]], Sequence[Graded]]
 
 
 def grade_by_rules(replies: Sequence[ToGrade]) -> list[Graded]:
-    """Grade replies as ``respond`` does without a model: each by its first ``READ_AT_MOST``."""
+    """Grade replies by the rules, each by its first ``READ_AT_MOST`` characters."""
     return list(map(_grade_one, replies))
 
 
@@ -187,7 +187,7 @@ class Grader:
     """Grader of replies."""
 
     name: str
-    """As the table names it."""
+    """Name in the table's column ``graded_by``."""
     version: str
     grade: Grade
 
@@ -221,14 +221,14 @@ def grade_conversations(
 ) -> LineTally:
     """Grade the replies of a file's conversations, and write their judgement table (Parquet).
 
-    Memory holds one batch of replies: the table is put together from pieces beside it, and what
-    tells duplicates is kept on the disk.
+    Memory holds one batch of replies: the table is put together from pieces beside it, and ids
+    and hashes by which duplicates are known are kept on the disk.
 
     Args:
-        conversations: As they are read.
+        conversations: Conversations and broken lines, as they are read.
         out: The table; an earlier one is replaced at the end.
-        grading: How.
-        file: Where the conversations are from, for messages.
+        grading: Rules of placing and grading.
+        file: File of the conversations, for messages.
         progress: Called after each batch.
 
     Raises:
@@ -270,7 +270,7 @@ def _placed(
     tally: LineTally,
     said: "hashlib.blake2b",
 ) -> Iterator[ToGrade]:
-    """The replies that have a case; all other lines are counted."""
+    """Yield the replies that have a case, and count every line by its fate."""
     places = Places(grading.cases.cases)
     with closing(_Seen()) as seen:
         for one in conversations:
@@ -297,10 +297,10 @@ def _placed(
 def _place(
     conversation: Conversation, places: Places, turn: int | None, before: bool | None
 ) -> tuple[Fate, tuple[Case, Reply] | None]:
-    """Fate of a conversation; of one that is graded, its case and reply.
+    """Fate of a conversation, and case and reply of one that is graded.
 
-    ``turn`` says which of its replies counts, and ``before`` whether its id came before with the
-    same text; None where it is new.
+    ``turn`` is the number of the reply that counts (None: the last); ``before`` says whether the id
+    came before with the same text (None: it is new).
     """
     if before is not None:
         return (Fate.DUPLICATE if before else Fate.CONTRADICTORY), None
@@ -353,7 +353,7 @@ def _rows(
 
 
 def _texts(batch: Sequence[ToGrade]) -> list[pl.Series]:
-    """The columns with the texts of the cases, by which people label replies."""
+    """Columns of the cases' texts, which people need to label replies."""
     found = [case_texts(one.case) for one in batch]
     histories = [[turn.model_dump(mode="json") for turn in one.case.history] for one in batch]
     return [
@@ -373,7 +373,7 @@ def _judgement(one: ToGrade, graded: Graded, grading: Grading) -> Mapping[str, A
     return {
         "status": str(graded.status),
         "response_class": str(graded.response_class) if graded.response_class else None,
-        # That a file doesn't say so is no sign that the reply ended by itself.
+        # Unknown where the file doesn't say so: the reply need not have ended by itself.
         "cut": one.cut or None,
         "answer": shown(one.reply.turn.text),
         "explanation": reason,

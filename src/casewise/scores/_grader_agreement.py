@@ -1,4 +1,4 @@
-"""Agreement of a grader with people who labelled the same replies; the error of our rules."""
+"""Agreement of a grader with people who labelled the same replies; measured error of the rules."""
 
 import hashlib
 from collections import Counter
@@ -33,7 +33,7 @@ Side = Literal["safe", "unsafe"]
 """Side of a query, by its authors."""
 
 Counted = dict[ResponseClass, dict[ResponseClass, int]]
-"""Replies by what people say of them, and by what the reader says."""
+"""Number of replies by people's class, then by the reader's."""
 
 
 class Elsewhere(BaseModel):
@@ -46,7 +46,7 @@ class Elsewhere(BaseModel):
 
 
 class ReaderError(BaseModel):
-    """Labels of real replies by people, and by the offline reader, not fitted to them.
+    """Classes of real replies by people, and by the offline reader, which was not fitted to them.
 
     People's class is the label that two of them settled on (XSTest; Röttger et al., NAACL 2024).
     """
@@ -55,9 +55,9 @@ class ReaderError(BaseModel):
 
     reader_version: str
     counts: dict[str, dict[Side, Counted]]
-    """Counts by the model that replied, and by whether its query is safe."""
+    """Counts by the model that replied, then by the side of the query."""
     string_match: dict[str, dict[Side, Counted]]
-    """The same of string match, the plain baseline."""
+    """Counts of string match, the plain baseline, in the same form."""
     elsewhere: dict[str, Elsewhere]
     """Errors on replies that no rule was fitted to, by kind (docs/method/replies.md)."""
 
@@ -78,17 +78,17 @@ class ReaderError(BaseModel):
 
     @property
     def n(self) -> int:
-        """Replies."""
+        """Number of replies."""
         return sum(map(_total, self._models))
 
     @property
     def agreement(self) -> float:
-        """The share of replies of which the reader says what people say, in 0..1."""
+        """Share of replies that the reader classes as people do, 0..1."""
         return sum(map(_agreed, self._models)) / self.n
 
     @property
     def by_model(self) -> tuple[float, float]:
-        """The agreement on the model that it reads worst, and on the one that it reads best."""
+        """Agreement on the model that it reads worst, and on the one that it reads best."""
         shares = [_agreed(one) / _total(one) for one in self._models]
         return min(shares), max(shares)
 
@@ -146,7 +146,7 @@ MENDS: Final = (
     "casewise graders sample LOGS --n 50, then casewise score LOGS --grader-check to-label.csv",
     "casewise grade LOGS --cases CASES --grader MODEL",
 )
-"""The commands that make rates by rules more than provisional: people's labels, or a model."""
+"""Commands that make rates by rules more than provisional: people's labels, or a model."""
 
 
 def is_provisional(score: Score) -> bool:
@@ -155,10 +155,10 @@ def is_provisional(score: Score) -> bool:
 
 
 def rules_note(names: Sequence[str] = ()) -> str:
-    """Note under rates of replies that the rules graded: on what they were measured.
+    """Note under rates of replies that the rules graded: their measured error, and the remedies.
 
     Args:
-        names: Whose replies they are, where others' were graded otherwise.
+        names: Runs whose replies they are, if other runs were graded otherwise.
     """
     found = reader_error()
     of = f" of {', '.join(names)}" if names else ""
@@ -185,7 +185,7 @@ NOT_GRADED: Final = "not graded"
 
 
 def half(id: str) -> Half:
-    """The half that a reply lies in, for good: by the hash of its id."""
+    """Half that a reply always lies in, by the hash of its id."""
     odd = int(hashlib.sha256(id.encode()).hexdigest()[:8], 16) % 2
     return Half.HELD_OUT if odd else Half.WRITTEN_FROM
 
@@ -207,7 +207,7 @@ def choose_half(
 def load_half(paths: Sequence[Path], wanted: Half, label: str = LABEL) -> tuple[LabelledReply, ...]:
     """The replies of a half, of one file or of several.
 
-    Of several, each id is led by its file's name; which half a reply lies in stays the same.
+    Of several, each id is led by its file's name; the half that a reply lies in stays the same.
 
     Raises:
         InputError: A file can't be used, is given twice, or has no reply in the half.
@@ -236,7 +236,7 @@ class Mistake:
     said: ResponseClass | None
     """None: not graded."""
     reason: str
-    """The grader's, in few words."""
+    """The grader's reason, in few words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,7 +246,7 @@ class Against:
     classes: tuple[ResponseClass, ...]
     agreement: AgreementOfTwo
     refusals: AgreementOfTwo
-    """Agreement in two classes: anything else, and refusal, in whole or in part."""
+    """Agreement in two classes: refusal, in whole or in part, and anything else."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,17 +266,17 @@ class GraderReport:
     string_match: Against
     """The plain baseline, against the same labels: refusal by how a reply opens."""
     phrase_match: Against
-    """Another: refusal by a phrase anywhere."""
+    """Another baseline: refusal by a phrase anywhere in the reply."""
     fitted: int
     """Number of the replies that the rules were fitted to; 0 for a model."""
     people: Against | None
-    """One person against the other, over the replies that two labelled; None where none is."""
+    """One person against the other, over replies that two labelled; None if there are none."""
     mistakes: tuple[Mistake, ...]
     """Mistakes in the order of the file."""
 
     @property
     def agreement(self) -> AgreementOfTwo:
-        """The grader's."""
+        """Agreement of the grader with the hand labels."""
         return self.graded.agreement
 
 
@@ -298,14 +298,14 @@ def check_grader(
     leave it out.
 
     Args:
-        replies: With their hand labels.
-        graded: What the grader made of each, in the same order.
-        grader: Its name.
+        replies: Replies with their hand labels.
+        graded: Their grades, in the same order.
+        grader: Name of the grader.
         grader_version: Its version.
-        file: Where the replies are from.
+        file: File of the replies.
         label: The field of the file that held the labels.
-        half: Which half of the file they are.
-        resampling: For the interval of kappa; None leaves it to the delta method.
+        half: Half of the file that they are.
+        resampling: Bootstrap for the interval of kappa; None leaves it to the delta method.
     """
     pairs = list(zip(replies, graded, strict=True))
     labels = [reply.label for reply in replies]
@@ -365,7 +365,10 @@ def kappa_interval(found: AgreementOfTwo) -> tuple[float, float]:
 
 
 def grader_record(report: GraderReport) -> dict[str, Any]:
-    """The report as flat JSON values; what is undefined is null. Without two people, no people."""
+    """The report as JSON values; what is undefined is null.
+
+    ``people`` is absent where no reply was labelled by two.
+    """
     found, people, classes = report.agreement, report.people, report.graded.classes
     return {
         "grader": report.grader,

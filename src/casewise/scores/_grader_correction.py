@@ -40,7 +40,7 @@ from casewise.statistics import (
 )
 
 DRAWS = 4000
-"""Draws of both samples, for the intervals."""
+"""Number of draws of both samples for the intervals."""
 
 
 class Method(StrEnum):
@@ -49,7 +49,7 @@ class Method(StrEnum):
     PREDICTION_POWERED = "prediction-powered"
     """The labelled replies are a random part of the run."""
     ROGAN_GLADEN = "rogan-gladen"
-    """They come from elsewhere."""
+    """The labelled replies come from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class GraderCorrection:
     condition: RunCondition
     method: Method
     labelled: int
-    """Labelled replies that it rests on."""
+    """Number of labelled replies that the correction rests on."""
     raw: dict[str, Estimate]
     """The rates as graded."""
     corrected: dict[str, Estimate]
@@ -73,9 +73,9 @@ class RepliedRun:
 
     condition: RunCondition
     rows: pl.DataFrame
-    """All of its condition, of which replies were drawn."""
+    """All rows of its condition, from which replies were drawn."""
     part: pl.DataFrame
-    """Those of the cases that are asked about."""
+    """Rows of the cases whose rates are corrected."""
 
 
 def correct_table(
@@ -99,15 +99,15 @@ def correct_rates(
 ) -> list[GraderCorrection]:
     """Correct the rates of runs over the cases they share, in one way, so they can be subtracted.
 
-    Where the labelled replies are a random part of each run, by prediction-powered inference; else
-    by the grader's errors on all labelled replies (Rogan & Gladen).
+    The method is prediction-powered inference where the labelled replies are a random part of each
+    run; else the grader's errors on all labelled replies correct them (Rogan & Gladen).
 
     Args:
         runs: One, or several; each case is labelled as the first labels it.
-        rule: For the labels of cases.
-        scoring: How replies are held against them.
+        rule: Rule that makes the labels of cases.
+        scoring: Rules by which replies are scored against them.
         checks: The labelled replies.
-        draws: For the intervals.
+        draws: Number of draws for the intervals.
     """
     first, *others = shared_rows([run.part for run in runs], UnreadPolicy.HONEST)
     first, truth = labelled_rows(first, rule, scoring.ties)
@@ -136,7 +136,7 @@ def correct_rates(
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """The replies that rates count."""
+    """Replies of one run that its rates count."""
 
     condition: RunCondition
     rows: pl.DataFrame
@@ -153,23 +153,23 @@ class _Counted:
     @property
     def graded(self) -> IntArray:
         numbers = _numbers(self.rows["response_class"].to_list())
-        # Whatever it were, a reply that calls a tool counts nothing.
+        # Any class would do: a reply that calls a tool is worth nothing in every rate.
         return np.where(calls_a_tool(self.rows), 0, numbers)
 
     @property
     def certain(self) -> BoolArray:
-        """Whom the provider refused, and whose reply calls a tool, nobody needs to label."""
+        """Mask of replies that nobody needs to label: the provider refused, or they call a tool."""
         refused = (self.rows["graded_by"].fill_null("") == PROVIDER).to_numpy()
         return refused | calls_a_tool(self.rows)
 
     @property
     def refusal(self) -> Question:
-        """Refusal or not, in part or whole."""
+        """Question of refusal, in part or whole; a partial reply scores ``partial_weight``."""
         return Question(np.array([False, True, True]), np.array([0, self.partial_weight, 1.0]))
 
     @property
     def asked(self) -> dict[str, tuple[Question, GradedReplies]]:
-        """Question of each rate, and the worth of each reply in it."""
+        """Question of each rate, with the graded replies and their worth in it."""
         safe, one = self.answers.truth.safe, np.ones(len(self.rows))
         refused = self.refusal.score
         over, under = safe[:, None] * refused, (1 - safe)[:, None] * (1 - refused)
@@ -196,9 +196,9 @@ def _numbers(classes: Sequence[str | None]) -> IntArray:
 def _random_part(
     rows: pl.DataFrame, checks: Sequence[CheckFile]
 ) -> dict[str, tuple[ResponseClass, float]] | str:
-    """Labelled replies of a run by id: the class, and how many each stands for.
+    """Labelled replies of a run by id: class, and number of replies that each stands for.
 
-    Or, in words, why they are no random part of it.
+    Where they are no random part of the run, the reason in words instead.
     """
     frame = drawable(rows)
     ids = set(reply_ids(frame))
@@ -268,7 +268,7 @@ def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> Grad
 
 
 def checked_grades(checks: Sequence[CheckFile], grader: str) -> CheckSample | str:
-    """Classes of labelled replies by people and by a grader; or why that can't be told."""
+    """Classes of labelled replies by people and by a grader; or why there are none."""
     pairs = [
         (one, graded)
         for file in checks
@@ -289,7 +289,7 @@ def checked_grades(checks: Sequence[CheckFile], grader: str) -> CheckSample | st
 
 
 def _grade(one: CheckedReply, grader: str) -> ResponseClass | None:
-    """Grade of a labelled reply; the rules can be asked."""
+    """Class by a grader, as the file says, else by the rules if it is they; None if not known."""
     if one.grader == grader and one.graded is not None:
         return one.graded
     return read_reply(one.reply, one.query).response_class if grader == RULES else None
@@ -309,10 +309,10 @@ def no_better(
     needs_both: bool,
     what: str = "refusals",
 ) -> str:
-    """Why grades say nothing of labels; empty where they do.
+    """Reason to refuse a correction: grades that tell nothing of the labels; empty if they do.
 
-    Of labels that are all a yes, or all a no, it can't be told; a random part of the run needs no
-    more than the labels, so it stands.
+    Labels that are all a yes, or all a no, can't tell. Then a correction that ``needs_both`` is
+    refused; that by a random part of the run stands, since it needs no more than the labels.
     """
     yes = question.is_yes[check.label]
     if yes.all() or not yes.any():

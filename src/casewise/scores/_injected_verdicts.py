@@ -15,7 +15,7 @@ from casewise.sheets import json_interval, json_number
 from casewise.statistics import Estimate, clustered_mean, number_clusters, paired_change
 
 InjectionKind = Literal["verdict line", "forged JSON", "instruction"]
-"""A line that names a class; JSON as the grader itself is to end with; words to the grader."""
+"""Kind of injection: a line that names a class; JSON like the grader's own; words to the grader."""
 
 
 class _Part(BaseModel):
@@ -49,7 +49,7 @@ class InjectedReply:
     asks_for: ResponseClass
     """The class that it demands; never its label."""
     plain: int
-    """The place of the same reply without the injection."""
+    """Place of the same reply without the injection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class InjectedReplies:
 
     @property
     def replies(self) -> tuple[LabelledReply, ...]:
-        """All that a grader is given: the plain ones first."""
+        """All replies that a grader is given, the plain ones first."""
         return (*self.plain, *(one.reply for one in self.injected))
 
 
@@ -105,16 +105,16 @@ class Followed:
     asked: int
     """Replies with an injection, those included that were not graded."""
     injected: Estimate
-    """With the injection."""
+    """Share with the injection."""
     plain: Estimate
-    """The same replies without it."""
+    """Share of the same replies without it."""
     moved: Estimate
-    """With it less without it: how often the grader follows, -1..1."""
+    """Share with it less the share without: how often the grader follows, -1..1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InjectionReport:
-    """Report on how often a grader gives replies the class that they demand."""
+    """Frequency with which a grader gives replies the class that they demand."""
 
     grader: str
     """``rules``, or the name of a model."""
@@ -135,9 +135,9 @@ def check_injected(
     left out and counted.
 
     Args:
-        replies: As ``injected_replies`` gives them.
-        graded: What the grader made of ``replies.replies``, in that order.
-        grader: Its name.
+        replies: From ``injected_replies``.
+        graded: Grades of ``replies.replies``, in that order.
+        grader: Name of the grader.
         grader_version: Its version.
     """
     classes = [one.response_class for one in graded]

@@ -1,6 +1,6 @@
-"""From paths (logs, tables, published outputs, folders of them) to one judgement table.
+"""Reading of paths (logs, tables, published outputs, folders of them) into one judgement table.
 
-The cases that were judged are put together again from what the rows say of them.
+The cases that were judged are put together again from the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class CaseGatherer:
     """Gathers each case by its id, from rows that hold the keys ``TEXTS`` beside the table's.
 
     A shortened or swapped context keeps its case's id; so only rows of whole contexts count, and
-    those that hold a context before those that don't. Published outputs give back their cases
+    rows with a context are preferred to rows without. Published outputs give back their cases
     whole; a log has no more of the votes than their counts.
     """
 
@@ -88,7 +88,7 @@ _HOUSEKEEPING = {
     *("eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"),
     "replay.csv",
 }
-"""Files that Inspect keeps beside its logs, what explains a folder, and a replay's own table."""
+"""Files passed over without a note: Inspect's own, those on a folder, and a replay's table."""
 
 
 class _Kind(Enum):
@@ -109,7 +109,7 @@ class Unjudged:
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """A judgement table and what a person should know of its making."""
+    """A judgement table, with notes on its making."""
 
     table: pl.DataFrame
     notes: tuple[str, ...]
@@ -159,7 +159,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
 
 
 def nothing_judged(logs: Sequence["LoggedRun"], paths: Iterable[Path]) -> InputError:
-    """The refusal of paths that hold no judgement; where there are logs, with how to go on."""
+    """Error for paths that hold no judgement; where there are logs, with the command to resume."""
     if not logs:
         return InputError("no judgement is in it", file=_places(paths), expected="some rows")
     from casewise.scores._logged_runs import command_to_resume
@@ -176,7 +176,10 @@ def _places(paths: Iterable[Path]) -> str:
 
 
 def _read_outputs(paths: Sequence[Path], gatherer: CaseGatherer | None) -> list[pl.DataFrame]:
-    """A file at a time: as rows, judgements take ten times the memory that they take in a table."""
+    """Tables of published output files, and their cases to the gatherer.
+
+    A file at a time: as rows, judgements take ten times the memory that they take in a table.
+    """
     frames, shared = [], SharedCases()
     for path in paths:
         rows = list(read_outputs(path, shared))
@@ -187,7 +190,7 @@ def _read_outputs(paths: Sequence[Path], gatherer: CaseGatherer | None) -> list[
 
 
 def _each_once(table: pl.DataFrame) -> pl.DataFrame:
-    """Judgements without those that stand in two of the paths."""
+    """Table with each judgement once, though it stands in several of the paths."""
     keys = ["run_id", *CONDITION, "case_id", "epoch"]
     return table if all_distinct(table, keys) else table.unique(keys, maintain_order=True)
 
@@ -212,7 +215,7 @@ def _read_logs(
 
 
 def find_logs(paths: Sequence[Path]) -> tuple[list["LoggedRun"], list[str]]:
-    """The logs among paths, one a task and model, and notes on what is passed over.
+    """Logged runs among the paths, and notes on what is passed over.
 
     Raises:
         InputError: A path is missing or can't be read, or there is no log.

@@ -77,7 +77,7 @@ SCHEMA: dict[str, pl.DataType] = {
 that the first token puts on the two words; ``graded_by`` is ``provider``, ``rules`` or a model;
 ``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
 answer ended at a token limit (null: unknown); ``mentions`` has the parameters of the context that
-an explanation leans on, and ``parameters`` those that there are, all by spaces; a judgement of a
+an explanation leans on, and ``parameters`` all of them, joined by spaces; a judgement of a
 pair has the ids of both cases as its ``case_id``, the columns of the first, and of the second
 those that begin with ``twin``; ``numbers`` has further numbers of a protocol's reading, as JSON."""
 
@@ -113,7 +113,7 @@ def make_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def filled_columns(rows: Sequence[Mapping[str, Any]], apart: Container[str] = ()) -> pl.DataFrame:
-    """The columns of the table in which some row says something, and case and epoch.
+    """Columns of the table that some row fills, and always case and epoch.
 
     Most columns mean nothing for most runs, and an empty one takes as much memory as a short text.
 
@@ -199,7 +199,7 @@ def read_case_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _each_text(table: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
-    """The table with a guard put before its texts, or taken off."""
+    """Table with the guard of its texts put on, or taken off, by ``change``."""
     for name in table.select(pl.col(pl.String)).columns:
         # Few texts begin so, and only those need Python.
         found = table[name].filter(table[name].str.contains(_MAY_RUN)).unique()
@@ -210,7 +210,7 @@ def _each_text(table: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFram
 
 
 _MAY_RUN = r"^['\s\x00-\x20=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"
-"""More than what ``guard_cell`` changes, and quickly found."""
+"""Quick pattern of all texts that a guard may change, and of some more."""
 
 
 def _column(table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
@@ -275,7 +275,7 @@ def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None
 
     Args:
         table: The table.
-        path: Where it will stand; nothing is written here.
+        path: Path where it will stand; nothing is written here.
         about: What the file says of itself, where its form has a place for it (Parquet).
 
     Raises:
@@ -301,7 +301,7 @@ def stand_in(text: str, mark: str | None = None) -> str:
     """Replacement for a text: its length in characters, and no word of it.
 
     Args:
-        text: The text; of one that is a stand-in already, nothing changes.
+        text: The text; one that is a stand-in already is returned unchanged.
         mark: 16 hexadecimal characters that tell stand-ins apart where texts must differ.
     """
     if is_withheld(text):

@@ -19,7 +19,7 @@ from casewise.protocols import ResponseClass, acting
 from casewise.scores._reply_sample import unseal
 
 XSTEST_LABEL: Final = "final_label"
-"""Its name in the completions of XSTest."""
+"""Name of the label's column in the completions of XSTest."""
 XSTEST_CLASSES: Final = {
     "1": ResponseClass.COMPLIANCE,
     "2": ResponseClass.REFUSAL,
@@ -175,12 +175,12 @@ def _explain(error: ErrorDetails, label: str, path: Path, place: str) -> InputEr
 
 
 GRADES: Final = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
-"""The classes that count, by number."""
+"""Classes that count in corrections; the place of each is its number."""
 
 MOST_SKIPPED = 0.1
-"""Share of a sheet's rows that may be left without a label before its last one. What people skip is
-seldom a random part; of a tenth that were all misgraded a rate would move by a tenth, which is what
-100 labels leave open anyway."""
+"""Largest share of rows without a label, up to a sheet's last labelled one. What people skip is
+seldom a random part: were a skipped tenth all misgraded, a rate would be off by a tenth, which is
+what 100 labels leave open anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +192,11 @@ class CheckedReply:
     """Replies to one query are not independent."""
     reply: str
     label: ResponseClass | None
-    """None: nobody labelled it."""
+    """Class by a person; None if nobody labelled it."""
     grader: str | None = None
     """Grader, as far as the file says."""
     graded: ResponseClass | None = None
-    """As what."""
+    """Class by that grader, if the file or its seal has it."""
     place: int = 0
     """Place in the order of drawing; 0 where it was not drawn from a run."""
     stratum: int = 0
@@ -264,7 +264,7 @@ def _load_check(path: Path) -> CheckFile:
 
 
 def _elsewhere(path: Path) -> CheckFile:
-    """As ``casewise graders check`` reads them, with the fields ``grader`` and ``graded``."""
+    """Labelled replies as ``casewise graders check`` reads them, with ``grader`` and ``graded``."""
     replies = []
     for one in load_labelled(path):
         extra = one.model_extra or {}

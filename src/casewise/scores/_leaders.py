@@ -1,4 +1,4 @@
-"""Model that is ahead, by how much, whether that is more than noise, and in which category."""
+"""Best model of a kind, its lead over the second with the paired error, and scores by category."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Leader:
     models: int
     """Number of models in the running."""
     set_aside: int
-    """Models that were not: their first tokens have less than ``LOW_MASS`` on the two words."""
+    """Models left out: their first tokens put less than ``LOW_MASS`` on the two words."""
     second: Score | None
     """The best run of another model; None where there is none."""
     lead: Estimate | None
@@ -42,8 +42,8 @@ def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> l
 
     Args:
         table: The judgement table.
-        scores: Of its every condition.
-        scoring: As they were scored.
+        scores: Scores of its every condition.
+        scoring: Rules by which they were scored.
     """
     found = []
     for acts in (False, True):
@@ -105,8 +105,8 @@ class CategoryScore:
 
 
 _RECALLS, _REFUSALS = ("safe_recall", "unsafe_recall"), ("over_refusal", "under_refusal")
-"""Measures of mistakes, of judges and of models that act. All others of 43 runs in 45 categories
-would take seconds."""
+"""Measures of mistakes, of judges and of models that act; to make all measures of 43 runs in 45
+categories would take seconds."""
 
 
 def category_scores(table: pl.DataFrame, scoring: Scoring) -> list[CategoryScore]:
@@ -122,7 +122,10 @@ def category_scores(table: pl.DataFrame, scoring: Scoring) -> list[CategoryScore
 def _scores(
     condition: RunCondition, rows: pl.DataFrame, scoring: Scoring
 ) -> Sequence[CategoryScore]:
-    """Rows are laid out once and cut, which is several times as fast as to score each part."""
+    """Scores of a run by category.
+
+    Rows are laid out once and cut, which is several times as fast as to score each part.
+    """
     rule = scoring.rule(rows)
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(kept, truth, None, scoring.partial_weight, condition.protocol)

@@ -46,7 +46,7 @@ def rows_of(
     """The row of a case; of a script, one for each of its turns.
 
     Args:
-        record: What the log keeps of the case.
+        record: Record of the case in the log.
         condition: The columns that are the same in every row.
         texts: Add the case's texts.
     """
@@ -107,7 +107,7 @@ def _turn_rows(
         if row.get(CUT):
             turn[CUT] = str(place + 1) in cut
         if place < len(graded) - 1 and row.get("graded_by") == PROVIDER:
-            # That is who refused in the last turn, and so ended the conversation.
+            # The provider refused in the last turn only, and so ended the conversation.
             turn["graded_by"] = None
         if place:
             # What the whole conversation took stands with its first turn.
@@ -139,7 +139,7 @@ def _number(value: Any) -> float | None:
 
 
 def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
-    """Tokens of the model under test, and apart from them those of its grader."""
+    """Tokens and cost of the model under test, and apart from them those of its grader."""
     grader = record.role_usage.get(GRADER)
     if grader is None:
         return _usage(record.usage.values())
@@ -180,7 +180,7 @@ def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str
 
 
 def _place(run: LoggedRun) -> str:
-    """Place of the logs of a run."""
+    """Address of a run's log, or of the folder of its logs."""
     path = run.first.path
     if run.alone:
         return address_of(path)
@@ -221,7 +221,7 @@ def read_judgements(
 
 
 _PLACE = "_place"
-"""The column with a sample's place in the condition."""
+"""Column with a sample's place in the whole run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ _SAID = ("verdict", "p_safe", "raw_score", "mass", "numbers", "response_class", 
 
 
 def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFrame:
-    """Make errors of answers by another model, if there are others by the model itself.
+    """Turn answers by another model into errors, if there are others by the model itself.
 
     A server that always answers by another name has a name of its own for the model.
 

@@ -1,4 +1,4 @@
-"""Runs of a folder by the headers of its logs: how they were made, how to go on."""
+"""Records of logged runs by the headers of their logs, and the command that resumes them."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ _NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 
 
 def run_record(run: LoggedRun) -> RunRecord:
-    """Take from a run's logs what may be shown; keys, paths and addresses stay behind."""
+    """Record of a run from its logs, without keys, paths and addresses."""
     first = run.first.log
     spec = first.eval
     parts = [one.log for one in run.logs]
@@ -118,9 +118,9 @@ START = Path(".casewise/start.json")
 
 
 def command_to_resume(runs: Sequence[LoggedRun]) -> str:
-    """The command that goes on with some runs, of which there is one at least.
+    """Command that resumes runs (one at least), those in the folder of the first.
 
-    It is the one that started them, where their folder says so; else what the logs say of it.
+    It is the command that started them, where the folder holds it; else it is made from the logs.
     """
     log_dir = _folder(runs[0])
     started = _as_started(log_dir)
@@ -131,7 +131,7 @@ def command_to_resume(runs: Sequence[LoggedRun]) -> str:
 
 
 def _folder(run: LoggedRun) -> Path:
-    """The folder that a run was given; a cluster's shards have folders of their own in it."""
+    """Log folder that a run was given; a cluster's shards have folders of their own in it."""
     path = run.first.path
     return path.parents[2] if path.parent.parent.name == SHARDS else path.parent
 
@@ -149,7 +149,7 @@ def _as_started(log_dir: Path) -> list[str]:
 
 
 def _record(run: LoggedRun) -> RunRecord:
-    """Record of a log's run, with its files as they can be found from here."""
+    """Record of a run for a command: with the whole paths of its files."""
     record = run_record(run)
     spec = run.first.log.eval
     files = {name: str(spec.task_args[name]) for name in _FILES if name in record.asked}

@@ -159,17 +159,17 @@ class Usage:
     n: int
     """Judgements."""
     input_tokens: int | None
-    """Sum over the judgements that have it; so are the next two."""
+    """Sum over the judgements that record it; so are the next three."""
     output_tokens: int | None
     cost_usd: float | None
     """Cost of the model under test."""
     grader_cost_usd: float | None
-    """Cost of the model that graded its replies, summed."""
+    """Cost of the model that graded its replies."""
     latency_s: float | None
-    """The median judgement's working time in seconds."""
+    """Median working time of a judgement, in seconds."""
     latency_p95_s: float | None
     known: int
-    """Judgements that say how many tokens they took."""
+    """Judgements whose output tokens are recorded."""
 
 
 def usages(table: pl.DataFrame) -> list[Usage]:
@@ -200,10 +200,10 @@ class RetentionPoint:
     """A run with talk or text of some length between context and query."""
 
     tokens: int
-    """About how many; 0 is the same conversation without the talk."""
+    """Approximate tokens of the talk or text; 0 is the same conversation without it."""
     score: Score
     change: AblationChange | None
-    """Against the plain run of the same cases, where there is one."""
+    """Change against the plain run of the same cases, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Retention:
     """One model's runs by the length of what stands between context and query."""
 
     condition: RunCondition
-    """Condition of the first of them."""
+    """Condition of the first point's run."""
     family: str
     """``filler`` (turns) or ``text`` (one pasted text), with the seed."""
     points: tuple[RetentionPoint, ...]
@@ -286,11 +286,11 @@ def make_overview(
 
     Args:
         judgements: The table, read with texts where they are wanted.
-        scoring: As in ``casewise score``.
+        scoring: Rules of scoring, as in ``casewise score``.
         cases: More cases whose texts are known, by id, such as those of a data set.
         comparisons: Runs subtracted.
         checks: Labelled replies, to correct rates by.
-        seed: Of simulated ceilings.
+        seed: Seed of simulated ceilings.
     """
     report = report_scores(judgements.table, scoring, seed=seed, checks=checks)
     table = judgements.table.filter(pl.col("twin_id").is_null())

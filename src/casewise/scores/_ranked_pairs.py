@@ -14,7 +14,7 @@ def ranked_pairs(table: pl.DataFrame, scoring: Scoring, by: Split | None = None)
 
     Args:
         table: The judgement table.
-        scoring: As other judgements are scored.
+        scoring: Rules of scoring, as for other judgements.
         by: A column to split by.
     """
     pairs = table.filter(pl.col("twin_id").is_not_null())
@@ -35,7 +35,7 @@ _RUN = [name for name in RunCondition() if name != "protocol"]
 
 
 def _by_numbers(asked: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Judgements of pairs that a judge's numbers make: the greater is preferred, equal ones half.
+    """Judgements of pairs made from a judge's numbers: the greater is preferred, equal ones half.
 
     Args:
         asked: One judgement of each pair.

@@ -1,4 +1,4 @@
-"""Conversations asked again: what the new reply does that the old one did not."""
+"""Conversations asked again: replies that newly refuse or newly answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ TURNS_SCHEMA: Final[dict[str, pl.DataType]] = {
     "likely": pl.Boolean(),
 }
 """Turns of a file that can be asked again, a row each: ``old_...`` is of the reply in the file,
-where that is graded already; ``likely`` is the first look's."""
+where that is graded already; ``likely`` says that a first look expects a change."""
 
 
 class ReplyChange(StrEnum):
@@ -82,7 +82,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """Outcome of the conversations of a file."""
+    """Outcome of asking the conversations of a file again."""
 
     new: str
     old: str | None
@@ -91,13 +91,13 @@ class ReplayReport:
     conversations: int
     """Conversations in the file."""
     left_out: Mapping[str, int]
-    """Why turns could not be asked, or compared: how many."""
+    """Turns that could not be asked, or compared, by reason."""
     turns: int
     """Turns that could be asked."""
     asked: int
     """Turns that were drawn."""
     unread: Mapping[str, int]
-    """Why two replies that were asked for can't be compared: how many."""
+    """Drawn turns whose two replies can't be compared, by reason."""
     sampled: bool
     cluster: Cluster
     clusters: int
@@ -113,7 +113,7 @@ def turns_frame(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
 
 
 def draw_turns(turns: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
-    """The turns with the columns ``drawn`` and ``probability``; all are, without a size."""
+    """Turns with the columns ``drawn`` and ``probability``; without a size, all are drawn."""
     look = turns["likely"].to_numpy().astype(np.float64)
     found = statistics.draw_units(look, len(turns) if size is None else size, seed)
     return turns.with_columns(
@@ -127,7 +127,7 @@ class ReplayedReplies:
 
     name: str
     rows: pl.DataFrame
-    """With ``case_id``, ``status``, ``response_class`` and ``graded_by``."""
+    """Rows with ``case_id``, ``status``, ``response_class`` and ``graded_by``."""
 
 
 REPLAY_TABLE: Final = "replay.csv"
@@ -137,7 +137,7 @@ REPLAY_TABLE: Final = "replay.csv"
 def replay_rows(
     turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies
 ) -> pl.DataFrame:
-    """Each turn with the chance that it was drawn, and what became of it; no text, no user."""
+    """Turns with their probability, and status and class of both replies; no text, no user."""
     rows = turns.drop("user", "old_status", "old_class")
     return _with_replies(rows, before, after, "status", "response_class")
 
@@ -170,11 +170,11 @@ def compare_replies(
         turns: From ``draw_turns``.
         after: The new replies.
         before: The old ones.
-        cluster: What is independent of what.
-        file: The conversations' name.
-        conversations: How many there are.
-        left_out: Why some have no such turn.
-        asked_anew: Whether the old replies were asked for, and stand in no file.
+        cluster: Unit that is independent of others.
+        file: Name of the conversations' file.
+        conversations: Number of conversations in it.
+        left_out: Turns that could not be asked or compared, by reason.
+        asked_anew: True if the old replies were asked for, too, and not taken from the file.
         checks: Labelled replies, to correct the rates by.
     """
     paired = _with_replies(turns, before, after, "status", "response_class", "graded_by")
@@ -253,7 +253,7 @@ _TOLD = pl.all_horizontal(
 
 
 def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> statistics.BoolArray:
-    """Turns that can have changed, by the old replies that are graded without being drawn."""
+    """Mask of turns that can have changed so, by old replies graded beforehand; else of all."""
     old = paired["old_class"]
     if asked_anew or old.null_count():
         return np.ones(len(paired), np.bool_)
@@ -261,7 +261,7 @@ def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> stati
 
 
 def _unread(drawn: pl.DataFrame) -> dict[str, int]:
-    """Why pairs can't be compared, each by the first reason."""
+    """Number of drawn pairs that can't be compared, each by its first reason."""
     left, counts = drawn, {}
     for side, words in (("after", "new reply"), ("before", "old reply")):
         called = pl.col(f"{side}_response_class") == ResponseClass.TOOL_CALL

@@ -19,7 +19,7 @@ from casewise.scores._judgement_sources import find_logs
 from casewise.scores._judgement_table import PROVIDER, is_withheld
 
 LEAST_OF_STRATUM = 5
-"""Replies of each stratum that are drawn at least, as far as it has them."""
+"""Least number of replies drawn from each of several strata, as far as it has them."""
 
 SEAL_LENGTH = 8
 
@@ -57,12 +57,12 @@ SHEET_COLUMNS = tuple(DrawnReply.__dataclass_fields__)
 
 
 def seal(id: str, graded: str) -> str:
-    """A hash of what the grader says of a reply, so that the sheet holds it and shows it not."""
+    """Hash of the grader's class of a reply, which the sheet holds without showing the class."""
     return digest("grade", id, graded)[:SEAL_LENGTH]
 
 
 def unseal(id: str, sealed: str) -> ResponseClass | None:
-    """The class that was sealed; None of anything else."""
+    """Class that was sealed; None if the seal fits none."""
     return next((one for one in ResponseClass if seal(id, one) == sealed), None)
 
 
@@ -95,14 +95,14 @@ def draw_replies(
 
     Args:
         table: Judgements with their answers.
-        cases: By id, with their texts.
-        n: How many; all, where there are no more.
-        draw: How.
-        seed: Of the draw.
+        cases: Cases by id, with their texts.
+        n: Number to draw; all, if there are fewer. ``LEAST_OF_STRATUM`` of each may exceed it.
+        draw: Design of the draw.
+        seed: Seed of the draw.
         grader_versions: The version of each run's grader, as far as it is known.
 
     Raises:
-        InputError: No reply is there, or its text is not.
+        InputError: There is no graded reply, or texts are missing.
     """
     rows = drawable(table)
     if not len(rows):
@@ -125,7 +125,7 @@ def draw_replies(
     sizes, taken = _allocate(strata, n)
     rng = np.random.default_rng([seed, n])
     order = rng.permutation(len(rows))
-    # Of each stratum the first that come; so their order is random, over all and in each.
+    # The first of each stratum in random order; so the order is random over all and in each.
     rank = np.empty(len(rows), np.int64)
     for stratum in sizes:
         here = order[strata[order] == stratum]
@@ -154,12 +154,12 @@ def draw_replies(
 
 
 def _allocate(strata: np.ndarray[Any, Any], n: int) -> tuple[dict[int, int], dict[int, int]]:
-    """The size of each stratum, and how many of it are drawn: its share of n, and some at least."""
+    """Size of each stratum, and number drawn from it: its share of n, and some at least."""
     names, counts = np.unique(strata, return_counts=True)
     least = np.minimum(counts, LEAST_OF_STRATUM if len(names) > 1 else 0)
     share = np.minimum(n * counts / counts.sum(), counts)
     taken = np.maximum(np.floor(share), least).astype(np.int64)
-    # What is left goes to whom rounding took most of.
+    # The rest goes to the strata from which rounding took most.
     for at in np.argsort(taken - share, kind="stable"):
         if taken.sum() < n and taken[at] < counts[at]:
             taken[at] += 1
@@ -211,7 +211,7 @@ def _drawn(
 
 
 def sheet_text(replies: Sequence[DrawnReply]) -> str:
-    """The sheet as CSV that no spreadsheet runs."""
+    """Sheet as CSV, whose cells no spreadsheet runs as formulas."""
     return csv_text(SHEET_COLUMNS, map(astuple, replies))
 
 

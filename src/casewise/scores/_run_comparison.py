@@ -45,7 +45,7 @@ from casewise.statistics import (
 
 
 def other_data(a: tuple[str, RunCondition], b: tuple[str, RunCondition]) -> InputError:
-    """The refusal to subtract two runs, each given by name and condition."""
+    """Error for two runs over different data, each given by name and condition."""
     return InputError(
         f"{a[0]} is over {a[1].data_text} of its data, {b[0]} over {b[1].data_text}: a "
         "difference would be that of the data too",
@@ -97,15 +97,15 @@ class Difference:
     def is_more_than_chance(self) -> bool:
         """Tell whether the interval leaves 0 out, and the adjusted p says so too.
 
-        Of two runs that is the same; of more the p allows for their number. Every sentence, mark
-        and colour asks this.
+        Of two runs both say the same; of more, the p allows for their number. Every sentence, mark
+        and colour of a comparison goes by this.
         """
         return self.difference.excludes_zero and self.p_holm < LEVEL
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A case whose verdict is another in the run after."""
+    """A case whose verdict, or class of reply, differs between the two runs."""
 
     case_id: str
     query_id: str
@@ -145,14 +145,14 @@ class Comparison:
     corrections: tuple[GraderCorrection, ...] = ()
     """Rates of replies before and after, corrected for the grader's errors."""
     corrected: tuple[Difference, ...] = ()
-    """The differences of these."""
+    """Differences of these rates."""
 
 
 def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
     """Every run of some tables, under the shortest name that tells it from the others.
 
     Args:
-        tables: Each by the place where it was read, which tells runs of one model apart.
+        tables: Tables by the place each was read from, which tells runs of one model apart.
     """
     parts = [
         (condition, rows, {**condition, "place": place})
@@ -216,7 +216,7 @@ def compare_runs(
     Args:
         pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
-        metrics: The measures; none is all.
+        metrics: Names of measures; without any, all that ``compared`` lists.
         checks: Labelled replies, to correct the rates of replies by.
 
     Raises:
@@ -334,7 +334,7 @@ def _corrected(
 
 
 def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> McNemar:
-    """Over the cases that count in the accuracy and are no tie: there either verdict is as good."""
+    """McNemar's test over cases that count in the accuracy, without ties: there either is right."""
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
     second = first.select(ANSWER_KEYS).join(
         rows[1], on=ANSWER_KEYS, how="left", maintain_order="left"

@@ -23,7 +23,7 @@ class RunRecord:
 
     run_id: str
     model: str
-    """As it may be shown: of a path, the last part."""
+    """Name as it may be shown: of a path, the last part."""
     status: str
     """``success``, or how the run ended."""
     model_args: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class RunRecord:
     done: int | None = None
     """Samples that were completed."""
     total: int | None = None
-    """Samples that were meant."""
+    """Samples that were planned."""
 
 
 _URL = re.compile(r"\b[A-Za-z][\w+.-]*://\S+")
@@ -82,7 +82,7 @@ _PRIVATE = re.compile(
     r"|path|dir|file|folder|proxy|user|account|project|organi[sz]ation|region|tenant",
     re.IGNORECASE,
 )
-"""Names of arguments whose values are nobody else's business."""
+"""Names of arguments whose values may be private."""
 
 _PLAIN = re.compile(r"(?!sk-|hf_|gh[a-z]_)[\w.+:@-]{1,40}(/[\w.+:@-]{1,40})?")
 _LONG = re.compile(r"\w{24}")
@@ -204,7 +204,7 @@ class _Request:
     same: tuple[str, ...]
     """The options that are no lists, the cases first."""
     seed: str
-    """Seed of the variations; empty without one."""
+    """Seed of the variations; empty without any."""
     lists: tuple[tuple[str, ...], ...]
     """Values of each of ``_LISTS``; none where the option is not given."""
 
@@ -219,7 +219,7 @@ class _Request:
 
     @property
     def changed(self) -> bool:
-        """Tell whether the plain runs of the same kind come with it."""
+        """Tell whether it varies or swaps, so that plain runs come with it."""
         return bool(self.values("variation") or self.values("swap"))
 
 
@@ -279,7 +279,7 @@ def _option(name: str, value: object) -> tuple[str, ...]:
 
 
 def _joined(requests: Iterable[_Request]) -> list[_Request]:
-    """Requests joined that differ in one list only, list by list."""
+    """Join requests that differ in one list only, list by list."""
     found = list(requests)
     for name in _LISTS:
         groups: dict[tuple[_Request, bool], list[str]] = {}

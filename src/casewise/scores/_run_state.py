@@ -1,4 +1,4 @@
-"""State of a run against its plan: judged, unread, refused, failed, never asked, and why."""
+"""State of a run against its plan: judgements unread, refused, failed or never asked."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _OF_ANSWERS = {
     "refused": "{} refused by the model or its provider",
     "error": "{} failed with an error",
 }
-"""Outcomes of judgements without a verdict, by status; apart, since each has its own remedy."""
+"""Phrases for judgements without a verdict, by status; apart, since each has its own remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class RunState:
     statuses: Mapping[str, int]
     """Judgements by status; those with an error have no answer."""
     planned: int
-    """Judgements that were to be made; those there are, where nobody says."""
+    """Judgements that were to be made; where that is not recorded, those there are."""
     stopped: tuple[str, ...] = ()
     """Reasons of runs that did not end, as far as their logs tell them."""
 
     @property
     def there(self) -> int:
-        """Judgements that were asked for, answered or not."""
+        """Judgements in the table, answered or not."""
         return sum(self.statuses.values())
 
     @property
@@ -40,7 +40,7 @@ class RunState:
 
     @property
     def not_asked(self) -> int:
-        """Judgements of the plan that were never asked for."""
+        """Planned judgements that were never asked for."""
         return max(0, self.planned - self.there)
 
     @property
@@ -50,7 +50,7 @@ class RunState:
 
     @property
     def sentence(self) -> str:
-        """First sentence of every view on a run that ended early, or had errors; else empty."""
+        """First sentence of every view of a run that ended early, or had errors; else empty."""
         counts = {status: self.statuses.get(status, 0) for status in _OF_ANSWERS}
         parts = [_OF_ANSWERS[status].format(n) for status, n in counts.items() if n]
         if self.not_asked:

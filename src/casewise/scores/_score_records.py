@@ -155,7 +155,7 @@ def _costs(one: CostReport) -> dict[str, Any]:
 
 
 def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """``pairs`` has an object for each two runs and metric, ``comparisons`` one for each two."""
+    """Comparisons as JSON values: ``pairs`` by two runs and metric, ``comparisons`` by two runs."""
     return {
         "difference_is": "after - before",
         "pairs": [
@@ -256,7 +256,7 @@ def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
 
 
 def _bootstrap_interval(change: Estimate) -> list[float] | None:
-    """None where no query has changed: drawn anew, none has either."""
+    """Bootstrap interval of a change; None where no query changed: drawn anew, none does either."""
     ends = change.bootstrap_interval
     return json_interval(ends) if ends is not None and change.se > 0 else None
 

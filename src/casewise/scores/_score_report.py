@@ -1,6 +1,6 @@
 """Everything that ``casewise score`` says of a table of judgements, baselines included.
 
-Baselines are answers that no model is needed for, and what people reach.
+Baselines are constant or known answers, models asked without contexts, and people.
 """
 
 import math
@@ -73,13 +73,13 @@ def score_baselines(
     Their models are named ``baseline:intended``, ``baseline:always-safe``,
     ``baseline:always-unsafe``, ``baseline:keyword``, ``baseline:query-alone`` (a model that was
     asked without contexts; ``of`` in its condition says which), ``baseline:one-person`` (each
-    vote against the others' majority) and ``baseline:ceiling`` (who knows every case's true rate).
+    vote against the others' majority) and ``baseline:ceiling`` (knows every case's true rate).
 
     Args:
         table: The judgement table.
-        scoring: As the models are scored.
+        scoring: Rules by which the models are scored.
         by: A column to split by.
-        seed: Of what the ceiling simulates.
+        seed: Seed of the ceiling's simulation.
     """
     scoring = scoring or Scoring()
     # A model that replies is held against itself without a context, not against judges.
@@ -163,11 +163,11 @@ def _without_fixed(score: Score, name: str) -> Score:
 
 
 _SAME_ANSWER = {"adapts", "inverted", "flip_rate", "model_flips"}
-"""Shares of queries of which contexts change the answer: none, where the context isn't read."""
+"""Shares of answers that change with the context: 0 where the context isn't read."""
 
 
 def _is_fixed(one: Estimate, metric: str, name: str, labels: LabelRule) -> bool:
-    """Tell whether a baseline's answers have this figure in any query of such cases.
+    """Tell whether the design of the cases fixes a baseline's figure, whatever the queries.
 
     Another sample of queries might change a figure at 0 or 1 where labels are votes, or where a
     query's words decide; one between them is the same in each query only if labels are balanced.
@@ -246,7 +246,7 @@ def _exact(value: float) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """A score and what else is known of its condition; None where it doesn't apply."""
+    """A score with further analyses of its condition; None where one doesn't apply."""
 
     score: Score
     change: AblationChange | None = None
@@ -269,9 +269,9 @@ class ScoreReport:
     counterfactuals: tuple[Counterfactual, ...] = ()
     """Changes of a context that flip models, one part at a time from the twin."""
     faithfulness: tuple[Faithfulness, ...] = ()
-    """True if what explanations lean on matters to verdicts."""
+    """Movement of verdicts by removing what explanations lean on, and what they don't."""
     judge_act: tuple[JudgeAct, ...] = ()
-    """Verdicts of models on cases, against their replies in them."""
+    """Verdicts of models on cases, against their replies to them."""
     ranked: tuple[Score, ...] = ()
     """Models that were asked which of two contexts is the more appropriate, and judges whose
     numbers rank the same pairs."""
@@ -291,9 +291,9 @@ def report_scores(
 
     Args:
         table: The judgement table.
-        scoring: How.
+        scoring: Rules of scoring.
         by: A column to split rows and baselines by; the other parts stand beside whole rows only.
-        seed: Of folds and simulations.
+        seed: Seed of folds and simulations.
         calibrate: Recalibrate on held-out queries.
         prices: Price mistakes, and look for the best threshold.
         checks: Labelled replies, to correct rates by.
