@@ -202,13 +202,11 @@ def count_answers(answers: Answers, unparsed: UnreadPolicy) -> Counted:
     """
     unread = ~answers.read
     nothing_missed = np.zeros(len(unread), bool)
-    if unparsed is UnreadPolicy.HONEST or is_acting(answers.protocol):
+    judged = family_of(answers.protocol) is Family.JUDGEMENTS
+    if unparsed is UnreadPolicy.HONEST or not judged:
         read = answers.only(answers.read)
         called = read.tool_call
         return Counted(answers, read, nothing_missed[answers.read] if called is None else called)
-    if answers.twin is not None:
-        read = answers.only(answers.read)
-        return Counted(answers, read, nothing_missed[answers.read])
     number = find_protocol(answers.protocol).unread
     if number is None:
         filled = replace(

@@ -297,6 +297,25 @@ class Protocol(abc.ABC):
         return any(answer.cut for answer in answers)
 
 
+class InConversation(Protocol):
+    """A protocol without a prompt of its own: the conversation itself is what a model gets."""
+
+    def wording(
+        self,
+        delivery: Delivery,
+        prompt: str | None,
+        languages: Iterable[str | None],
+    ) -> Conversations:
+        """Conversations in which the model is asked.
+
+        Raises:
+            UsageError: A prompt is given.
+        """
+        if prompt is not None:
+            raise UsageError(f"--prompt is a judge's; protocol {self} has a conversation")
+        return Conversations(delivery)
+
+
 def to_number(answer: str | float) -> float:
     """A published answer as a number; NaN where it is none."""
     try:

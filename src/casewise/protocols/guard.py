@@ -7,13 +7,10 @@ of the categories. Some answer a JSON object instead (NemoGuard: ``{"User Safety
 
 import json
 import re
-from collections.abc import Iterable
 
 from casewise.choices import Delivery, Sampling
-from casewise.errors import UsageError
-from casewise.protocols._conversations import Conversations
 from casewise.protocols._lexicon import Lexicon
-from casewise.protocols._protocol import Protocol
+from casewise.protocols._protocol import InConversation
 from casewise.protocols._types import Reading, Status, Verdict
 
 _CODES = re.compile(r"[A-Za-z]{1,3}\d{1,3}(?:\s*[,;]\s*[A-Za-z]{1,3}\d{1,3})*\.?")
@@ -53,7 +50,7 @@ def _read_object(text: str) -> Reading:
     return Reading(Status.OK, Verdict(said), explanation=named if isinstance(named, str) else None)
 
 
-class Guard(Protocol):
+class Guard(InConversation):
     """A moderation model's own form: safe, or unsafe and the codes of categories."""
 
     name = "guard"
@@ -63,17 +60,6 @@ class Guard(Protocol):
     # A system message would be a part of what it judges.
     takes_system = False
     answer_tokens = 5
-
-    def wording(
-        self,
-        delivery: Delivery,
-        prompt: str | None,
-        languages: Iterable[str | None],
-    ) -> Conversations:
-        """The conversation itself, which such a model judges."""
-        if prompt is not None:
-            raise UsageError(f"--prompt is a judge's; protocol {self} has a conversation")
-        return Conversations(delivery)
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:
         """Default limit of an answer, in tokens: room for a word and codes."""

@@ -5,12 +5,11 @@ signal, by a model, or by the offline reader.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from casewise.choices import RULES, Delivery, Sampling
-from casewise.errors import UsageError
-from casewise.protocols._conversations import NOT_RUN, Conversations
+from casewise.protocols._conversations import NOT_RUN
 from casewise.protocols._cut import read_cut_step
 from casewise.protocols._experiments import read_step
 from casewise.protocols._grade import (
@@ -26,8 +25,8 @@ from casewise.protocols._protocol import (
     Asking,
     Grade,
     GradedReply,
+    InConversation,
     Open,
-    Protocol,
     Question,
     Request,
     Say,
@@ -45,7 +44,7 @@ EMBEDDED_REPLY_TOKENS: Final = 48
 """The same of the embedded model, which takes a second for six and says little in more."""
 
 
-class Respond(Protocol):
+class Respond(InConversation):
     """Nothing: the model plays the chatbot, and its reply is graded."""
 
     name = "respond"
@@ -56,17 +55,6 @@ class Respond(Protocol):
     # Mean of 1,399 replies of 24 models of 2024 to 2026 to questions like ours; everyday
     # instructions take a third of it.
     answer_tokens = 1000
-
-    def wording(
-        self,
-        delivery: Delivery,
-        prompt: str | None,
-        languages: Iterable[str | None],
-    ) -> Conversations:
-        """The conversation in which the model plays the chatbot."""
-        if prompt is not None:
-            raise UsageError(f"--prompt is a judge's; protocol {self} has a conversation")
-        return Conversations(delivery)
 
     def longest(self, sampling: Sampling, *, embedded: bool) -> int:
         """Default limit of a reply, in tokens."""

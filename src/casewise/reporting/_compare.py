@@ -145,8 +145,8 @@ def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]
         return f"Whether anything changed can't be told{why}"
     change = headline.difference
     after = compared.scores[1]
-    does = "ranks contexts as the labels do" if after.of_pairs else words.judges
-    does = words.acts if after.acts else does
+    judges = "ranks contexts as the labels do" if after.of_pairs else words.judges
+    does = words.acts if after.acts else judges
     value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
     return (
         f"No change is more than chance. After {does} in {value} of 100 cases more than before: "

@@ -5,7 +5,7 @@ import json
 import logging
 import math
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -191,7 +191,7 @@ def read_unit(
             answers = [replace(answer, pieces=pieces) for answer in answers]
         reading = await drive(protocol.judge(question, answers), send)
         assert isinstance(reading, Reading)
-        return _judged(reading, intended, state, outputs, model, cut=protocol.is_cut(answers))
+        return _judged(reading, intended, state, answers, cut=protocol.is_cut(answers))
 
     return read
 
@@ -319,8 +319,7 @@ def _judged(
     reading: Reading,
     intended: str,
     state: CaseState,
-    outputs: Sequence[ModelOutput],
-    model: Model,
+    answers: Sequence[Answer],
     *,
     cut: bool,
 ) -> Score:
@@ -329,7 +328,7 @@ def _judged(
     if reading.verdict is not None:
         says_safe = float(reading.verdict is Verdict.SAFE)
         as_intended = float(reading.verdict == intended) if intended else math.nan
-    texts = [output.completion for output in outputs]
+    texts = [answer.text for answer in answers]
     return Score(
         value={
             "read": float(reading.status is Status.OK),
@@ -344,7 +343,7 @@ def _judged(
         explanation=reading.explanation,
         metadata={"status": str(reading.status), "verdict": reading.verdict, CUT: cut}
         | _mentions(reading.explanation, state)
-        | _answered_by(outputs, model),
+        | _answered_by(answer.other_model for answer in answers),
     )
 
 
@@ -388,13 +387,12 @@ def _graded(
             CUT: bool(cut),
         }
         | ({CUT_TURNS: " ".join(cut)} if cut and every else {})
-        | _answered_by([state.output], model),
+        | _answered_by([other_model(model, state.output)]),
     )
 
 
-def _answered_by(outputs: Sequence[ModelOutput], model: Model) -> dict[str, str]:
+def _answered_by(names: Iterable[str | None]) -> dict[str, str]:
     """Metadata on the model that answered, where it is not the one that was asked."""
-    names = [other_model(model, output) for output in outputs]
     return next(({"answered_by": name} for name in names if name is not None), {})
 
 
