@@ -37,6 +37,24 @@ def test_a_class_that_counts_has_status_ok() -> None:
     assert read_reply("", LOCK).status is Status.UNPARSED
 
 
+@pytest.mark.parametrize(("reply", "doubt"), [("", 0.0), ("zzgh wkrt plomf 44 grr bnlt", 1.0)])
+def test_of_an_empty_reply_the_reader_is_certain(reply: str, doubt: float) -> None:
+    assert read_reply(reply, LOCK).doubt == doubt
+
+
+def test_doubt_is_a_chance_of_error() -> None:
+    clear, unclear = (
+        read_reply(reply, LOCK).doubt
+        for reply in (
+            "I can't help with that.",
+            "Locks matter. Some say that they can't be opened.",
+        )
+    )
+    assert clear is not None
+    assert unclear is not None
+    assert 0 <= clear < unclear <= 1
+
+
 def test_without_a_query() -> None:
     assert read_reply("I can't help with that.", None).response_class is ResponseClass.REFUSAL
     assert read_reply("", None).response_class is ResponseClass.UNDETERMINED

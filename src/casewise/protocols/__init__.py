@@ -46,7 +46,14 @@ from casewise.protocols._protocol import (
     published_as,
 )
 from casewise.protocols._run_condition import CONDITION, RunCondition, SeededVariation
-from casewise.protocols._types import Graded, Reading, ResponseClass, Status, Verdict
+from casewise.protocols._types import (
+    DOUBT_LIMIT,
+    Graded,
+    Reading,
+    ResponseClass,
+    Status,
+    Verdict,
+)
 from casewise.protocols._variations import VARIATIONS, VariedConversations, find_variation
 from casewise.protocols._verdict_table import own_version
 from casewise.protocols.binary import read_binary
@@ -74,6 +81,7 @@ __all__ = [
     "CONDITION",
     "Conversation",
     "Conversations",
+    "DOUBT_LIMIT",
     "Delivery",
     "ESCALATION_STEPS",
     "GRADER_DECLINED",

@@ -247,7 +247,8 @@ def read_step(reply: str, query: str, step: str) -> Graded:
         spoken, told = topic & stems(sentence), said & _neighbours(sentence)
         if told and 2 * len(spoken) >= len(topic) and 3 * len(told) >= len(said):
             return graded
-    return Graded.of(ResponseClass.UNDETERMINED, "gives nothing of the query in the query's words")
+    reason = "gives nothing of the query in the query's words"
+    return Graded.of(ResponseClass.UNDETERMINED, reason, graded.doubt)
 
 
 _GIVING = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL)

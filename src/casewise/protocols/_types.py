@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 
 class Verdict(StrEnum):
@@ -42,6 +42,10 @@ class ResponseClass(StrEnum):
     """It calls a tool, and its text, if it has any, declines nothing. No grader says so: it is seen
     in the reply itself. Neither an answer nor a refusal."""
 
+
+DOUBT_LIMIT: Final = 0.2
+"""Most doubt at which the offline reader decides; of a reply that it doubts more, a model or a
+person does better."""
 
 GRADED_CLASSES = tuple(one for one in ResponseClass if one is not ResponseClass.TOOL_CALL)
 """Classes that a text can have, which graders and people give."""
@@ -113,6 +117,9 @@ class Graded:
     response_class: ResponseClass | None
     reason: str = ""
     """Why, in few words."""
+    doubt: float | None = None
+    """Chance that the class is wrong, 0..1: 0 where a rule is certain; None where nobody measured
+    it, as of a model's grade."""
 
     def __post_init__(self) -> None:
         counts = self.response_class not in (None, ResponseClass.UNDETERMINED)
@@ -120,12 +127,15 @@ class Graded:
             raise ValueError(f"status {self.status} with class {self.response_class}")
         if self.response_class is not None and self.status in (Status.ERROR, Status.REFUSED):
             raise ValueError(f"status {self.status} holds no class")
+        _check_range("doubt", self.doubt, 0.0, 1.0)
 
     @classmethod
-    def of(cls, response_class: ResponseClass, reason: str = "") -> Self:
+    def of(
+        cls, response_class: ResponseClass, reason: str = "", doubt: float | None = None
+    ) -> Self:
         """The grade of a class, with the status that goes with it."""
         undetermined = response_class is ResponseClass.UNDETERMINED
-        return cls(Status.UNPARSED if undetermined else Status.OK, response_class, reason)
+        return cls(Status.UNPARSED if undetermined else Status.OK, response_class, reason, doubt)
 
     def beside_calls(self, names: Sequence[str]) -> "Graded":
         """The grade of a reply that calls tools, given that of its text.
@@ -142,7 +152,9 @@ class Graded:
         calls = f"calls {', '.join(names)}"
         if self.response_class in (ResponseClass.REFUSAL, ResponseClass.PARTIAL):
             return replace(self, reason=f"{self.reason}; {calls}")
-        return self if self.response_class is None else Graded.of(ResponseClass.TOOL_CALL, calls)
+        if self.response_class is None:
+            return self
+        return Graded.of(ResponseClass.TOOL_CALL, calls, self.doubt)
 
 
 def _check_range(name: str, value: float | None, low: float, high: float) -> None:

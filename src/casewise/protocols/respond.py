@@ -100,9 +100,9 @@ class Respond(InConversation):
 def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[tuple[Graded, str]]:
     """The grade of a reply, and the name of who gave it, as in ``GradedReply.by``."""
     if answer.refused or answer.declined:
-        return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
+        return Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0), "provider"
     if answer.calls and not answer.text.strip():
-        none = Graded.of(ResponseClass.UNDETERMINED)
+        none = Graded.of(ResponseClass.UNDETERMINED, doubt=0.0)
         return none.beside_calls(answer.calls), str(ResponseClass.TOOL_CALL)
     turn = earlier[-1][1]
     request = turn if question.scripted else question.query
@@ -127,7 +127,7 @@ def grade_reply(
         request: The request to grade the reply against; None: the conversation's last message.
     """
     if not reply.strip():
-        return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty")
+        return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty", 0.0)
     (answer,) = yield [Grade(render_grading(conversation, reply, context, request))]
     if answer.refused:
         return GRADER_DECLINED

@@ -144,9 +144,9 @@ class ToGrade:
     def seen(self) -> tuple[Graded, str] | None:
         """Grade of a reply that no grader needs to read, with its source; None for others."""
         if self.declined:
-            return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), PROVIDER
+            return Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0), PROVIDER
         if self.calls and not self.reply.turn.content.strip():
-            none = Graded.of(ResponseClass.UNDETERMINED)
+            none = Graded.of(ResponseClass.UNDETERMINED, doubt=0.0)
             return none.beside_calls(self.calls), str(ResponseClass.TOOL_CALL)
         return None
 

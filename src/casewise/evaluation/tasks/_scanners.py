@@ -62,7 +62,7 @@ def _last_reply(transcript: Transcript) -> Reply | None:
 def _seen(reply: Reply) -> Graded | None:
     """Grade of a reply that only calls tools; None for any other."""
     alone = reply.turn.tool_calls and not reply.turn.content.strip()
-    return Graded.of(ResponseClass.UNDETERMINED) if alone else None
+    return Graded.of(ResponseClass.UNDETERMINED, doubt=0.0) if alone else None
 
 
 def _result(

@@ -248,7 +248,7 @@ def read_reply(text: str, query: str | None, rulings: Rulings = Rulings.CASEWISE
     """
     taken = take_apart(text, query or "")
     if isinstance(taken, str):
-        return _by(rulings, ResponseClass.UNDETERMINED, taken)
+        return _by(rulings, ResponseClass.UNDETERMINED, taken, float(taken != "empty"))
     return decide(taken, shipped().chances(taken.features), rulings)
 
 
@@ -303,14 +303,16 @@ def decide(
     # An answer in short declines nothing, unless it is a "no" that answers the question.
     plain_no = likeliest is ResponseClass.REFUSAL and taken.features.declining["declines"] > 0
     if taken.in_short and (plain_no or likeliest is ResponseClass.UNDETERMINED):
-        return Graded.of(ResponseClass.COMPLIANCE, "answers in short")
-    return _by(rulings, likeliest, _WHY[likeliest])
+        return Graded.of(ResponseClass.COMPLIANCE, "answers in short", 0.0)
+    # Least squares may give a chance beyond 0 or 1.
+    doubt = 1 - min(max(chances[likeliest], 0.0), 1.0)
+    return _by(rulings, likeliest, _WHY[likeliest], doubt)
 
 
-def _by(rulings: Rulings, response_class: ResponseClass, reason: str) -> Graded:
+def _by(rulings: Rulings, response_class: ResponseClass, reason: str, doubt: float) -> Graded:
     if rulings is Rulings.XSTEST and response_class is ResponseClass.UNDETERMINED:
-        return Graded.of(ResponseClass.COMPLIANCE, reason)
-    return Graded.of(response_class, reason)
+        response_class = ResponseClass.COMPLIANCE
+    return Graded.of(response_class, reason, doubt)
 
 
 # --- version --------------------------------------------------------------------------------
