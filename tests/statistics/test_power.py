@@ -23,10 +23,13 @@ from casewise.statistics._power import (
     PairedDesign,
     context_share_error,
     discordance_variance,
+    fisher_power,
+    fisher_size,
     mann_whitney_power,
     noether_power,
     normal_power,
     paired_power,
+    proportions_power,
     rank_error,
     smallest_effect,
     smallest_size,
@@ -34,7 +37,6 @@ from casewise.statistics._power import (
     whole,
     within_degrees,
 )
-from casewise.statistics._shares import fisher_power, fisher_size, proportions_power
 
 TWO, ONE = Level(0.05), Level(0.05, two_sided=False)
 ARCSINE, POOLED, EXACT = ProportionMethod

@@ -11,10 +11,13 @@ from casewise.statistics._agreement import (
     cohen_kappa,
 )
 from casewise.statistics._ceilings import (
+    OnePerson,
     Oracle,
     Panel,
     VoteReliability,
     fit_beta_binomial,
+    one_person,
+    one_person_by_rater,
     oracle,
     panel,
     reliability_icc,
@@ -27,9 +30,11 @@ from casewise.statistics._classification import (
     Costs,
     Recalibrated,
     Reliability,
+    VotedVerdicts,
     bin_places,
     brier_scores,
     classify,
+    corrected_accuracy,
     cost_curve,
     credits,
     cross_entropies,
@@ -42,37 +47,37 @@ from casewise.statistics._classification import (
 from casewise.statistics._clustered import (
     LEAST_EFFECTIVE,
     UNDEFINED,
+    BoolArray,
+    Bounds,
+    Clusters,
     Estimate,
+    FloatArray,
+    IntArray,
+    Resampling,
     TwoWay,
+    alike_bounds,
+    bootstrap_p,
     clustered_mean,
     clustered_ratio,
     combine,
+    drawn_bounds,
     effective_number,
     estimate,
+    find_steps,
     is_uneven,
     moved_enough,
+    null_variance,
+    number_clusters,
     paired_change,
+    paired_share_bounds,
+    percentile_interval,
+    share_bounds,
+    student_bounds,
     two_way,
     weighed,
     wilson_interval,
 )
-from casewise.statistics._clusters import (
-    BoolArray,
-    Clusters,
-    FloatArray,
-    IntArray,
-    Resampling,
-    number_clusters,
-    percentile_interval,
-)
-from casewise.statistics._comparison import (
-    DETECTABLE,
-    McNemar,
-    bootstrap_p,
-    holm,
-    mcnemar,
-    sign_flip_p,
-)
+from casewise.statistics._comparison import DETECTABLE, McNemar, holm, mcnemar, sign_flip_p
 from casewise.statistics._correlations import clustered_pearson, clustered_spearman
 from casewise.statistics._effects import (
     GroupTest,
@@ -99,7 +104,6 @@ from casewise.statistics._grader_error import (
     rogan_gladen,
     separation,
 )
-from casewise.statistics._label_noise import VotedVerdicts, corrected_accuracy
 from casewise.statistics._pairs import (
     Contexts,
     ContextSensitivity,
@@ -116,25 +120,27 @@ from casewise.statistics._pairs import (
 )
 from casewise.statistics._people import (
     DawidSkene,
-    OnePerson,
     agreement_p,
     at_least_p,
     benjamini_hochberg,
     dawid_skene,
-    one_person,
-    one_person_by_rater,
 )
 from casewise.statistics._power import (
     LEAST_SIZE,
+    MOST_EXACT,
     MOST_SIZE,
     Level,
     PairedDesign,
     context_share_error,
     discordance_variance,
+    fisher_power,
+    fisher_size,
     mann_whitney_power,
     noether_power,
+    noninferiority_power,
     normal_power,
     paired_power,
+    proportions_power,
     rank_error,
     smallest_effect,
     smallest_size,
@@ -150,21 +156,6 @@ from casewise.statistics._rare_events import (
     draw_units,
     kaplan_meier,
     rare_rate,
-)
-from casewise.statistics._shares import (
-    MOST_EXACT,
-    Bounds,
-    alike_bounds,
-    drawn_bounds,
-    find_steps,
-    fisher_power,
-    fisher_size,
-    noninferiority_power,
-    null_variance,
-    paired_share_bounds,
-    proportions_power,
-    share_bounds,
-    student_bounds,
 )
 
 __all__ = [

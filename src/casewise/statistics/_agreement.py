@@ -6,20 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._clustered import (
-    Estimate,
-    clustered_mean,
-    clustered_ratio,
-    estimate,
-    replicate,
-)
-from casewise.statistics._clusters import (
     BoolArray,
     Clusters,
+    Estimate,
     FloatArray,
     IntArray,
     Resampling,
+    clustered_mean,
+    clustered_ratio,
+    estimate,
     number_clusters,
     percentile_interval,
+    replicate,
 )
 
 COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")

@@ -1,22 +1,96 @@
-"""Estimates with cluster-robust errors: sandwich, two-way, and by the cluster bootstrap."""
+"""Estimates over clusters (queries), with errors that are robust to them.
+
+Clusters and their draws for the bootstrap; figures of rows, with sandwich errors, and two-way ones;
+intervals of figures, and bounds on one side with a stated confidence.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clusters import (
-    NO_INTERVAL,
-    Clusters,
-    FloatArray,
-    number_clusters,
-    percentile_interval,
-)
-from casewise.statistics._comparison import bootstrap_p
-from casewise.statistics._shares import paired_share_bounds, student_quantile
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+NO_INTERVAL = (math.nan, math.nan)
+"""Interval of a figure without one."""
+
+CELLS = 4_000_000
+"""Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Draws of clusters: how many, and their seed.
+
+    The same seed and number of clusters give the same draws, so whatever is computed over the
+    same queries is resampled in pairs.
+    """
+
+    draws: int
+    seed: int
+
+    def weights(self, clusters: int) -> Iterator[FloatArray]:
+        """Blocks of how often each cluster is drawn, shape ``(some draws, clusters)``.
+
+        Each row sums to the number of clusters; all blocks together have ``draws`` rows. Efron &
+        Tibshirani (1993), An Introduction to the Bootstrap, chapter 8.
+        """
+        step = max(1, CELLS // max(clusters, 1))
+        for start in range(0, self.draws, step):
+            yield _block(self.seed, start, min(step, self.draws - start), clusters)
+
+
+@lru_cache(maxsize=4)
+def _block(seed: int, start: int, draws: int, clusters: int) -> FloatArray:
+    drawn = np.random.default_rng([seed, start]).integers(clusters, size=(draws, clusters))
+    drawn += np.arange(draws)[:, None] * clusters
+    counts = np.bincount(drawn.ravel(), minlength=draws * clusters)
+    block = counts.reshape(draws, clusters).astype(float)
+    block.flags.writeable = False
+    return block
+
+
+def percentile_interval(replicates: FloatArray) -> tuple[float, float]:
+    """The middle 95 % of bootstrap replicates; NaN if fewer than half of them are defined."""
+    defined = replicates[np.isfinite(replicates)]
+    if 2 * len(defined) < len(replicates) or not len(defined):
+        return NO_INTERVAL
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Cluster (query) of each row."""
+
+    index: IntArray
+    """Cluster of each row, in 0..count-1. Shape ``(n,)``."""
+    count: int
+    """Number of clusters, those without rows included."""
+    resampling: Resampling | None = None
+    """Draws of the bootstrap; None: no bootstrap."""
+
+    def only(self, kept: BoolArray | IntArray) -> Self:
+        """The clusters of some rows; the count stays, so that estimates can be subtracted."""
+        return type(self)(self.index[kept], self.count, self.resampling)
+
+    def sums(self, *columns: FloatArray) -> FloatArray:
+        """Columns of shape ``(n,)`` summed by cluster, shape ``(count, columns)``."""
+        found = [np.bincount(self.index, column, minlength=self.count) for column in columns]
+        return np.stack(found, axis=1) if found else np.empty((self.count, 0))
+
+
+def number_clusters(names: NDArray[np.generic], resampling: Resampling | None = None) -> Clusters:
+    """Number clusters by the order of their names, so that equal names are resampled alike."""
+    unique, index = np.unique(names, return_inverse=True)
+    return Clusters(index.astype(np.int64), len(unique), resampling)
+
 
 Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
 """A figure from totals, shape ``(..., k)`` to ``(...)``: smooth, and the same if all are scaled."""
@@ -71,7 +145,7 @@ class Estimate:
     """Rows under a proportion's denominator; NaN where the figure is no proportion."""
     is_share_change: bool = False
     """True of the paired difference of two proportions over one denominator."""
-    scale: "Scale" = "plain"
+    scale: Scale = "plain"
     """On which its interval is symmetric."""
     without: FloatArray = field(default_factory=lambda: _NOTHING)
     """The figure without each cluster, NaN where it is undefined then; of a cluster without rows,
@@ -542,3 +616,211 @@ def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clu
     degrees = min(one.clusters, other.clusters) - 1
     half, p = student_quantile(degrees) * se, _student_p(abs(one.value) / se, degrees)
     return TwoWay(one.value, se, (one.value - half, one.value + half), p)
+
+
+def bootstrap_p(replicates: FloatArray, at_zero: float = 0.5) -> float:
+    """Two-sided p of a difference from its bootstrap replicates.
+
+    NaN where fewer than half of them are defined, or where they are all alike and not 0.
+
+    Twice the smaller share of replicates beyond 0, counting the sample itself (Davison & Hinkley
+    1997, Bootstrap Methods, section 4.2). Replicates at exactly 0, which few discordant cases
+    make common, count half on either side.
+
+    Args:
+        replicates: The difference on each draw. Shape ``(draws,)``.
+        at_zero: How much of a replicate at 0 counts on either side, 0..1. At 1 the p is above .05
+            where the middle 95 % of the replicates hold 0.
+    """
+    defined = replicates[np.isfinite(replicates)]
+    if not len(defined) or 2 * len(defined) < len(replicates):
+        return math.nan
+    if np.ptp(defined) == 0 and defined[0] != 0:
+        return math.nan
+    zero = float((defined == 0).sum()) * at_zero
+    tail = min(float((defined < 0).sum()), float((defined > 0).sum())) + zero
+    return min(1.0, 2 * (tail + 1) / (len(defined) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Two one-sided bounds; each alone has the confidence. NaN is undefined."""
+
+    low: float
+    high: float
+
+
+NO_BOUNDS = Bounds(math.nan, math.nan)
+
+
+def student_bounds(one: Estimate, confidence: float) -> Bounds:
+    """Bounds of any figure by Student's t, on the scale of its interval and by the same error.
+
+    At most a degree of freedom fewer than clusters. NaN without a spread (use ``alike_bounds``
+    there), and where the interval is withheld.
+    """
+    if not one.se > 0 or one.reason:
+        return NO_BOUNDS
+    degrees = min(one.degrees, one.clusters - 1)
+    return Bounds(*one.ends(student_quantile(degrees, confidence)))
+
+
+def drawn_bounds(one: Estimate, confidence: float) -> Bounds:
+    """Bounds of a figure that was drawn: what so many of its draws lie above, and below."""
+    low, high = np.quantile(one.replicates, [1 - confidence, confidence])
+    return Bounds(float(low), float(high))
+
+
+def alike_bounds(
+    value: float, clusters: int, confidence: float, ends: tuple[float, float]
+) -> Bounds:
+    """Bounds where all clusters are alike, and so show no spread.
+
+    With the confidence, at most ``1 - (1 - confidence)^(1 / clusters)`` of clusters are not like
+    those seen (at 95 % some 3 in the number seen: the rule of three, Hanley & Lippman-Hand 1983,
+    doi:10.1001/jama.1983.03330370053031). They may lie at either end of the range. Exact for
+    means over clusters of one weight, a rule of thumb for correlations and F1.
+
+    Args:
+        value: What all show.
+        clusters: How many, 0 and up.
+        confidence: In 0..1.
+        ends: The range of the figure.
+    """
+    if not clusters or not math.isfinite(value):
+        return NO_BOUNDS
+    unlike = 1 - (1 - confidence) ** (1 / clusters)
+    return Bounds(value - unlike * (value - ends[0]), value + unlike * (ends[1] - value))
+
+
+def share_bounds(one: Estimate, confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934) on its effective size.
+
+    Korn & Graubard (1998), Survey Methodology 24: the rows that, if independent, would have the
+    clustered error, fewer by Student's t for few clusters. Wilson's interval is on average right
+    and too short near 0 and 1, where one bound of it misses more often than it says.
+    """
+    size = one.effective_size
+    if not size > 0 or not math.isfinite(one.value) or one.reason:
+        return NO_BOUNDS
+    from scipy.special import ndtri
+
+    if one.se > 0:
+        size *= (float(ndtri(confidence)) / student_quantile(one.clusters - 1, confidence)) ** 2
+    return beta_bounds(min(one.value, 1.0) * size, size, confidence)
+
+
+def beta_bounds(hits: float, size: float, confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404).
+
+    Args:
+        hits: Events, 0 to ``size``; need not be whole.
+        size: Independent units, above 0; need not be whole.
+        confidence: Of each bound, in 0..1.
+    """
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import betaincinv
+
+    misses = size - hits
+    low = float(betaincinv(hits, misses + 1, 1 - confidence)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, confidence)) if misses > 0 else 1.0
+    return Bounds(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A paired difference of proportions as clusters that go a step down, up, or none."""
+
+    length: float
+    """Distance that a cluster moves if it moves, above 0; 1 is from all wrong to all right."""
+    down: float
+    """Share of clusters that go down, 0..1."""
+    up: float
+    """Share that go up."""
+
+
+def find_steps(difference: Estimate) -> Steps | None:
+    """Steps that have the mean and the variance of a difference; None without a spread.
+
+    The length is the mean square over the mean size of what clusters moved by: 1 where queries
+    have a case each, a half where one of two cases flips.
+    """
+    if not difference.se > 0:
+        return None
+    clusters, value = difference.clusters, difference.value
+    influence = difference.influence
+    # A cluster that did not move has the influence of the mean alone, one without rows has none.
+    moved = np.where(influence == 0, 0.0, clusters * influence + value)
+    length = float((moved**2).sum() / np.abs(moved).sum())
+    square = clusters * difference.se**2 + value**2
+    active = min(1.0, max(square / length**2, abs(value) / length))
+    shift = value / length
+    return Steps(length, (active - shift) / 2, (active + shift) / 2)
+
+
+def paired_share_bounds(difference: Estimate, confidence: float) -> Bounds:
+    """Bounds of a paired difference of proportions, clustered.
+
+    The score bound of Tango (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>
+    3.0.CO;2-B, with clusters in place of cases (``find_steps``): the variance is the one that the
+    bound itself would have, so that a few lucky clusters don't make a small error. Against
+    Student's t it is the wider of the two; where nothing moved, ``alike_bounds``.
+
+    Args:
+        difference: Of two proportions over one denominator; not settled.
+        confidence: In 0..1.
+    """
+    if difference.reason:
+        return NO_BOUNDS
+    steps = find_steps(difference)
+    if steps is None:
+        return alike_bounds(difference.value, difference.clusters, confidence, (-1.0, 1.0))
+    mirrored = replace(steps, down=steps.up, up=steps.down)
+    critical = student_quantile(difference.clusters - 1, confidence)
+    low = _score_bound(steps, difference.clusters, critical)
+    high = -_score_bound(mirrored, difference.clusters, critical)
+    plain = student_bounds(difference, confidence)
+    return Bounds(min(low, plain.low), max(high, plain.high))
+
+
+def _score_bound(steps: Steps, clusters: int, critical: float) -> float:
+    """The lowest difference that lies within ``critical`` errors of its own of the one seen."""
+    from scipy.optimize import brentq
+
+    shift = steps.up - steps.down
+
+    def excess(other: float) -> float:
+        variance = null_variance(steps.down, steps.up, other)
+        return (shift - other) ** 2 * clusters - critical**2 * variance
+
+    # Just below what was seen: there the two differ by nothing, which is no bound.
+    seen = shift - 1e-9
+    if seen <= -1 or excess(seen) >= 0:
+        return shift * steps.length
+    return float(brentq(excess, -1.0, seen, xtol=1e-12)) * steps.length
+
+
+def student_quantile(degrees: float, confidence: float = 0.975) -> float:
+    """Quantile of Student's t; the usual one gives a two-sided 95 % interval."""
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, confidence))
+
+
+def null_variance(down: float, up: float, shift: float) -> float:
+    """Variance of a move (-1, 0 or 1) whose mean is ``shift``, most likely for the shares seen.
+
+    Tango (1998), Statistics in Medicine 17, 891-908: the maximum of the likelihood under a given
+    difference of paired proportions, in closed form. At least ``|shift| - shift^2``, which is the
+    variance if all moves go one way.
+
+    Args:
+        down: Share of moves down that was seen, 0..1.
+        up: Share of moves up; with ``down`` at most 1.
+        shift: The difference, -1..1.
+    """
+    linear = down + up + shift * (2 - down + up)
+    root = math.sqrt(max(0.0, linear * linear - 8 * up * shift * (1 + shift)))
+    most_likely_up = (linear + root) / 4
+    return max(0.0, 2 * most_likely_up - shift - shift * shift)

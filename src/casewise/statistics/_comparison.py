@@ -1,12 +1,11 @@
 """Tests of two models on the same cases."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clusters import BoolArray, Clusters, FloatArray, IntArray
+from casewise.statistics._clustered import BoolArray, Clusters, FloatArray, IntArray
 
 EXACT_UP_TO = 25
 """Discordant cases up to which McNemar's test is exact."""
@@ -85,30 +84,6 @@ def sign_flip_p(sums: IntArray) -> float:
         chances = np.convolve(chances, block)
     totals = np.arange(-reach, reach + 1)
     return float(min(1.0, chances[np.abs(totals) >= abs(int(sums.sum()))].sum()))
-
-
-def bootstrap_p(replicates: FloatArray, at_zero: float = 0.5) -> float:
-    """Two-sided p of a difference from its bootstrap replicates.
-
-    NaN where fewer than half of them are defined, or where they are all alike and not 0.
-
-    Twice the smaller share of replicates beyond 0, counting the sample itself (Davison & Hinkley
-    1997, Bootstrap Methods, section 4.2). Replicates at exactly 0, which few discordant cases
-    make common, count half on either side.
-
-    Args:
-        replicates: The difference on each draw. Shape ``(draws,)``.
-        at_zero: How much of a replicate at 0 counts on either side, 0..1. At 1 the p is above .05
-            where the middle 95 % of the replicates hold 0.
-    """
-    defined = replicates[np.isfinite(replicates)]
-    if not len(defined) or 2 * len(defined) < len(replicates):
-        return math.nan
-    if np.ptp(defined) == 0 and defined[0] != 0:
-        return math.nan
-    zero = float((defined == 0).sum()) * at_zero
-    tail = min(float((defined < 0).sum()), float((defined > 0).sum())) + zero
-    return min(1.0, 2 * (tail + 1) / (len(defined) + 1))
 
 
 def holm(p: Sequence[float] | FloatArray) -> list[float]:

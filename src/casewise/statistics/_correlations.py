@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from casewise.statistics._clustered import (
     MOST_LEFT_OUT,
     UNDEFINED,
+    Clusters,
     Estimate,
+    FloatArray,
+    IntArray,
     estimate,
     replicate,
     weighed,
 )
-from casewise.statistics._clusters import Clusters, FloatArray, IntArray
 
 _CONSTANT = 1e-12
 """A variance of standardised values, or a relative range, below which a side is constant."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clusters import NO_INTERVAL, BoolArray, FloatArray, IntArray
+from casewise.statistics._clustered import NO_INTERVAL, BoolArray, FloatArray, IntArray
 from casewise.statistics._comparison import holm
 from casewise.statistics._people import benjamini_hochberg
 

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clustered import UNDEFINED, Z_95, Estimate
-from casewise.statistics._clusters import (
+from casewise.statistics._clustered import (
     CELLS,
+    UNDEFINED,
+    Z_95,
     BoolArray,
     Clusters,
+    Estimate,
     FloatArray,
     IntArray,
     Resampling,
+    student_quantile,
 )
-from casewise.statistics._shares import student_quantile
 
 NOT_LABELLED = -1
 """Mark of a reply that nobody labelled."""

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from casewise.statistics._clustered import (
     UNDEFINED,
+    Clusters,
     Estimate,
+    FloatArray,
+    IntArray,
     clustered_mean,
     clustered_ratio,
     estimate,
     weighed,
 )
-from casewise.statistics._clusters import Clusters, FloatArray, IntArray
 from casewise.statistics._correlations import clustered_pearson
 
 

@@ -9,9 +9,17 @@ from typing import Self
 
 import numpy as np
 
-from casewise.statistics._clustered import ROUND_OFF, Z_95
-from casewise.statistics._clusters import NO_INTERVAL, BoolArray, Clusters, FloatArray, IntArray
-from casewise.statistics._shares import beta_bounds, student_quantile
+from casewise.statistics._clustered import (
+    NO_INTERVAL,
+    ROUND_OFF,
+    Z_95,
+    BoolArray,
+    Clusters,
+    FloatArray,
+    IntArray,
+    beta_bounds,
+    student_quantile,
+)
 
 EVEN = 0.5
 """Share of a draw in which each unit is as likely as any other. No unit then weighs more than
