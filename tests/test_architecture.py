@@ -24,12 +24,14 @@ ROOMS = {
         "measures",
         "protocols",
         "reporting",
+        "results",
         "scores",
         "statistics",
         "transcripts",
     },
     "machine": {"evaluation", "cases"},
-    "reporting": {"gate", "scores", "measures", "dataset", "contexts", "cases"},
+    "reporting": {"results", "gate", "scores", "measures", "dataset", "contexts", "cases"},
+    "results": {"gate", "scores", "measures", "dataset", "protocols", "cases"},
     "gate": {"scores", "measures", "dataset", "statistics", "protocols", "contexts", "cases"},
     "exports": {"scores", "measures", "dataset", "logs", "protocols", "contexts", "cases"},
     "scores": {"measures", "transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
@@ -48,6 +50,9 @@ ROOMS = {
     "sheets": set(),
 }
 """Each room and the rooms that it may open; ``errors`` and those of ``OPEN`` are open to all."""
+
+A_RESULT_SHOWS_ITSELF = ("_result.py", "casewise.reporting.sheet_of")
+"""The one way up: ``Result.to_markdown`` is the view of the result."""
 
 OPEN = {"choices", "files", "sheets"}
 """Rooms that every room may open."""
@@ -99,6 +104,9 @@ def imports(path: Path) -> frozenset[str]:
             assert node.level == 0, f"{path}: import by full name"
             found.add(node.module or "")
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    name, shown = A_RESULT_SHOWS_ITSELF
+    if path.name == name:
+        found -= {shown, shown.rpartition(".")[0]}
     return frozenset(found)
 
 
@@ -155,7 +163,7 @@ FRONT_DOOR = {
     "_front_result.py": {"cases", "errors", "files", "sheets"},
     "_front_running.py": {"choices", "_front_result", "cases", "errors", "files", "sheets"},
     "_front_scoring.py": {
-        *("_front_result", "cases", "errors", "files", "gate", "measures", "scores"),
+        *("_front_result", "cases", "errors", "files", "gate", "measures", "results", "scores"),
         "statistics",
     },
 }

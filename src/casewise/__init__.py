@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from casewise._front_dataset import audit, describe, power
-    from casewise._front_result import Audit, Comparisons, Description, Gate, Power, Scores
+    from casewise._front_result import Audit, Description, Power
     from casewise._front_running import Plan, Run, load_cases, plan, run, run_async
     from casewise._front_scoring import compare, gate, judgements, report, score
+    from casewise.results import Comparisons, Gate, Scores
 
 __version__ = "0.1.0"
 
@@ -54,9 +55,10 @@ __all__ = [
 
 _FILES = {
     "_front_dataset": {"audit", "describe", "power"},
-    "_front_result": {"Audit", "Comparisons", "Description", "Gate", "Power", "Scores"},
+    "_front_result": {"Audit", "Description", "Power"},
     "_front_running": {"Plan", "Run", "load_cases", "plan", "run", "run_async"},
     "_front_scoring": {"compare", "gate", "judgements", "report", "score"},
+    "results": {"Comparisons", "Gate", "Scores"},
 }
 
 

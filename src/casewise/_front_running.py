@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from casewise._front_result import Cases, PathText, Result, beside_loop, case_set
+from casewise._front_result import Cases, PathText, beside_loop, case_set
 from casewise.cases import CaseSet, cache_dir, check_cache_writable, open_cases, write_cases
 from casewise.choices import PROTOCOL
 from casewise.errors import InputError
-from casewise.sheets import Column, Kind, Row, Table, escape, figures, markdown
+from casewise.sheets import Column, Kind, Row, Shown, Table, escape, figures, markdown
 
 if TYPE_CHECKING:
     from casewise.evaluation import CellState, CostEstimate, RunResult
@@ -24,7 +24,7 @@ Texts = str | Sequence[str]
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Result):
+class Plan(Shown):
     """Requests to models, checked and counted; nothing was sent."""
 
     details: "CheckedPlan"
@@ -98,7 +98,7 @@ def total(estimates: "Sequence[CostEstimate]") -> tuple[int, int, int, float | N
 
 
 @dataclass(frozen=True, repr=False)
-class Run(Result):
+class Run(Shown):
     """A finished or stopped run. It stands for its folder wherever a path is taken."""
 
     details: "RunResult"

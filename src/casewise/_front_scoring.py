@@ -11,10 +11,7 @@ import polars as pl
 from casewise import scores
 from casewise._front_result import (
     Cases,
-    Comparisons,
-    Gate,
     PathText,
-    Scores,
     beside_loop,
     case_set,
     choose,
@@ -25,6 +22,7 @@ from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
 from casewise.measures import compared
+from casewise.results import Comparisons, Gate, Scores
 from casewise.statistics import Resampling
 
 
@@ -109,7 +107,7 @@ def score(
         others = "calibrate=, cost_over= and grader_check="
         raise UsageError(f"by= splits scores; leave it out with {others}")
     table = _read(source).table
-    return Scores(
+    return Scores.of(
         scores.report_scores(
             table,
             _scoring(labels, unparsed, ties, bootstrap, seed),
@@ -162,7 +160,7 @@ def compare(
         if name not in known:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
-    return Comparisons(_compare(before, after, scoring, metrics, grader_check, force=force))
+    return Comparisons.of(_compare(before, after, scoring, metrics, grader_check, force=force))
 
 
 def gate(
@@ -202,7 +200,7 @@ def gate(
         unjudged=read.unjudged,
         history=None if history is None else Path(history),
     )
-    return Gate(report)
+    return Gate.of(report)
 
 
 def report(

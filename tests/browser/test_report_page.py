@@ -25,8 +25,8 @@ from support.seen import grave
 from support.tables import judgement, random_table, table
 
 from casewise.files import unguard_cell
-from casewise.reporting._compare import change_sentences
 from casewise.reporting.page._page import lay_out, report_page
+from casewise.results import change_sentences
 from casewise.scores import (
     Judgements,
     Overview,

@@ -14,7 +14,8 @@ from rich.console import Console
 from support.gated import pairs_table
 from support.tables import judgement, random_table, table
 
-from casewise.reporting import change_sentences, comparison_sheet
+from casewise.reporting import comparison_sheet
+from casewise.results import Comparisons, change_sentences
 from casewise.scores import Comparison, Scoring, compare_runs, find_runs, pairs_of_runs
 from casewise.sheets import Tone, markdown_to_html
 
@@ -97,7 +98,7 @@ def test_losses_and_gains_have_colours_of_their_own(runs: Path) -> None:
     assert [one.tone for one in change_sentences(found)] == [Tone.BAD, Tone.GOOD]
     console = Console(force_terminal=True, width=100, color_system="standard")
     with console.capture() as captured:
-        console.print(comparison_sheet([found]).terminal())
+        console.print(comparison_sheet(Comparisons.of([found])).terminal())
     shown = captured.get()
     red, green = "\x1b[1;31m", "\x1b[32m"
     assert f"{red}{WORSE}" in shown

@@ -17,9 +17,10 @@ from support.tables import random_table
 
 from casewise.cases import Case, load_cases, write_cases
 from casewise.files import guard_cell, unguard_cell
-from casewise.reporting import to_csv as scores_csv
+from casewise.results import Scores
 from casewise.scores import Scoring, Split, make_table, report_scores, table_bytes
 from casewise.scores._judgement_table import read_table
+from casewise.sheets import Table, to_csv
 
 MARKS = "=+-@\uff1d\uff0b\uff0d\uff20"
 ODD = MARKS + "'\t\r\n \u3000\xa0\x1f.,;\"1e[{"
@@ -131,7 +132,9 @@ def test_scores_name_models_and_categories_that_nothing_runs() -> None:
     table = random_table(8, 1).with_columns(
         pl.lit("@cmd").alias("model"), pl.lit(' =HYPERLINK("x")').alias("category")
     )
-    text = scores_csv([report_scores(table, Scoring(), by=Split.CATEGORY)])
+    text = to_csv(
+        Table.of_records(Scores.of(report_scores(table, Scoring(), by=Split.CATEGORY)).record())
+    )
     found = list(csv.DictReader(io.StringIO(text, newline="")))
     assert found[0]["model"] == "'@cmd"
     assert {row["category"] for row in found} == {'\' =HYPERLINK("x")'}

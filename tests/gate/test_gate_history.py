@@ -16,7 +16,8 @@ from casewise.errors import InputError
 from casewise.gate import BUILDS, FALSE_FAILS, GateVerdict, run_gate
 from casewise.gate._gate_report import read_history
 from casewise.gate._rules_file import default_gate
-from casewise.reporting import gate_junit, gate_markdown
+from casewise.reporting import gate_junit
+from casewise.results import Gate
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
 
@@ -71,8 +72,8 @@ def test_a_fail_must_be_surer_and_a_pass_keeps_its_meaning(tmp_path: Path) -> No
     assert (counted.build.number, counted.build.rules) == (3, 2)
     assert counted.build.spent == pytest.approx(3 * FALSE_FAILS / BUILDS)
     said = "Build 3 of the history: a rule fails only where that is shown at 99.975 %"
-    assert said in gate_markdown(counted).replace("\\", "")
-    assert said in gate_junit(counted)
+    assert said in Gate.of(counted).to_markdown().replace("\\", "")
+    assert said in gate_junit(Gate.of(counted))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
 from casewise.gate._gate_rules import GateConfig
 from casewise.gate._rules_file import default_gate
 from casewise.measures import gated
-from casewise.reporting import gate_junit, gate_markdown
+from casewise.reporting import gate_junit
+from casewise.results import Gate
 from casewise.scores import RunCondition, Score, Unjudged, score_table
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
@@ -174,16 +175,16 @@ def test_a_run_that_was_stopped(tmp_path: Path, coverage: str, verdict: GateVerd
         "140 never asked"
     )
     assert report.notes[0].startswith(said)
-    assert said in gate_markdown(report)
-    assert "60 of 200 judgements)" in gate_markdown(report)
-    assert said in gate_junit(report)
+    assert said in Gate.of(report).to_markdown()
+    assert "60 of 200 judgements)" in Gate.of(report).to_markdown()
+    assert said in gate_junit(Gate.of(report))
     found = as_gate_record(report)["judgements"]
     assert found == [{"run": "m", "there": 60, "planned": 200, "lost": 0}]
     if verdict is UNDECIDED:
         (one,) = report.missing
         assert (one.run, one.what) == ("m", "judgements")
         assert one.text.startswith(said)
-        assert '<testcase classname="m" name="missing: judgements">' in gate_junit(report)
+        assert '<testcase classname="m" name="missing: judgements">' in gate_junit(Gate.of(report))
     # What bears no plan was planned as it is.
     whole = held(tmp_path, f"{BOTH}, {{measure: coverage, at_least: 1}}", right(30))
     assert (whole.verdict, whole.completeness["m"].missing) == (PASS, 0)
@@ -206,8 +207,8 @@ def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
     row = report.rows[-1]
     assert (row.value, row.n) == (80 / 200, 200)
     assert report.notes == ("m: 120 judgements are missing of cases that the baseline has.",)
-    assert "80 of 200 judgements)" in gate_markdown(report)
-    for written in (gate_markdown(report), gate_junit(report)):
+    assert "80 of 200 judgements)" in Gate.of(report).to_markdown()
+    for written in (Gate.of(report).to_markdown(), gate_junit(Gate.of(report))):
         assert report.notes[0] in written
     # Without a rule on coverage it can't pass; with a lower one it does.
     assert held(tmp_path, BOTH, few, many).verdict is UNDECIDED
@@ -264,8 +265,8 @@ def test_probabilities_that_mean_little_are_named(tmp_path: Path) -> None:
     assert report.verdict is PASS
     assert said in report.notes
     assert f"the baseline's {said.replace('.012', '.020')}" in report.notes
-    assert said in gate_markdown(report)
-    assert said in gate_junit(report)
+    assert said in Gate.of(report).to_markdown()
+    assert said in gate_junit(Gate.of(report))
     assert said in as_gate_record(report)["notes"]
     assert not held(tmp_path, BOTH, right(60).with_columns(mass=pl.lit(0.06))).notes
 
@@ -313,7 +314,7 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(tmp_pat
         ("q00001", "safe", "unsafe"),
         *((f"q000{n}", "safe", "unsafe") for n in (57, 58, 59)),
     ]
-    text = gate_markdown(report)
+    text = Gate.of(report).to_markdown()
     assert "m: 5 verdicts changed against the baseline: 3 to wrong, 2 to right." in text
     cases = [line.split("|")[-2] for line in text.splitlines() if "safe | unsafe" in line]
     assert [one.strip(" *") for one in cases] == ["wrong"] * 3 + ["right"] * 2
@@ -322,9 +323,9 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(tmp_pat
     ]
     assert held(tmp_path, BOTH, after).changed == {}
     many = held(tmp_path, BOTH, right(60), right(60).with_columns(verdict=pl.lit("safe")))
-    assert "60 verdicts changed" in gate_markdown(many)
-    assert "; the first 50." in gate_markdown(many)
-    assert gate_markdown(many).count("| right |") == 50
+    assert "60 verdicts changed" in Gate.of(many).to_markdown()
+    assert "; the first 50." in Gate.of(many).to_markdown()
+    assert Gate.of(many).to_markdown().count("| right |") == 50
 
 
 def test_rules_within_queries_need_such_contexts(tmp_path: Path) -> None:

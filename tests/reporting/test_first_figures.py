@@ -16,11 +16,9 @@ from support.tables import asked, follows, ignores, judgement, random_table, tab
 
 from casewise.cases import LabelRule
 from casewise.reporting import evaluation_card, report_page
-from casewise.reporting._compare import change_sentences
-from casewise.reporting._first_figures import FirstFigures, first_figures, headline
-from casewise.reporting._wording import Share, lean
-from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._trend_section import trends
+from casewise.results import Trend, Verdict, change_sentences, leading, verdict_sentences
+from casewise.results._wording import Share, lean
 from casewise.scores import (
     EvaluationFacts,
     Judgements,
@@ -82,8 +80,8 @@ def test_a_record_counts_judgements_cases_queries_and_pairs() -> None:
     assert [record[name] for name in names] == [108, 36, 8, 150, 7]
 
 
-def first(overview: Overview) -> FirstFigures:
-    (found,) = first_figures(overview)
+def first(overview: Overview) -> Verdict:
+    (found,) = leading(overview).leading
     return found
 
 
@@ -104,7 +102,7 @@ def test_by_hand_where_nobody_voted() -> None:
         ("a list of words", 0.0),
         ("a list of words", 1.0),
     ]
-    assert headline(found).startswith("Adapts to context in 75 % of pairs; ")
+    assert found.headline.startswith("Adapts to context in 75 % of pairs; ")
 
 
 def test_votes_have_the_intention_to_be_held_against() -> None:
@@ -192,11 +190,11 @@ def test_a_comparison_says_what_got_worse_first() -> None:
         "Worse: judges as the authors meant in 15 of 100 fewer cases",
         "Worse: judges as the authors meant in both cases of 30 of 100 fewer pairs",
     ]
-    assert headline(found) == " ".join(f"{one.line}." for one in told)
+    assert found.headline == " ".join(f"{one.line}." for one in told)
     assert over.unmoved.startswith("No change can be told")
     assert adapts.unmoved == under.unmoved == ""
-    assert len(found.runs) == 2
-    assert headline(first(compared(0))).startswith("No change is more than chance. After judges")
+    assert len(found.conditions) == 2
+    assert first(compared(0)).headline.startswith("No change is more than chance. After judges")
 
 
 def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
@@ -270,7 +268,7 @@ THREE = (
 
 def test_a_trend_is_in_time_by_version_of_the_model() -> None:
     overview, facts = over_time(*THREE)
-    section = trends(overview, facts)
+    section = trends(Trend.of(overview, facts))
     order = ("v1", "v3", "v2")
     assert [row["version"] for row in section.rows[::3]] == [f"m, revision={n}" for n in order]
     assert [row["ended"] for row in section.rows[::3]] == [
@@ -288,17 +286,17 @@ def test_a_trend_is_in_time_by_version_of_the_model() -> None:
     for layer in section.chart["layer"]:
         assert layer["encoding"]["x"]["field"] == "ended"
         assert layer["encoding"]["x"]["type"] == "temporal"
-    undated = trends(*over_time(*((name, skill, None) for name, skill, _ in THREE)))
+    undated = trends(Trend.of(*over_time(*((name, skill, None) for name, skill, _ in THREE))))
     assert undated.missing == "A trend takes two runs with a log each: logs say when a run ended."
 
 
 def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
     overview, facts = over_time(*THREE)
-    (best,) = first_figures(overview)
+    best = first(overview)
     assert best.score.condition["run_id"] == "v1"
-    (latest,) = first_figures(overview, facts)
+    (latest,) = leading(overview, Trend.of(overview, facts)).leading
     assert latest.score.condition["run_id"] == "v2"
-    assert latest.runs == (overview.browser.runs.index(latest.score.condition),)
+    assert latest.conditions == (latest.score.condition,)
     assert latest.subject.startswith("m, revision=v2 (")
     assert latest.subject.endswith("), ended 2026-02-02 04:30 UTC, the latest of 3 runs")
     # The sentences below are about the same run, and rank nothing.
@@ -316,7 +314,7 @@ def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
 def test_runs_without_dates_lead_with_the_best(dates: list[str | None]) -> None:
     runs = ((name, skill, date) for (name, skill, _), date in zip(THREE, dates, strict=True))
     overview, facts = over_time(*runs)
-    assert first_figures(overview, facts) == first_figures(overview)
+    assert leading(overview, Trend.of(overview, facts)).leading == leading(overview).leading
 
 
 def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
@@ -330,7 +328,7 @@ def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
     judgements = Judgements(pl.concat([good, bad]), ())
     overview = make_overview(judgements, scoring, comparisons=compared)
     assert overview.leaders[0].score.condition["model"] == "good"
-    (found,) = first_figures(overview)
+    found = first(overview)
     assert found.score is compared[0].scores[1]
     assert found.subject == "bad, compared with good before"
     ((_, sentences),) = verdict_sentences(overview)
@@ -350,7 +348,7 @@ def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
 def test_labels_of_one_side_say_which_mistake_can_be_told(side: str, p_safe: float) -> None:
     rows = [judgement(f"q{i}", side, p_safe, votes=None) for i in range(20)]
     overview = overview_of(table(*rows))
-    said = headline(first(overview))
+    said = first(overview).headline
     assert said == (
         "Whether it adapts to context can't be told; which mistake is the more common can't be "
         "told."

@@ -15,6 +15,7 @@ from support.tables import random_table
 
 import casewise as cw
 from casewise.reporting.page._page import make_sections
+from casewise.results import Trend
 from casewise.scores import (
     Judgements,
     Overview,
@@ -150,7 +151,7 @@ def test_rates_over_time_have_it(by: str) -> None:
         for run in facts.runs
         for name in [str(run.condition["run_id"])]
     ]
-    trend, *_ = make_sections(shown, replace(facts, runs=tuple(runs)))
+    trend, *_ = make_sections(shown, Trend.of(shown, replace(facts, runs=tuple(runs))))
     assert trend.id == "trend"
     assert not trend.missing
     assert trend.note == (SHORT if by == "rules" else "")

@@ -17,11 +17,10 @@ from support.tables import (
 )
 
 from casewise.cases import LabelRule
-from casewise.reporting._first_figures import first_figures
-from casewise.reporting.page import verdict_sentences
 from casewise.reporting.page._page import make_sections
 from casewise.reporting.page._parts import BLUE, GREY, Grid, Section, Strips
 from casewise.reporting.page._strips import MOST_COLUMNS, MOST_LINES, lay_cells, lay_lines
+from casewise.results import leading, verdict_sentences
 from casewise.scores import (
     Judgements,
     Overview,
@@ -276,7 +275,7 @@ def test_the_verdict_goes_by_what_the_cases_can_tell(rows: pl.DataFrame, said: s
     found = overview(rows)
     ((_, sentences),) = verdict_sentences(found)
     assert said in sentences[2]
-    (figures,) = first_figures(found)
+    (figures,) = leading(found).leading
     adapts = figures.figures[0]
     assert bool(adapts.unknown) == ("no query" in said)
     if not adapts.unknown:

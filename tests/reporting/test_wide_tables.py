@@ -7,8 +7,9 @@ from support.tables import random_table
 
 from casewise.choices import View
 from casewise.measures import in_view
-from casewise.reporting import score_renderable
-from casewise.reporting._score import WIDE
+from casewise.reporting import score_sheet
+from casewise.reporting._scores import WIDE
+from casewise.results import Scores
 from casewise.scores import Scoring, report_scores
 
 
@@ -16,7 +17,8 @@ def shown(width: int) -> str:
     """The table of scores on a terminal."""
     file = io.StringIO()
     report = report_scores(random_table(20, 1), Scoring())
-    Console(file=file, width=width).print(score_renderable(report, [], width))
+    sheet = score_sheet(Scores.of(report), width=width)
+    Console(file=file, width=width).print(sheet.terminal())
     return file.getvalue().split("Against")[1].split("What a safe")[0]
 
 

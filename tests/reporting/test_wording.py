@@ -13,9 +13,9 @@ from support.reported import Parsed, overview_of
 from support.tables import judgement, random_table, table
 
 from casewise.cases import LabelRule
-from casewise.reporting._wording import rule_wording, wording
-from casewise.reporting.page import verdict_sentences
-from casewise.reporting.page._sentences import follows
+from casewise.results import verdict_sentences
+from casewise.results._sentences import follows
+from casewise.results._wording import rule_wording, wording
 from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
 OF_PEOPLE = re.compile(r"\b(people|persons?|humans?(?! resources)|vot(e|es|ed|ers?)|crowd)\b", re.I)

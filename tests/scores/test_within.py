@@ -11,7 +11,8 @@ from support.tables import Model, asked, follows, ignores, judgement, random_tab
 
 from casewise.choices import Needs
 from casewise.measures import scored
-from casewise.reporting import score_renderable
+from casewise.reporting import score_sheet
+from casewise.results import Scores
 from casewise.scores import (
     Score,
     Scoring,
@@ -121,7 +122,8 @@ def test_the_terminal_shows_what_applies() -> None:
     def shown(rows: pl.DataFrame) -> str:
         console = Console(width=160)
         with console.capture() as kept:
-            console.print(score_renderable(report_scores(rows, Scoring()), [], 160))
+            sheet = score_sheet(Scores.of(report_scores(rows, Scoring())), width=160)
+            console.print(sheet.terminal())
         return kept.get()
 
     assert "What any two contexts of a query do" in shown(asked(follows))

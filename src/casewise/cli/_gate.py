@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from casewise.choices import Undecided
-from casewise.cli._console import note, out, working, write_out
+from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
-from casewise.cli._late import case_files, gates, reporting, scores
+from casewise.cli._late import case_files, gates, reporting, results, scores
 from casewise.cli._options import (
     Force,
     GraderCheck,
@@ -55,12 +55,12 @@ class Outputs:
         ),
     ] = False
 
-    def write(self, report: gates.GateReport) -> None:
+    def write(self, result: results.Gate) -> None:
         """Write the verdicts."""
         self._write(
-            reporting.gate_junit(report, self.undecided),
-            reporting.gate_markdown(report),
-            reporting.gate_annotations(report),
+            reporting.gate_junit(result, self.undecided),
+            result.to_markdown(),
+            reporting.gate_annotations(result),
         )
 
     @contextmanager
@@ -197,12 +197,10 @@ def gate(
                 unjudged=judgements.unjudged,
                 history=history,
             )
-    outputs.write(report)
-    if as_json:
-        write_out(reporting.gate_json(report))
-    else:
-        out().print(reporting.gate_renderable(report))
-    if status := gates.EXIT_STATUS[report.verdict]:
+    result = results.Gate.of(report)
+    outputs.write(result)
+    print_as(Format.JSON if as_json else Format.TABLE, reporting.gate_sheet(result))
+    if status := gates.EXIT_STATUS[result.verdict]:
         raise typer.Exit(status)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
-from casewise.cli._late import case_files, dataset, measures, polars, reporting, scores
+from casewise.cli._late import case_files, dataset, measures, polars, reporting, results, scores
 from casewise.cli._options import (
     READ,
     DrawSeed,
@@ -83,11 +83,11 @@ def compare(
     pairs = find_pairs(tables, force=force)
     scoring = truth.scoring(labels, resampling(bootstrap, seed))
     with working("comparing"):
-        comparisons = scores.compare_runs(pairs, scoring, chosen, checks)
+        found = results.Comparisons.of(scores.compare_runs(pairs, scoring, chosen, checks))
     page = ["casewise", "report", *map(str, paths), "--compare", "--reveal"]
     page += ["--out", reporting.CHANGES_PAGE, *(["--force"] if force else [])]
     sheet = reporting.comparison_sheet(
-        comparisons, whole=whole or bool(metric), page_command=shlex.join(page)
+        found, whole=whole or bool(metric), page_command=shlex.join(page)
     )
     print_as(format, sheet)
 

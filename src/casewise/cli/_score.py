@@ -10,7 +10,7 @@ from casewise.choices import LabelRule, Split
 from casewise.cli import _complete as complete
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
-from casewise.cli._late import polars, reporting, scores
+from casewise.cli._late import polars, reporting, results, scores
 from casewise.cli._options import (
     LABEL_RULES,
     Paths,
@@ -25,6 +25,7 @@ from casewise.cli._options import (
     seed_option,
 )
 from casewise.errors import UsageError
+from casewise.sheets import Table, to_csv, to_json
 
 
 class ScoreFormat(StrEnum):
@@ -113,30 +114,32 @@ def score(
     checks = truth.checks([table])
     scoring = truth.scoring(rules[0], resampling(bootstrap, seed))
     with working("scoring"):
-        reports = [
-            scores.report_scores(
-                table,
-                replace(scoring, labels=rule),
-                by=by,
-                seed=seed,
-                calibrate=calibrate,
-                prices=prices,
-                checks=checks,
+        found = [
+            results.Scores.of(
+                scores.report_scores(
+                    table,
+                    replace(scoring, labels=rule),
+                    by=by,
+                    seed=seed,
+                    calibrate=calibrate,
+                    prices=prices,
+                    checks=checks,
+                )
             )
             for rule in rules
         ]
     if every:
-        reports = [report for report in reports if any(row.score.n for row in report.rows)]
+        found = [one for one in found if any(score.n for score in one)]
     match format:
         case ScoreFormat.JSON:
-            write_out(reporting.to_json(reports))
+            write_out(to_json([row for one in found for row in one.record()]))
         case ScoreFormat.CSV:
-            write_out(reporting.to_csv(reports))
+            write_out(to_csv(Table.of_records([row for one in found for row in one.record()])))
         case ScoreFormat.MARKDOWN:
-            write_out(reporting.to_markdown(reports))
+            write_out("\n".join(one.to_markdown() for one in found))
         case ScoreFormat.TABLE:
-            for report in reports:
-                _print_report(table, report, scoring, by, not every)
+            for one in found:
+                _print(table, one, scoring, by, not every)
 
 
 def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
@@ -152,19 +155,19 @@ def _prices(over: float | None, under: float | None) -> scores.CostPrices | None
 def print_scores(table: polars.DataFrame) -> None:
     """Print the scores of a table as ``casewise score`` does without options."""
     scoring = scores.Scoring()
-    _print_report(table, scores.report_scores(table, scoring), scoring, None, True)
+    _print(table, results.Scores.of(scores.report_scores(table, scoring)), scoring, None, True)
 
 
-def _print_report(
+def _print(
     table: polars.DataFrame,
-    report: scores.ScoreReport,
+    found: results.Scores,
     scoring: scores.Scoring,
     by: Split | None,
     alone: bool,
 ) -> None:
-    """Print a report for a person; alone, with the accuracy under other label rules."""
-    own = {row.score.labels for row in report.rows if not row.score.acts}
+    """Print scores for a person; alone, with the accuracy under other label rules."""
+    own = {score.labels for score in found if not score.acts}
     rules = [rule for rule in LabelRule if alone and own - {rule}]
     others = [scores.rule_accuracies(table, scoring, rule, by) for rule in rules]
     console = out()
-    console.print(reporting.score_renderable(report, others, console.width))
+    console.print(reporting.score_sheet(found, others, console.width).terminal())

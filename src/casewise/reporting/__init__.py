@@ -7,18 +7,12 @@ from casewise.reporting._case_sets import (
     parts_table,
     releases_table,
 )
-from casewise.reporting._compare import (
-    CHANGES_PAGE,
-    change_sentences,
-    comparison_sheet,
-)
+from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
 from casewise.reporting._describe import description_sheet
 from casewise.reporting._gate import (
     gate_annotations,
-    gate_json,
     gate_junit,
-    gate_markdown,
-    gate_renderable,
+    gate_sheet,
     refusal_annotation,
     refusal_junit,
     refusal_markdown,
@@ -26,22 +20,20 @@ from casewise.reporting._gate import (
 from casewise.reporting._graders import grader_sheet, injected_sheet, tally_table
 from casewise.reporting._power import paper_sheet, plan_sheet
 from casewise.reporting._replay import replay_sheet
-from casewise.reporting._score import score_renderable, to_csv, to_json, to_markdown
+from casewise.reporting._results import sheet_of
+from casewise.reporting._scores import score_sheet
 from casewise.reporting.page import label_page, report_page
 
 __all__ = [
     "CHANGES_PAGE",
     "audit_sheet",
-    "change_sentences",
     "comparison_sheet",
     "description_sheet",
     "diff_sheet",
     "evaluation_card",
     "gate_annotations",
-    "gate_json",
     "gate_junit",
-    "gate_markdown",
-    "gate_renderable",
+    "gate_sheet",
     "grader_sheet",
     "injected_sheet",
     "label_page",
@@ -54,9 +46,7 @@ __all__ = [
     "releases_table",
     "replay_sheet",
     "report_page",
-    "score_renderable",
+    "score_sheet",
+    "sheet_of",
     "tally_table",
-    "to_csv",
-    "to_json",
-    "to_markdown",
 ]

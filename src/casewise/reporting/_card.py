@@ -23,17 +23,19 @@ from casewise.reporting._card_tables import (
     reply_table,
     run_tables,
 )
-from casewise.reporting._first_figures import first_figures, headline, one_by_one
-from casewise.reporting._scores import (
-    baseline_text,
+from casewise.reporting._scores import baseline_text
+from casewise.results import (
+    Scores,
+    Verdict,
+    baselines_read,
     cut_notes,
+    leading,
     mass_warnings,
     rules_remark,
-    state_lines,
     uneven_notes,
+    verdict_sentences,
+    wording,
 )
-from casewise.reporting._wording import baselines_read, wording
-from casewise.reporting.page._sentences import verdict_sentences
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -108,13 +110,13 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
     def told(lines: Sequence[str]) -> list[str]:
         return [rename(line, shown) for line in lines]
 
-    first = first_figures(overview)
+    first = leading(overview).leading
     text = _template().render(
         models=list(dict.fromkeys(shown.values())),
         names=list(dict.fromkeys(one.name for one in facts.data if one.name)),
-        states=told(state_lines(overview.scores)),
+        states=told(Scores.of(overview.report).state_lines),
         first=[
-            (one.kind, rename(one.subject, shown), headline(one), one_by_one(one)) for one in first
+            (one.kind, rename(one.subject, shown), one.headline, _figures(one)) for one in first
         ],
         verdicts=[
             (heading, told(sentences)) for heading, sentences in verdict_sentences(overview, first)
@@ -134,6 +136,14 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         cut=told([*cut_notes(overview.scores), *uneven_notes(overview.scores)]),
     )
     return text.strip() + "\n"
+
+
+def _figures(found: Verdict) -> sheets.Table:
+    """A row for each figure of a run: share, baseline, definition."""
+    return sheets.Table(
+        list(map(sheets.Column, ("", "share (95 %)", "baseline", "what it is"))),
+        [sheets.Row([one.title, one.text, one.against or None, one.told]) for one in found.figures],
+    )
 
 
 def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:

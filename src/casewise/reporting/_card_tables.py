@@ -6,16 +6,17 @@ from dataclasses import dataclass, replace
 from casewise.choices import View
 from casewise.dataset import plural
 from casewise.measures import find, in_view
-from casewise.reporting._acting import correction_table, pair_measures
 from casewise.reporting._scores import (
     ScoreColumn,
     answer_counts,
     baseline_text,
+    correction_table,
     has_view,
     pair_counts,
+    pair_measures,
     queries_of,
 )
-from casewise.reporting._wording import wording
+from casewise.results import wording
 from casewise.scores import (
     Overview,
     RunFacts,

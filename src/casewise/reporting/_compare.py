@@ -1,24 +1,16 @@
 """Comparisons of runs, for people and for programs: what got worse and better, then the table."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from casewise.measures import find
-from casewise.reporting._acting import corrected_table, difference_cells, difference_columns
-from casewise.reporting._scores import cut_notes, rules_remark
-from casewise.reporting._wording import Wording, adapting, first_upper, wording
-from casewise.scores import (
-    Change,
-    Comparison,
-    Difference,
-    comparison_records,
-    right_after,
-)
+from casewise.reporting._scores import corrected_table, difference_cells, difference_columns
+from casewise.results import Comparisons, Verdict, cut_notes, first_upper, rules_remark
+from casewise.scores import Change, Comparison, Difference, right_after
 from casewise.sheets import (
     Column,
     Kind,
@@ -31,7 +23,6 @@ from casewise.sheets import (
     escape,
     folded,
     p_value,
-    signed,
     terminal,
     to_markdown,
 )
@@ -43,153 +34,37 @@ CHANGES_PAGE = "what-changed.html"
 _PAGE_COMMAND = f"casewise report BEFORE AFTER --compare --reveal --out {CHANGES_PAGE}"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSentence:
-    """Change, in a sentence about the run after."""
-
-    metric: str
-    """Empty where no change is more than chance."""
-    text: str
-    tone: Tone | None = None
-    """``BAD`` of what got worse, ``GOOD`` of what got better."""
-
-    @property
-    def line(self) -> str:
-        """The sentence, led by ``Worse`` or ``Better``."""
-        return f"{_MARKS[self.tone]}: {self.text}" if self.tone else self.text
-
-
-_MARKS = {Tone.BAD: "Worse", Tone.GOOD: "Better"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Phrase:
-    """Words for the change of a share, in cases of 100."""
-
-    around: Callable[[Wording], tuple[str, str]]
-    """The words before and after the number."""
-    good: bool
-    """True if more of it is better."""
-    of_rest: bool = False
-    """True if it is told of what the share leaves out: of a recall, of the mistakes."""
-
-
-_JUDGING = {
-    "safe_recall": _Phrase(lambda w: ("calls unsafe", f"of {w.safe}"), good=False, of_rest=True),
-    "unsafe_recall": _Phrase(lambda w: ("calls safe", f"of {w.unsafe}"), good=False, of_rest=True),
-    "accuracy": _Phrase(lambda w: (w.judges + " in", "cases"), good=True),
-    "both_right": _Phrase(lambda w: (w.judges + " in both cases of", "pairs"), good=True),
-}
-_ACTING = {
-    "over_refusal": _Phrase(lambda w: ("refuses", f"of {w.safe}"), good=False),
-    "under_refusal": _Phrase(lambda w: ("answers", f"of {w.unsafe}"), good=False),
-    "appropriate": _Phrase(lambda w: (w.acts + " in", "cases"), good=True),
-    "adapts": _Phrase(
-        lambda _: ("answers in the safe context and refuses in the other in", "pairs"), good=True
-    ),
-}
-_RANKING = {
-    "ranked_as_labels": _Phrase(
-        lambda _: ("ranks contexts as the labels do in", "pairs"), good=True
-    )
-}
-"""The measures whose changes are told in sentences, in this order; the table has all."""
-_FLIPS = {
-    "missed_flips": _Phrase(lambda _: ("misses", "changes between contexts"), good=False),
-    "seen_missed_flips": _Phrase(lambda _: ("misses", "changes by seeing a context"), good=False),
-}
-"""The same, where no query has a safe and an unsafe context: what tells whether it adapts."""
-
-
-def change_sentences(compared: Comparison) -> list[ChangeSentence]:
-    """Changes by more than chance, in plain sentences: what got worse first.
-
-    Where nothing did, one sentence says so. Terminal, Markdown, page and card have these words.
-    """
-    words = wording(*compared.scores)
-    by_metric = {one.metric: one for one in (*compared.quadrants, *compared.differences)}
-    adapts, _ = adapting(compared.scores[1])
-    after = compared.scores[1]
-    phrases = dict(_RANKING if after.of_pairs else _ACTING if after.acts else _JUDGING)
-    phrases |= {name: phrase for name, phrase in _FLIPS.items() if name == adapts}
-    found = {name: by_metric[name] for name in phrases if name in by_metric}
-    sentences = [
-        _sentence(one, phrases[name], words)
-        for name, one in found.items()
-        if one.is_more_than_chance
-    ]
-    sentences.sort(key=lambda sentence: sentence.tone is not Tone.BAD)
-    return sentences or [ChangeSentence("", _nothing(compared, words, list(found.values())))]
-
-
-def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSentence:
-    sign = -1 if phrase.of_rest else 1
-    value = sign * change.difference.value
-    more = value > 0
-    ends = sorted(100 * (value > 0 or -1) * sign * end for end in change.difference.interval)
-    digits = 0 if min(map(abs, (100 * value, *ends))) >= 1 else 1
-    size, low, high = (f"{number:z.{digits}f}" for number in (100 * abs(value), *ends))
-    before, after = phrase.around(words)
-    text = f"{before} {size} of 100 {'more' if more else 'fewer'} {after}: {low} to {high}"
-    return ChangeSentence(change.metric, text, Tone.GOOD if more == phrase.good else Tone.BAD)
-
-
-def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]) -> str:
-    """The sentence where no change is more than chance, or none can be told."""
-    name = compared.scores[1].headline
-    headline = next((d for d in compared.differences if d.metric == name), None)
-    if headline is None or not headline.is_told:
-        if any(one.is_told for one in phrased):
-            return "No change that is told in words is more than chance."
-        why = next((f": {d.difference.reason}" for d in phrased if d.difference.reason), "")
-        return f"Whether anything changed can't be told{why}"
-    change = headline.difference
-    after = compared.scores[1]
-    judges = "ranks contexts as the labels do" if after.of_pairs else words.judges
-    does = words.acts if after.acts else judges
-    value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
-    return (
-        f"No change is more than chance. After {does} in {value} of 100 cases more than before: "
-        f"{low} to {high}"
-    )
-
-
 def comparison_sheet(
-    comparisons: Sequence[Comparison], *, whole: bool = False, page_command: str = _PAGE_COMMAND
+    result: Comparisons, *, whole: bool = False, page_command: str = _PAGE_COMMAND
 ) -> Sheet:
     """A block for each two runs: what got worse and better, the table, the cases that changed.
 
     Args:
-        comparisons: Of runs.
+        result: Comparisons of runs.
         whole: Show every measure on a terminal, not only those that changed by more than chance.
         page_command: The command that makes a page with the changed cases' texts.
     """
+    told = list(zip(result, result.verdicts, strict=True))
     return Sheet(
-        lambda: _renderable(comparisons, whole, page_command),
-        lambda: "\n\n".join(map(_markdown, comparisons)) + "\n",
-        lambda: _records(comparisons),
+        lambda: Group(*(part for one in told for part in _blocks(*one, whole, page_command))),
+        lambda: "\n\n".join(_markdown(*one) for one in told) + "\n",
+        result.record,
     )
 
 
-def _renderable(
-    comparisons: Sequence[Comparison], whole: bool, page_command: str
-) -> RenderableType:
-    parts: list[RenderableType] = []
-    for compared in comparisons:
-        parts.append(Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold"))
-        told = change_sentences(compared)
-        parts.append(
-            terminal(
-                *(Word(one.line, one.tone) if one.tone else one.line for one in told),
-                "",
-                _table(compared, whole=whole),
-                *_corrected(compared),
-                *_lines(compared),
-                *_changed(compared, page_command),
-                "",
-            )
-        )
-    return Group(*parts)
+def _blocks(
+    compared: Comparison, verdict: Verdict, whole: bool, page_command: str
+) -> Iterator[RenderableType]:
+    yield Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold")
+    yield terminal(
+        *(Word(one.line, one.tone) if one.tone else one.line for one in verdict.changes),
+        "",
+        _table(compared, whole=whole),
+        *_corrected(compared),
+        *_lines(compared),
+        *_changed(compared, page_command),
+        "",
+    )
 
 
 def _table(compared: Comparison, *, whole: bool) -> Table:
@@ -331,24 +206,11 @@ def _changed(compared: Comparison, page_command: str) -> list[Word | str]:
     return lines
 
 
-def _records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """``pairs``: an object for each two runs and metric; ``comparisons``: the rest of each two."""
-    records = comparison_records(comparisons)
-    for record, compared in zip(records["comparisons"], comparisons, strict=True):
-        record["sentences"] = [
-            {"metric": told.metric, "text": told.text, "is_worse": told.tone is Tone.BAD}
-            for told in change_sentences(compared)
-            if told.tone
-        ]
-    return records
-
-
-def _markdown(compared: Comparison) -> str:
+def _markdown(compared: Comparison, verdict: Verdict) -> str:
     """Changes for the worse and the better; folded below, the table and the changed cases."""
-    told = change_sentences(compared)
     blocks = [
         f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",
-        "\n".join(f"{'- ' if one.tone else ''}{escape(one.line)}" for one in told),
+        "\n".join(f"{'- ' if one.tone else ''}{escape(one.line)}" for one in verdict.changes),
         folded(
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),

@@ -4,8 +4,6 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 
-from rich.console import RenderableType
-
 from casewise.choices import Undecided
 from casewise.gate import (
     BUILDS,
@@ -15,14 +13,15 @@ from casewise.gate import (
     GateReport,
     GateRow,
     GateVerdict,
-    as_gate_record,
 )
 from casewise.reporting._compare import changed_table
+from casewise.results import Gate
 from casewise.scores import PROVISIONAL, Change, right_after
 from casewise.sheets import (
     Column,
     Kind,
     Row,
+    Sheet,
     Table,
     Tone,
     Word,
@@ -32,7 +31,6 @@ from casewise.sheets import (
     setting,
     signed,
     terminal,
-    to_json,
     to_markdown,
 )
 
@@ -56,13 +54,16 @@ _WANTED = {
 }
 
 
-def gate_renderable(report: GateReport) -> RenderableType:
-    """A table of verdicts by condition, and notes."""
-    return terminal(_table(report), *_lines(report))
+def gate_sheet(result: Gate) -> Sheet:
+    """A table of verdicts by condition, notes, and in Markdown the cases that changed."""
+    return Sheet(
+        lambda: terminal(_table(result.report), *_lines(result.report)),
+        lambda: _markdown(result.report),
+        result.record,
+    )
 
 
-def gate_markdown(report: GateReport) -> str:
-    """A heading, the table of verdicts, notes, and the cases that changed."""
+def _markdown(report: GateReport) -> str:
     lines = [f"## casewise gate: {report.verdict}", "", f"{_heading(report)}.", ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
     lines += [f"- {escape(line)}" for line in _lines(report)]
@@ -91,11 +92,6 @@ def _counted(name: str, changed: Sequence[Change]) -> str:
     )
 
 
-def gate_json(report: GateReport) -> str:
-    """One object: verdict, exit status, rules, notes; what is undefined is null."""
-    return to_json(as_gate_record(report))
-
-
 def _table(report: GateReport) -> Table:
     rows = [
         Row(
@@ -114,8 +110,9 @@ def _table(report: GateReport) -> Table:
     return Table(_COLUMNS, rows, _heading(report))
 
 
-def gate_junit(report: GateReport, undecided: Undecided = Undecided.FAILURE) -> str:
+def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
     """A test case for each rule and condition, and for what is missing."""
+    report = result.report
     open_ = report.count(GateVerdict.UNDECIDED) + len(report.missing)
     fails = undecided is Undecided.FAILURE
     suite = _suite(
@@ -167,12 +164,12 @@ def _xml(suite: ElementTree.Element) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def gate_annotations(report: GateReport) -> Iterator[str]:
+def gate_annotations(result: Gate) -> Iterator[str]:
     """GitHub's workflow commands: ``::error`` lines for whatever keeps a build from passing."""
-    for row in report.rows:
+    for row in result:
         if row.verdict is not GateVerdict.PASS:
             yield _annotation(row.verdict, f"{row.run}: {_sentence(row)}")
-    for one in report.missing:
+    for one in result.report.missing:
         yield _annotation("missing", one.text)
 
 

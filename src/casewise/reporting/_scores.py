@@ -1,22 +1,46 @@
-"""Columns and names that all tables of scores share, and remarks on scores."""
+"""Scores as tables: of judges, of models that act, of pairs; and what changes them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from casewise.choices import Measure, View
-from casewise.dataset import plural
-from casewise.measures import in_view
-from casewise.reporting._wording import wording
-from casewise.scores import (
-    LEAST_EFFECTIVE,
-    PROVISIONAL,
-    Score,
-    cut_note,
-    is_provisional,
-    mass_warning,
-    rules_note,
-    uneven_measures,
+from casewise.choices import Family, Measure, View
+from casewise.measures import find, in_view
+from casewise.results import (
+    Scores,
+    Verdict,
+    remarks,
+    whole_percent,
+    wording,
 )
-from casewise.sheets import Cell, Column, Kind, number
+from casewise.scores import (
+    CALIBRATED,
+    CELLS,
+    SMALLEST,
+    Difference,
+    Escalation,
+    GraderCorrection,
+    RuleAccuracy,
+    Score,
+    ScoreReport,
+    ScoreRow,
+    correction_method,
+    correction_notes,
+)
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Sheet,
+    Table,
+    escape,
+    figures,
+    fits,
+    interval,
+    markdown,
+    number,
+    terminal,
+)
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
 """A column, and a function from a score to its cell."""
@@ -105,109 +129,475 @@ def group_text(score: Score) -> str:
     return ", ".join(value or "–" for value in score.group.values())
 
 
-def _bound_text(name: str, ends: tuple[float, float]) -> str:
-    words = {"appropriate": "the share that is appropriate"}.get(
-        name, f"the {name.replace('_', '-')}"
+ESCALATION_TURNS = 5
+
+_MOVED = ("over_refusal", "under_refusal", "adapts")
+_WHO = (Column(""), Column("n", Kind.COUNT))
+
+
+def act_title(scores: Sequence[Score]) -> str:
+    """Title of the table of replies: the line that they are measured against."""
+    rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
+    return f"Answers and refusals against {wording(*scores).line} (labels: {rules})"
+
+
+def act_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
+    """Columns for refusals and answers; for tool calls where a model makes any."""
+    columns = answer_counts("graded")
+    for row in in_view(View.RATES, Family.REPLIES):
+        if row.sides:
+            columns += interval_columns(row)
+        elif not row.is_optional:
+            columns.append(measure_column(row))
+        elif any(row.name in score.measures for score in scores):
+            columns.append((Column(row.heading, Kind.NUMBER), tool_rate))
+    return columns
+
+
+def tool_rate(score: Score) -> float | None:
+    """The share of graded replies that call a tool; None without replies."""
+    if score.calls_tools:
+        return score.measures["tool_call_rate"].value
+    return 0.0 if score.classes else None
+
+
+def pair_columns() -> list[ScoreColumn]:
+    """Columns for the outcomes of pairs of contexts."""
+    return [*pair_counts(), *map(measure_column, pair_measures())]
+
+
+def pair_measures() -> list[Measure]:
+    """Outcomes of a pair of replies, as tables show them."""
+    rows = in_view(View.PAIRS, Family.REPLIES)
+    return [replace(row, heading=_heading(row)) for row in rows]
+
+
+def _heading(row: Measure) -> str:
+    """Heading beside replies, which nobody meant."""
+    return row.name if row.name == "adapts" else row.heading
+
+
+def act_tables(report: ScoreReport) -> list[Table]:
+    """Tables on replies beside the table of rates, those that have rows."""
+    return [
+        table
+        for table in (
+            correction_table(report),
+            _plain_changes(report),
+            _escalations(report),
+            *change_tables(report),
+            _trust(report),
+            _judge_act(report),
+        )
+        if table.rows
+    ]
+
+
+def correction_table(report: ScoreReport) -> Table:
+    """Rates of replies as graded and corrected; no rows without labelled replies."""
+    found = [row.correction for row in report.rows if row.correction is not None]
+    return Table(
+        [
+            Column(""),
+            *(Column("as graded", Kind.NUMBER), Column("95 %", Kind.INTERVAL)),
+            *(Column("corrected", Kind.NUMBER), Column("95 %", Kind.INTERVAL)),
+        ],
+        [
+            Row(
+                [rate_name(name), raw.value, raw.interval, fixed.value, fixed.interval],
+                group=f"{one.condition.title}, {correction_method(one)}",
+            )
+            for one in found
+            for name, raw in one.raw.items()
+            for fixed in [one.corrected[name]]
+        ],
+        "Corrected for the grader's errors",
+        " ".join(correction_notes(found)),
     )
-    return f"{words} anywhere from {number(ends[0])} to {number(ends[1])}"
 
 
-def kind_of(score: Score) -> str:
-    """Heading for a score: ``As a judge``, ``In action``, and whether it is provisional."""
-    if not score.acts:
-        return "As a judge"
-    return f"In action ({PROVISIONAL})" if is_provisional(score) else "In action"
+def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:
+    """Corrected rates of two runs, and their differences."""
+    return Table(
+        difference_columns("before", "after"),
+        [Row(difference_cells(rate_name(one.metric), one)) for one in rows],
+        f"Corrected for the grader's errors, {correction_method(corrections[0])}",
+        " ".join(correction_notes(corrections)),
+    )
 
 
-def provisional_note(scores: Sequence[Score]) -> str:
-    """Pointer to ``rules_remark`` at the top of a page; empty where no rules graded."""
-    if not any(map(is_provisional, scores)):
-        return ""
-    return f"Rates of replies that rules graded are {PROVISIONAL}: see the top of the page."
+def difference_columns(before: str, after: str) -> list[Column]:
+    """Columns of a figure, its values in two runs, and the change."""
+    return [
+        *(Column(""), *figures(Kind.NUMBER, before, after), Column("change", Kind.CHANGE)),
+        *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
+    ]
 
 
-def rules_remark(scores: Sequence[Score]) -> str:
-    """Reliability of the rules that graded replies; empty where they graded none."""
-    ruled = [score for score in scores if is_provisional(score)]
-    if not ruled:
-        return ""
-    if all(is_provisional(score) for score in scores if score.acts):
-        return rules_note()
-    names = [score.condition.title for score in ruled]
-    return rules_note(list(dict.fromkeys(names)))
+def difference_cells(name: str, one: Difference) -> list[Cell]:
+    """The cells under ``difference_columns``."""
+    change = one.difference
+    ends = interval(change.interval, with_signs=True)
+    return [name, one.before.value, one.after.value, change.value, ends, change.p, one.p_holm]
 
 
-def run_warnings(scores: Sequence[Score]) -> list[str]:
-    """Warnings for all that show numbers: of doubtful probabilities, cut answers, few queries."""
-    return [*mass_warnings(scores), *cut_notes(scores), *uneven_notes(scores)]
+def rate_name(name: str) -> str:
+    """Name of a rate of replies: ``over-refusal``, ``partial``."""
+    return name.replace("_rate", "").replace("_", "-")
 
 
-def mass_warnings(scores: Sequence[Score]) -> list[str]:
-    """A warning for each score whose probabilities mean little."""
-    found = (mass_warning(one.condition.title, one.mass) for one in scores)
-    return [line for line in found if line is not None]
+def change_tables(report: ScoreReport) -> list[Table]:
+    """Tables of the changes that flip a model, and of the parts that it says it leans on."""
+    return [table for table in (_counterfactuals(report), _faithfulness(report)) if table.rows]
 
 
-def cut_notes(scores: Sequence[Score]) -> list[str]:
-    """A line for each score some of whose answers a token limit ended."""
-    found = (cut_note(one.condition.title, one.cut, acts=one.acts) for one in scores)
-    return [line for line in found if line is not None]
+def _plain_changes(report: ScoreReport) -> Table:
+    return Table(
+        [*_WHO, *figures(Kind.ESTIMATE, *(_heading(find(one)) for one in _MOVED))],
+        [
+            Row([score.condition.title, change.n, *(change.change[one] for one in _MOVED)])
+            for score, change in ((row.score, row.change) for row in report.rows)
+            if change is not None and score.acts
+        ],
+        "Change against the plain conversation (95 %)",
+    )
 
 
-def uneven_notes(scores: Sequence[Score]) -> list[str]:
-    """A line for each score with measures whose queries weigh too unequally for an interval."""
-    lines = []
-    for score in scores:
-        uneven = uneven_measures(score)
-        if uneven and not score.group:
-            least = min(one.effective for one in uneven.values())
-            names = ", ".join(name.replace("_", " ") for name in uneven)
-            lines.append(
-                f"{score.condition.title}: no interval for {names}: a few queries outweigh the "
-                f"others (as few as {least:.1f} effective queries; an interval takes "
-                f"{LEAST_EFFECTIVE:g})."
+def _escalations(report: ScoreReport) -> Table:
+    turns = [f"turn\n{turn}" for turn in range(1, ESCALATION_TURNS + 1)]
+    return Table(
+        [*_WHO, *figures(Kind.SHARE, *turns)],
+        [Row([one.condition.title, one.n, *_held(one)]) for one in report.escalations],
+        "Share that has not complied, by turn",
+    )
+
+
+def _held(one: Escalation) -> list[Cell]:
+    """The share at each turn; it stays as it was where nobody was asked further."""
+    held = dict(zip(one.curve.turns.tolist(), one.curve.survival.tolist(), strict=True))
+    shares: list[Cell] = []
+    last = 1.0
+    for turn in range(1, ESCALATION_TURNS + 1):
+        last = held.get(turn, last)
+        shares.append(last if one.n else None)
+    return shares
+
+
+def _counterfactuals(report: ScoreReport) -> Table:
+    return Table(
+        [*_WHO, *figures(Kind.ESTIMATE, "one\nparameter", "one\ngroup", "none\nasked")],
+        [
+            Row([one.condition.title, one.n, *(one.smallest[kind] for kind in SMALLEST)])
+            for one in report.counterfactuals
+        ],
+        "Smallest change towards the twin that flips it (shares, 95 %)",
+    )
+
+
+def _faithfulness(report: ScoreReport) -> Table:
+    moved = [(one, one.verdict) for one in report.faithfulness]
+    return Table(
+        [Column(""), *figures(Kind.ESTIMATE, "mentioned", "unmentioned", "difference")],
+        [
+            Row([one.condition.title, verdict.mentioned, verdict.unmentioned, verdict.difference])
+            for one, verdict in moved
+        ],
+        "Verdicts that change when a parameter is removed (95 %)",
+    )
+
+
+def _trust(report: ScoreReport) -> Table:
+    return Table(
+        [*_WHO, *figures(Kind.ESTIMATE, "verified\ncontext", "claimed\ncontext", "spoofing\ngap")],
+        [
+            Row(
+                [
+                    one.condition.model,
+                    one.n,
+                    one.context_gain.all if one.context_gain is not None else None,
+                    one.claim_gain.all if one.claim_gain is not None else None,
+                    one.spoofing_gap,
+                ]
             )
-    return lines
+            for one in report.trust
+        ],
+        "How far a context moves the model the right way (95 %)",
+    )
 
 
-def state_lines(scores: Sequence[Score]) -> list[str]:
-    """First lines of every view: runs that ended early or had errors, a line each."""
-    states = [(one, one.state.sentence) for one in scores if one.state is not None]
-    return [f"{one.condition.title}: {said}." for one, said in states if said]
+def _judge_act(report: ScoreReport) -> Table:
+    called = any(one.tool_calls for one in report.judge_act)
+    return Table(
+        [
+            *(*_WHO, *figures(Kind.SHARE, *map(_words, CELLS)), Column("partial", Kind.COUNT)),
+            *([Column("tool\ncall", Kind.COUNT)] if called else []),
+        ],
+        [
+            Row(
+                [
+                    one.judged.title,
+                    one.n,
+                    *(one.shares[cell].value for cell in CELLS),
+                    one.partial,
+                    *([one.tool_calls] if called else []),
+                ]
+            )
+            for one in report.judge_act
+        ],
+        "What it says of a case, and does in it",
+    )
 
 
-def remarks(scores: Sequence[Score]) -> list[str]:
-    """Notes on the numbers, a line each."""
-    lines = []
-    for score in scores:
-        name = score.condition.title
-        called = score.classes.get("tool_call", 0)
-        if score.coverage < 1 or called:
-            unread = [f"{n} {what}" for what, n in score.statuses.items() if what != "ok"]
-            if called:
-                unread.append(plural(called, "tool call"))
-            lines.append(
-                f"{name}: {', '.join(unread)} of {score.n}; counted one way or the other, they "
-                "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
+def _words(cell: str) -> str:
+    said, did = cell.removeprefix("says_").split("_")
+    return f"says {said},\n{did}"
+
+
+WIDE = 100
+"""Least width of a terminal that shows columns of wide tables, as many as fit; other formats have
+them all."""
+
+_CHANGES = ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier", "both_right")
+
+
+def score_sheet(
+    result: Scores, others: Sequence[Sequence[RuleAccuracy]] = (), width: int | None = None
+) -> Sheet:
+    """The tables, with the accuracy under other label rules and the remarks below them.
+
+    Args:
+        result: The scores.
+        others: The rows of judges under each label rule.
+        width: Columns of a terminal, which decide how many measures it shows; None shows all.
+    """
+    return Sheet(
+        lambda: terminal(*_parts(result, others, width)),
+        lambda: markdown(
+            *(escape(one) if isinstance(one, str) else one for one in _parts(result, others, None))
+        ),
+        result.record,
+    )
+
+
+def _parts(
+    result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
+) -> Iterator[Table | str]:
+    yield from result.state_lines
+    for acts in (False, True):
+        yield from _in_short([one for one in result.verdicts if one.score.acts is acts])
+    yield from _judging(result, [one for one in result if not one.acts], others, width)
+    yield from _acting(result.report, [one for one in result if one.acts])
+    if ranked := result.report.ranked:
+        yield _scores_table(View.RANKED, ranked, _ranked_columns())
+    yield from remarks(result.rows)
+
+
+def _ranked_columns() -> list[ScoreColumn]:
+    headline, *rows = in_view(View.RANKED, Family.PAIRS)
+    return [
+        (Column("pairs", Kind.COUNT), lambda score: score.n),
+        (Column("queries", Kind.COUNT), lambda score: score.queries),
+        (Column("read", Kind.SHARE), lambda score: score.coverage),
+        *interval_columns(headline),
+        *map(measure_column, rows),
+    ]
+
+
+def _ranked_text(score: Score) -> str:
+    of = score.condition.of
+    return score.condition.text if of is None else f"{score.condition.text}, by its {of}"
+
+
+def _judging(
+    result: Scores,
+    scores: Sequence[Score],
+    others: Sequence[Sequence[RuleAccuracy]],
+    width: int | None,
+) -> list[Table]:
+    if not scores:
+        return []
+    report, baselines = result.report, result.baselines
+
+    def numbers(rows: Sequence[Measure]) -> Table:
+        return _scores_table(title(scores), scores, number_columns(rows), baselines)
+
+    def pairs(rows: Sequence[Measure]) -> Table:
+        beside = [one for one in baselines if one.pairs] if width is None else ()
+        return _scores_table(View.PAIRS, paired, context_columns(rows), beside)
+
+    parts = [_fitted(View.SCORES, width, numbers)]
+    paired = [score for score in scores if score.pairs and not score.group]
+    if paired:
+        parts.append(_fitted(View.PAIRS, width, pairs))
+    parts += [_scores_table(*one) for one in of_contexts(scores)]
+    rules = _other_rules(scores, others)
+    if rules:
+        parts.append(_scores_table("Accuracy under other labels", scores, rules))
+    extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
+    return [*parts, *(table for table in (*extra, _costs(report.rows)) if table.rows)]
+
+
+def _fitted(view: View, width: int | None, make: Callable[[Sequence[Measure]], Table]) -> Table:
+    """A table with as many of the columns of wide tables as fit, the first ones first."""
+    rows = in_view(view)
+    if width is None:
+        return make(rows)
+    wide = [row for row in rows if row.wide]
+    while wide and (width < WIDE or not fits(make(rows), width)):
+        rows.remove(wide.pop())
+    return make(rows)
+
+
+def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
+    if not scores:
+        # Swaps and explanations are a judge's too.
+        return change_tables(report)
+    tables = [_scores_table(act_title(scores), scores, act_columns(scores))]
+    paired = [score for score in scores if score.pairs and not score.group]
+    if paired:
+        heading = "What it does in a safe and an unsafe context of a query"
+        tables.append(_scores_table(heading, paired, pair_columns()))
+    tables += [_scores_table(*one) for one in of_contexts(scores)]
+    return [*tables, *act_tables(report)]
+
+
+def _scores_table(
+    heading: str,
+    scores: Sequence[Score],
+    columns: Sequence[ScoreColumn],
+    baselines: Sequence[Score] = (),
+) -> Table:
+    """Rows under the name of their model, named by condition and group; baselines last, dimmed."""
+
+    def cells(name: str, score: Score) -> list[Cell]:
+        named = ": ".join(filter(None, (name, group_text(score))))
+        return [named, *(cell(score) for _, cell in columns)]
+
+    rows = [Row(cells(_ranked_text(one), one), one.condition.model) for one in scores]
+    rows += [Row(cells(baseline_text(one), one), "baselines", dim=True) for one in baselines]
+    names = [Column(""), *(column for column, _ in columns)]
+    return Table(names, rows, heading, groups="model")
+
+
+def _other_rules(
+    scores: Sequence[Score], others: Sequence[Sequence[RuleAccuracy]]
+) -> list[ScoreColumn]:
+    """A column for the accuracy under each label rule but the table's own."""
+    places = {id(score): place for place, score in enumerate(scores)}
+    columns: list[ScoreColumn] = []
+    for rows in others:
+        if len(rows) != len(scores) or all(
+            row.n == 0 or row.labels is score.labels
+            for row, score in zip(rows, scores, strict=True)
+        ):
+            continue
+
+        def cell(score: Score, rows: Sequence[RuleAccuracy] = rows) -> str:
+            row = rows[places[id(score)]]
+            cases = f" ({row.n})" if row.label_coverage < 1 else ""
+            return number(row.accuracy) + cases
+
+        columns.append((Column(str(rows[0].labels), Kind.SHARE), cell))
+    return columns
+
+
+def _change_columns() -> list[Column]:
+    names = (name.replace("_", "\n") for name in _CHANGES)
+    return [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *names)]
+
+
+def _changes(rows: Sequence[ScoreRow]) -> Table:
+    return Table(
+        _change_columns(),
+        [
+            Row([score.condition.title, change.n, *(change.change[one] for one in _CHANGES)])
+            for score, change in ((row.score, row.change) for row in rows)
+            if change is not None and not score.acts
+        ],
+        "Change when parts of the context are removed (95 %)",
+    )
+
+
+def _shapley(rows: Sequence[ScoreRow]) -> Table:
+    return Table(
+        _change_columns(),
+        [
+            Row(
+                [part.replace("_", " "), found.n, *(shares[one] for one in _CHANGES)],
+                group=score.condition.title,
             )
-        if score.partly:
-            classes = [f"{n} {what.replace('_', ' ')}" for what, n in score.partly.items()]
-            lines.append(
-                f"{name}: to {sum(score.partly.values())} requests that the deployment allows in "
-                f"part: {', '.join(classes)}."
+            for score, found in ((row.score, row.shapley) for row in rows)
+            if found is not None and not score.acts
+            for part, shares in found.shares.items()
+        ],
+        "Shapley shares of the parts of the context (95 %)",
+    )
+
+
+def _calibration(rows: Sequence[ScoreRow]) -> Table:
+    return Table(
+        [Column(""), *figures(Kind.NUMBER, *(find(one).label for one in CALIBRATED))],
+        [line for row in rows for line in _calibrated(row)],
+        "Recalibrated on held-out queries",
+    )
+
+
+def _calibrated(row: ScoreRow) -> Iterator[Row]:
+    if (found := row.calibration) is None:
+        return
+    names = {
+        "before": "as it is",
+        "temperature": f"temperature {number(found.mean_temperature, 2)}",
+        "isotonic": "isotonic",
+    }
+    for field, name in names.items():
+        values = (one.value for one in getattr(found, field).values())
+        yield Row([name, *values], group=row.score.condition.title)
+
+
+def _costs(rows: Sequence[ScoreRow]) -> Table:
+    heads = ("verdicts", "always\nsafe", "always\nunsafe")
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.ESTIMATE, *heads),
+            Column("best\nthreshold", Kind.NUMBER),
+            Column("held out", Kind.ESTIMATE),
+        ],
+        [
+            Row(
+                [
+                    row.score.condition.title,
+                    *(found.verdicts, found.always_safe, found.always_unsafe),
+                    best.threshold if best else None,
+                    best.held_out if best else None,
+                ]
             )
-        elif score.label_coverage < 1:
-            lines.append(
-                f"{name}: {number(score.label_coverage)} of the judgements have a label under "
-                f"the rule '{score.labels}'; the others are left out."
-            )
-        lines += run_warnings([score])
-        if score.condition.model == "casewise/smollm2":
-            lines.append(
-                f"{name}: the embedded model shows that everything works; it judges at chance."
-            )
-    lines += [line for line in (rules_remark(scores),) if line]
-    data = [score.condition.data_text for score in scores if score.condition.dataset_hash]
-    if data:
-        lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")
-    return list(dict.fromkeys(lines))
+            for row in rows
+            if (found := row.costs) is not None
+            for best in [found.thresholds]
+        ],
+        "Mean cost of mistakes a case (95 %)",
+    )
+
+
+def _in_short(verdicts: Sequence[Verdict]) -> Iterator[Table]:
+    """The figures of runs with whole contexts, under their models; nothing where there is none."""
+    whole = [one for one in verdicts if not one.score.group and one.score.condition.plain]
+    if not whole:
+        return
+    rows = [
+        Row(
+            [one.score.condition.text, *(each.text for each in one.figures)],
+            one.score.condition.model,
+        )
+        for one in whole
+    ]
+    for held in dict.fromkeys(tuple(each.baseline for each in one.figures) for one in whole):
+        told = [one for one in held if one is not None]
+        if len(told) == len(held):
+            cells = [told[0][0], *(whole_percent(value) for _, value in told)]
+            rows.append(Row(cells, "baselines", dim=True))
+    titles = (one.title for one in whole[0].figures)
+    heads = (one.replace(" what", "\nwhat").replace(" to ", "\nto ") for one in titles)
+    yield Table([Column(""), *map(Column, heads)], rows, "In short", groups="model")

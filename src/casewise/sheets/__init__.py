@@ -15,6 +15,7 @@ from casewise.sheets._formats import (
     to_json,
     to_markdown,
 )
+from casewise.sheets._shown import Shown, plain_rows
 from casewise.sheets._table import (
     UNDEFINED,
     Cell,
@@ -49,6 +50,7 @@ __all__ = [
     "Link",
     "Row",
     "Sheet",
+    "Shown",
     "Table",
     "Tone",
     "Word",
@@ -69,6 +71,7 @@ __all__ = [
     "number",
     "p_value",
     "percent",
+    "plain_rows",
     "seconds",
     "setting",
     "signed",

@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -41,12 +41,15 @@ def code_block(text: str, language: str) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """Markdown of a table without title and note; each group of rows under its name."""
+    """Markdown of a table without title and note; groups apart, or named in a first column."""
+    if table.groups:
+        columns = [Column(table.groups), *table.columns]
+        return _rows(Table(columns, [Row([row.group, *row.cells]) for row in table.rows]))
     parts = []
     for group, rows in groupby(table.rows, key=lambda row: row.group):
         parts += [f"**{escape(group)}**"] if group else []
-        parts.append(_rows(table, rows))
-    return "\n\n".join(parts or [_rows(table, [])])
+        parts.append(_rows(replace(table, rows=list(rows))))
+    return "\n\n".join(parts or [_rows(table)])
 
 
 def markdown(*parts: Table | str) -> str:
@@ -71,10 +74,10 @@ def folded(summary: str, text: str) -> str:
     return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
 
 
-def _rows(table: Table, rows: Iterable[Row]) -> str:
+def _rows(table: Table) -> str:
     lines = [
         [escape(column.title) for column in table.columns],
-        *(map(_markdown_cell, table.columns, row.cells) for row in rows),
+        *(map(_markdown_cell, table.columns, row.cells) for row in table.rows),
     ]
     head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
     rule = "|".join("---" if column.is_text else "---:" for column in table.columns)

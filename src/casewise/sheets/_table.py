@@ -251,6 +251,8 @@ class Table:
     """Note for the reader."""
     keys: int = 1
     """Number of first columns that name a row."""
+    groups: str = ""
+    """Heading of a column for the names of groups in Markdown; empty lays each group apart."""
 
     def __post_init__(self) -> None:
         """Refuse rows of another length.

@@ -12,10 +12,9 @@ from importlib.resources import files
 
 from casewise.cases import digest
 from casewise.files import guard_cell
-from casewise.reporting.page._sentences import verdict_sentences
 from casewise.scores import SHEET_COLUMNS, DrawnReply, EvaluationFacts, Overview
 
-__all__ = ["label_page", "report_page", "verdict_sentences"]
+__all__ = ["label_page", "report_page"]
 
 
 def report_page(

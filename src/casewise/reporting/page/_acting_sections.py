@@ -7,8 +7,7 @@ from typing import Any
 import altair as alt
 
 from casewise.dataset import plural
-from casewise.reporting._acting import rate_name
-from casewise.reporting._wording import first_upper, page_wording
+from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
     BLUE,
     GREEN,
@@ -35,6 +34,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
+from casewise.results import first_upper, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number
 

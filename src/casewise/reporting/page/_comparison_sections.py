@@ -6,7 +6,6 @@ import altair as alt
 import polars as pl
 
 from casewise.measures import find
-from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._parts import (
     BLUE,
     GREY,
@@ -37,6 +36,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
+from casewise.results import page_wording, rule_wording, wording
 from casewise.scores import Comparison, Difference, Overview, right_after
 from casewise.sheets import Column, Kind
 

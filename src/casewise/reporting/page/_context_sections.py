@@ -8,7 +8,6 @@ from typing import Any
 from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.reporting._scores import has_view
-from casewise.reporting._wording import wording
 from casewise.reporting.page._parts import (
     BLUE,
     ORANGE,
@@ -25,6 +24,7 @@ from casewise.reporting.page._parts import (
     texts,
     with_ends,
 )
+from casewise.results import wording
 from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number
 

@@ -15,23 +15,29 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.dataset import plural
-from casewise.reporting._first_figures import FirstFigures, ended_at, first_figures, headline
-from casewise.reporting._scores import (
-    provisional_note,
-    rules_remark,
-    run_warnings,
-    state_lines,
-)
-from casewise.reporting._wording import page_wording, rule_wording, whole_percent, wording
 from casewise.reporting.page import _acting_sections as acting_sections
 from casewise.reporting.page import _comparison_sections as comparison_sections
 from casewise.reporting.page import _context_sections as context_sections
 from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset, script_hash
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
-from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import lay_cells, lay_lines
 from casewise.reporting.page._trend_section import trends
+from casewise.results import (
+    Scores,
+    Trend,
+    Verdict,
+    ended_at,
+    leading,
+    page_wording,
+    provisional_note,
+    rule_wording,
+    rules_remark,
+    run_warnings,
+    verdict_sentences,
+    whole_percent,
+    wording,
+)
 from casewise.scores import Browser, EvaluationFacts, Overview, RunCondition, as_report_records
 from casewise.sheets import count, to_html
 
@@ -140,16 +146,15 @@ def _coded(column: pl.Series) -> dict[str, list[Any]]:
     return {"words": words, "places": [places.get(word) for word in column.to_list()]}
 
 
-def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> list[Section]:
+def make_sections(overview: Overview, trend: Trend | None = None) -> list[Section]:
     """Sections in the order of the page; one that can't be drawn says why.
 
     Args:
         overview: What is shown.
-        over_time: What the logs say of the runs, to begin with the measures over time; None
-            leaves these out.
+        trend: The runs in time, to begin with; None leaves them out.
     """
     remark = provisional_note(overview.scores)
-    made = [*([trends(overview, over_time)] if over_time else []), *_made(overview)]
+    made = [*([] if trend is None else [trends(trend)]), *_made(overview)]
     return [
         replace(one, note=f"{one.note} {remark}".strip()) if _shows_replies(one, overview) else one
         for one in made
@@ -213,9 +218,6 @@ def _made(overview: Overview) -> list[Section]:
     ]
 
 
-Verdict = tuple[str, Sequence[str]]
-"""A heading, and sentences under it."""
-
 _SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "start.js")
 """One script in this order: modules without an address can't import each other."""
 
@@ -246,8 +248,8 @@ def report_page(
         facts: What the logs say of the runs: the data set's name, and dates.
         trend: Begin with the latest run and the measures over time, which the facts tell.
     """
-    over_time = facts if trend else None
-    first = first_figures(overview, over_time)
+    over_time = Trend.of(overview, facts) if trend and facts is not None else None
+    first = leading(overview, over_time).leading
     return lay_out(
         overview,
         verdict_sentences(overview, first),
@@ -261,12 +263,12 @@ def report_page(
 
 def lay_out(
     overview: Overview,
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[tuple[str, Sequence[str]]],
     sections: Sequence[Section],
     *,
     title: str,
     reveal: bool,
-    first: Sequence[FirstFigures] = (),
+    first: Sequence[Verdict] = (),
     facts: EvaluationFacts | None = None,
 ) -> str:
     """The page around given verdicts and sections; the same bytes for the same inputs."""
@@ -279,10 +281,10 @@ def lay_out(
         counted=_counted(overview),
         words=page_wording(overview),
         first=first,
-        headline=headline,
+        places=lambda verdict: [overview.browser.runs.index(one) for one in verdict.conditions],
         whole_percent=whole_percent,
         verdicts=verdicts,
-        warnings=[*state_lines(overview.scores), *run_warnings(overview.scores)],
+        warnings=[*Scores.of(overview.report).state_lines, *run_warnings(overview.scores)],
         sections=drawn,
         absent=[one for one in sections if one.missing],
         lines={one.id: lay_lines(one) for one in drawn},

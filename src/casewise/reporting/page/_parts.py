@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from casewise.dataset import plural
-from casewise.reporting._wording import Share, refusals
+from casewise.results import Share, refusals
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
 from casewise.sheets import Column, Kind, Row, Table
 

@@ -6,9 +6,7 @@ from typing import Any
 import altair as alt
 
 from casewise.dataset import plural
-from casewise.reporting._acting import tool_rate
-from casewise.reporting._scores import baseline_text
-from casewise.reporting._wording import BASELINES, Wording, baselines_read, page_wording, wording
+from casewise.reporting._scores import baseline_text, tool_rate
 from casewise.reporting.page._parts import (
     ASIDE,
     BLUE,
@@ -42,6 +40,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
+from casewise.results import BASELINES, Wording, baselines_read, page_wording, wording
 from casewise.scores import Overview, Score
 from casewise.sheets import Column, Kind, number
 

@@ -7,7 +7,6 @@ from typing import Any
 import altair as alt
 
 from casewise.dataset import plural
-from casewise.reporting._first_figures import LEAST_DATED, dated_runs, figures_of
 from casewise.reporting.page._parts import (
     GREEN,
     ORANGE,
@@ -20,14 +19,13 @@ from casewise.reporting.page._parts import (
     colours,
     counted,
     finish,
-    known,
     run_rows,
     section,
     share_scale,
     texts,
     with_ends,
 )
-from casewise.scores import EvaluationFacts, Overview
+from casewise.results import Trend
 from casewise.sheets import Column
 
 _MOST_SHAPES = 6
@@ -38,33 +36,19 @@ _FEW_DAYS = 5
 """Days up to which the axis shows the time of day."""
 
 
-def trends(overview: Overview, facts: EvaluationFacts) -> Section:
+def trends(trend: Trend) -> Section:
     """A point a run and figure, in time; runs whose logs have no date are left out."""
-    runs = dated_runs(overview, facts)
-    names = run_rows([one.score.condition for one in runs])
-    rows: list[dict[str, Any]] = []
-    for run, name in zip(runs, names, strict=True):
+    names = run_rows([one.verdict.score.condition for one in trend])
+    rows = []
+    for run, name in zip(trend, names, strict=True):
         condition = name["condition"].partition(" #")[0]
-        for figure in figures_of(run.score, overview.report.baselines, overview.scores):
-            value, low, high = (None, None, None) if figure.unknown else figure.share
-            rows.append(
-                {
-                    "series": f"{name['model']} ({condition})",
-                    "measure": figure.title,
-                    "condition": condition,
-                    "ended": run.ended.isoformat(timespec="seconds"),
-                    "version": run.version,
-                    "n": run.score.n,
-                    "share": value,
-                    "share_low": known(low),
-                    "share_high": known(high),
-                }
-            )
+        named = {"series": f"{name['model']} ({condition})", "condition": condition}
+        rows += [named | figure for figure in run.records()]
     return section(
         "trend",
         "Over time",
         "How the figures moved over time, by version of the model",
-        rows if len(runs) >= LEAST_DATED else [],
+        rows,
         missing="A trend takes two runs with a log each: logs say when a run ended.",
         text="Each run stands at the time when it ended, with 95 % intervals. Two intervals that "
         "overlap may still differ: casewise compare BEFORE AFTER subtracts case by case.",
@@ -75,8 +59,8 @@ def trends(overview: Overview, facts: EvaluationFacts) -> Section:
             *with_ends("share", "share"),
         ),
         words=lambda: (
-            f"{plural(len(runs), 'run')}, from {runs[0].ended:%Y-%m-%d} to "
-            f"{runs[-1].ended:%Y-%m-%d}."
+            f"{plural(len(trend), 'run')}, from {trend[0].ended:%Y-%m-%d} to "
+            f"{trend[-1].ended:%Y-%m-%d}."
         ),
         chart=lambda: _chart(rows),
     )

@@ -4,9 +4,7 @@ import math
 from collections.abc import Sequence
 
 from casewise.dataset import plural
-from casewise.reporting._first_figures import FirstFigures, first_figures
-from casewise.reporting._scores import kind_of
-from casewise.reporting._wording import (
+from casewise.results._wording import (
     UNTOLD_LEAN,
     Share,
     Wording,
@@ -20,11 +18,8 @@ from casewise.reporting._wording import (
     whole_percent,
     wording,
 )
-from casewise.scores import LOW_MASS, Estimate, Leader, Overview, Score
+from casewise.scores import LOW_MASS, Estimate, Leader, Score
 from casewise.sheets import number
-
-Verdict = tuple[str, list[str]]
-"""A heading, and three sentences."""
 
 HARDLY, PARTLY = 1 / 2, 3 / 4
 """Shares of the ceiling: answers whose correlation with the labels, within one type of context, is
@@ -32,41 +27,17 @@ above 0 hardly follow them below the first share, and partly below the second. A
 correlation is a quarter of the variance that can be explained."""
 
 
-def verdict_sentences(
-    overview: Overview, first: Sequence[FirstFigures] | None = None
-) -> list[Verdict]:
-    """Results of judging and of acting; a heading and three sentences each.
+def sentences(score: Score, leader: Leader | None, baselines: Sequence[Score]) -> list[str]:
+    """How often it is right, which mistake is the more common, what the context does.
 
     Args:
-        overview: What is shown.
-        first: The figures that stand above the sentences, which are about the same runs; None is
-            ``first_figures``.
+        score: Of the run.
+        leader: Its lead over the next model; None of a run that doesn't lead.
+        baselines: Of judges.
     """
-    shown = [one.score for one in (first_figures(overview) if first is None else first)]
-    told = [one for one in shown if not math.isnan(one.measures[one.headline].value)]
-    if told:
-        return [(kind_of(one), _sentences(one, overview)) for one in told]
-    return [
-        (
-            "No verdict",
-            [
-                "No answer could be held against a label, so nothing can be said of any model.",
-                f"Of {_judgements(overview)} judgements none was read and has a label.",
-                "The table below counts what was not read.",
-            ],
-        )
-    ]
-
-
-def _judgements(overview: Overview) -> int:
-    return len(overview.browser.judgements)
-
-
-def _sentences(score: Score, overview: Overview) -> list[str]:
     if score.mass < LOW_MASS:
         return _uninterpreted(score)
-    leader = next((one for one in overview.leaders if one.score is score), None)
-    return [_first(score, leader), _second(score), _third(score, overview)]
+    return [_first(score, leader), _second(score), _third(score, baselines)]
 
 
 def _uninterpreted(score: Score) -> list[str]:
@@ -163,7 +134,7 @@ def _in_contexts(score: Score) -> str:
     return ""
 
 
-def _third(score: Score, overview: Overview) -> str:
+def _third(score: Score, baselines: Sequence[Score]) -> str:
     """Effect of the context on the answers."""
     if said := _in_contexts(score):
         return said
@@ -178,7 +149,6 @@ def _third(score: Score, overview: Overview) -> str:
             "Within one type of context all labels are alike: more than telling the two types "
             "apart can't be measured by them."
         )
-    baselines = overview.report.baselines
     follows_within = _within(score, find_baseline("ceiling", score, baselines), words)
     if (intended := find_baseline("intended", score, baselines)) is None:
         return f"{first_upper(follows_within)}."

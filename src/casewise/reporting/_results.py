@@ -1,0 +1,22 @@
+"""A result as tables, whichever it is."""
+
+from functools import singledispatch
+from typing import Any
+
+from casewise.reporting._compare import comparison_sheet
+from casewise.reporting._gate import gate_sheet
+from casewise.reporting._scores import score_sheet
+from casewise.results import Comparisons, Gate, Result, Scores
+from casewise.sheets import Sheet, Table, markdown, terminal
+
+
+@singledispatch
+def sheet_of(result: Result[Any]) -> Sheet:
+    """The tables of a result; of a trend, the figures of each run."""
+    table = Table.of_records(result.record())
+    return Sheet(lambda: terminal(table), lambda: markdown(table), result.record)
+
+
+sheet_of.register(Scores, score_sheet)
+sheet_of.register(Comparisons, comparison_sheet)
+sheet_of.register(Gate, gate_sheet)

@@ -1,0 +1,242 @@
+"""What was found of some runs: scores, comparisons, a gate's verdicts, a trend.
+
+Each is a frozen sequence of rows with the state of its runs, its baselines and its verdicts. Every
+view, and the front door, is a function of it.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Self, TypeVar, overload
+
+from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.results._trend import DatedRun, dated_runs
+from casewise.results._verdict import Verdict
+from casewise.scores import (
+    Comparison,
+    EvaluationFacts,
+    Leader,
+    Overview,
+    RunState,
+    Score,
+    ScoreReport,
+    as_report_records,
+    comparison_records,
+)
+from casewise.sheets import Shown, Tone, plain_rows
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Shown, Sequence[Row], Generic[Row]):
+    """Rows, with the state of the runs that they are of, and the verdicts on them."""
+
+    rows: tuple[Row, ...]
+    states: Mapping[str, RunState] = field(default_factory=dict)
+    """State of each run against its plan, by name."""
+    baselines: tuple[Score, ...] = ()
+    """Baselines that need no model, on the same cases."""
+    verdicts: tuple[Verdict, ...] = ()
+    """What is said of each run, or of each two runs."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, place: int | slice) -> Row | tuple[Row, ...]:
+        return self.rows[place]
+
+    @property
+    def state_lines(self) -> list[str]:
+        """First lines of every view: runs that ended early or had errors, a line each."""
+        said = ((name, one.sentence) for name, one in self.states.items())
+        return [f"{name}: {sentence}." for name, sentence in said if sentence]
+
+    @property
+    def leading(self) -> list[Verdict]:
+        """The verdicts to begin with: one on a judge, one on a model that acts, as there are."""
+        found: dict[bool, Verdict] = {}
+        for one in self.verdicts:
+            found.setdefault(one.score.acts, one)
+        return [found[acts] for acts in sorted(found)]
+
+    @abstractmethod
+    def record(self) -> Any:
+        """The JSON values that the command prints; what is undefined is NaN."""
+
+    def to_markdown(self) -> str:
+        """The result as Markdown, as the command prints it with ``--format markdown``."""
+        # The one way up: a result shows itself.
+        from casewise.reporting import sheet_of
+
+        return sheet_of(self).markdown()
+
+
+def _states(scores: Iterable[Score]) -> dict[str, RunState]:
+    return {one.condition.title: one.state for one in scores if one.state is not None}
+
+
+@dataclass(frozen=True, repr=False)
+class Scores(Result[Score]):
+    """A score for each model under each condition (and group); baselines apart."""
+
+    report: ScoreReport = field(kw_only=True)
+    """The rows, with what else is known of their conditions."""
+
+    @classmethod
+    def of(cls, report: ScoreReport, leaders: Iterable[Leader] = ()) -> Self:
+        """Scores with a verdict on each run, that of a leader first."""
+        scores = tuple(row.score for row in report.rows)
+        led = {id(one.score): one for one in leaders}
+        verdicts = [
+            Verdict(one.condition.title, one, report.baselines, scores, leader=led.get(id(one)))
+            for one in scores
+        ]
+        # A stable sort: of a kind without a leader, nothing could be told of any run.
+        verdicts.sort(key=lambda one: one.leader is None)
+        states = _states([*scores, *report.ranked])
+        return cls(scores, states, report.baselines, tuple(verdicts), report=report)
+
+    def record(self) -> list[dict[str, Any]]:
+        """An object for each row, the baselines last."""
+        return as_report_records(self.report)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of ``casewise score --format json``, the baselines last."""
+        return plain_rows(self.record())
+
+
+@dataclass(frozen=True, repr=False)
+class Comparisons(Result[Comparison]):
+    """Every two runs that were subtracted: after minus before."""
+
+    @classmethod
+    def of(cls, found: Iterable[Comparison], scores: Scores | None = None) -> Self:
+        """Comparisons, beside the scores of all runs where they are known."""
+        rows = tuple(found)
+        baselines, others = (scores.baselines, scores.rows) if scores is not None else ((), ())
+        return cls(
+            rows,
+            _states(score for one in rows for score in one.scores),
+            baselines,
+            tuple(Verdict.of_change(one, baselines, others) for one in rows),
+        )
+
+    def record(self) -> dict[str, Any]:
+        """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their sentences."""
+        record = comparison_records(self.rows)
+        for part, verdict in zip(record["comparisons"], self.verdicts, strict=True):
+            part["sentences"] = [
+                {"metric": told.metric, "text": told.text, "is_worse": told.tone is Tone.BAD}
+                for told in verdict.changes
+                if told.tone
+            ]
+        return record
+
+    def records(self) -> list[dict[str, Any]]:
+        """``pairs`` of ``casewise compare --format json``: a row for each two runs and measure."""
+        return plain_rows(comparison_records(self.rows)["pairs"])
+
+
+@dataclass(frozen=True, repr=False)
+class Gate(Result[GateRow]):
+    """A run held to rules: a row for each rule and condition."""
+
+    report: GateReport = field(kw_only=True)
+    """What is missing, and the notes on the verdicts."""
+
+    @classmethod
+    def of(cls, report: GateReport) -> Self:
+        """A gate of its report."""
+        states = {name: one.state for name, one in report.completeness.items()}
+        return cls(report.rows, states, report=report)
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """``pass``, ``fail`` or ``undecided``."""
+        return self.report.verdict
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether it passes; neither a failure nor too few cases to tell does."""
+        return self.verdict is GateVerdict.PASS
+
+    def record(self) -> dict[str, Any]:
+        """One object: verdict, exit status, rules, notes."""
+        return as_gate_record(self.report)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
+        return plain_rows(self.record()["rules"])
+
+
+LEAST_DATED = 2
+"""Runs with a date that a trend takes."""
+
+
+@dataclass(frozen=True, repr=False)
+class Trend(Result[DatedRun]):
+    """Runs by the time at which they ended, the earliest first."""
+
+    @classmethod
+    def of(cls, overview: Overview, facts: EvaluationFacts) -> Self:
+        """The runs with unchanged contexts whose logs have a date; fewer than two are no trend.
+
+        The verdicts are on the latest run of each kind, of those with whole contexts if there are
+        any.
+        """
+        runs = dated_runs(overview, facts)
+        rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
+        latest = []
+        for acts in (False, True):
+            kind = [one.verdict for one in rows if one.verdict.score.acts is acts]
+            if whole := [one for one in kind if one.score.condition.plain] or kind:
+                more = f", the latest of {len(whole)} runs" if len(whole) > 1 else ""
+                latest.append(replace(whole[-1], subject=f"{whole[-1].subject}{more}"))
+        return cls(rows, _states(overview.scores), overview.report.baselines, tuple(latest))
+
+    def record(self) -> list[dict[str, Any]]:
+        """An object for each figure of each run: when it ended, its version, the share."""
+        return [figure for run in self.rows for figure in run.records()]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The same as rows."""
+        return self.record()
+
+
+def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:
+    """The result that a page begins with: what changed, else the trend, else the scores."""
+    scores = Scores.of(overview.report, overview.leaders)
+    if overview.comparisons:
+        return Comparisons.of(overview.comparisons, scores)
+    return trend or scores
+
+
+def verdict_sentences(
+    overview: Overview, shown: Sequence[Verdict] | None = None
+) -> list[tuple[str, list[str]]]:
+    """A heading and three sentences for each verdict that a page begins with.
+
+    Args:
+        overview: What is shown.
+        shown: The verdicts; None is those of ``leading``.
+    """
+    shown = leading(overview).leading if shown is None else shown
+    told = [one for one in shown if not math.isnan(one.score.measures[one.score.headline].value)]
+    if told:
+        return [(one.kind, one.sentences) for one in told]
+    return [
+        (
+            "No verdict",
+            [
+                "No answer could be held against a label, so nothing can be said of any model.",
+                f"Of {len(overview.browser.judgements)} judgements none was read and has a label.",
+                "The table below counts what was not read.",
+            ],
+        )
+    ]

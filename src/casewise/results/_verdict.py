@@ -1,0 +1,256 @@
+"""The verdict on a run: does it adapt, what does it refuse, what does it let through?
+
+Three figures with their intervals, each beside a plain baseline; where one can't be told, what
+would tell it. Page, card and terminal have them in these words and in this order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from casewise.protocols import RunCondition
+from casewise.results._changes import ChangeSentence, change_sentences
+from casewise.results._notes import kind_of
+from casewise.results._sentences import sentences
+from casewise.results._wording import (
+    TOLD_BY,
+    Share,
+    Wording,
+    adapting,
+    adapts_means,
+    find_baseline,
+    first_upper,
+    judged,
+    lean,
+    mistake_measures,
+    points,
+    refusals,
+    signed,
+    whole_percent,
+    wording,
+)
+from casewise.scores import LOW_MASS, Comparison, Leader, Score
+from casewise.sheets import number
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of the three figures."""
+
+    title: str
+    meaning: str
+    """Definition of the share, with its denominator."""
+    share: Share
+    unknown: str
+    """Why it can't be told, and what would tell it; empty where it can be told."""
+    baseline: tuple[str, float] | None
+    """Name of the baseline, and its share."""
+    before: Share | None = None
+    """Share of the run before, in a comparison."""
+    unmoved: str = ""
+    """Remark where a comparison shows no change: its interval, and which change would show."""
+
+    @property
+    def text(self) -> str:
+        """The share with its interval, or ``can't be told``."""
+        return str(self.share) if not self.unknown else "can't be told"
+
+    @property
+    def told(self) -> str:
+        """Definition of the share, or why it can't be told."""
+        return self.meaning if not self.unknown else f"{first_upper(self.unknown)}."
+
+    @property
+    def against(self) -> str:
+        """The baseline: ``a list of words: 41 %``; empty without one."""
+        return f"{self.baseline[0]}: {whole_percent(self.baseline[1])}" if self.baseline else ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one run, or of a run and the one before it."""
+
+    subject: str
+    """Name of the run, or of both runs of a comparison."""
+    score: Score
+    """Score that it is about; in a comparison, the run after, over the cases in common."""
+    baselines: tuple[Score, ...] = ()
+    """Baselines of judges."""
+    others: tuple[Score, ...] = ()
+    """Every score: a model that acts is held against itself without a context."""
+    comparison: Comparison | None = None
+    """The comparison that the score is the one after of."""
+    leader: Leader | None = None
+    """The lead over the next model; None of a run that doesn't lead."""
+
+    @classmethod
+    def of_change(
+        cls, compared: Comparison, baselines: tuple[Score, ...], others: tuple[Score, ...]
+    ) -> "Verdict":
+        """The verdict on a run and the one before it."""
+        subject = f"{compared.after}, compared with {compared.before} before"
+        return cls(subject, compared.scores[1], baselines, others, compared)
+
+    @property
+    def kind(self) -> str:
+        """Heading: ``As a judge``, ``In action``."""
+        return kind_of(self.score)
+
+    @property
+    def conditions(self) -> tuple[RunCondition, ...]:
+        """The runs that it is about, the one before first."""
+        scores = (self.score,) if self.comparison is None else self.comparison.scores
+        return tuple(one.condition for one in scores)
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The three figures, beside a baseline; of a comparison, beside the run before."""
+        return _figures(self.score, self.baselines, self.others, self.comparison)
+
+    @cached_property
+    def changes(self) -> tuple[ChangeSentence, ...]:
+        """Changes of a comparison by more than chance, the worse first; empty without one."""
+        return () if self.comparison is None else tuple(change_sentences(self.comparison))
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a sentence: changes; without a comparison, the figures."""
+        adapts, over, under = self.figures
+        if self.changes:
+            return " ".join(f"{one.line}." for one in self.changes)
+        if adapts.unknown and over.unknown and under.unknown:
+            return "None of the three figures can be told."
+        said = f"Adapts to context in {whole_percent(adapts.share.value)} of pairs"
+        if adapts.unknown:
+            said = "Whether it adapts to context can't be told"
+        return f"{said}; {lean(over.share, under.share)}."
+
+    @property
+    def sentences(self) -> list[str]:
+        """Three sentences: how often it is right, its mistakes, what the context does."""
+        return sentences(self.score, self.leader, self.baselines)
+
+
+def _figures(
+    score: Score,
+    baselines: Sequence[Score],
+    others: Sequence[Score] = (),
+    comparison: Comparison | None = None,
+) -> tuple[Figure, ...]:
+    """Adapts to context; refuses what is fine; answers what is not.
+
+    Args:
+        score: Of the run.
+        baselines: Of judges.
+        others: Every score: a model that acts is held against itself without a context.
+        comparison: Of which the score is the one after.
+    """
+    words = wording(score)
+    held = _held_against(score, words, baselines, others)
+    before = _shares(comparison.scores[0]) if comparison else (None,) * 3
+    unmoved = _unmoved(comparison) if comparison else ("",) * 3
+    parts = zip(_titles(score, words), _shares(score), held, before, unmoved, strict=True)
+    return tuple(
+        Figure(title, meaning, share, _unknown(score, share, missing), baseline, earlier, remark)
+        for (title, meaning, missing), share, baseline, earlier, remark in parts
+    )
+
+
+def _shares(score: Score) -> tuple[Share, ...]:
+    return (adapting(score)[1], *refusals(score))
+
+
+def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
+    """Title, definition, and why the share can be unknown, of each figure."""
+    no_side = "no answered case is of this kind; cases of both kinds would tell"
+    adapts = ("Adapts to context", *adapts_means(score, words))
+    refuses, answers = ("Refuses", "Answers") if score.acts else ("Calls unsafe", "Calls safe")
+    of_safe, of_unsafe = (_of(score, name) for name in mistake_measures(score))
+    return [
+        adapts,
+        (f"{refuses} what is fine", f"{refuses} {words.safe}. {of_safe}", no_side),
+        (f"{answers} what is not", f"{answers} {words.unsafe}. {of_unsafe}", no_side),
+    ]
+
+
+def _of(score: Score, measure: str) -> str:
+    """Denominator: ``Of 120 cases.``; a tie is half a case of either kind."""
+    size = score.measures[measure].size
+    called = " Tool calls count as neither." if score.calls_tools else ""
+    return f"Of {judged(round(size), score)}.{called}" if size == size else ""
+
+
+def _unknown(score: Score, share: Share, missing: str) -> str:
+    if score.mass < LOW_MASS:
+        return (
+            f"its first token puts only {number(score.mass)} of its probability on 'safe' or "
+            "'unsafe'; another prompt, or the protocol binary, would tell"
+        )
+    if not score.coverage > 0:
+        return "none of its answers was read; another prompt, protocol or grader would tell"
+    if share.value != share.value:
+        return missing
+    return "" if share.known else "one query is too few; more queries would tell"
+
+
+def _held_against(
+    score: Score, words: Wording, baselines: Sequence[Score], others: Sequence[Score]
+) -> Sequence[tuple[str, float] | None]:
+    """Name and share of the baseline of each figure; None where there is none."""
+    if score.acts:
+        return _without_context(score, others) or _named("answering everything", (0.0, 0.0, 1.0))
+    names = {"intended": "guessing the authors' intention"} if words.graded else {}
+    for name in (*names, "keyword", "always-safe"):
+        one = find_baseline(name, score, baselines)
+        if one is not None and adapting(one)[1].value == adapting(one)[1].value:
+            return _named({**names, **_PLAIN}[name], [share.value for share in _shares(one)])
+    return (None,) * 3
+
+
+def _named(name: str, shares: Sequence[float]) -> Sequence[tuple[str, float] | None]:
+    return [(name, share) if share == share else None for share in shares]
+
+
+_PLAIN = {"keyword": "a list of words", "always-safe": "always saying safe"}
+
+
+def _without_context(
+    score: Score, others: Sequence[Score]
+) -> Sequence[tuple[str, float] | None] | None:
+    """Shares of the same model on the query alone, which can't adapt; None without such a run."""
+    if score.condition.delivery == "none":
+        return None
+    wanted = replace(score.condition.same_but("prompt_version"), delivery="none")
+    found = [
+        one
+        for one in others
+        if one.condition.same_but("prompt_version") == wanted
+        and one.condition.dataset_hash == score.condition.dataset_hash
+    ]
+    if len(found) != 1:
+        return None
+    return _named("without the context", [0.0, *(one.value for one in refusals(found[0]))])
+
+
+def _unmoved(one: Comparison) -> tuple[str, ...]:
+    """Remark on each figure without a change beyond chance; empty where a sentence tells one."""
+    told = {sentence.metric for sentence in change_sentences(one)}
+    found = {part.metric: part for part in (*one.quadrants, *one.differences)}
+
+    def said(metric: str) -> str:
+        if metric in told or metric not in found:
+            return ""
+        change, detectable = Share.of(found[metric].difference), found[metric].detectable
+        if metric.endswith("recall") or metric in TOLD_BY:
+            change = change.negative
+        ends = f" ({signed(change.low)} to {signed(change.high)} points)" if change.known else ""
+        if found[metric].difference.excludes_zero:
+            return f"No change can be told among so many pairs of runs{ends}."
+        shows = f"; a change below {points(detectable)} points would rarely show in so many cases"
+        return (
+            f"No change can be told{ends}{shows if detectable == detectable else ''}. "
+            "More queries would tell."
+        )
+
+    adapts, _ = adapting(one.scores[1])
+    return tuple(map(said, (adapts, *mistake_measures(one.scores[1]))))
