@@ -188,7 +188,7 @@ class Truth:
 
     def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[scores.CheckFile, ...]:
         """Labelled replies that correct the rates of tables."""
-        return scores.load_checks(self.grader_check, tables)
+        return scores.load_checks(self.grader_check, tables) if self.grader_check else ()
 
 
 def resampling(draws: int, seed: int) -> statistics.Resampling | None:

@@ -4,16 +4,6 @@ Every sentence on a run is made here, once; terminal, Markdown, page, card and J
 """
 
 from casewise.results._changes import ChangeSentence, change_sentences
-from casewise.results._notes import (
-    cut_notes,
-    kind_of,
-    mass_warnings,
-    provisional_note,
-    remarks,
-    rules_remark,
-    run_warnings,
-    uneven_notes,
-)
 from casewise.results._result import (
     Comparisons,
     Gate,
@@ -24,7 +14,18 @@ from casewise.results._result import (
     verdict_sentences,
 )
 from casewise.results._trend import DatedRun, ended_at
-from casewise.results._verdict import Figure, Verdict
+from casewise.results._verdict import (
+    Figure,
+    Verdict,
+    cut_notes,
+    kind_of,
+    mass_warnings,
+    provisional_note,
+    remarks,
+    rules_remark,
+    run_warnings,
+    uneven_notes,
+)
 from casewise.results._wording import (
     BASELINES,
     Share,

@@ -14,14 +14,18 @@ from casewise.scores._changed_contexts import SMALLEST
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     RuleAccuracy,
+    RunState,
     Score,
     Scoring,
     conditions,
     count_cut,
     cut_note,
+    is_provisional,
     mass_warning,
     mean_mass,
+    planned_in,
     rule_accuracies,
+    run_state,
     score_rows,
     score_table,
     score_together,
@@ -57,7 +61,6 @@ from casewise.scores._grader_agreement import (
     GraderReport,
     check_grader,
     grader_record,
-    is_provisional,
     kappa_interval,
     load_half,
     rules_note,
@@ -129,7 +132,6 @@ from casewise.scores._run_comparison import (
     right_after,
 )
 from casewise.scores._run_record import RunRecord, resume_line, without_option
-from casewise.scores._run_state import RunState, planned_in, run_state
 from casewise.scores._score_records import as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
 from casewise.statistics import LEAST_EFFECTIVE, Estimate, RareRate

@@ -1,14 +1,15 @@
 """Score judgements against labels: one row a model x condition (x group), or several together."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
-from casewise.choices import MeasureKind, Split, UnreadPolicy
+from casewise.choices import RULES, MeasureKind, Split, UnreadPolicy
 from casewise.measures import (
     bounds,
     calls_a_tool,
@@ -24,8 +25,7 @@ from casewise.measures import (
 )
 from casewise.protocols import CONDITION, LOW_MASS, RunCondition, acting
 from casewise.scores._judgement_table import OF_CASE, all_distinct
-from casewise.scores._run_state import RunState, run_state
-from casewise.sheets import number
+from casewise.sheets import number, percent
 from casewise.statistics import (
     Bin,
     Estimate,
@@ -36,6 +36,82 @@ from casewise.statistics import (
     paired_change,
     ratio,
 )
+
+_OF_ANSWERS = {
+    "unparsed": "{} could not be read",
+    "refused": "{} refused by the model or its provider",
+    "error": "{} failed with an error",
+}
+"""Phrases for judgements without a verdict, by status; apart, since each has its own remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """Judgements of a run, or of the runs of one condition, beside their plan."""
+
+    statuses: Mapping[str, int]
+    """Judgements by status; those with an error have no answer."""
+    planned: int
+    """Judgements that were to be made; where that is not recorded, those there are."""
+    stopped: tuple[str, ...] = ()
+    """Reasons of runs that did not end, as far as their logs tell them."""
+
+    @property
+    def there(self) -> int:
+        """Judgements in the table, answered or not."""
+        return sum(self.statuses.values())
+
+    @property
+    def judged(self) -> int:
+        """Judgements with an answer, read or not."""
+        return self.there - self.statuses.get("error", 0)
+
+    @property
+    def not_asked(self) -> int:
+        """Planned judgements that were never asked for."""
+        return max(0, self.planned - self.there)
+
+    @property
+    def ended_early(self) -> bool:
+        """Tell whether the run ended before its plan did."""
+        return bool(self.stopped) or self.not_asked > 0
+
+    @property
+    def sentence(self) -> str:
+        """First sentence of every view of a run that ended early, or had errors; else empty."""
+        counts = {status: self.statuses.get(status, 0) for status in _OF_ANSWERS}
+        parts = [_OF_ANSWERS[status].format(n) for status, n in counts.items() if n]
+        if self.not_asked:
+            parts.append(f"{self.not_asked} never asked")
+        if self.ended_early:
+            why = "; ".join(self.stopped) or "it was stopped or capped"
+            said = f"ended early ({why}), with {self._judged}"
+        elif counts["error"]:
+            said = self._judged
+        else:
+            return ""
+        return f"{said}{': ' if parts else ''}{', '.join(parts)}"
+
+    @property
+    def _judged(self) -> str:
+        share = percent(ratio(self.judged, self.planned), 0)
+        return f"{self.judged} of {self.planned} planned judgements made ({share})"
+
+
+def run_state(rows: pl.DataFrame) -> RunState:
+    """The state of a condition's runs.
+
+    Args:
+        rows: All its rows of the judgement table, labelled or not.
+    """
+    stopped = rows["stopped"].drop_nulls().unique(maintain_order=True).to_list()
+    return RunState(Counter(rows["status"]), planned_in(rows), tuple(stopped))
+
+
+def planned_in(rows: pl.DataFrame) -> int:
+    """Judgements that the runs of some rows were to make; at least the rows that there are."""
+    runs = rows.group_by("run_id").agg(pl.len().alias("there"), pl.col("planned").max())
+    return int(runs.select(pl.max_horizontal("there", "planned").sum()).item())
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +282,11 @@ def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
         f"{name}: {cut:,} {what} ended at the token limit and {counts}; a higher --max-tokens "
         "lets them end by themselves."
     )
+
+
+def is_provisional(score: Score) -> bool:
+    """Tell whether rates of a score as graded are provisional: rules graded some of its replies."""
+    return score.acts and score.graded_by.get(RULES, 0) > 0
 
 
 def score_table(

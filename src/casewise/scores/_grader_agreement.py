@@ -16,7 +16,6 @@ from casewise.cases import digest
 from casewise.choices import LABEL, RULES, Half
 from casewise.errors import InputError
 from casewise.protocols import Graded, ResponseClass, count_fitted, phrase_match, string_match
-from casewise.scores._condition_scores import Score
 from casewise.scores._labelled_replies import LabelledReply, load_labelled
 from casewise.sheets import json_interval, json_number, number
 from casewise.statistics import (
@@ -147,11 +146,6 @@ MENDS: Final = (
     "casewise grade LOGS --cases CASES --grader MODEL",
 )
 """Commands that make rates by rules more than provisional: people's labels, or a model."""
-
-
-def is_provisional(score: Score) -> bool:
-    """Tell whether rates of a score as graded are provisional: rules graded some of its replies."""
-    return score.acts and score.graded_by.get(RULES, 0) > 0
 
 
 def rules_note(names: Sequence[str] = ()) -> str:

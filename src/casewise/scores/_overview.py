@@ -15,7 +15,7 @@ from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.errors import UsageError
 from casewise.measures import family_of, label_fields, make_answers, outcomes
 from casewise.protocols import RunCondition, find_variation
-from casewise.scores._ablation import AblationChange
+from casewise.scores._changed_contexts import AblationChange
 from casewise.scores._condition_scores import Score, Scoring, conditions
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._labelled_replies import CheckFile

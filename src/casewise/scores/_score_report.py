@@ -16,12 +16,6 @@ from casewise.cases import LabelRule
 from casewise.choices import PROTOCOL, Family, Split
 from casewise.measures import floats, labelled_rows, scored
 from casewise.protocols import acting
-from casewise.scores._ablation import (
-    AblationChange,
-    ShapleyShares,
-    ablation_changes,
-    shapley_shares,
-)
 from casewise.scores._behaviour import (
     Escalation,
     JudgeAct,
@@ -38,10 +32,14 @@ from casewise.scores._calibration import (
     cost_reports,
 )
 from casewise.scores._changed_contexts import (
+    AblationChange,
     Counterfactual,
     Faithfulness,
+    ShapleyShares,
+    ablation_changes,
     counterfactuals,
     faithfulness,
+    shapley_shares,
 )
 from casewise.scores._condition_scores import Score, Scoring, conditions, score_table
 from casewise.scores._grader_correction import GraderCorrection, correct_table
@@ -298,15 +296,17 @@ def report_scores(
         prices: Price mistakes, and look for the best threshold.
         checks: Labelled replies, to correct rates by.
     """
-    ranked = ranked_pairs(table, scoring, by)
+    ranked = ranked_pairs(table, scoring, by) if table["twin_id"].count() else []
     table = table.filter(pl.col("twin_id").is_null())
     scores = score_table(table, scoring, by)
-    whole = by is None
-    changes = ablation_changes(table, scoring) if whole else []
-    shapley = shapley_shares(table, scoring) if whole else []
-    mended = calibrations(table, scoring, seed) if whole and calibrate else []
-    costs = cost_reports(table, scoring, prices, seed) if whole and prices else []
-    corrections = correct_table(table, scoring, checks) if whole and checks else []
+    seen = [] if by is not None else [one.condition for one in scores]
+    replies = any(one.acts for one in seen)
+    changed = any(one.changed for one in seen)
+    changes = ablation_changes(table, scoring) if changed else []
+    shapley = shapley_shares(table, scoring) if changed else []
+    mended = calibrations(table, scoring, seed) if seen and calibrate else []
+    costs = cost_reports(table, scoring, prices, seed) if seen and prices else []
+    corrections = correct_table(table, scoring, checks) if seen and checks else []
     rows = tuple(
         ScoreRow(
             score,
@@ -321,11 +321,11 @@ def report_scores(
     return ScoreReport(
         rows,
         tuple(score_baselines(table, scoring, by, seed)),
-        tuple(trust_in_claims(table, scoring) if whole else ()),
-        tuple(escalations(table, scoring) if whole else ()),
-        tuple(counterfactuals(table, scoring) if whole else ()),
-        tuple(faithfulness(table) if whole else ()),
-        tuple(judge_versus_act(table) if whole else ()),
+        tuple(trust_in_claims(table, scoring) if replies else ()),
+        tuple(escalations(table, scoring) if replies else ()),
+        tuple(counterfactuals(table, scoring) if changed else ()),
+        tuple(faithfulness(table) if changed else ()),
+        tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),
     )
 
