@@ -14,7 +14,7 @@ import typer
 from casewise.choices import By, Prefer
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, note_all, out, print_as
-from casewise.cli._late import case_files, reporting
+from casewise.cli._main import case_files, reporting
 from casewise.cli._options import (
     argument,
     flag,

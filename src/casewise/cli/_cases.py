@@ -24,7 +24,7 @@ from casewise.cli._console import (
     working,
     write_out,
 )
-from casewise.cli._late import case_files, contexts, dataset, reporting
+from casewise.cli._main import case_files, contexts, dataset, reporting
 from casewise.cli._options import (
     argument,
     flag,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from casewise.choices import Delivery, protocol_names
-from casewise.cli._late import case_files, contexts, protocols
-from casewise.cli._late import measures as table
+from casewise.cli._main import case_files, contexts, protocols
+from casewise.cli._main import measures as table
 
 Completer = Callable[[str], list[str]]
 

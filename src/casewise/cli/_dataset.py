@@ -5,7 +5,7 @@ from typing import Annotated
 from casewise.choices import DRAWS, PowerInputs, PowerTest
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, print_as, working
-from casewise.cli._late import dataset, reporting
+from casewise.cli._main import dataset, reporting
 from casewise.cli._options import argument, draws_option, flag, grouped, open_cases, seed_option
 from casewise.errors import UsageError
 

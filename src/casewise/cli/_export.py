@@ -10,7 +10,7 @@ import typer
 
 from casewise.choices import ExportForm, LabelRule
 from casewise.cli._console import err, note, note_all, working
-from casewise.cli._late import exports
+from casewise.cli._main import exports
 from casewise.cli._options import (
     READ,
     argument,

@@ -15,7 +15,7 @@ import typer
 from casewise.choices import Undecided
 from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
-from casewise.cli._late import case_files, gates, reporting, results, scores
+from casewise.cli._main import case_files, gates, reporting, results, scores
 from casewise.cli._options import (
     Force,
     GraderCheck,

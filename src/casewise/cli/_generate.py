@@ -15,8 +15,8 @@ from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
 from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
 from casewise.cli._options import argument, grouped, option, out_option, seed_option
-from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
 from casewise.cli._run_options import Cost, ModelArg, ModelBaseUrl, parse_model_args
+from casewise.cli._running import RoundProgress, note_lacking, print_estimates
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan

@@ -9,7 +9,7 @@ from typing import Annotated
 from casewise.choices import RULES, Delivery
 from casewise.cli._console import err, note, out
 from casewise.cli._help import CASES, CONVERSATIONS, OUTPUT
-from casewise.cli._late import case_files, protocols, reporting, scores, transcripts
+from casewise.cli._main import case_files, protocols, reporting, scores, transcripts
 from casewise.cli._options import (
     GraderServer,
     RulesOrModel,
@@ -23,7 +23,7 @@ from casewise.cli._options import (
     out_option,
     warn_of_content,
 )
-from casewise.cli._progress import LineProgress
+from casewise.cli._running import LineProgress
 from casewise.errors import ModelError, UsageError
 from casewise.sheets import count, terminal
 

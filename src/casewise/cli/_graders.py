@@ -9,7 +9,7 @@ from typing import Annotated
 from casewise.choices import LABEL, RULES, Draw, Half, Rulings
 from casewise.cli._console import Format, FormatOption, err, note, print_as, working
 from casewise.cli._help import CASES, GRADER
-from casewise.cli._late import protocols, reporting, scores
+from casewise.cli._main import protocols, reporting, scores
 from casewise.cli._options import (
     DrawSeed,
     GraderServer,

@@ -13,7 +13,7 @@ import typer
 from casewise.cli import _complete as complete
 from casewise.cli._cases import print_problems
 from casewise.cli._console import err, note, note_all, working, write_out
-from casewise.cli._late import case_files
+from casewise.cli._main import case_files
 from casewise.cli._options import argument, flag, is_same_file, option, out_option
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically

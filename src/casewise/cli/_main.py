@@ -1,4 +1,4 @@
-"""``casewise``: its commands and groups, imported when somebody asks for them."""
+"""``casewise``: its commands, and the rooms that they open, imported when they are needed."""
 
 import ast
 import gc
@@ -12,15 +12,107 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import casewise
 from casewise.cli._console import err, write_any_character
-from casewise.cli._help import HelpCommand
 from casewise.errors import CasewiseError, UsageError, choose_from, install_hint
+
+if TYPE_CHECKING:
+    import polars
+
+    import casewise.cases as case_files
+    import casewise.gate as gates
+    from casewise import (
+        contexts,
+        dataset,
+        exports,
+        measures,
+        protocols,
+        reporting,
+        results,
+        scores,
+        statistics,
+        transcripts,
+    )
+else:
+
+    class _Room:
+        """Room that a command opens when it does something; its help and completion open none.
+
+        ``scores.report_scores(...)`` imports ``casewise.scores`` where it stands. Types are strings
+        there (``from __future__ import annotations``), but for those of a command's own options,
+        which stand in ``casewise.choices``.
+        """
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self.name), name)
+
+    def __getattr__(name: str) -> _Room:
+        # The front door has functions called cases and gate.
+        others = {"case_files": "casewise.cases", "gates": "casewise.gate", "polars": "polars"}
+        if name not in __all__:
+            raise AttributeError(name)
+        return _Room(others.get(name, f"casewise.{name}"))
+
+
+__all__ = [
+    "app",
+    "case_files",
+    "contexts",
+    "dataset",
+    "exports",
+    "gates",
+    "main",
+    "measures",
+    "polars",
+    "protocols",
+    "reporting",
+    "results",
+    "scores",
+    "statistics",
+    "transcripts",
+]
+
+
+class HelpCommand(TyperCommand):
+    """Command that refuses an empty path."""
+
+    def get_help_option_names(self, ctx: Any) -> list[str]:
+        """Both names, whoever asks first: the option is made once."""
+        return ["-h", "--help"]
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Read the arguments."""
+        given = list(args)
+        ctx = super().make_context(info_name, args, parent, **extra)
+        if "." not in given and any(_EMPTY.fullmatch(one) for one in given):
+            _refuse_empty_paths(ctx)
+        return ctx
+
+
+_EMPTY = re.compile("|--[^=]+=")
+
+
+def _refuse_empty_paths(ctx: Any) -> None:
+    """Refuse an empty path: Python's current folder, but probably a variable that is not set."""
+    for param in ctx.command.params:
+        value = ctx.params.get(param.name)
+        values = value if isinstance(value, list | tuple) else [value]
+        is_option = param.param_type_name == "option"
+        if Path() in values or (
+            "" in values and (not is_option or "FILE" in (param.metavar or ""))
+        ):
+            raise UsageError(
+                f"{param.opts[0] if is_option else param.display_name_raw} is empty: expected a "
+                "file or a folder (. is the current one). Is a variable of the shell not set?"
+            )
 
 
 class _Late(HelpCommand):

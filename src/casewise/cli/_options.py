@@ -17,7 +17,7 @@ from casewise.choices import MAX_SEED, OWN_RULE, Input, LabelRule, Ties, UnreadP
 from casewise.cli import _complete as complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH, UNCERTAINTY
-from casewise.cli._late import case_files, exports, polars, protocols, scores, statistics
+from casewise.cli._main import case_files, exports, polars, protocols, scores, statistics
 
 
 def option(

@@ -11,9 +11,8 @@ from casewise.choices import RULES, Cluster
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
-from casewise.cli._late import case_files, polars, protocols, reporting, scores, transcripts
+from casewise.cli._main import case_files, polars, protocols, reporting, scores, transcripts
 from casewise.cli._options import GraderCheck, argument, flag, grouped, option, seed_option
-from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._run_options import (
     Generate,
     MaxConnections,
@@ -23,7 +22,7 @@ from casewise.cli._run_options import (
     new_log_dir,
     parse_settings,
 )
-from casewise.cli._running import end, fault_lines, run_with_progress
+from casewise.cli._running import end, fault_lines, note_lacking, print_estimates, run_with_progress
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, is_elsewhere, place_of, write_atomically
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
-from casewise.cli._late import case_files, dataset, measures, polars, reporting, results, scores
+from casewise.cli._main import case_files, dataset, measures, polars, reporting, results, scores
 from casewise.cli._options import (
     READ,
     DrawSeed,

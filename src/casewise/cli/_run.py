@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from casewise.cli._console import Format, command_line, err, note, note_all
-from casewise.cli._late import case_files, contexts
+from casewise.cli._main import case_files, contexts
 from casewise.cli._options import grouped
-from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._run_options import (
     EngineChoice,
     RunCost,
@@ -20,7 +19,13 @@ from casewise.cli._run_options import (
     parse_model_args,
     parse_settings,
 )
-from casewise.cli._running import end, print_judged, run_with_progress
+from casewise.cli._running import (
+    end,
+    note_lacking,
+    print_estimates,
+    print_judged,
+    run_with_progress,
+)
 from casewise.cli._sweep import check_alone, run_sweep
 from casewise.errors import UsageError
 from casewise.files import address_of, place_of

@@ -10,7 +10,7 @@ from casewise.choices import LabelRule, Split
 from casewise.cli import _complete as complete
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
-from casewise.cli._late import polars, reporting, results, scores
+from casewise.cli._main import polars, reporting, results, scores
 from casewise.cli._options import (
     LABEL_RULES,
     Paths,

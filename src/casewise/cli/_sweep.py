@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
-from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._run_options import EngineChoice, RunCost, RunOptions
-from casewise.cli._running import end, print_judged, run_with_progress
+from casewise.cli._running import (
+    end,
+    note_lacking,
+    print_estimates,
+    print_judged,
+    run_with_progress,
+)
 from casewise.errors import UsageError
 from casewise.files import address_of
 from casewise.sheets import Cell, Column, Row, Sheet, Table, markdown, terminal
