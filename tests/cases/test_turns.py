@@ -17,7 +17,7 @@ from casewise.cases import (
     read_turns,
     write_cases,
 )
-from casewise.cases._turn import ToolCall
+from casewise.cases._case import ToolCall
 from casewise.errors import InputError
 
 ASKED = {"role": "user", "content": "Is my parcel on its way?"}

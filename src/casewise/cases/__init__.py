@@ -10,11 +10,21 @@ from casewise.cases._case import (
     SEQUENTIAL_VOTES,
     Case,
     Context,
+    Role,
     Side,
+    ToolDefinition,
+    Turn,
     Vote,
     VoteCounts,
+    dataset_hash,
     digest,
+    find_turn_fault,
     find_twins,
+    name_calls,
+    read_turns,
+    to_fields,
+    to_line,
+    turn_text,
 )
 from casewise.cases._deployment_card import CARDS, card_cases, load_card, system_text, wanted_reply
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
@@ -46,12 +56,16 @@ from casewise.cases._load import (
     CASEBENCH,
     STARTER,
     CaseSet,
+    Release,
     SharedCases,
+    add_release,
     find_problems,
     is_output,
     load_cases,
     load_output,
+    load_releases,
     open_cases,
+    releases_path,
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
@@ -59,26 +73,8 @@ from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._rows import read_table
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
-from casewise.cases._turn import (
-    Role,
-    ToolDefinition,
-    Turn,
-    find_turn_fault,
-    name_calls,
-    read_turns,
-    turn_text,
-)
 from casewise.cases._upstream import UpstreamOutput
-from casewise.cases._write_cases import (
-    Release,
-    add_release,
-    dataset_hash,
-    load_releases,
-    releases_path,
-    to_fields,
-    to_line,
-    write_cases,
-)
+from casewise.cases._write_cases import write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 from casewise.choices import MAX_SEED, LabelRule, Ties
 

@@ -13,8 +13,16 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases._case import Case, Context, Side
-from casewise.cases._turn import History, Strict, ToolDefinition, Turn, find_turn_fault
+from casewise.cases._case import (
+    Case,
+    Context,
+    History,
+    Side,
+    Strict,
+    ToolDefinition,
+    Turn,
+    find_turn_fault,
+)
 from casewise.cases._yaml_files import fault, read_model
 from casewise.errors import InputError
 from casewise.files import read_text

@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from casewise.cases._case import Case, VoteCounts, case_id, digest
+from casewise.cases._case import Case, VoteCounts, case_id, digest, to_fields
 from casewise.cases._load import CaseSet
-from casewise.cases._write_cases import to_fields
 
 _Key = tuple[JsonValue, ...]
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from casewise.cases._case import GROUPS, Case, Context, digest
+from casewise.cases._case import GROUPS, Case
+from casewise.cases._yaml_files import YamlLoader, yaml_problem
 from casewise.errors import InputError
 from casewise.files import csv_cells, csv_rows, parse_json, read_lines, read_text
 
@@ -98,30 +98,6 @@ def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
         if line.strip():
             place = f"line {number}"
             yield place, parse_json(line, path, place)
-
-
-class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML's safe loader, refusing a key that stands twice in one mapping."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str) or key in seen:
-                fault = "stands twice" if isinstance(key, str) else "is not text: quote it"
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} {fault}", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def yaml_problem(error: yaml.YAMLError, path: Path) -> InputError:
-    """Error of a file that is not YAML."""
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
-    place = f"line {mark.line + 1}" if mark else None
-    return InputError(f"not valid YAML: {problem}", path, place)
 
 
 def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -253,41 +229,6 @@ def _number(cell: str, name: str, kind: type[int] | type[float], place: str, pat
         raise InputError(
             "wrong value", path, place, field=name, found=cell, expected="a number"
         ) from None
-
-
-@dataclass(slots=True)
-class SharedParts:
-    """Parts that cases of one file share, held once: many sets cross queries with contexts."""
-
-    contexts: dict[str, Context] = field(default_factory=dict)
-    """Contexts by the hash of their JSON."""
-    texts: dict[str | None, str | None] = field(default_factory=dict)
-    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
-    """Sets of the fields that a case gives: a fifth of its memory."""
-
-    def take(self, record: Any) -> tuple[Any, str | None]:
-        """A raw record, its context from an earlier case if equal, and the context's hash."""
-        context = record.get("context") if isinstance(record, dict) else None
-        if not isinstance(context, dict):
-            return record, None
-        try:
-            key = digest(context)
-        except (TypeError, ValueError, RecursionError):  # a date of YAML's, which is refused later
-            return record, None
-        known = self.contexts.get(key)
-        return (record if known is None else record | {"context": known}), key
-
-    def hold(self, case: Case, key: str | None) -> Case:
-        """The case, with parts of earlier cases for its own; ``key`` is its context's hash."""
-        if case.context is not None and key is not None:
-            self.contexts.setdefault(key, case.context)
-        for name in ("query", "query_id", "category", "source", "licence", "language"):
-            text = getattr(case, name)
-            case.__dict__[name] = self.texts.setdefault(text, text)
-        names = case.__pydantic_fields_set__
-        names = self.fields.setdefault(frozenset(names), names)
-        object.__setattr__(case, "__pydantic_fields_set__", names)
-        return case
 
 
 # --- tables of another shape ----------------------------------------------------------------

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases._case import Case, Vote
+from casewise.cases._case import Case, Vote, to_fields
 from casewise.cases._grids import RawTable, Row, TableForm
 from casewise.cases._load import checked_case
 from casewise.cases._map_row import MappedRow
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import BUILT_IN, FILE, ROW, SPLIT, Beside, as_key
 from casewise.cases._rows import columns_of, filled_columns, read_table, read_tables
-from casewise.cases._write_cases import to_fields
 from casewise.errors import InputError, did_you_mean
 
 

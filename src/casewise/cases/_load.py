@@ -1,20 +1,28 @@
-"""Load a file of cases: recognise its form, check every record, name what is wrong."""
+"""Sets of cases: load a file, check every record, name what is wrong; and their releases.
 
+``mine.jsonl`` has ``mine.releases.yaml``: a list, oldest first, that only ever grows. A version is
+bound to the hash of the cases (``dataset_hash``), so the same cases in another form are the same
+version, and cases that were changed since are none.
+"""
+
+import datetime
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
-from pydantic import ValidationError
+import yaml
+from pydantic import Field, ValidationError
 
-from casewise.cases._case import Case, digest
+from casewise.cases._case import Case, Context, Strict, dataset_hash, digest
 from casewise.cases._fetch import casebench_data
 from casewise.cases._file_records import (
     Form,
-    SharedParts,
     csv_records,
     json_records,
     jsonl_records,
@@ -34,10 +42,9 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._write_cases import dataset_hash, load_releases, releases_path
-from casewise.cases._yaml_files import field_path, problem_of
-from casewise.errors import InputError
-from casewise.files import parse_json, read_text
+from casewise.cases._yaml_files import field_path, problem_of, read_plain_yaml
+from casewise.errors import InputError, UsageError
+from casewise.files import parse_json, read_text, write_atomically
 
 _READERS: dict[Form, Callable[[Path], Iterator[tuple[str, Any]]]] = {
     Form.JSON: json_records,
@@ -231,6 +238,41 @@ def _upstream_fields(
             yield place, problem
 
 
+@dataclass(slots=True)
+class SharedParts:
+    """Parts that cases of one file share, held once: many sets cross queries with contexts."""
+
+    contexts: dict[str, Context] = field(default_factory=dict)
+    """Contexts by the hash of their JSON."""
+    texts: dict[str | None, str | None] = field(default_factory=dict)
+    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
+    """Sets of the fields that a case gives: a fifth of its memory."""
+
+    def take(self, record: Any) -> tuple[Any, str | None]:
+        """A raw record, its context from an earlier case if equal, and the context's hash."""
+        context = record.get("context") if isinstance(record, dict) else None
+        if not isinstance(context, dict):
+            return record, None
+        try:
+            key = digest(context)
+        except (TypeError, ValueError, RecursionError):  # a date of YAML's, which is refused later
+            return record, None
+        known = self.contexts.get(key)
+        return (record if known is None else record | {"context": known}), key
+
+    def hold(self, case: Case, key: str | None) -> Case:
+        """The case, with parts of earlier cases for its own; ``key`` is its context's hash."""
+        if case.context is not None and key is not None:
+            self.contexts.setdefault(key, case.context)
+        for name in ("query", "query_id", "category", "source", "licence", "language"):
+            text = getattr(case, name)
+            case.__dict__[name] = self.texts.setdefault(text, text)
+        names = case.__pydantic_fields_set__
+        names = self.fields.setdefault(frozenset(names), names)
+        object.__setattr__(case, "__pydantic_fields_set__", names)
+        return case
+
+
 def _validated(
     records: Iterable[tuple[str, Any]], path: Path
 ) -> tuple[list[Case], list[InputError]]:
@@ -341,3 +383,122 @@ def open_cases(name: str | Path) -> CaseSet:
     if name == CASEBENCH:
         return load_cases(casebench_data(), name=CASEBENCH)
     return load_cases(name)
+
+
+_VERSION = r"(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){1,2}"
+
+_HEAD = (
+    "# The released versions of the cases beside this file, oldest first. Written by\n"
+    "# casewise cases release; lines are added, never changed.\n"
+)
+
+
+class Release(Strict):
+    """One version of a data set."""
+
+    version: Annotated[str, Field(pattern=f"^{_VERSION}$")]
+    """Two or three numbers, as in ``1.2`` or ``1.2.0``; each release has a greater one."""
+    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    """Hash of the cases: ``dataset_hash``."""
+    date: datetime.date
+    cases: int = Field(ge=1)
+    queries: int = Field(ge=1)
+    note: str | None = None
+    """Change, in the words of whoever released it."""
+
+
+def releases_path(file: Path | str) -> Path:
+    """Path of the releases of a file of cases: ``mine.jsonl`` has ``mine.releases.yaml``."""
+    return Path(file).with_suffix(".releases.yaml")
+
+
+def load_releases(file: Path | str) -> tuple[Release, ...]:
+    """The releases of a file of cases, oldest first; none where it has no such file.
+
+    Raises:
+        InputError: The releases can't be read, or are out of order.
+    """
+    path = releases_path(file)
+    if not path.is_file():
+        return ()
+    data = read_plain_yaml(path, "list of releases")
+    if not isinstance(data, list):
+        raise InputError("not a list of releases", path, found=data, expected="a list")
+    releases = [_release(record, path, number) for number, record in enumerate(data, start=1)]
+    for number, (earlier, other) in enumerate(pairwise(releases), start=2):
+        if _numbers(other.version) <= _numbers(earlier.version):
+            raise InputError(
+                "out of order",
+                path,
+                f"release {number}",
+                field="version",
+                found=other.version,
+                expected=f"greater than {earlier.version}",
+            )
+    return tuple(releases)
+
+
+def add_release(
+    file: Path | str,
+    cases: Sequence[Case],
+    *,
+    version: str,
+    date: datetime.date,
+    note: str,
+) -> Release:
+    """Add a release of the cases to the file of releases beside them.
+
+    Args:
+        file: The file of cases; only its name is used.
+        cases: Its cases.
+        version: Version, greater than that of the last release.
+        date: Date of the release.
+        note: Description of the change; may be empty.
+
+    Raises:
+        UsageError: The version is none, or not greater than the last; or nothing changed since.
+        InputError: The earlier releases can't be read.
+    """
+    earlier = load_releases(file)
+    if not re.fullmatch(_VERSION, version):
+        raise UsageError(f"--version {version!r}: write two or three numbers, as in 1.0 or 1.2.0")
+    if earlier:
+        last = earlier[-1]
+        if last.hash == dataset_hash(cases):
+            raise UsageError(f"{file}: nothing changed since {last.version}; nothing was written")
+        if _numbers(version) <= _numbers(last.version):
+            raise UsageError(f"--version {version}: the last release is {last.version}; go on")
+    made = Release(
+        version=version,
+        hash=dataset_hash(cases),
+        date=date,
+        cases=len(cases),
+        queries=len({case.query_id for case in cases}),
+        note=note or None,
+    )
+    records = [release.model_dump(exclude_none=True) for release in (*earlier, made)]
+    text = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
+    write_atomically(releases_path(file), (_HEAD + text).encode())
+    return made
+
+
+def _release(record: Any, path: Path, number: int) -> Release:
+    place = f"release {number}"
+    if not isinstance(record, dict):
+        raise InputError("not a release", path, place, found=record)
+    try:
+        return Release.model_validate(record)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        # YAML reads 1.10 as the number 1.1.
+        words = {"string_type": "text (quote it)"}
+        problem, found, expected = problem_of(detail, Release.model_fields, words)
+        field = field_path(detail["loc"])
+        raise InputError(
+            problem, path, place, field=field, found=found, expected=expected
+        ) from None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    major, minor, patch = map(int, f"{version}.0".split(".")[:3])
+    return major, minor, patch

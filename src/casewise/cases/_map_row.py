@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.cases._case import RatingRule, Ratings
+from casewise.cases._case import RatingRule, Ratings, Turn, find_turn_fault, read_turns
 from casewise.cases._grids import as_number, as_text, items, plain, printed
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import (
@@ -22,7 +22,6 @@ from casewise.cases._mapping_values import (
     Value,
     as_key,
 )
-from casewise.cases._turn import Turn, find_turn_fault, read_turns
 from casewise.cases._yaml_files import expectation
 from casewise.errors import InputError
 from casewise.files import parse_json

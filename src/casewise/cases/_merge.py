@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from casewise.cases._case import Case, Vote, VoteCounts, case_id
+from casewise.cases._case import Case, Vote, VoteCounts, case_id, to_fields, to_line
 from casewise.cases._load import CaseSet
-from casewise.cases._write_cases import to_fields, to_line
 from casewise.choices import Prefer
 from casewise.errors import InputError, shorten
 

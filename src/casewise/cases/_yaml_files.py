@@ -8,9 +8,33 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from casewise.cases._file_records import YamlLoader, yaml_problem
 from casewise.errors import InputError
 from casewise.files import read_text
+
+
+class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML's safe loader, refusing a key that stands twice in one mapping."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str) or key in seen:
+                fault = "stands twice" if isinstance(key, str) else "is not text: quote it"
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} {fault}", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def yaml_problem(error: yaml.YAMLError, path: Path) -> InputError:
+    """Error of a file that is not YAML."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
+    place = f"line {mark.line + 1}" if mark else None
+    return InputError(f"not valid YAML: {problem}", path, place)
+
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
