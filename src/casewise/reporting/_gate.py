@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from casewise.choices import Undecided
 from casewise.gate import (
-    BUILDS,
-    FALSE_FAILS,
-    Build,
-    Demand,
     GateReport,
-    GateRow,
     GateVerdict,
 )
 from casewise.reporting._compare import changed_table
-from casewise.results import Gate
-from casewise.scores import PROVISIONAL, Change, right_after
+from casewise.results import (
+    Gate,
+    build_lines,
+    gate_heading,
+    gate_lines,
+    rule_demand,
+    rule_name,
+    rule_sentence,
+)
+from casewise.scores import Change, right_after
 from casewise.sheets import (
     Column,
     Kind,
@@ -26,10 +29,6 @@ from casewise.sheets import (
     Tone,
     Word,
     escape,
-    interval,
-    number,
-    setting,
-    signed,
     terminal,
     to_markdown,
 )
@@ -47,26 +46,21 @@ _TONES = {
     GateVerdict.FAIL: Tone.BAD,
     GateVerdict.UNDECIDED: Tone.DOUBT,
 }
-_WANTED = {
-    Demand.AT_MOST: "at most",
-    Demand.AT_LEAST: "at least",
-    Demand.WORSE_BY_AT_MOST: "at most",
-}
 
 
 def gate_sheet(result: Gate) -> Sheet:
     """A table of verdicts by condition, notes, and in Markdown the cases that changed."""
     return Sheet(
-        lambda: terminal(_table(result.report), *_lines(result.report)),
+        lambda: terminal(_table(result.report), *gate_lines(result.report)),
         lambda: _markdown(result.report),
         result.record,
     )
 
 
 def _markdown(report: GateReport) -> str:
-    lines = [f"## casewise gate: {report.verdict}", "", f"{_heading(report)}.", ""]
+    lines = [f"## casewise gate: {report.verdict}", "", f"{gate_heading(report)}.", ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
-    lines += [f"- {escape(line)}" for line in _lines(report)]
+    lines += [f"- {escape(line)}" for line in gate_lines(report)]
     for name, changed in report.changed.items():
         if changed:
             lines += ["", escape(_counted(name, changed)), ""]
@@ -96,8 +90,8 @@ def _table(report: GateReport) -> Table:
     rows = [
         Row(
             [
-                _name(row),
-                _wanted(row),
+                rule_name(row),
+                rule_demand(row),
                 row.value,
                 row.change if row.rule.compares else "",
                 (row.low, row.high) if row.low == row.low else "",
@@ -107,7 +101,7 @@ def _table(report: GateReport) -> Table:
         )
         for row in report.rows
     ]
-    return Table(_COLUMNS, rows, _heading(report))
+    return Table(_COLUMNS, rows, gate_heading(report))
 
 
 def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
@@ -122,11 +116,11 @@ def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
     )
     tags = {GateVerdict.FAIL: "failure", GateVerdict.UNDECIDED: undecided}
     for row in report.rows:
-        name = f"rule {row.rule.number}: {_name(row)} {_wanted(row)}"
-        _add_case(suite, row.run, name, tags.get(row.verdict), row.verdict, _sentence(row))
+        name = f"rule {row.rule.number}: {rule_name(row)} {rule_demand(row)}"
+        _add_case(suite, row.run, name, tags.get(row.verdict), row.verdict, rule_sentence(row))
     for one in report.missing:
         _add_case(suite, one.run, f"missing: {one.what}", undecided, "missing", one.text)
-    if notes := [*_build(report.build), *report.notes]:
+    if notes := [*build_lines(report.build), *report.notes]:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
     return _xml(suite)
 
@@ -168,7 +162,7 @@ def gate_annotations(result: Gate) -> Iterator[str]:
     """GitHub's workflow commands: ``::error`` lines for whatever keeps a build from passing."""
     for row in result:
         if row.verdict is not GateVerdict.PASS:
-            yield _annotation(row.verdict, f"{row.run}: {_sentence(row)}")
+            yield _annotation(row.verdict, f"{row.run}: {rule_sentence(row)}")
     for one in result.report.missing:
         yield _annotation("missing", one.text)
 
@@ -183,105 +177,6 @@ def _annotation(title: str, text: str) -> str:
     for character, code in {"%": "%25", "\r": "%0D", "\n": "%0A"}.items():
         text = text.replace(character, code)
     return f"::error title=casewise gate ({title})::{text}"
-
-
-def _heading(report: GateReport) -> str:
-    counts = {verdict: report.count(verdict) for verdict in GateVerdict}
-    words = [f"{n} {verdict}" for verdict, n in counts.items() if n]
-    words += [f"{len(report.missing)} missing"] if report.missing else []
-    short = [one for one in report.completeness.values() if one.missing]
-    there = sum(one.state.there for one in short)
-    of = f"; {there} of {there + sum(one.missing for one in short)} judgements" if short else ""
-    return f"Gate: {report.verdict} ({', '.join(words)}{of})"
-
-
-def _name(row: GateRow) -> str:
-    chosen = [
-        f"{column} {' or '.join(str(value) for value in values)}"
-        for column, values in row.rule.where
-        if column in ("category", "intended")
-    ]
-    chosen += [PROVISIONAL] if row.provisional else []
-    name = row.rule.measure.name
-    return f"{name} ({', '.join(chosen)})" if chosen else name
-
-
-def _wanted(row: GateRow) -> str:
-    worse = " worse" if row.rule.compares else ""
-    return f"{_WANTED[row.rule.demand]} {setting(row.rule.limit)}{worse}"
-
-
-def _lines(report: GateReport) -> list[str]:
-    """Lines below the table: what is missing or undecided, counterparts, coverage, labels."""
-    lines = [f"Missing: {one.text}" for one in report.missing]
-    lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
-    lines += _build(report.build)
-    undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
-    lines += [f"{_name(row)} {_wanted(row)}: undecided. {_doubt(row)}" for row in undecided]
-    for row in report.rows:
-        if row.against is not None:
-            lines.append(f"{row.run} is held against the baseline's {row.against}.")
-        if row.coverage < 1:
-            lines.append(
-                f"{row.run}: {number(row.coverage)} of the planned judgements are there and were "
-                "read; the others are left out of every measure but coverage."
-            )
-        if row.left_out:
-            lines.append(
-                f"{row.run}: {row.n} judgements of either run are compared; {row.left_out} of both "
-                "have no answered, labelled counterpart."
-            )
-    labels = " and ".join(dict.fromkeys(str(row.labels) for row in report.rows))
-    return list(dict.fromkeys([*lines, *report.notes, f"Labels: {labels}."]))
-
-
-def _bounds_line(rows: Sequence[GateRow]) -> str:
-    levels = {row.rule.confidence for row in rows if row.low == row.low}
-    level = f"{100 * (levels.pop() or 0):g} %" if len(levels) == 1 else "its rule's confidence"
-    return f"Bounds: one-sided, each at {level}; of the change (run - baseline) if there is one."
-
-
-def _build(build: Build | None) -> list[str]:
-    """Confidence that a fail needs in a build of a history; nothing without one."""
-    if build is None:
-        return []
-    return [
-        f"Build {build.number} of the history: a rule fails only where that is shown at "
-        f"{100 * build.confidence:.7g} %, so that {BUILDS} unchanged builds fail at all in at most "
-        f"{100 * FALSE_FAILS:g} of 100 tries; {setting(build.spent)} of {setting(FALSE_FAILS)} is "
-        "spent."
-    ]
-
-
-def _sentence(row: GateRow) -> str:
-    """A row in words; of an undecided one, what would decide it."""
-    figures = [f"value {number(row.value)}"]
-    if row.rule.compares:
-        figures.append(f"baseline {number(row.baseline)}, change {signed(row.change)}")
-    if row.low == row.low:
-        level = f"{100 * (row.rule.confidence or 0):g} %"
-        figures.append(f"one-sided {level} bounds {interval((row.low, row.high))}")
-    said = f"{_name(row)}, {_wanted(row)}: {row.verdict}"
-    doubt = f" {_doubt(row)}" if row.verdict is GateVerdict.UNDECIDED else ""
-    return f"{said}; {', '.join(figures)}; {row.n} judgements.{doubt}"
-
-
-def _doubt(row: GateRow) -> str:
-    """Why a rule is undecided, and what would decide it."""
-    if not row.queries:
-        return "Nothing counts in it: no answer to such a case was read."
-    if row.withheld:
-        return f"It has no bounds: {row.withheld}."
-    needed = row.needed
-    here = f"{row.queries} queries ({row.n} judgements) count here"
-    if needed is None:
-        return f"No number of queries that can be told from these would decide it; {here}."
-    tries = f"in {100 * needed.power:.0f} of 100 tries"
-    size = f"{needed.queries} queries ({needed.cases} judgements)"
-    if needed.equal:
-        return f"An equal model passes {tries} with {size}; {here}."
-    outcome = "pass" if needed.passes else "fail"
-    return f"If what was seen is true, {size} would {outcome} it {tries}; {here}."
 
 
 _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -4,6 +4,14 @@ Every sentence on a run is made here, once; terminal, Markdown, page, card and J
 """
 
 from casewise.results._changes import ChangeSentence, change_sentences
+from casewise.results._gate_words import (
+    build_lines,
+    gate_heading,
+    gate_lines,
+    rule_demand,
+    rule_name,
+    rule_sentence,
+)
 from casewise.results._result import (
     Comparisons,
     Gate,
@@ -53,10 +61,13 @@ __all__ = [
     "Verdict",
     "Wording",
     "baselines_read",
+    "build_lines",
     "change_sentences",
     "cut_notes",
     "ended_at",
     "first_upper",
+    "gate_heading",
+    "gate_lines",
     "kind_of",
     "leading",
     "mass_warnings",
@@ -64,6 +75,9 @@ __all__ = [
     "provisional_note",
     "refusals",
     "remarks",
+    "rule_demand",
+    "rule_name",
+    "rule_sentence",
     "rule_wording",
     "rules_remark",
     "run_warnings",
