@@ -85,6 +85,9 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     # A measure that is asked for by name is shown, whatever it comes to.
     one = cli_inside("compare", "old.parquet", "new.parquet", "--metric", "both_right").stdout
     assert re.search(r"^ both right ", one, re.M)
+    # The sentence is about the measures that were asked for.
+    asked = cli_inside("compare", "old.parquet", "new.parquet", "--metric", "flip_rate").stdout
+    assert "More than chance: the change of none of these measures" in asked
 
 
 def compared(runs: Path, *names: str) -> Comparison:

@@ -141,6 +141,15 @@ def test_pieces_of_a_later_version_of_pyrit(tmp_path: Path) -> None:
     assert (found.case, found.model, found.query) == ("c-1", None, QUERY)
 
 
+def test_a_piece_of_pyrit_without_a_value_has_no_text(tmp_path: Path) -> None:
+    first, *others = pyrit_pieces()
+    (found,) = read_conversations(
+        as_json(tmp_path / "a.json", [first | {"converted_value": None}, first, *others])
+    )
+    assert isinstance(found, Conversation), found
+    assert [(turn.role, turn.content) for turn in found.turns] == SAID
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form(tmp_path: Path, name: str) -> None:
     (found,) = read_conversations(FORMS[name](tmp_path / name))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from casewise.measures import find
 from casewise.results._wording import Wording, adapting, wording
 from casewise.scores import Comparison, Difference
 from casewise.sheets import Tone, signed
@@ -103,6 +104,9 @@ def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]
     """The sentence where no change is more than chance, or none can be told."""
     name = compared.scores[1].headline
     headline = next((d for d in compared.differences if d.metric == name), None)
+    if headline is None and any(one.is_told for one in compared.differences):
+        moved = [find(d.metric).label for d in compared.differences if d.is_more_than_chance]
+        return f"More than chance: the change of {', '.join(moved) or 'none of these measures'}"
     if headline is None or not headline.is_told:
         if any(one.is_told for one in phrased):
             return "No change that is told in words is more than chance."

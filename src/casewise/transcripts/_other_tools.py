@@ -147,7 +147,8 @@ def _pyrit_conversation(pieces: list[Mapping[str, Any]], line: int, _unit: str) 
         kind = piece.get("converted_value_data_type") or "text"
         text = piece["converted_value"] if kind in ("text", "error") else f"[{kind}]"
         if before == piece["sequence"] and messages:
-            messages[-1]["content"] += f"\n{text}"
+            parts = (messages[-1]["content"], text)
+            messages[-1]["content"] = "\n".join(str(one) for one in parts if one is not None)
         else:
             messages.append({"role": role, "content": text})
         before = piece["sequence"]
