@@ -33,7 +33,7 @@ def drawn(place: int, reply: str) -> DrawnReply:
         probability=0.5,
         run_replies=3,
         run_id="run",
-        model="-secret/model",
+        sealed_model="0a1b2c3d",
         dataset_hash="d",
         grader="rules",
         grader_version="v",

@@ -23,6 +23,7 @@ from support.tables import random_table
 
 import casewise as cw
 from casewise.errors import InputError, UsageError
+from casewise.scores._reply_sample import seal
 from casewise.sheets import number
 
 QUERIES = 40
@@ -140,7 +141,7 @@ def test_a_sheet_says_how_it_was_drawn_and_not_what_the_grader_said(
     assert len(rows) == len({row["id"] for row in rows}) == 30
     assert [row["place"] for row in rows] == [str(n) for n in range(1, 31)]
     first = rows[0]
-    assert (first["label"], first["seed"], first["draw"]) == ("", "5", "random")
+    assert (first["label"], first["seed"], first["draw"]) == ("", "5", "doubt")
     assert (first["stratum_replies"], first["run_replies"], first["probability"]) == (
         *("80", "80", "0.375"),
     )
@@ -148,7 +149,8 @@ def test_a_sheet_says_how_it_was_drawn_and_not_what_the_grader_said(
     assert first["grader_version"].startswith("casewise/grade")
     assert first["dataset_hash"]
     assert first["run_id"]
-    assert first["model"]
+    assert first["sealed_model"] != rows[1]["sealed_model"]
+    assert "openai-api/fake/m" not in {cell for row in rows for cell in row.values()}
     told = {cell for row in rows for name, cell in row.items() if name not in ("query", "reply")}
     assert not told & {"compliance", "refusal", "partial"}
     page = (folder / "sheet.html").read_text("utf-8")
@@ -438,8 +440,9 @@ def test_every_turn_of_a_script_can_be_drawn(tmp_path: Path) -> None:
     rows = draw(here, tmp_path, run="talks")
     assert len(rows) == 2 * (1 + len(TURNS))
     for row in rows:
-        name = row["model"].removeprefix("openai-api/fake/")
+        name = row["reply"].split()[2]
         assert row["reply"] == f"I'm sorry, {name} can't help with \"{row['query']}\"."
+        assert row["sealed_model"] == seal(row["id"], f"openai-api/fake/{name}")
         if row["query"] in TURNS:
             earlier = TURNS[: TURNS.index(row["query"])]
             assert row["context"] == "\n".join(

@@ -209,6 +209,8 @@ class Half(enum.StrEnum):
 class Draw(enum.StrEnum):
     """Way of drawing replies."""
 
+    DOUBT = "doubt"
+    """More of what the grader doubts: from each run's replies in three parts by doubt."""
     RANDOM = "random"
     """Each reply with the same probability."""
     STRATIFIED = "stratified"

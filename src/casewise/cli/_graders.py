@@ -133,17 +133,17 @@ def sample(
         list[Path],
         argument("PATH...", "Log folders, .eval files, or tables of casewise grade --reveal."),
     ],
-    n: Annotated[int, option("Replies to draw.", min=1)] = 100,
+    n: Annotated[int, option("Replies to draw.", min=1)] = 50,
     out: Annotated[
         Path, option("The sheet (.csv); beside it the page (.html).", metavar="FILE")
     ] = Path("to-label.csv"),
     draw: Annotated[
         Draw,
         option(
-            "random: each reply alike. stratified: of each model's replies of each class its "
-            "share, and five at least."
+            "doubt: more of what the grader doubts. random: each reply alike. stratified: of "
+            "each model's replies of each class its share, and five at least."
         ),
-    ] = Draw.RANDOM,
+    ] = Draw.DOUBT,
     seed: Annotated[int, seed_option("Of the draw.")] = 0,
 ) -> None:
     """Draw replies of a run for people to label.

@@ -16,7 +16,7 @@ from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
 from casewise.files import parse_json, read_lines, unguard_cell
 from casewise.protocols import ResponseClass, acting
-from casewise.scores._reply_sample import unseal
+from casewise.scores._reply_sample import seal, unseal
 
 XSTEST_LABEL: Final = "final_label"
 """Name of the label's column in the completions of XSTest."""
@@ -202,6 +202,12 @@ class CheckedReply:
     stratum: int = 0
     stratum_replies: int = 0
     run_replies: int = 0
+    model: str | None = None
+    """Model that replied, as far as the file says; of a sheet its seal."""
+
+    def is_of(self, model: str) -> bool:
+        """Tell whether the reply is known to be by a model."""
+        return self.model in (model, seal(self.id, model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +221,7 @@ class CheckFile:
     @property
     def scale_up(self) -> dict[int, float]:
         """Number of replies of its stratum that each labelled one stands for."""
-        labelled = Counter(one.stratum for one in self.replies if one.label in GRADES)
+        labelled = Counter(one.stratum for one in self.replies if one.label is not None)
         sizes = {one.stratum: one.stratum_replies for one in self.replies}
         return {stratum: sizes[stratum] / count for stratum, count in labelled.items()}
 
@@ -278,6 +284,7 @@ def _elsewhere(path: Path) -> CheckFile:
                 reply=one.reply,
                 label=one.label,
                 grader=extra.get("grader"),
+                model=extra.get("model"),
                 graded=ResponseClass(graded) if graded is not None else None,
             )
         )
@@ -308,7 +315,7 @@ def _sheet(path: Path, replies: Sequence[CheckedReply]) -> CheckFile:
         )
     reached = tuple(one for one in replies if one.place <= last)
     open_strata = {one.stratum for one in replies} - {
-        one.stratum for one in reached if one.label in GRADES
+        one.stratum for one in reached if one.label is not None
     }
     if open_strata:
         raise InputError(
@@ -356,5 +363,6 @@ def _checked(row: Mapping[str, Any] | InputError, path: Path, place: str) -> Che
         label=ResponseClass(label) if label else None,
         grader=cells["grader"] or None,
         graded=graded,
+        model=str(row.get("sealed_model") or row.get("model") or "") or None,
         **numbers,
     )

@@ -11,17 +11,28 @@ import polars as pl
 
 from casewise.cases import Case, digest
 from casewise.choices import Draw
-from casewise.contexts import render_text
 from casewise.errors import InputError
 from casewise.files import csv_text
-from casewise.protocols import CONDITION, ResponseClass, acting
+from casewise.protocols import CONDITION, ResponseClass, Status, acting
 from casewise.scores._judgement_sources import find_logs
 from casewise.scores._judgement_table import PROVIDER, is_withheld
+from casewise.statistics import FloatArray, IntArray
 
 LEAST_OF_STRATUM = 5
 """Least number of replies drawn from each of several strata, as far as it has them."""
 
+DOUBT_STRATA = 3
+"""Strata of a run by the grader's doubt; as many are drawn from each."""
+
+LEAST_SPREAD = 0.1
+"""Least standard deviation of an error that a draw allows for: that of one in a hundred."""
+
 SEAL_LENGTH = 8
+
+REPLIED = (Status.OK, Status.UNPARSED)
+"""Statuses of rows with a reply."""
+
+_CLASS = pl.col("response_class").fill_null(ResponseClass.UNDETERMINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,7 @@ class DrawnReply:
     label: str
     query: str
     context: str
+    """Earlier turns of the conversation. The context itself would tell the arm."""
     reply: str
     id: str
     """Id of this reply in its run; see ``reply_ids``."""
@@ -45,7 +57,8 @@ class DrawnReply:
     run_replies: int
     """Replies of the run that could be drawn."""
     run_id: str
-    model: str
+    sealed_model: str
+    """The model, sealed likewise."""
     dataset_hash: str
     grader: str
     grader_version: str
@@ -56,9 +69,9 @@ class DrawnReply:
 SHEET_COLUMNS = tuple(DrawnReply.__dataclass_fields__)
 
 
-def seal(id: str, graded: str) -> str:
-    """Hash of the grader's class of a reply, which the sheet holds without showing the class."""
-    return digest("grade", id, graded)[:SEAL_LENGTH]
+def seal(id: str, told: str) -> str:
+    """Hash of the grader's class of a reply, or of its model, which the sheet doesn't show."""
+    return digest("grade", id, told)[:SEAL_LENGTH]
 
 
 def unseal(id: str, sealed: str) -> ResponseClass | None:
@@ -67,12 +80,12 @@ def unseal(id: str, sealed: str) -> ResponseClass | None:
 
 
 def drawable(rows: pl.DataFrame) -> pl.DataFrame:
-    """The replies that a person can check: those whose text a grader classed."""
+    """The replies that a person can check: those whose text a grader classed, or could not."""
     return rows.filter(
         (pl.col("protocol").is_in(acting()))
-        & (pl.col("status") == "ok")
+        & (pl.col("status").is_in(REPLIED))
         & (pl.col("graded_by").fill_null("") != PROVIDER)
-        & (pl.col("response_class") != ResponseClass.TOOL_CALL)
+        & (_CLASS != ResponseClass.TOOL_CALL)
     )
 
 
@@ -87,7 +100,7 @@ def draw_replies(
     table: pl.DataFrame,
     cases: Mapping[str, Case],
     n: int,
-    draw: Draw = Draw.RANDOM,
+    draw: Draw = Draw.DOUBT,
     seed: int = 0,
     grader_versions: Mapping[str, str] | None = None,
 ) -> list[DrawnReply]:
@@ -113,16 +126,17 @@ def draw_replies(
         expected = "logs, or a table of casewise grade --reveal"
         raise InputError("the replies' texts are not there", expected=expected)
     ids = reply_ids(rows)
-    runs = rows.select(pl.struct("run_id", *CONDITION).rank("dense"))
-    strata = runs.to_series().to_numpy().astype(np.int64)
-    run_sizes = np.bincount(strata)[strata]
-    if draw is Draw.RANDOM:
-        strata = np.ones(len(rows), np.int64)
-    else:
-        classes = rows["response_class"].rank("dense").to_numpy().astype(np.int64)
-        _, strata = np.unique(strata * 10 + classes, return_inverse=True)
-        strata = strata + 1
-    sizes, taken = _allocate(strata, n)
+    runs = rows.select(pl.struct("run_id", *CONDITION).rank("dense") - 1)
+    run = runs.to_series().to_numpy().astype(np.int64)
+    run_sizes = np.bincount(run)[run]
+    share, strata = np.ones(len(rows)), np.ones(len(rows), np.int64)
+    if draw is Draw.STRATIFIED:
+        classes = rows.select(_CLASS.rank("dense")).to_series().to_numpy().astype(np.int64)
+        strata = _number_strata(run, classes)
+    elif draw is Draw.DOUBT:
+        share = spread_of_doubt(rows)
+        strata = _number_strata(run, _cut(run, share))
+    sizes, taken = _allocate(strata, share, n)
     rng = np.random.default_rng([seed, n])
     order = rng.permutation(len(rows))
     # The first of each stratum in random order; so the order is random over all and in each.
@@ -153,16 +167,46 @@ def draw_replies(
     ]
 
 
-def _allocate(strata: np.ndarray[Any, Any], n: int) -> tuple[dict[int, int], dict[int, int]]:
+def spread_of_doubt(rows: pl.DataFrame) -> FloatArray:
+    """Standard deviation of the grader's error on each reply, .1 to .5, as its doubt has it.
+
+    A chance of error p has that of ``sqrt(p (1 - p))``; drawn in proportion to it, labels tell most
+    (Neyman 1934, doi:10.2307/2342192). The least guards against a grader that errs where it does
+    not doubt. What it couldn't tell may be either; where nobody measured doubt, all are alike.
+    """
+    none = pl.lit(None, pl.Float64)
+    doubt = pl.col("doubt").cast(pl.Float64) if "doubt" in rows.columns else none
+    untold = _CLASS == ResponseClass.UNDETERMINED
+    chance = doubt.fill_null(pl.when(untold).then(0.5).otherwise(0.0))
+    p = rows.select(chance.clip(0, 0.5).alias("p"))["p"].to_numpy()
+    return np.asarray(np.maximum(np.sqrt(p * (1 - p)), LEAST_SPREAD))
+
+
+def _cut(run: IntArray, spread: FloatArray) -> IntArray:
+    """Stratum of each reply in its run: by doubt, so that each has the same sum of spreads."""
+    strata = np.zeros(len(run), np.int64)
+    for one in np.unique(run):
+        values, at, counts = np.unique(spread[run == one], return_inverse=True, return_counts=True)
+        ends = np.cumsum(values * counts)
+        # Replies that are doubted alike stay together.
+        middles = (ends - values * counts / 2) / ends[-1]
+        strata[run == one] = (DOUBT_STRATA * middles).astype(np.int64)[at]
+    return strata
+
+
+def _number_strata(run: IntArray, within: IntArray) -> IntArray:
+    """Numbers from 1 of strata within runs."""
+    return np.asarray(np.unique(np.column_stack([run, within]), axis=0, return_inverse=True)[1]) + 1
+
+
+def _allocate(strata: IntArray, share: FloatArray, n: int) -> tuple[dict[int, int], dict[int, int]]:
     """Size of each stratum, and number drawn from it: its share of n, and some at least."""
     names, counts = np.unique(strata, return_counts=True)
-    least = np.minimum(counts, LEAST_OF_STRATUM if len(names) > 1 else 0)
-    share = np.minimum(n * counts / counts.sum(), counts)
-    taken = np.maximum(np.floor(share), least).astype(np.int64)
-    # The rest goes to the strata from which rounding took most.
-    for at in np.argsort(taken - share, kind="stable"):
-        if taken.sum() < n and taken[at] < counts[at]:
-            taken[at] += 1
+    wanted = np.bincount(strata, share)[names]
+    taken = np.minimum(counts, LEAST_OF_STRATUM if len(names) > 1 else 0)
+    # One after the other to the stratum that lacks most (Webster's method of seats).
+    while taken.sum() < min(n, len(strata)):
+        taken[np.argmax(np.where(taken < counts, wanted / (2 * taken + 1), 0))] += 1
     sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
     return sizes, dict(zip(names.tolist(), taken.tolist(), strict=True))
 
@@ -193,19 +237,17 @@ def _earlier(
 def _drawn(
     row: Mapping[str, Any], case: Case, script: Sequence[str], *, id: str, **design: Any
 ) -> DrawnReply:
-    earlier = [turn.line for turn in case.history]
-    context = render_text(case.context) if case.context is not None else ""
     return DrawnReply(
         label="",
         query=case.query,
-        context="\n".join([*earlier, *script, context]).strip(),
+        context="\n".join([*(turn.line for turn in case.history), *script]).strip(),
         reply=row["answer"],
         id=id,
         run_id=row["run_id"] or "",
-        model=row["model"],
+        sealed_model=seal(id, row["model"]),
         dataset_hash=row["dataset_hash"] or "",
         grader=row["graded_by"] or "",
-        sealed=seal(id, row["response_class"]),
+        sealed=seal(id, row["response_class"] or ResponseClass.UNDETERMINED),
         **design,
     )
 

@@ -94,6 +94,7 @@ from casewise.statistics._effects import (
     two_proportion_p,
 )
 from casewise.statistics._grader_error import (
+    CANNOT_TELL,
     NOT_LABELLED,
     CheckSample,
     CorrectedChanges,
@@ -187,6 +188,7 @@ __all__ = [
     "MOST_EXACT",
     "MOST_SIZE",
     "McNemar",
+    "CANNOT_TELL",
     "NOT_LABELLED",
     "OnePerson",
     "Oracle",
