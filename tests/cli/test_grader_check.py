@@ -222,6 +222,24 @@ def test_labels_of_another_run_correct_by_its_graders_errors(here: Cli, folder: 
     assert found["partial_rate"] is None
 
 
+def test_labels_of_another_model_give_no_interval(here: Cli, folder: Path) -> None:
+    """A grader errs on each model in its own way: one model's labels don't tell by how much."""
+    rows = draw(here, folder, "--n", "80")
+    others = [row | {"sealed_model": seal(row["id"], "openai-api/fake/other")} for row in rows]
+    label(folder / "sheet.csv", others)
+    found = corrected(here, "after")
+    assert found["over_refusal"] == pytest.approx(5 / 40, abs=0.02)
+    assert found["over_refusal_ci"] is None
+    assert "over_refusal" not in found["refused"]
+    assert any(
+        line.startswith("No interval (") and "not known to be by openai-api/fake/m" in line
+        for line in found["notes"]
+    )
+    # Of this run's own replies nobody needs to know the model.
+    label(folder / "sheet.csv", [row | {"sealed_model": ""} for row in rows])
+    assert corrected(here)["over_refusal_ci"] is not None
+
+
 def test_labels_from_elsewhere_need_what_the_grader_said(here: Cli, folder: Path) -> None:
     records = [
         {"id": str(n), "query": f"q{n}", "reply": "r", "label": said, "graded": grade}

@@ -252,7 +252,10 @@ def _judge(
         *missing_sides(rows, inside, without),
     ]
     said = [*_gaps(completeness), *notes, *_about_baselines([other for _, other in compared])]
-    if any((one.rows["graded_by"] == RULES).any() for one in inside):
+    measured = [one.is_measured for one in maker.corrections]
+    if not (measured and all(measured)) and any(
+        (one.rows["graded_by"] == RULES).any() for one in inside
+    ):
         said.append(rules_note())
     said += _corrected(rows, maker.corrections)
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
@@ -348,7 +351,7 @@ def _row(
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,
-        provisional=not figures.corrections
+        provisional=not any(one.is_measured for one in figures.corrections)
         and rule.measure.origin not in (Origin.COVERAGE, Origin.MASS)
         and any((run.rows["graded_by"] == RULES).any() for run in family.runs),
     )

@@ -180,6 +180,8 @@ class Score:
 
     state: RunState | None = None
     """Judgements beside those planned; None for a group, and for a baseline."""
+    checked: bool = False
+    """Whether people labelled a part of these very replies, so the grader's error is measured."""
 
     def __getattr__(self, name: str) -> Estimate:
         """A measure by its name: ``score.accuracy`` is ``score.measures["accuracy"]``."""
@@ -285,8 +287,8 @@ def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
 
 
 def is_provisional(score: Score) -> bool:
-    """Tell whether rates of a score as graded are provisional: rules graded some of its replies."""
-    return score.acts and score.graded_by.get(RULES, 0) > 0
+    """Tell whether rates of a score are provisional: rules graded some, and people checked none."""
+    return score.acts and not score.checked and score.graded_by.get(RULES, 0) > 0
 
 
 def score_table(

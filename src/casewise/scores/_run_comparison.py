@@ -288,6 +288,10 @@ def _compare(
     if checks and first.acts:
         replied = [RepliedRun(one.condition, one.rows, one.rows) for one in (before, after)]
         corrections = correct_rates(replied, rule, scoring, checks)
+        first, second = (
+            replace(score, checked=one.is_measured)
+            for score, one in zip((first, second), corrections, strict=True)
+        )
     rows = shared_rows([before.rows, after.rows], scoring.unparsed)
     test = _mcnemar(rows, rule, scoring)
     return Comparison(
