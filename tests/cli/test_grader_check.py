@@ -228,7 +228,7 @@ def test_labels_of_another_model_give_no_interval(here: Cli, folder: Path) -> No
     others = [row | {"sealed_model": seal(row["id"], "openai-api/fake/other")} for row in rows]
     label(folder / "sheet.csv", others)
     found = corrected(here, "after")
-    assert found["over_refusal"] == pytest.approx(5 / 40, abs=0.02)
+    assert found["over_refusal"] > found["over_refusal_raw"]
     assert found["over_refusal_ci"] is None
     assert "over_refusal" not in found["refused"]
     assert any(
