@@ -80,9 +80,9 @@ WALLED: dict[str, Callable[[str], bool]] = {
     "uvicorn": never,
     "sqlalchemy": never,
     "babel": never,
-    "filelock": lambda path: path == "files/_folder.py",
-    "fcntl": lambda path: path == "files/_folder.py",
-    "msvcrt": lambda path: path == "files/_folder.py",
+    "filelock": lambda path: path == "files/_atomic.py",
+    "fcntl": lambda path: path == "files/_atomic.py",
+    "msvcrt": lambda path: path == "files/_atomic.py",
     "csv": lambda path: path == "files/_text.py",
 }
 """Libraries that only some files may import."""
@@ -210,7 +210,6 @@ APPENDS = {"os.write", "os.ftruncate"}
 POLARS = {".write_csv", "pl.read_csv"}
 WAYS = {way.rpartition(".")[2] for way in MOVES | APPENDS | POLARS}
 ALLOWED = {
-    "files/_folder.py": MOVES,
     "files/_atomic.py": MOVES | APPENDS,
     # Another name for a log that can't be read: nothing is written.
     "evaluation/executor/_log_folder.py": {".replace"},

@@ -15,7 +15,7 @@ from support.tables import random_table
 
 from casewise.errors import UsageError
 from casewise.files import replace_folder
-from casewise.files._folder import recover_folder
+from casewise.files._atomic import recover_folder
 
 EARLIER = {"a.txt": "earlier", "deep/b.txt": "earlier too"}
 NEXT = {"a.txt": "next"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from casewise.errors import InputError
 from casewise.protocols import Lexicon, Status, Verdict, find_lexicon, read_binary, read_score
-from casewise.protocols._verdict_table import base_language
+from casewise.protocols._lexicon import base_language
 
 SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE
 UNPARSED, REFUSED = Status.UNPARSED, Status.REFUSED

@@ -6,21 +6,25 @@ Every room may open this one; it knows of no other room but the errors.
 ("'=1+1", '=1+1')
 """
 
-from casewise.files._atomic import Journal, create_file, journal_lines, new_file, write_atomically
-from casewise.files._folder import (
+from casewise.files._atomic import (
     HeldError,
-    address_of,
+    Journal,
+    create_file,
     hold,
-    is_elsewhere,
-    place_of,
+    journal_lines,
+    new_file,
     replace_folder,
+    write_atomically,
 )
 from casewise.files._text import (
+    address_of,
     csv_cells,
     csv_rows,
     csv_text,
     guard_cell,
+    is_elsewhere,
     parse_json,
+    place_of,
     raw_lines,
     read_bytes,
     read_lines,

@@ -1,4 +1,4 @@
-"""Text, JSON and CSV from files, with errors that name the place.
+"""Addresses of files; text, JSON and CSV from them, with errors that name the place.
 
 CSV is in UTF-8: written so that no spreadsheet runs a cell, and read back exactly.
 """
@@ -264,3 +264,30 @@ def csv_text(
         cells = (guard_cell(cell) if guarded and isinstance(cell, str) else cell for cell in row)
         writer.writerow(list(cells))
     return out.getvalue()
+
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+):/+(.*)", re.DOTALL)
+
+
+def address_of(path: Path | str) -> str:
+    """Address of a folder or file, as fsspec and Inspect take it.
+
+    A path makes one slash of two: the two of ``s3://`` are put back. Whatever has no scheme, and
+    ``file://``, is a path of this machine.
+    """
+    text = str(path)
+    match = _URL.fullmatch(text)
+    if match is None:
+        return text
+    scheme, rest = match.groups()
+    return f"/{rest}" if scheme == "file" else f"{scheme}://{rest}"
+
+
+def is_elsewhere(path: Path | str) -> bool:
+    """Tell whether a path is an address, and not on this machine."""
+    return "://" in address_of(path)
+
+
+def place_of(path: Path) -> Path:
+    """The path, without ``file://`` where it is on this machine."""
+    return path if is_elsewhere(path) else Path(address_of(path))

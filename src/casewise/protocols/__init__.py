@@ -20,7 +20,7 @@ from casewise.protocols._grade import (
     read_grade,
     render_grading,
 )
-from casewise.protocols._lexicon import Lexicon, find_lexicon
+from casewise.protocols._lexicon import Lexicon, find_lexicon, own_version
 from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
 from casewise.protocols._protocol import (
@@ -55,7 +55,6 @@ from casewise.protocols._types import (
     Verdict,
 )
 from casewise.protocols._variations import VARIATIONS, VariedConversations, find_variation
-from casewise.protocols._verdict_table import own_version
 from casewise.protocols.binary import read_binary
 from casewise.protocols.guard import read_guard
 from casewise.protocols.probability import (

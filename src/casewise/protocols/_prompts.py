@@ -14,7 +14,7 @@ from casewise.choices import Delivery
 from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
 from casewise.protocols._conversations import Opening
-from casewise.protocols._verdict_table import base_language
+from casewise.protocols._lexicon import base_language
 
 if TYPE_CHECKING:
     from casewise.protocols._protocol import Protocol

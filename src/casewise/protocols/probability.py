@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from casewise.choices import Sampling
-from casewise.protocols._lexicon import Lexicon
+from casewise.protocols._lexicon import AnswerOpening, Lexicon
 from casewise.protocols._protocol import Answer, Protocol, Question, Stop, to_number
 from casewise.protocols._types import Reading, Status, Verdict
-from casewise.protocols._verdict_table import AnswerOpening
 
 LOW_MASS: Final = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)

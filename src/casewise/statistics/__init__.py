@@ -34,6 +34,8 @@ from casewise.statistics._classification import (
     bin_places,
     brier_scores,
     classify,
+    clustered_pearson,
+    clustered_spearman,
     corrected_accuracy,
     cost_curve,
     credits,
@@ -78,7 +80,6 @@ from casewise.statistics._clustered import (
     wilson_interval,
 )
 from casewise.statistics._comparison import DETECTABLE, McNemar, holm, mcnemar, sign_flip_p
-from casewise.statistics._correlations import clustered_pearson, clustered_spearman
 from casewise.statistics._effects import (
     GroupTest,
     PairVotes,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._classification import clustered_pearson
 from casewise.statistics._clustered import (
     UNDEFINED,
     Clusters,
@@ -21,7 +22,6 @@ from casewise.statistics._clustered import (
     estimate,
     weighed,
 )
-from casewise.statistics._correlations import clustered_pearson
 
 
 @dataclass(frozen=True, slots=True)
