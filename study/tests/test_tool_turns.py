@@ -9,7 +9,7 @@ from support.own_prompt import HISTORY
 
 from casewise.cases import Case, load_cases, to_fields
 from casewise.evaluation.models._in_process import plain_turns
-from casewise.evaluation.tasks._messages import to_message
+from casewise.evaluation.tasks._samples import to_message
 from casewise.protocols._prompts import render_query
 from casewise_study.app_base import templates
 from casewise_study.app_study.site import shown_case

@@ -30,7 +30,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelOutput
 from pydantic_core import to_json
 
-from casewise.logs._header import ANSWERED_BY, CUT, CUT_TURNS
+from casewise.logs._read import ANSWERED_BY, CUT, CUT_TURNS
 
 try:
     from isal import isal_zlib as zlib

@@ -33,7 +33,6 @@ from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import UnreachableError, reach_of, reached_anew
 from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._sampling import WITHOUT_LOGPROBS
-from casewise.evaluation.tasks._messages import send_tools_as_defined, to_tool
 from casewise.evaluation.tasks._samples import (
     CONTEXT,
     EXPECTATIONS,
@@ -43,6 +42,8 @@ from casewise.evaluation.tasks._samples import (
     QUERY,
     REPLIES,
     TURNS,
+    send_tools_as_defined,
+    to_tool,
 )
 from casewise.logs import CUT, CUT_TURNS, calls_of, message_text
 from casewise.protocols import (

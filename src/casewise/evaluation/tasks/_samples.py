@@ -1,21 +1,35 @@
-"""Samples of Inspect: a unit as it is asked, and what a log says of its condition."""
+"""Samples of Inspect: a unit as it is asked, its turns and tools, and what a log says of it."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
+from uuid import uuid4
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import Model, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    Model,
+    get_model,
+)
 from inspect_ai.scorer import Metric, SampleScore, Scorer
 from inspect_ai.solver import Solver
+from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
+from pydantic import PrivateAttr, ValidationError, model_serializer
 
 import casewise
-from casewise.cases import Case, Turn, flags_query, wanted_reply
+from casewise.cases import Case, ToolDefinition, Turn, flags_query, wanted_reply
 from casewise.choices import RULES, Sampling
 from casewise.errors import CasewiseError
-from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.evaluation.models._seam import TOOLS, OpenAICompatibleAPI, PrerequisiteError
+from casewise.evaluation.models._target import tool_form
 from casewise.evaluation.plan._condition import Condition, choose, make_condition, unit_id
 from casewise.evaluation.plan._sampling import (
     DrawSettings,
@@ -23,9 +37,57 @@ from casewise.evaluation.plan._sampling import (
     resolve_sampling,
     setting_parts,
 )
-from casewise.evaluation.tasks._messages import to_message
 from casewise.logs import GENERATE, OF_RUN
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Opening, Script
+
+_PROCESS, _number = uuid4().hex, count()
+
+
+def to_message(turn: Turn) -> ChatMessage:
+    """A turn as Inspect's message; its tool calls have ids."""
+    # With ids of ours: Inspect would ask the system for random bytes for each message.
+    said: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
+    match turn.role:
+        case "system":
+            return ChatMessageSystem(**said)
+        case "user":
+            return ChatMessageUser(**said)
+        case "assistant":
+            calls = [
+                ToolCall(id=call.id or "", function=call.name, arguments=dict(call.arguments))
+                for call in turn.tool_calls
+            ]
+            return ChatMessageAssistant(**said, tool_calls=calls or None)
+        case "tool":
+            return ChatMessageTool(**said, tool_call_id=turn.tool_call_id, function=turn.name)
+
+
+class _AsDefined(ToolParams):
+    """A JSON schema that is sent as it is: Inspect knows only some keywords of such schemas."""
+
+    _given: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_serializer(mode="plain")
+    def _whole(self) -> dict[str, Any]:
+        # A copy: providers remove the keywords that they take to be unknown to servers.
+        return deepcopy(self._given)
+
+
+def to_tool(tool: ToolDefinition) -> ToolInfo:
+    """A definition as Inspect's, of which name, description and parameters are sent as they are."""
+    try:
+        parameters = _AsDefined.model_validate(tool.parameters)
+    except ValidationError:
+        parameters = _AsDefined()
+    parameters._given = dict(tool.parameters)
+    return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
+
+
+def send_tools_as_defined(model: Model) -> None:
+    """Have a provider of OpenAI's chat format send tool definitions unchanged."""
+    if isinstance(model.api, OpenAICompatibleAPI):
+        vars(model.api)[TOOLS] = lambda tools: [tool_form(tool) for tool in tools]
+
 
 REPLIES = "replies"
 """Key in a sample of the number of its replies."""
