@@ -22,7 +22,7 @@ DYNAMIC = {
         *("..._KEY", "..._TOKEN", "..._SECRET", "..._PASSWORD", "..._CREDENTIALS")
     },
     "evaluation/models/_target_file.py": {"{env:NAME}"},
-    "evaluation/models/_model_address.py": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
+    "evaluation/models/_reachability.py": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
     "evaluation/models/_services.py": {"..._API_KEY", "..._BASE_URL"},
     "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
     "machine/_facts.py": {"HF_TOKEN"},

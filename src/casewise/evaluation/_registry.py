@@ -4,16 +4,16 @@ import sys
 
 from inspect_ai.model import ModelAPI, modelapi
 
+from casewise.evaluation.models._smollm2 import SmolLM2
+from casewise.evaluation.models._target import TargetModel
 from casewise.evaluation.tasks._tasks import judge, respond
 from casewise.logs import TARGETS
 
+casewise = modelapi(name="casewise")(SmolLM2)
+"""The provider of ``casewise/smollm2``."""
 
-@modelapi(name="casewise")
-def casewise() -> type[ModelAPI]:
-    """The provider of ``casewise/smollm2``."""
-    from casewise.evaluation.models._smollm2 import SmolLM2
-
-    return SmolLM2
+casewise_target = modelapi(name=TARGETS)(TargetModel)
+"""The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
 
 
 @modelapi(name="casewise-hf")
@@ -22,14 +22,6 @@ def casewise_hf() -> type[ModelAPI]:
     from casewise.evaluation.models._hf_provider import HuggingFace
 
     return HuggingFace
-
-
-@modelapi(name=TARGETS)
-def casewise_target() -> type[ModelAPI]:
-    """The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
-    from casewise.evaluation.models._target import TargetModel
-
-    return TargetModel
 
 
 if "inspect_scout" in sys.modules:

@@ -110,8 +110,9 @@ def run_cells(
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
     observers = observers or Observers()
+    batched = any(cell.request.batch for cell in cells)
     if cluster is not None:
-        if any(cell.request.batch for cell in cells):
+        if batched:
             raise UsageError(
                 "--batch: the provider does the work, and a cluster has none to share: leave out "
                 "--engine ray, or --batch"
@@ -123,7 +124,7 @@ def run_cells(
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([client.model for client in clients], folder)
-    with hold_log_folder(folder.path, observers, unreachable_s) as held:
+    with hold_log_folder(folder.path, observers, unreachable_s, batched=batched) as held:
         # The journal would hold the texts that are withheld.
         withheld = any(cell.request.withhold for cell in cells)
         journal = None if withheld else held.journal

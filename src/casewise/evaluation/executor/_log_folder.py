@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -48,7 +48,10 @@ FAULTS = "faults.json"
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
     """Messages on the batches that earlier starts left, a line each."""
-    return () if is_elsewhere(log_dir) else BatchLedger(log_dir / OURS / LEDGER, None).words
+    ledger = log_dir / OURS / LEDGER
+    if is_elsewhere(log_dir) or not ledger.exists():
+        return ()
+    return BatchLedger(ledger, None).words
 
 
 def has_answers(log_dir: Path) -> bool:
@@ -93,7 +96,8 @@ class _HeldFolder:
     """Counts and files of a start while it lasts."""
 
     journal: AnswerJournal | None
-    ledger: BatchLedger
+    ledger: BatchLedger | None
+    """Batches that are out; None where none are, nor will be."""
     counts: FaultCounts
     notes: tuple[str, ...]
     errors: FaultCounts = field(default_factory=Counter)
@@ -107,7 +111,7 @@ class _HeldFolder:
             by_model(self.errors),
             0 if self.journal is None else self.journal.served,
             self.notes,
-            self.ledger.collected,
+            0 if self.ledger is None else self.ledger.collected,
         )
 
     def end(self, errors: FaultCounts, complete: bool) -> StartSummary:
@@ -115,7 +119,8 @@ class _HeldFolder:
         self.errors, self.complete = errors, complete
         if complete and self.journal is not None:
             self.journal.forget()
-            self.ledger.forget()
+            if self.ledger is not None:
+                self.ledger.forget()
         return self.summary
 
 
@@ -139,7 +144,11 @@ def _add_start(folder: Path, held: _HeldFolder) -> None:
 
 @contextmanager
 def hold_log_folder(
-    log_dir: Path, observers: Observers, unreachable_s: float = UNREACHABLE_S
+    log_dir: Path,
+    observers: Observers,
+    unreachable_s: float = UNREACHABLE_S,
+    *,
+    batched: bool = False,
 ) -> Iterator[_HeldFolder]:
     """Hold a log folder for a start of a run, and keep its answers, batches and faults there.
 
@@ -147,6 +156,7 @@ def hold_log_folder(
         log_dir: The folder.
         observers: Called at faults, at outages, and with the progress of batches.
         unreachable_s: Seconds after which a model whose server can't be reached is given up.
+        batched: Whether requests go in batches; those that earlier starts left are followed anyway.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -155,11 +165,11 @@ def hold_log_folder(
     if is_elsewhere(log_dir):
         notes = (f"{address_of(log_dir)} has no locks: keep other runs out of it",)
         with (
-            batches_kept(None, None, observers.batches) as batches,
+            batches_kept(None, None, observers.batches) if batched else nullcontext() as ledger,
             counted(observers.fault) as counts,
             reached_anew(unreachable_s, observers.outage),
         ):
-            yield _HeldFolder(None, batches.ledger, counts, notes)
+            yield _HeldFolder(None, ledger, counts, notes)
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
@@ -171,11 +181,15 @@ def hold_log_folder(
         unlocked = [] if is_locked else [f"{log_dir} can't be locked: keep other runs out of it"]
         with (
             answers_kept(ours) as journal,
-            batches_kept(ours, journal, observers.batches) as batches,
+            (
+                batches_kept(ours, journal, observers.batches)
+                if batched or (ours / LEDGER).exists()
+                else nullcontext()
+            ) as ledger,
             counted(observers.fault) as counts,
             reached_anew(unreachable_s, observers.outage),
         ):
-            held = _HeldFolder(journal, batches.ledger, counts, (*broken, *unlocked))
+            held = _HeldFolder(journal, ledger, counts, (*broken, *unlocked))
             try:
                 yield held
             except BaseException:

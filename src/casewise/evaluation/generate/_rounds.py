@@ -42,8 +42,7 @@ from casewise.evaluation.models._faults import (
     failure_reason,
     status_of,
 )
-from casewise.evaluation.models._model_address import with_address
-from casewise.evaluation.models._reachability import UnreachableError
+from casewise.evaluation.models._reachability import UnreachableError, with_address
 from casewise.evaluation.tasks._asking import provider_refused, was_cut
 from casewise.logs import input_tokens
 

@@ -40,9 +40,8 @@ from casewise.evaluation.models._faults import (
     redacted,
 )
 from casewise.evaluation.models._in_process import is_in_process
-from casewise.evaluation.models._model_address import check_address, check_proxy
 from casewise.evaluation.models._provider_calls import watch
-from casewise.evaluation.models._reachability import reached_anew
+from casewise.evaluation.models._reachability import check_address, check_proxy, reached_anew
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._smollm2 import SMOLLM2, prepare
 from casewise.evaluation.models._target import Target, load_target

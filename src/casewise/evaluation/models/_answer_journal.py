@@ -21,8 +21,7 @@ from pathlib import Path
 from inspect_ai.event import ModelEvent
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 
-from casewise.evaluation.models._context import holding
-from casewise.evaluation.models._faults import make_redactor
+from casewise.evaluation.models._faults import holding, make_redactor
 from casewise.evaluation.models._seam import use_model_event_sink
 from casewise.files import Journal, journal_lines
 from casewise.logs import message_text

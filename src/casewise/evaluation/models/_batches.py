@@ -20,8 +20,7 @@ from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
 from casewise.errors import UsageError
 from casewise.evaluation.models._answer_journal import AnswerJournal
-from casewise.evaluation.models._context import holding
-from casewise.evaluation.models._faults import count_in, status_of
+from casewise.evaluation.models._faults import count_in, holding, status_of
 from casewise.evaluation.models._seam import HOOKS, batcher
 from casewise.files import write_atomically
 
@@ -339,10 +338,10 @@ def as_batched(model: Model, config: GenerateConfig, number: str | None) -> Gene
     return config.model_copy(update={"extra_headers": headers})
 
 
-def count_answered(config: GenerateConfig, number: str | None, error: Exception | None) -> None:
-    """Count a request that is back, if it went in a batch; see ``Batches.answered``."""
+def count_answered(number: str | None, error: Exception | None) -> None:
+    """Count a request that is back from a batch; see ``Batches.answered``."""
     run = _current.get()
-    if config.batch and run is not None:
+    if run is not None:
         run.answered(number, error)
 
 
@@ -359,7 +358,7 @@ _current: ContextVar[Batches | None] = ContextVar("casewise_batches", default=No
 @contextmanager
 def batches_kept(
     folder: Path | None, journal: AnswerJournal | None, observe: BatchObserver | None = None
-) -> Iterator[Batches]:
+) -> Iterator[BatchLedger]:
     """Follow the batches that are sent in the block, and keep in a folder which are out."""
     batches = Batches(BatchLedger(folder and folder / LEDGER, journal), observe)
     # Inspect would print both, and end its worker with the first batch that can't be sent.
@@ -373,7 +372,7 @@ def batches_kept(
     stopped = True
     try:
         with holding(_current, batches):
-            yield batches
+            yield batches.ledger
         stopped = False
     finally:
         vars(batcher).update(before)

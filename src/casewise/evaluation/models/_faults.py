@@ -13,7 +13,19 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from casewise.errors import CasewiseError, UsageError
-from casewise.evaluation.models._context import holding
+
+Value = TypeVar("Value")
+
+
+@contextmanager
+def holding(variable: ContextVar[Value], value: Value) -> Iterator[Value]:
+    """Set a context variable while the block runs."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
 
 HIDDEN = "[key]"
 """Replacement for a redacted key."""

@@ -30,7 +30,7 @@ from inspect_ai.model import (
     TopLogprob,
 )
 
-from casewise.evaluation.models._context import holding
+from casewise.evaluation.models._faults import holding
 from casewise.logs import message_text
 
 Key = str | tuple[int, ...]

@@ -20,7 +20,7 @@ from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
-from casewise.evaluation.models._context import (
+from casewise.evaluation.models._connections import (
     CONNECT_TIMEOUT_S,
     KEEPALIVE_S,
     MOST_BYTES,

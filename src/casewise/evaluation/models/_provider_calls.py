@@ -16,12 +16,12 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
-from casewise.evaluation.models._context import holding
 from casewise.evaluation.models._faults import (
     FaultKind,
     UnreadAnswerError,
     count_fault,
     failure_reason,
+    holding,
     keep_secret,
     kind_of,
     kind_of_status,
@@ -31,8 +31,7 @@ from casewise.evaluation.models._faults import (
     status_words,
 )
 from casewise.evaluation.models._in_process import PROVIDERS, is_in_process
-from casewise.evaluation.models._model_address import why_unconnected
-from casewise.evaluation.models._reachability import Reach, now, reach_of
+from casewise.evaluation.models._reachability import Reach, now, reach_of, why_unconnected
 from casewise.evaluation.models._seam import HOOKS
 
 LONGEST = 2_000_000
@@ -178,8 +177,11 @@ class _Watcher:
             if isinstance(answer, ModelOutput):
                 self._check(answer)
         except Exception as error:
-            count_answered(config, number, error)
-            raise self._counted(cause_of(error), call) from None
+            cause = error
+            if config.batch:
+                count_answered(number, error)
+                cause = cause_of(error)
+            raise self._counted(cause, call) from None
         finally:
             call.wait_no_more()
         if isinstance(answer, ModelOutput):
@@ -192,7 +194,8 @@ class _Watcher:
             _note_answer(self._name, answer)
         elif not call.told:
             call.count(answer)
-        count_answered(config, number, answer if isinstance(answer, Exception) else None)
+        if config.batch:
+            count_answered(number, answer if isinstance(answer, Exception) else None)
         return generated
 
     def should_retry(self, error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from http.client import HTTPException
 from typing import Any
 
 from casewise.evaluation.models._faults import status_words
-from casewise.evaluation.models._model_address import (
+from casewise.evaluation.models._reachability import (
     Address,
     address_at,
     is_web_address,

@@ -27,7 +27,7 @@ from pydantic import (
 
 from casewise.cases import fault
 from casewise.evaluation.models._faults import exposes_secret, keep_secret, redacted
-from casewise.evaluation.models._model_address import is_web_address
+from casewise.evaluation.models._reachability import is_web_address
 
 PLACES = {
     "messages": "the conversation in OpenAI's form, a list",

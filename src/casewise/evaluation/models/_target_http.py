@@ -19,7 +19,7 @@ from inspect_ai.tool import ToolCall
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
-from casewise.evaluation.models._context import (
+from casewise.evaluation.models._connections import (
     CONNECT_TIMEOUT_S,
     KEEPALIVE_S,
     MOST_BYTES,

@@ -28,9 +28,13 @@ from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models import check_grader, open_model, patience
 from casewise.evaluation.models._faults import asked, failed
 from casewise.evaluation.models._in_process import InProcess
-from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._provider_calls import other_model
-from casewise.evaluation.models._reachability import UnreachableError, reach_of, reached_anew
+from casewise.evaluation.models._reachability import (
+    UnreachableError,
+    reach_of,
+    reached_anew,
+    with_address,
+)
 from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._sampling import WITHOUT_LOGPROBS
 from casewise.evaluation.tasks._samples import (

@@ -1,10 +1,10 @@
-"""Values of one block, clients of one event loop, and limits of connections."""
+"""Clients of one event loop, and limits of connections."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Generic, TypeVar
+from collections.abc import AsyncGenerator, Callable
+from typing import Generic
+
+from casewise.evaluation.models._faults import Value
 
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
@@ -14,18 +14,6 @@ KEEPALIVE_S = 5.0
 
 MOST_BYTES = 8_000_000
 """Most bytes of an answer: above what any model writes, log-probabilities included."""
-
-Value = TypeVar("Value")
-
-
-@contextmanager
-def holding(variable: ContextVar[Value], value: Value) -> Iterator[Value]:
-    """Set a context variable while the block runs."""
-    token = variable.set(value)
-    try:
-        yield value
-    finally:
-        variable.reset(token)
 
 
 class PerLoop(Generic[Value]):
