@@ -34,7 +34,7 @@ from casewise.evaluation import (
     run_cells,
 )
 from casewise.evaluation.models._batches import TICK, BatchCounts, BatchLedger, check_batches
-from casewise.evaluation.plan import Cell
+from casewise.evaluation.plan._plan import Cell
 from casewise.scores import read_paths
 
 pytestmark = [

@@ -28,7 +28,7 @@ from support.starts import inspect_eval
 
 from casewise.cases import CARDS, load_card
 from casewise.evaluation import RunRequest
-from casewise.evaluation.plan import plan_conditions
+from casewise.evaluation.plan._plan import plan_conditions
 from casewise.protocols import load_script
 from casewise.scores import read_paths
 

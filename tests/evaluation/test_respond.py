@@ -13,7 +13,7 @@ from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
 from casewise.evaluation import RunRequest
-from casewise.evaluation.plan import plan_conditions
+from casewise.evaluation.plan._plan import plan_conditions
 from casewise.evaluation.tasks._tasks import respond
 from casewise.protocols import ResponseClass, read_reply
 

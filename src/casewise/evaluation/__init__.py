@@ -2,10 +2,17 @@
 
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import ClusterOptions
-from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
-from casewise.evaluation.executor._log_folder import StartSummary, has_answers, out_before
+from casewise.evaluation.executor._log_folder import (
+    CellState,
+    Done,
+    StartSummary,
+    has_answers,
+    make_budget,
+    out_before,
+    read_done,
+)
 from casewise.evaluation.executor._recorded_replies import grade_recorded
-from casewise.evaluation.executor._shard_run import Observers
+from casewise.evaluation.executor._shards import Observers
 from casewise.evaluation.generate import Generated, check_generation, check_out, generate_contexts
 from casewise.evaluation.generate._generation_plan import (
     GeneratePlan,
@@ -19,9 +26,8 @@ from casewise.evaluation.models._faults import is_secret, refuse_password, refus
 from casewise.evaluation.models._in_process import told_of_local_models
 from casewise.evaluation.models._services import ask_services, services
 from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
-from casewise.evaluation.plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._costs import Budget, CostEstimate
-from casewise.evaluation.plan._request import RunRequest
+from casewise.evaluation.plan._plan import Cell, Plan, RunRequest, lone_ablations, make_plan
 from casewise.evaluation.plan._sampling import check_settings
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._asking import grade_replies

@@ -8,23 +8,25 @@ from typing import Any
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.executor._cluster import ClusterOptions, ShardResult
-from casewise.evaluation.executor._done import CellState, Stage, hold, logs_of, read_done
 from casewise.evaluation.executor._log_folder import (
+    CellState,
+    Stage,
     StartSummary,
     check_same_numbers,
     hold_log_folder,
-)
-from casewise.evaluation.executor._shard_run import (
-    Observer,
-    Observers,
-    RunContext,
-    ShardOutcome,
-    ShardRun,
+    logs_of,
+    read_done,
+    read_held,
 )
 from casewise.evaluation.executor._shards import (
     LARGEST,
     Clients,
+    Observer,
+    Observers,
     Piece,
+    RunContext,
+    ShardOutcome,
+    ShardRun,
     cell_of_shard,
     cut,
     make_work,
@@ -38,8 +40,8 @@ from casewise.evaluation.executor._workers import ask_all
 from casewise.evaluation.models import check_all
 from casewise.evaluation.models._faults import printable
 from casewise.evaluation.models._reachability import UNREACHABLE_S
-from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
+from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.tasks._samples import task_metadata
 from casewise.files import address_of, is_elsewhere
 from casewise.logs import SHARDS, LogFolder
@@ -215,7 +217,7 @@ def run_shard(base: Base, piece: Piece, connections: int | None, observer: Obser
         ModelError: The model's client can't be made.
     """
     folder = f"{base.folder}/{SHARDS}/{piece.shard.key(base.identity)}"
-    before = [hold(header, base.cell) for header in LogFolder(Path(folder)).headers()]
+    before = [read_held(header, base.cell) for header in LogFolder(Path(folder)).headers()]
     part = piece.shard.part
     ids = sample_ids(with_cases(base.cell, piece, part.places).planned.condition)
     judged = set(ids) & {case for log in before for case, _ in log.attempts.judged}

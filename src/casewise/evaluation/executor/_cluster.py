@@ -12,11 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from casewise.errors import UsageError, first_line
-from casewise.evaluation.executor._shard_run import Observer
-from casewise.evaluation.executor._shards import SMALLEST, Piece, Shard, piece_of
+from casewise.evaluation.executor._shards import SMALLEST, Observer, Piece, Shard, piece_of
 from casewise.evaluation.models._faults import FaultCounts, count_faults
-from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget, Tokens
+from casewise.evaluation.plan._plan import Cell
 from casewise.protocols import Status
 
 

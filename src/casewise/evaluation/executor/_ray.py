@@ -23,14 +23,18 @@ from casewise.evaluation.executor._cluster import (
     ShardResult,
     connected,
 )
-from casewise.evaluation.executor._done import CellState, Stage, logs_of, read_done
-from casewise.evaluation.executor._log_folder import hold_log_folder
-from casewise.evaluation.executor._shard_run import Observers
-from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
+from casewise.evaluation.executor._log_folder import (
+    CellState,
+    Stage,
+    hold_log_folder,
+    logs_of,
+    read_done,
+)
+from casewise.evaluation.executor._shards import Observers, Piece, Shard, cut, new_run, shard_size
 from casewise.evaluation.models import loads_weights
 from casewise.evaluation.models._faults import counted
-from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
+from casewise.evaluation.plan._plan import Cell
 from casewise.files import is_elsewhere
 from casewise.logs import LogFolder
 

@@ -14,7 +14,7 @@ from inspect_ai.dataset import Sample
 from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
-from casewise.evaluation.executor._shard_run import ShardRun, StopObserver
+from casewise.evaluation.executor._shards import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
 from casewise.evaluation.models._faults import first_within
 from casewise.evaluation.models._in_process import InProcess, is_in_process

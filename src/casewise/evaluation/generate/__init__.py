@@ -9,7 +9,7 @@ from typing import Any
 from casewise.cases import Case, Side, to_fields
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.executor._shard_run import Observers
+from casewise.evaluation.executor._shards import Observers
 from casewise.evaluation.generate._context_attempts import (
     ContextWork,
     by_query,

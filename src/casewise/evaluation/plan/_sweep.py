@@ -11,19 +11,17 @@ from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.choices import PROTOCOL, Sampling
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
-from casewise.evaluation.plan import (
-    Cell,
-    PlannedCondition,
-    lone_ablations,
-    plan_cell,
-    plan_condition,
-)
-from casewise.evaluation.plan._request import (
+from casewise.evaluation.plan._plan import (
     NONE,
+    Cell,
     Combination,
+    PlannedCondition,
     RunRequest,
     combinations,
     draw_seed_of,
+    lone_ablations,
+    plan_cell,
+    plan_condition,
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep

@@ -12,7 +12,7 @@ from casewise.choices import MAX_SEED, Sampling, protocol_names
 from casewise.errors import InputError
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._target import load_target
-from casewise.evaluation.plan._request import NONE
+from casewise.evaluation.plan._plan import NONE
 from casewise.evaluation.plan._sampling import check_settings, check_taken
 from casewise.protocols import Delivery
 
