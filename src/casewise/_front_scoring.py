@@ -132,6 +132,7 @@ def compare(
     seed: int = 0,
     grader_check: Files = (),
     force: bool = False,
+    every_pair: bool = False,
 ) -> Comparisons:
     """Compare two runs over the same cases: is the difference more than chance?
 
@@ -149,6 +150,7 @@ def compare(
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
+        every_pair: Whether different models are compared where their names recur.
 
     Raises:
         InputError: The judgements or labelled replies can't be read, or runs are over different
@@ -160,7 +162,9 @@ def compare(
         if name not in known:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
-    return Comparisons.of(_compare(before, after, scoring, metrics, grader_check, force=force))
+    return Comparisons.of(
+        _compare(before, after, scoring, metrics, grader_check, force=force, every=every_pair)
+    )
 
 
 def gate(
@@ -351,6 +355,7 @@ def _compare(
     grader_check: Files,
     *,
     force: bool,
+    every: bool = False,
 ) -> tuple[scores.Comparison, ...]:
     tables = {
         os.fspath(source) if isinstance(source, str | os.PathLike) else name: _read(source).table
@@ -360,7 +365,7 @@ def _compare(
     runs = scores.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder, file or table to compare")
-    pairs = scores.pairs_of_runs(runs, across_versions=force)
+    pairs = scores.pairs_of_runs(runs, across_versions=force, every=every)
     return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
 
 

@@ -195,6 +195,24 @@ def test_names_tell_runs_apart() -> None:
     assert [(a.name, b.name) for a, b in lone] == [("m (probability)", "m (score)")]
 
 
+def test_models_whose_names_recur_are_compared_with_themselves() -> None:
+    """Four before and four after: 4 pairs, not the 28 of eight runs."""
+    sides = {
+        side: pl.concat(
+            random_table(5, 1, model=name, run_id=f"{name} {side}", skill=skill) for name in "abcd"
+        )
+        for side, skill in (("old", 0.4), ("new", 0.6))
+    }
+    runs = find_runs(sides)
+    named = [(a.name, b.name) for a, b in pairs_of_runs(runs)]
+    assert named == [(f"{name} (old)", f"{name} (new)") for name in "abcd"]
+    assert len(pairs_of_runs(runs, every=True)) == 28
+    # Names that do not recur say nothing, nor do those within one table.
+    assert len(pairs_of_runs(find_runs({"old": sides["old"]}))) == 6
+    renamed = sides["new"].with_columns(pl.col("model") + "2")
+    assert len(pairs_of_runs(find_runs({"old": sides["old"], "new": renamed}))) == 28
+
+
 def test_no_case_in_common() -> None:
     with pytest.raises(InputError, match="share no answered case"):
         compared(table(judgement("a")), table(judgement("b")))

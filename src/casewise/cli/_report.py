@@ -51,6 +51,14 @@ def compare(
     bootstrap: Annotated[int, draws_option("Draws of whole queries, for both runs alike.")] = 2000,
     seed: DrawSeed = 0,
     force: Force = False,
+    every_pair: Annotated[
+        bool,
+        flag(
+            "--every-pair",
+            "Also compare different models, where those of BEFORE are in AFTER by name.",
+            OUTPUT,
+        ),
+    ] = False,
     whole: Annotated[
         bool, flag("--all", "Show every measure, not only what changed beyond chance.", OUTPUT)
     ] = False,
@@ -59,7 +67,8 @@ def compare(
     """Compare runs over the same cases: is the difference more than chance?
 
     Runs with the same protocol, delivery and ablation are compared, two at a time, over the cases
-    that both answered; where no two are alike, all are. The difference is after minus before, with
+    that both answered; where no two are alike, all are. Where BEFORE and AFTER hold models of the
+    same names, each is compared with itself. The difference is after minus before, with
     an error clustered by query; of more than two runs, the one named earlier is before, so the
     first is before all others. First stands in words what got worse, and what got better, by more
     than chance; then the table, then the cases whose verdicts changed. P-values are adjusted
@@ -80,7 +89,7 @@ def compare(
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
-    pairs = find_pairs(tables, force=force)
+    pairs = find_pairs(tables, force=force, every=every_pair)
     scoring = truth.scoring(labels, resampling(bootstrap, seed))
     with working("comparing"):
         found = results.Comparisons.of(scores.compare_runs(pairs, scoring, chosen, checks))
@@ -93,7 +102,7 @@ def compare(
 
 
 def find_pairs(
-    tables: Mapping[str, polars.DataFrame], *, force: bool = False
+    tables: Mapping[str, polars.DataFrame], *, force: bool = False, every: bool = False
 ) -> list[tuple[scores.Run, scores.Run]]:
     """Pairs of runs of some tables that can be subtracted, told apart by their paths.
 
@@ -104,7 +113,7 @@ def find_pairs(
     runs = scores.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = scores.pairs_of_runs(runs, across_versions=force)
+    pairs = scores.pairs_of_runs(runs, across_versions=force, every=every)
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     return pairs

@@ -61,6 +61,8 @@ class Run:
     name: str
     condition: RunCondition
     rows: pl.DataFrame
+    place: str = ""
+    """Path, or other name, of the table that it was read from."""
 
 
 LEVEL = 0.05
@@ -166,7 +168,10 @@ def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
         names = [_name(told, differing[:taken]) for *_, told in parts]
         if len(set(names)) == len(parts):
             break
-    return [Run(name, *part[:2]) for name, part in zip(names, parts, strict=True)]
+    return [
+        Run(name, condition, rows, str(told["place"]))
+        for name, (condition, rows, told) in zip(names, parts, strict=True)
+    ]
 
 
 def _name(told: Mapping[str, str | None], keys: Sequence[str]) -> str:
@@ -179,30 +184,40 @@ def _family(run: "Run") -> Family:
     return family_of(run.condition.protocol)
 
 
-def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
+def pairs_of_runs(
+    runs: Sequence[Run], *, across_versions: bool = False, every: bool = False
+) -> list[tuple[Run, Run]]:
     """Every two runs that share protocol, delivery and ablation; if none do, every two.
 
-    Of each two, the one that comes first is before; so the first of all is before every other.
+    Where models of one table are in another as well, each is paired with itself alone. Of each
+    two, the one that comes first is before; so the first of all is before every other.
 
     Args:
         runs: The runs.
         across_versions: Also pairs over different versions of a data set.
+        every: Also pairs of different models, though their names recur.
 
     Raises:
         InputError: No two runs are over the same version.
     """
-    every = [(a, b) for a, b in combinations(runs, 2) if _family(a) is _family(b)]
+    found = [(a, b) for a, b in combinations(runs, 2) if _family(a) is _family(b)]
     if not across_versions:
-        one_version = [(a, b) for a, b in every if a.condition.has_data_of(b.condition)]
-        if every and not one_version:
-            a, b = every[0]
+        one_version = [(a, b) for a, b in found if a.condition.has_data_of(b.condition)]
+        if found and not one_version:
+            a, b = found[0]
             raise other_data((a.name, a.condition), (b.name, b.condition))
-        every = one_version
-    apart = "model", "variant", "prompt_version"
-    same = [
-        (a, b) for a, b in every if a.condition.same_but(*apart) == b.condition.same_but(*apart)
+        found = one_version
+    same = _sharing(found, "model", "variant", "prompt_version")
+    own = [(a, b) for a, b in same if a.place != b.place]
+    named = _sharing(own) or _sharing(own, "variant", "prompt_version")
+    return (not every and named) or same or found
+
+
+def _sharing(pairs: Sequence[tuple[Run, Run]], *apart: str) -> list[tuple[Run, Run]]:
+    """Pairs whose conditions differ in these fields alone."""
+    return [
+        (a, b) for a, b in pairs if a.condition.same_but(*apart) == b.condition.same_but(*apart)
     ]
-    return same or every
 
 
 def compare_runs(
