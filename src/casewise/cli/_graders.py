@@ -1,13 +1,25 @@
-"""``casewise graders``: draw replies for people to label, check a grader against hand labels."""
+"""``casewise graders``: draw replies and label them, check a grader against hand labels."""
 
 from __future__ import annotations
 
+import shlex
+import threading
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from casewise.choices import LABEL, RULES, Draw, Half, Rulings
-from casewise.cli._console import Format, FormatOption, err, note, print_as, working
+from casewise.cli._console import (
+    Format,
+    FormatOption,
+    command_line,
+    err,
+    note,
+    print_as,
+    working,
+    write_out,
+)
 from casewise.cli._help import CASES, GRADER
 from casewise.cli._main import protocols, reporting, scores
 from casewise.cli._options import (
@@ -172,4 +184,43 @@ def sample(
     write_atomically(out, scores.sheet_text(replies).encode("utf-8-sig"))
     write_atomically(page, reporting.label_page(replies, out.name).encode())
     of = replies[0].run_replies if len({one.run_id for one in replies}) == 1 else None
-    note(f"drew {len(replies)}{f' of {of}' if of else ''} replies: {out}; to label: {page}")
+    note(f"drew {len(replies)}{f' of {of}' if of else ''} replies: {out}. Label them:")
+    command_line(f"casewise graders label {shlex.quote(str(out))}")
+
+
+def label(
+    sheet: Annotated[Path, argument("FILE", "A sheet of casewise graders sample (.csv).")],
+    port: Annotated[int, option("Port to listen on; 0 is a free one.", min=0, max=65535)] = 0,
+    no_open: Annotated[bool, flag("--no-open", "Leave the browser to you: open the address.")] = (
+        False
+    ),
+) -> None:
+    """Label the replies of a sheet on a page of this computer.
+
+    Keys 1 to 4 label a reply, arrows move, U undoes, F ends. The page shows
+    neither the model, nor the context, nor what the grader said. Each label is
+    in the sheet at once, so Ctrl-C loses none, and the same command goes on.
+
+    [bold]Example[/]
+
+    casewise graders label to-label.csv
+    """
+    # Only here: no other command needs the server.
+    from casewise.cli._label_server import LabelServer
+
+    opened = scores.LabelSheet(sheet)
+    server = LabelServer(opened, port)
+
+    def ready(address: str) -> None:
+        total = len(opened.replies)
+        note(f"{sheet}: {opened.labelled} of {total} replies labelled. Ctrl-C ends, too.")
+        note("Content warning: queries and replies may be distressing.")
+        write_out(f"{address}\n")
+        if not no_open:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    server.serve(ready)
+    note(f"{sheet}: {opened.labelled} of {len(opened.replies)} replies labelled.")
+    if opened.labelled:
+        note("The rates without the grader's errors:")
+        command_line(f"casewise score LOGS --grader-check {shlex.quote(str(sheet))}")

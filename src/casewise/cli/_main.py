@@ -322,7 +322,7 @@ GROUPS = {
     ),
     "graders": (
         "Graders of replies: draw replies for people to label, check a grader against labels.",
-        {"check": "_graders:check", "sample": "_graders:sample"},
+        {"check": "_graders:check", "label": "_graders:label", "sample": "_graders:sample"},
     ),
 }
 """Help and commands of each group."""

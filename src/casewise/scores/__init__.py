@@ -97,7 +97,7 @@ from casewise.scores._judgement_table import (
     stand_in,
     table_bytes,
 )
-from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks
+from casewise.scores._labelled_replies import CheckFile, LabelledReply, LabelSheet, load_checks
 from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._overview import Browser, Overview, Usage, make_overview
 from casewise.scores._replay import (
@@ -166,6 +166,7 @@ __all__ = [
     "Judgements",
     "LEAST_EFFECTIVE",
     "LOW_MASS",
+    "LabelSheet",
     "LabelledReply",
     "Leader",
     "LimitKind",

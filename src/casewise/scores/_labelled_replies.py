@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import polars as pl
@@ -14,9 +15,9 @@ from pydantic_core import ErrorDetails
 from casewise.cases import read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
-from casewise.files import parse_json, read_lines, unguard_cell
+from casewise.files import csv_text, parse_json, read_lines, unguard_cell, write_atomically
 from casewise.protocols import ResponseClass, acting
-from casewise.scores._reply_sample import seal, unseal
+from casewise.scores._reply_sample import SHEET_COLUMNS, DrawnReply, seal, unseal
 
 XSTEST_LABEL: Final = "final_label"
 """Name of the label's column in the completions of XSTest."""
@@ -366,3 +367,64 @@ def _checked(row: Mapping[str, Any] | InputError, path: Path, place: str) -> Che
         model=str(row.get("sealed_model") or row.get("model") or "") or None,
         **numbers,
     )
+
+
+class LabelSheet:
+    """A sheet of ``casewise graders sample`` that is being labelled; each label is written at once.
+
+    Raises:
+        InputError: The file can't be used, or is no such sheet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        table = read_table(path)
+        expected = "a sheet that casewise graders sample wrote"
+        if "sealed" not in table.columns:
+            raise InputError("no sheet of replies to label", file=path, expected=expected)
+        _check_columns(path, table.columns, _SHEET_COLUMNS, expected)
+        for place, row in table.rows:
+            _checked(row, path, place)
+        self.path = path
+        self._columns = list(table.columns)
+        self._rows = [
+            {name: unguard_cell(str(row.get(name) or "")) for name in table.columns}
+            for _, row in table.rows
+            if isinstance(row, dict)
+        ]
+        self._lock = Lock()
+
+    @property
+    def replies(self) -> list[DrawnReply]:
+        """The replies in the order of the sheet, with their labels so far."""
+        cells: list[dict[str, Any]] = [
+            {name: row.get(name, "") for name in SHEET_COLUMNS} for row in self._rows
+        ]
+        return [DrawnReply(**one) for one in cells]
+
+    @property
+    def labelled(self) -> int:
+        """Number of replies that have a label."""
+        return sum(bool(row[LABEL].strip()) for row in self._rows)
+
+    def label(self, place: int, label: str) -> None:
+        """Label the reply at a place from 0, or take its label away (""), and write the sheet.
+
+        Raises:
+            ValueError: There is no such reply or label.
+            OSError: The sheet can't be written; then the old one stands, and the old label.
+        """
+        if type(place) is not int or not 0 <= place < len(self._rows):
+            raise ValueError(f"place {place!r}, of {len(self._rows)}")
+        if label not in ("", *GRADES, ResponseClass.UNDETERMINED):
+            raise ValueError(f"label {label!r}")
+        with self._lock:
+            before = self._rows[place][LABEL]
+            self._rows[place][LABEL] = str(label)
+            rows = ([row[name] for name in self._columns] for row in self._rows)
+            # With its mark, spreadsheets read the file as UTF-8.
+            written = csv_text(self._columns, rows).encode("utf-8-sig")
+            try:
+                write_atomically(self.path, written)
+            except OSError:
+                self._rows[place][LABEL] = before
+                raise

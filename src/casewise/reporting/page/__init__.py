@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
 from casewise.cases import digest
 from casewise.files import guard_cell
@@ -34,26 +35,36 @@ def report_page(
 _SHOWN = ("query", "context", "reply")
 
 
-def label_page(replies: Sequence[DrawnReply], name: str) -> str:
-    """The page, in HTML; it shows nothing of the model or of what the grader said.
+def label_page(replies: Sequence[DrawnReply], name: str, *, served: bool = False) -> str:
+    """The page, in HTML; it shows nothing of the model, the context or what the grader said.
 
     Args:
-        replies: In the order of showing.
+        replies: In the order of showing, with their labels so far.
         name: Of the sheet that it saves.
+        served: Whether ``casewise graders label`` serves it, and is sent each label at once; else
+            it works from disk, and saves the sheet as a download.
     """
     script = asset("label.js")
-    rows = [[getattr(reply, column) for column in SHEET_COLUMNS] for reply in replies]
-    data = {
+    data: dict[str, Any] = {
         "name": name,
-        # Labels are kept in the browser under it until they are saved.
-        "key": f"casewise-labels-{digest([reply.id for reply in replies])}",
-        "columns": SHEET_COLUMNS,
-        "rows": [[guard_cell(cell) if isinstance(cell, str) else cell for cell in r] for r in rows],
+        "served": served,
+        "labels": [reply.label for reply in replies],
         "shown": [{field: getattr(reply, field) for field in _SHOWN} for reply in replies],
     }
+    if not served:
+        cells = [[getattr(reply, column) for column in SHEET_COLUMNS] for reply in replies]
+        data |= {
+            # Labels are kept in the browser under it until they are saved.
+            "key": f"casewise-labels-{digest([reply.id for reply in replies])}",
+            "columns": SHEET_COLUMNS,
+            "rows": [
+                [guard_cell(one) if isinstance(one, str) else one for one in r] for r in cells
+            ],
+        }
     # No text ends the element that holds it.
     written = json.dumps(data).replace("<", "\\u003c")
     page = asset("label.html").replace("{{ hash }}", script_hash(script))
+    page = page.replace("{{ connect }}", "; connect-src 'self'" if served else "")
     return page.replace("{{ script }}", script).replace("{{ data }}", written)
 
 
