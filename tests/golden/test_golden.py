@@ -67,12 +67,12 @@ def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer)
 
 
 NEW = (
-    *("planned", "stopped", "no_context", "cut", "numbers"),
+    *("planned", "stopped", "no_context", "cut", "doubt", "numbers"),
     *("twin_id", "twin_intended", "twin_votes_safe", "twin_votes_unsafe"),
     "twin_published_safe_rate",
 )
 """The version before did not count what was planned, nor say why a run did not end, which cases
-have no context, nor which answers were cut; it asked of no pairs."""
+have no context, which answers were cut, nor how much a grade is doubted; it asked of no pairs."""
 
 
 def assert_same(table: pl.DataFrame, wanted: pl.DataFrame) -> None:
@@ -84,14 +84,21 @@ def assert_same(table: pl.DataFrame, wanted: pl.DataFrame) -> None:
 
 
 def as_before(table: pl.DataFrame) -> pl.DataFrame:
-    """The version before counted the grader's tokens with those of the model that it grades."""
+    """A table as the version before wrote it.
+
+    It counted the grader's tokens with those of the model that it grades, and did not know who
+    graded the earlier turns of a script that the provider ended.
+    """
     for name in ("input_tokens", "output_tokens", "cost_usd"):
         own, grader = pl.col(name), pl.col(f"grader_{name}")
         both = pl.when(grader.is_null()).then(own).otherwise(own.fill_null(0) + grader)
         table = table.with_columns(
             both.alias(name), pl.lit(None, table.schema[name]).alias(f"grader_{name}")
         )
-    return table
+    by, script = pl.col("graded_by"), pl.col("case_id").str.extract(r"(.*):turn-")
+    ended = (by == "provider").any().over("model", "variant", "epoch", script)
+    unknown = script.is_not_null() & ended & (by != "provider")
+    return table.with_columns(pl.when(unknown).then(None).otherwise(by).alias("graded_by"))
 
 
 def test_the_golden_set_is_rich() -> None:

@@ -18,7 +18,7 @@ from support.secret import found_in
 
 from casewise.cases import load_cases
 from casewise.contexts import describe_to_sender
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded
+from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
 from casewise.scores import Grader, Grading, ToGrade, grade_conversations
 from casewise.transcripts import read_conversations
 
@@ -419,3 +419,20 @@ def test_the_page_command_by_command(cli: Cli, folder: Path) -> None:
             # The version of July refuses everybody, so that the gate must say so.
             done(cli, *words[1:], env=env, status=1 if words[1] == "gate" else 0)
     assert {"june.html", "to-label.csv"} <= {one.name for one in folder.iterdir()}
+
+
+def test_the_doubt_of_the_rules_stands_in_the_table(cli: Cli, folder: Path) -> None:
+    """Nobody measured that of a model, nor of a table that an older version wrote."""
+    write(folder / "a.jsonl", talk("When do you close?", YES), talk("When do you close?", ""))
+    done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
+    table = pl.read_parquet(folder / "t.parquet")
+    wanted = read_reply(YES, "When do you close?").doubt
+    assert wanted is not None
+    assert table["doubt"].to_list() == [wanted, 0.0]
+    done(cli, "export", "t.parquet", "--out", "t.csv")
+    assert pl.read_csv(folder / "t.csv")["doubt"].to_list() == table["doubt"].to_list()
+    table.drop("doubt").write_parquet(folder / "old.parquet")
+    done(cli, "export", "old.parquet", "--out", "old.csv")
+    assert pl.read_csv(folder / "old.csv")["doubt"].null_count() == table.height
+    table.with_columns(doubt=pl.lit(1.5)).write_parquet(folder / "wrong.parquet")
+    assert "field 'doubt'" in done(cli, "score", "wrong.parquet", status=2)

@@ -64,6 +64,8 @@ from casewise.logs import (
     REDACTED,
     SCORERS,
     SHARD,
+    TURN_DOUBTS,
+    TURNS_BY,
     LogHeader,
     message_text,
     read_samples,
@@ -78,6 +80,7 @@ _SCORE_COLUMNS = {
     "verdict": "verdict",
     "response_class": "response_class",
     "graded_by": "graded_by",
+    "doubt": "doubt",
     "mentions": "mentions",
     "parameters": "parameters",
     "turns": "turn_classes",
@@ -99,6 +102,7 @@ _LIMITS = (
 )
 _PACKAGES = ("inspect_ai", "casewise")
 _VERSION = re.compile(r"[\w.+-]{1,40}")
+_DOUBT = re.compile(r"\d(\.\d{1,4})?(e-\d\d)?")
 _TIME = re.compile(r"[0-9T:.+Z-]{10,40}")
 _MESSAGES: dict[str, Callable[..., ChatMessage]] = {
     "system": ChatMessageSystem,
@@ -286,7 +290,7 @@ def _output(output: ModelOutput) -> ModelOutput:
 def _score(score: Score, rules: Rules) -> Score:
     value = score.value if isinstance(score.value, Mapping) else {}
     said = score.metadata or {}
-    cut = [one for one in str(said.get(CUT_TURNS) or "").split() if one.isdecimal()]
+    cut = _digits(said.get(CUT_TURNS))
     return Score(
         # Names of numbers are a protocol's own, and no texts.
         value=_numbers(value, filter(str.isidentifier, value)),
@@ -300,8 +304,27 @@ def _score(score: Score, rules: Rules) -> Score:
         # Whose answer it is decides whether it counts; the name is a server's text.
         | ({ANSWERED_BY: "another"} if said.get(ANSWERED_BY) else {})
         | ({CUT: bool(said[CUT])} if CUT in said else {})
-        | ({CUT_TURNS: " ".join(cut)} if cut else {}),
+        | ({CUT_TURNS: " ".join(cut)} if cut else {})
+        | _by_turn(said),
     )
+
+
+def _by_turn(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Graders of the replies of a conversation, and their doubts."""
+    by, doubts = said.get(TURNS_BY), said.get(TURN_DOUBTS)
+    shown: dict[str, Any] = {}
+    if isinstance(by, Mapping):
+        numbered = ((show_model(name), _digits(numbers)) for name, numbers in by.items())
+        shown[TURNS_BY] = {name: " ".join(numbers) for name, numbers in numbered}
+    if isinstance(doubts, str):
+        shown[TURN_DOUBTS] = " ".join(
+            one if _DOUBT.fullmatch(one) else "-" for one in doubts.split()
+        )
+    return shown
+
+
+def _digits(text: object) -> list[str]:
+    return [one for one in str(text or "").split() if one.isdecimal()]
 
 
 def _of_case(metadata: Mapping[str, Any], rules: Rules) -> dict[str, Any]:

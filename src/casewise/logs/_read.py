@@ -53,6 +53,12 @@ CUT = "cut"
 CUT_TURNS = "cut_turns"
 """Key in a score of the replies among several that ended so: their numbers from 1, by spaces."""
 
+TURN_DOUBTS = "turn_doubts"
+"""Key in a score of the graders' doubts of several replies, by spaces; ``-`` is one not known."""
+
+TURNS_BY = "turns_by"
+"""Key in a score of the graders of several replies: each with the numbers of those it graded."""
+
 EMBEDDED = "casewise/"
 """Prefix of the names of embedded models, whose replies are short."""
 

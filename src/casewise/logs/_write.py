@@ -30,7 +30,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelOutput
 from pydantic_core import to_json
 
-from casewise.logs._read import ANSWERED_BY, CUT, CUT_TURNS
+from casewise.logs._read import ANSWERED_BY, CUT, CUT_TURNS, TURN_DOUBTS, TURNS_BY
 
 try:
     from isal import isal_zlib as zlib
@@ -198,7 +198,10 @@ def without_texts(kept: EvalSample, model: str) -> EvalSample:
 WITHHELD = "(withheld)"
 """Replacement for a conversation in a log."""
 
-_SAID = ("status", "verdict", "response_class", "graded_by", "turns", CUT, CUT_TURNS, ANSWERED_BY)
+_SAID = (
+    *("status", "verdict", "response_class", "graded_by", "doubt"),
+    *("turns", TURNS_BY, TURN_DOUBTS, CUT, CUT_TURNS, ANSWERED_BY),
+)
 """Keys of a score that hold no text of the case or of an answer."""
 
 _OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no_context")

@@ -348,6 +348,7 @@ def _rows(
             "expected": wanted_reply(one.case),
             "epoch": epochs[one.model, one.case.id],
             "graded_by": by,
+            "doubt": graded.doubt,
             **_judgement(one, graded, grading),
         }
 

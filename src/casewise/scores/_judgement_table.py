@@ -45,6 +45,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "mass": pl.Float64(),
     "response_class": pl.String(),
     "graded_by": pl.String(),
+    "doubt": pl.Float64(),
     "turn_classes": pl.String(),
     "cut": pl.Boolean(),
     "answer": pl.String(),
@@ -75,6 +76,7 @@ SCHEMA: dict[str, pl.DataType] = {
 ``expected`` is what a deployment wants of the reply (answer, refuse, partial or either);
 ``no_context`` is true of a case without a context, and else null; ``mass`` is the probability mass
 that the first token puts on the two words; ``graded_by`` is ``provider``, ``rules`` or a model;
+``doubt`` is the chance that the grader gives of its class being wrong (null: nobody measured it);
 ``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
 answer ended at a token limit (null: unknown); ``mentions`` has the parameters of the context that
 an explanation leans on, and ``parameters`` all of them, joined by spaces; a judgement of a
@@ -243,7 +245,10 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
             pl.when(ok & acts).then(pl.col("response_class").is_in(_CLASSES)).otherwise(True),
             f"{', '.join(_CLASSES)} where the status is ok",
         ),
-        "p_safe": (pl.col("p_safe").is_between(0, 1).fill_null(True), "0 to 1, or nothing"),
+        **{
+            name: (pl.col(name).is_between(0, 1).fill_null(True), "0 to 1, or nothing")
+            for name in ("p_safe", "doubt")
+        },
         "case_id": (pl.col("case_id").is_not_null(), "a case's id"),
     }
     for field, (rule, expected) in rules.items():

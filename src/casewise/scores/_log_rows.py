@@ -17,6 +17,8 @@ from casewise.logs import (
     CUT_TURNS,
     GRADER,
     SHARDS,
+    TURN_DOUBTS,
+    TURNS_BY,
     Asked,
     Attempts,
     LoggedRun,
@@ -37,7 +39,7 @@ from casewise.scores._judgement_table import (
 
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _KNOWN = {*_FROM_SCORE, "read", "says_safe", "as_intended"}
-_NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
+_NAMES = ("status", "verdict", "response_class", "graded_by", "doubt", "mentions", "parameters")
 
 
 def rows_of(
@@ -88,6 +90,7 @@ def _turn_rows(
     score = record.score
     graded = str(score.metadata.get("turns") or "").split() if score is not None else []
     cut = str(score.metadata.get(CUT_TURNS) or "").split() if score is not None else []
+    by, doubts = _by_turn(score.metadata if score is not None else {}, len(graded))
     said = _turns_said(record.messages, len(graded)) if texts else []
     for place, expected in enumerate(wanted):
         turn: dict[str, Any] = {
@@ -106,13 +109,26 @@ def _turn_rows(
             }
         if row.get(CUT):
             turn[CUT] = str(place + 1) in cut
-        if place < len(graded) - 1 and row.get("graded_by") == PROVIDER:
+        turn["doubt"] = doubts.get(place)
+        if by:
+            turn["graded_by"] = by.get(place)
+        elif place < len(graded) - 1 and row.get("graded_by") == PROVIDER:
             # The provider refused in the last turn only, and so ended the conversation.
             turn["graded_by"] = None
         if place:
             # What the whole conversation took stands with its first turn.
             turn |= dict.fromkeys(_ONCE)
         yield row | turn
+
+
+def _by_turn(said: Mapping[str, Any], turns: int) -> tuple[dict[int, str], dict[int, float]]:
+    """Grader and doubt of each reply, by its place; empty where the log has them of none."""
+    by, doubts = said.get(TURNS_BY), str(said.get(TURN_DOUBTS) or "").split()
+    graders = by if isinstance(by, Mapping) else {}
+    return (
+        {int(number) - 1: name for name, places in graders.items() for number in places.split()},
+        {place: float(one) for place, one in enumerate(doubts[:turns]) if one != "-"},
+    )
 
 
 def _turns_said(messages: Sequence[tuple[str, str]], live: int) -> list[tuple[str, str]]:
@@ -265,7 +281,7 @@ def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> 
     return _Read(table, asked, Attempts.of_records(header, records))
 
 
-_SAID = ("verdict", "p_safe", "raw_score", "mass", "numbers", "response_class", "mentions")
+_SAID = ("verdict", "p_safe", "raw_score", "mass", "numbers", "response_class", "doubt", "mentions")
 
 
 def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFrame:

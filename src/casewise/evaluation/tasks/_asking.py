@@ -49,7 +49,7 @@ from casewise.evaluation.tasks._samples import (
     send_tools_as_defined,
     to_tool,
 )
-from casewise.logs import CUT, CUT_TURNS, calls_of, message_text
+from casewise.logs import CUT, CUT_TURNS, TURN_DOUBTS, TURNS_BY, calls_of, message_text
 from casewise.protocols import (
     MAX_TOKENS,
     NOT_RUN,
@@ -387,13 +387,31 @@ def _graded(
             "status": str(found.status),
             "response_class": str(found.response_class) if found.response_class else None,
             "graded_by": last.by,
+            "doubt": _rounded(found.doubt),
             # Short, since Inspect's summaries cut what is long.
             "turns": " ".join(str(grade.response_class or grade.status) for grade in grades),
             CUT: bool(cut),
         }
         | ({CUT_TURNS: " ".join(cut)} if cut and every else {})
+        | (_by_turn(replies) if every else {})
         | _answered_by([other_model(model, state.output)]),
     )
+
+
+def _by_turn(replies: Sequence[GradedReply]) -> dict[str, Any]:
+    """Metadata on every reply of a conversation: numbers of each grader's, and their doubts."""
+    by: dict[str, list[str]] = {}
+    for number, reply in enumerate(replies, 1):
+        by.setdefault(reply.by, []).append(str(number))
+    doubts = [_rounded(reply.grade.doubt) for reply in replies]
+    return {
+        TURNS_BY: {name: " ".join(numbers) for name, numbers in by.items()},
+        TURN_DOUBTS: " ".join("-" if one is None else f"{one:g}" for one in doubts),
+    }
+
+
+def _rounded(doubt: float | None) -> float | None:
+    return None if doubt is None else round(doubt, 4)
 
 
 def _answered_by(names: Iterable[str | None]) -> dict[str, str]:
