@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from conftest import ROOT
 
-from casewise.cases import cache_dir
+from casewise.files import cache_dir
 from casewise.machine._facts import EXTRAS
 
 SRC = ROOT / "src/casewise"

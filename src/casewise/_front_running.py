@@ -10,9 +10,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from casewise._front_result import Cases, PathText, beside_loop, case_set
-from casewise.cases import CaseSet, cache_dir, check_cache_writable, open_cases, write_cases
+from casewise.cases import CaseSet, check_cache_writable, open_cases, write_cases
 from casewise.choices import PROTOCOL
 from casewise.errors import InputError
+from casewise.files import cache_dir
 from casewise.sheets import Column, Kind, Row, Shown, Table, escape, figures, markdown
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from casewise.cases._draft import draft_mapping
 from casewise.cases._fetch import (
     OPEN_SETS,
     TERMS,
-    cache_dir,
     casebench_data,
     casebench_templates,
     check_cache_writable,
@@ -40,7 +39,6 @@ from casewise.cases._fetch import (
     fetch_casebench,
     fetch_open_set,
 )
-from casewise.cases._file_records import Form
 from casewise.cases._grids import WORKBOOKS, delimiter_of, printed
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
@@ -56,6 +54,7 @@ from casewise.cases._load import (
     CASEBENCH,
     STARTER,
     CaseSet,
+    Form,
     Release,
     SharedCases,
     add_release,
@@ -115,7 +114,6 @@ __all__ = [
     "VoteCounts",
     "WORKBOOKS",
     "add_release",
-    "cache_dir",
     "card_cases",
     "casebench_data",
     "casebench_templates",

@@ -4,7 +4,6 @@ CASE-Bench asks for consent to its terms; the other sets are under open licences
 """
 
 import hashlib
-import os
 import tempfile
 import urllib.error
 import urllib.request
@@ -12,16 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from casewise.errors import AssetError
-from casewise.files import write_atomically
-
-
-def cache_dir() -> Path:
-    """Folder of fetched files, which may not exist yet."""
-    given = os.environ.get("CASEWISE_CACHE")
-    return Path(given) if given else platformdirs.user_cache_path("casewise", appauthor=False)
+from casewise.files import cache_dir, write_atomically
 
 
 def check_cache_writable(folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases._case import digest
-from casewise.cases._file_records import TABLES
+from casewise.cases._load import TABLES
 from casewise.errors import InputError
 from casewise.files import csv_cells, csv_rows, parse_json, read_text
 

