@@ -1,0 +1,52 @@
+"""The files of casewise whose functions a command calls, in the order in which it enters them.
+
+Run as a script: ``python walk.py FILE ARGUMENT...`` runs the command line, and writes the names to
+the file, a line each. What runs while a module is imported does not count.
+"""
+
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+MARK = "/src/casewise/"
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "<module>" and MARK in code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def walk(arguments: list[str]) -> list[str]:
+    """Run a command; the files that it enters, by their paths in the package."""
+    files: dict[str, None] = {}
+
+    def enter(frame: FrameType, event: str, _: object) -> None:
+        path = frame.f_code.co_filename.replace("\\", "/")
+        # A class's body is no function: its names are not optimised.
+        if event != "call" or MARK not in path or not frame.f_code.co_flags & 1:
+            return
+        name = path.rpartition(MARK)[2]
+        if name not in files and not _is_importing(frame):
+            files[name] = None
+
+    sys.argv = ["casewise", *arguments]
+    threading.setprofile(enter)
+    sys.setprofile(enter)
+    try:
+        from casewise.cli import main
+
+        with suppress(SystemExit):
+            main()
+    finally:
+        sys.setprofile(None)
+    return list(files)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text("\n".join(walk(sys.argv[2:])), encoding="utf-8")
