@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conftest import ROOT, clean_env
 
-RUN, SCORE = 58, 35
+RUN, SCORE = 60, 35
 """Most files whose functions the first run calls, and ``casewise score`` of published outputs."""
 
 
