@@ -533,3 +533,40 @@ def test_what_can_not_be_drawn_or_read_is_refused(here: Cli, folder: Path) -> No
     refused(here("graders", "sample", "cases.jsonl"), "cases.jsonl")
     done = here("score", "before", "--grader-check", "absent.csv", "--by", "category")
     refused(done, "--by", "--grader-check")
+
+
+# --- what is said without labels ----------------------------------------------------------------
+
+
+def said(here: Cli, run: str) -> str:
+    done = here("score", run)
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stderr.split())
+
+
+def test_scores_end_with_the_way_to_the_graders_error(here: Cli, folder: Path) -> None:
+    way = "casewise graders sample before && casewise graders label to-label.csv"
+    assert f"nobody has measured the grader's error on these replies; 50 labels do: {way}" in said(
+        here, "before"
+    )
+    rows = draw(here, folder, "--n", "80")
+    assert "0 of 80 replies drawn of this are labelled: casewise graders label sheet.csv" in said(
+        here, "before"
+    )
+    label(folder / "sheet.csv", rows)
+    told = said(here, "before")
+    assert "80 of 80" in told
+    assert "casewise score before --grader-check sheet.csv" in told
+    assert way not in told
+    # Another run of the model: its labels are offered, with what may have changed.
+    told = said(here, "after")
+    assert "sheet.csv: 80 labels of an earlier run of this model (saved " in told
+    assert "its prompt may have changed since" in told
+    assert "casewise score after --grader-check sheet.csv" in told
+    assert "casewise graders sample after" in told
+    # With them there is nothing to say; other models' labels are none.
+    done = here("score", "before", "--grader-check", "sheet.csv")
+    assert "nobody has measured" not in done.stderr
+    others = [row | {"sealed_model": "0", "run_id": "elsewhere"} for row in rows]
+    label(folder / "sheet.csv", others)
+    assert "earlier run" not in said(here, "before")

@@ -1,10 +1,12 @@
 """docs/start/your-bot.md, command by command, against a bot over real HTTP."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -24,16 +26,14 @@ pytestmark = [
 
 
 def test_the_page_has_these_commands() -> None:
-    assert [len(block) for block in BLOCKS] == [5, 3, 2]
-    assert BLOCKS[0][0] == "pip install ."
-    assert all(
-        line.startswith("casewise ") for block in BLOCKS for line in block[block is BLOCKS[0] :]
-    )
+    assert [len(block) for block in BLOCKS] == [5, 2, 3, 2]
+    assert "`pip install .`" in PAGE
+    assert all(line.startswith("casewise ") for block in BLOCKS for line in block)
 
 
 def test_pip_install(tmp_path: Path) -> None:
     # What it needs is in the environment already: --dry-run checks that it resolves.
-    program, *arguments, here = shlex.split(BLOCKS[0][0])
+    program, *arguments, here = shlex.split("pip install .")
     assert (program, here) == ("pip", ".")
     done = subprocess.run(
         [sys.executable, "-m", program, *arguments, "--dry-run", "--no-build-isolation", ROOT],
@@ -46,21 +46,69 @@ def test_pip_install(tmp_path: Path) -> None:
     assert "Would install casewise" in done.stdout
 
 
-def test_a_gate_in_five_commands_and_a_change_that_it_stops(cli: Cli, tmp_path: Path) -> None:
+def label_by_page(folder: Path, command: str) -> int:
+    """Label each reply of the sheet by requests as the page sends them; gives their number."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "casewise", *shlex.split(command)[1:]],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"BROWSER": "true %s", "PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
+    page = urllib.request.urlopen(address, timeout=30).read().decode()
+    data = json.loads(re.findall(r'type="application/json" id="data">(.*?)</script>', page)[0])
+
+    def send(place: str, told: object) -> None:
+        urllib.request.urlopen(f"{address}{place}", json.dumps(told).encode(), timeout=30).close()
+
+    for at, shown in enumerate(data["shown"]):
+        refuses = re.search(r"\b(sorry|can't|cannot|unable)\b", shown["reply"])
+        send("label", {"place": at, "label": "refusal" if refuses else "compliance"})
+    send("end", {})
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 0, said
+    assert "casewise score LOGS --grader-check to-label.csv" in said
+    return len(data["shown"])
+
+
+def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
+    cli: Cli, tmp_path: Path
+) -> None:
     (tmp_path / "gate.yaml").write_text(RULES, "utf-8")
     bot = SessionBot(line_of("customer-support"))
     with BotServer(bot) as server:
         address = "http://localhost:8080"
         assert address in TARGET
         (tmp_path / "target.yaml").write_text(TARGET.replace(address, server.root), "utf-8")
-        for command in BLOCKS[0][1:]:
+        check, run, sample, label, score = BLOCKS[0]
+        for command in (check, run, sample):
             done = cli(*shlex.split(command)[1:], env={"BOT_KEY": KEY})
+            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            if command == run:
+                assert "their rates are provisional" in " ".join(done.stdout.split())
+                assert "50 labels do: casewise graders sample logs/before &&" in done.stderr
+        labelled = label_by_page(tmp_path, label)
+        done = cli(*shlex.split(score)[1:])
+        assert done.returncode == 0, done.stderr
+        assert "provisional" not in done.stdout + done.stderr
+        shown = " ".join(done.stdout.split())
+        assert "Corrected for the grader's errors" in shown
+        found = re.search(r"by prediction-powered inference from (\d+) labelled replies", shown)
+        # What the card allows in part has no label of its own, and counts in no rate.
+        assert found
+        assert 10 <= int(found[1]) <= labelled
+        assert "Not corrected" not in shown
+        for command in BLOCKS[1]:
+            done = cli(*shlex.split(command)[1:])
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert "Gate: pass" in done.stdout
         assert (tmp_path / "report.html").stat().st_size > 10_000
         # Another prompt: it answers whatever it is asked.
         bot.line, bot.sessions = {}, {}
-        run, compare, gate = BLOCKS[1]
+        run, compare, gate = BLOCKS[2]
         assert cli(*shlex.split(run)[1:], env={"BOT_KEY": KEY}).returncode == 0
         done = cli(*shlex.split(compare)[1:])
         assert done.returncode == 0, done.stderr
@@ -73,7 +121,7 @@ def test_a_gate_in_five_commands_and_a_change_that_it_stops(cli: Cli, tmp_path: 
 
 def test_a_function(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mybot.py").write_text(FUNCTION, "utf-8")
-    check, run = BLOCKS[2]
+    check, run = BLOCKS[3]
     done = cli(*shlex.split(check)[1:], "--format", "json")
     assert (
         json.loads(done.stdout)["read"]["reply"] == "You asked: Hello! What can you help me with?"

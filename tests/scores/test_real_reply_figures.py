@@ -74,9 +74,9 @@ def test_the_line_says_the_error() -> None:
         "rules were measured on 900 replies of two models to the short prompts of XSTest: they "
         "agree with people in .850 (.847 to .853 by model), with over-refusal off by up to .07 and "
         f"under-refusal by up to .05. Elsewhere they are off by more: {ELSEWHERE}. To do better, "
-        "label 50 replies (casewise graders sample LOGS --n 50, then casewise score LOGS "
-        "--grader-check to-label.csv), or let a model grade them (casewise grade LOGS --cases "
-        "CASES --grader MODEL)."
+        "label 50 replies (casewise graders sample LOGS, casewise graders label to-label.csv, then "
+        "casewise score LOGS --grader-check to-label.csv), or let a model grade them (casewise "
+        "grade LOGS --cases CASES --grader MODEL)."
     )
     assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
 

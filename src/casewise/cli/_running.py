@@ -309,11 +309,13 @@ def _note_cap(cells: Sequence[Cell], done: Done, budget: Budget) -> None:
 def print_judged(result: RunResult, log_dir: Path) -> None:
     """Print the scores of what a run's logs hold."""
     # Only now: the first request need not wait for the statistics to load.
-    from casewise.cli._score import print_scores
+    from casewise.cli._score import note_grader_error, print_scores
     from casewise.scores import read_paths
 
+    scored = None
     try:
-        print_scores(read_paths([Path(path) for path in result.logs] or [log_dir]).table)
+        table = read_paths([Path(path) for path in result.logs] or [log_dir]).table
+        scored = table, print_scores(table)
     except InputError:
         if not result.capped:
             raise
@@ -322,6 +324,8 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
         note(line)
     where = address_of(log_dir)
     note(f"logs: {where} (inspect view --log-dir {where}; casewise score {where})")
+    if scored is not None:
+        note_grader_error(*scored, [log_dir])
 
 
 def fault_lines(summary: StartSummary) -> list[str]:

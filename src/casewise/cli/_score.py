@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from casewise.choices import LabelRule, Split
 from casewise.cli import _complete as complete
-from casewise.cli._console import out, working, write_out
+from casewise.cli._console import note, out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
 from casewise.cli._main import polars, reporting, results, scores
 from casewise.cli._options import (
@@ -25,6 +29,7 @@ from casewise.cli._options import (
     seed_option,
 )
 from casewise.errors import UsageError
+from casewise.files import address_of
 from casewise.sheets import Table, to_csv, to_json
 
 
@@ -140,6 +145,7 @@ def score(
         case ScoreFormat.TABLE:
             for one in found:
                 _print(table, one, scoring, by, not every)
+            note_grader_error(table, found[0] if found else [], paths)
 
 
 def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
@@ -152,10 +158,44 @@ def _prices(over: float | None, under: float | None) -> scores.CostPrices | None
     return scores.CostPrices(over, under)
 
 
-def print_scores(table: polars.DataFrame) -> None:
+def print_scores(table: polars.DataFrame) -> results.Scores:
     """Print the scores of a table as ``casewise score`` does without options."""
     scoring = scores.Scoring()
-    _print(table, results.Scores.of(scores.report_scores(table, scoring)), scoring, None, True)
+    found = results.Scores.of(scores.report_scores(table, scoring))
+    _print(table, found, scoring, None, True)
+    return found
+
+
+def note_grader_error(
+    table: polars.DataFrame, found: Iterable[scores.Score], paths: Sequence[Path]
+) -> None:
+    """Say how to measure the grader's error, if nobody has, and which labels there are."""
+    if not any(score.acts and not score.checked for score in found):
+        return
+    logs = " ".join(shlex.quote(str(address_of(path))) for path in paths)
+    beside = [folder for path in paths for folder in (path, path.parent)]
+    measured = False
+    for one in scores.find_labels(dict.fromkeys([*beside, Path()]), table):
+        name = shlex.quote(str(one.path))
+        go_on = f"casewise graders label {name}"
+        corrected = f"casewise score {logs} --grader-check {name}"
+        if one.is_own:
+            measured = True
+            todo = corrected if one.labelled else go_on
+            drawn = f"{one.labelled} of {one.replies} replies drawn of this are labelled"
+            note(f"{one.path}: {drawn}: {todo}")
+        elif one.labelled:
+            saved = datetime.fromtimestamp(one.path.stat().st_mtime).date()
+            other = "over other cases; " if one.other_cases else ""
+            note(
+                f"{one.path}: {one.labelled} labels of an earlier run of this model ({other}saved "
+                f"{saved}; its prompt may have changed since): {corrected}"
+            )
+    if not measured:
+        note(
+            "nobody has measured the grader's error on these replies; 50 labels do: casewise "
+            f"graders sample {logs} && casewise graders label to-label.csv"
+        )
 
 
 def _print(

@@ -97,7 +97,14 @@ from casewise.scores._judgement_table import (
     stand_in,
     table_bytes,
 )
-from casewise.scores._labelled_replies import CheckFile, LabelledReply, LabelSheet, load_checks
+from casewise.scores._labelled_replies import (
+    CheckFile,
+    FoundLabels,
+    LabelledReply,
+    LabelSheet,
+    find_labels,
+    load_checks,
+)
 from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._overview import Browser, Overview, Usage, make_overview
 from casewise.scores._replay import (
@@ -167,6 +174,8 @@ __all__ = [
     "LEAST_EFFECTIVE",
     "LOW_MASS",
     "LabelSheet",
+    "FoundLabels",
+    "find_labels",
     "LabelledReply",
     "Leader",
     "LimitKind",

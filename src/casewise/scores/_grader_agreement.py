@@ -142,7 +142,8 @@ PROVISIONAL: Final = "provisional"
 """Name of rates that rest on grades whose error on these replies nobody has measured."""
 
 MENDS: Final = (
-    "casewise graders sample LOGS --n 50, then casewise score LOGS --grader-check to-label.csv",
+    "casewise graders sample LOGS, casewise graders label to-label.csv, then casewise score LOGS "
+    "--grader-check to-label.csv",
     "casewise grade LOGS --cases CASES --grader MODEL",
 )
 """Commands that make rates by rules more than provisional: people's labels, or a model."""

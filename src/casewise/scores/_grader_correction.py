@@ -140,7 +140,19 @@ def correct_rates(
             told = replace(graded, rows=whole[place], answers=answers)
             found.append(replace(_by_labels(told, part), raw=graded.raw))
     said = tuple(line for file in checks for line in file.notes)
-    return [replace(one, notes=(*said, *one.notes)) for one in found]
+    return [replace(_as_even(one), notes=(*said, *one.notes)) for one in found]
+
+
+def _as_even(found: GraderCorrection) -> GraderCorrection:
+    """The correction without intervals where a few queries outweigh the others.
+
+    There the rates as graded have none either.
+    """
+    corrected = {
+        name: replace(rate, reason=rate.reason or found.raw[name].reason)
+        for name, rate in found.corrected.items()
+    }
+    return replace(found, corrected=corrected)
 
 
 def _shared(

@@ -428,3 +428,52 @@ class LabelSheet:
             except OSError:
                 self._rows[place][LABEL] = before
                 raise
+
+
+MOST_HEADER = 2_000
+"""Most bytes of a file that are looked at to tell whether it is a sheet."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLabels:
+    """A sheet that lies beside logs, and what it is to their runs."""
+
+    path: Path
+    labelled: int
+    replies: int
+    is_own: bool
+    """Whether it was drawn from one of these runs; else from an earlier one of the same model."""
+    other_cases: bool
+    """Whether the earlier run was over other cases."""
+
+
+def find_labels(folders: Iterable[Path], table: pl.DataFrame) -> list[FoundLabels]:
+    """Sheets in folders that were drawn from runs of a table, or from earlier ones of its models.
+
+    Args:
+        folders: Those that are not there are passed over.
+        table: Judgements of the runs.
+    """
+    rows = table.filter(pl.col("protocol").is_in(acting()))
+    runs, models, data = (
+        set(rows[name].drop_nulls().unique()) for name in ("run_id", "model", "dataset_hash")
+    )
+    found = []
+    places = {path.resolve(): path for one in folders if one.is_dir() for path in one.glob("*.csv")}
+    for path in sorted(places.values()):
+        try:
+            # The folder may hold other tables, and large ones.
+            with path.open("rb") as file:
+                if b"stratum_replies" not in file.readline(MOST_HEADER):
+                    continue
+            sheet = LabelSheet(path)
+        except (InputError, OSError):
+            continue
+        replies = sheet.replies
+        is_own = any(one.run_id in runs for one in replies)
+        if is_own or any(
+            one.sealed_model == seal(one.id, model) for one in replies for model in models
+        ):
+            others = not is_own and any(one.dataset_hash not in data for one in replies)
+            found.append(FoundLabels(path, sheet.labelled, len(replies), is_own, others))
+    return found

@@ -58,8 +58,9 @@ def corrected(overview: Overview) -> Section:
         "Corrected rates",
         "What the rates come to without the grader's errors",
         rows,
-        missing="No labelled replies were named: casewise graders sample draws some to label, and "
-        "casewise report --grader-check FILE corrects the rates of replies by them.",
+        missing="No labelled replies were named: casewise graders sample draws 50, casewise "
+        "graders label opens a page to label them on, and casewise report --grader-check FILE "
+        "corrects the rates of replies by them.",
         text="People labelled some replies; by these the grader's errors are taken out of the "
         "rates. The ring is a rate as graded, the dot the corrected one with its 95 % interval, "
         "which holds the uncertainty of the labelled sample too.",
