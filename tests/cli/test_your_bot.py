@@ -99,7 +99,7 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
         found = re.search(r"by prediction-powered inference from (\d+) labelled replies", shown)
         # What the card allows in part has no label of its own, and counts in no rate.
         assert found
-        assert 10 <= int(found[1]) <= labelled
+        assert 0 < int(found[1]) <= labelled
         assert "Not corrected" not in shown
         for command in BLOCKS[1]:
             done = cli(*shlex.split(command)[1:])
