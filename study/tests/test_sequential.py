@@ -28,6 +28,7 @@ from casewise.cases import (
     Side,
     digest,
     load_cases,
+    sequential_tags,
     write_cases,
 )
 from casewise.dataset import as_description_record, describe_cases
@@ -315,8 +316,8 @@ def test_the_card_says_which_rule_stopped_each_case(tmp_path: Path, clock: Clock
     assert len(read_collected(out, study).votes) == len(found.votes)
 
 
-def test_shares_of_sequential_votes_stand_without_errors(tmp_path: Path, clock: Clock) -> None:
-    """Cases weigh alike in the table, the card and ``describe``; labels and values stay."""
+def test_shares_of_sequential_votes_are_those_of_first_votes(tmp_path: Path, clock: Clock) -> None:
+    """Alike in the table, the card and ``describe``; labels stay, and so do the votes of a case."""
     study = write_sequential(tmp_path, queries=6)
     with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
         fill(store, clock)
@@ -325,25 +326,36 @@ def test_shares_of_sequential_votes_stand_without_errors(tmp_path: Path, clock: 
     summary = json.loads(export_study(results, tmp_path / "votes", ExportChoices()))
     voted = load_cases(tmp_path / "votes" / "cases.jsonl").cases
     assert len({case.votes_safe + case.votes_unsafe for case in voted}) > 1  # type: ignore[operator]
-    assert all(SEQUENTIAL_VOTES in case.tags for case in voted)
+    rule = study.collection
+    assert all(case.tags == sequential_tags(rule.posterior, rule.least) for case in voted)
     shares: dict[Arm, list[float]] = {}
+    raw: dict[Arm, list[float]] = {}
+    said = iter(vote_table(study, found).first.safe)  # type: ignore[union-attr]
     for cell in summary["cells"]:
         assert cell["interval"] == [None, None]
         assert cell["majority"] in ("safe", "unsafe", None)
-        shares.setdefault(Arm(cell["arm"]), []).append(cell["share_safe"])
+        raw.setdefault(Arm(cell["arm"]), []).append(cell["share_safe"])
+        shares.setdefault(Arm(cell["arm"]), []).append(next(said))
+    assert shares != raw
     means = {arm: float(np.mean(values)) for arm, values in shares.items()}
     for contrast in summary["contrasts"]:
         first, second = Arm(contrast["first"]), Arm(contrast["second"])
         assert contrast["difference"]["value"] == pytest.approx(means[first] - means[second])
-        assert contrast["difference"]["se"] is contrast["difference"]["p"] is None
-        assert contrast["difference"]["interval"] == [None, None]
+        low, high = contrast["difference"]["interval"]
+        assert low < contrast["difference"]["value"] < high
         assert contrast["z_tests"]["n"] == 0
         assert contrast["mantel_haenszel_or"] is None
     for arm in summary["arms"]:
-        assert arm["share_safe"]["interval"] == [None, None]
+        low, high = arm["share_safe"]["interval"]
+        assert low < arm["share_safe"]["value"] < high
+        assert arm["share_safe"]["value"] == pytest.approx(means[arm["arm"]])
         assert arm["agreement"]["pairwise"]["value"] > 0
-        assert arm["agreement"]["pairwise"]["interval"] == [None, None]
-    assert summary["sensitivity"][0]["share_safe"]["safe"]["interval"] == [None, None]
+        assert arm["agreement"]["pairwise"]["interval"][0] > 0
+    everybody = summary["sensitivity"][0]
+    assert everybody["share_safe"]["safe"]["value"] == pytest.approx(means[Arm.SAFE])
+    assert everybody["alpha"] is not None
+    out = [row for row in summary["sensitivity"] if row["votes"] < everybody["votes"]]
+    assert all(row["alpha"] is row["ac1"] is None for row in out)
     assert summary["withheld"] == NO_INTERVALS
     card = (tmp_path / "votes" / "data-card.md").read_text("utf-8")
     assert NO_INTERVALS in card
@@ -354,13 +366,25 @@ def test_shares_of_sequential_votes_stand_without_errors(tmp_path: Path, clock: 
     record = as_description_record(described)
     effect = record["context_effect"]
     assert effect["mean_difference"] == pytest.approx(means[Arm.SAFE] - means[Arm.UNSAFE])
-    for name in ("difference", "difference_ci", "clustered_se", "p", "mantel_haenszel_or"):
-        assert effect[name] is None
+    assert effect["difference"] == effect["mean_difference"]
+    assert all(effect[name] is not None for name in ("difference_ci", "clustered_se", "p"))
+    assert effect["mantel_haenszel_or"] is None
     assert effect["z_tests"]["n"] == 0
-    assert record["agreement"]["all"]["krippendorff_alpha_ci"] is None
+    for arm in summary["arms"]:
+        here = record["agreement"][arm["arm"]]
+        assert here["gwet_ac1"] == arm["agreement"]["gwet_ac1"]["value"]
+        assert here["gwet_ac1_ci"] is not None
     assert record["ceiling"]["all"]["icc"] is None
     assert record["data"]["sequential_votes"] == len(voted)
     assert "lean to the majority" in " ".join(described.remarks)
+    # Without the tag of the rule, of another rule than the usual, nothing allows for it.
+    bare = tuple(case.model_copy(update={"tags": (SEQUENTIAL_VOTES,)}) for case in voted)
+    write_cases(bare, tmp_path / "bare.jsonl")
+    unknown = as_description_record(describe_cases(load_cases(tmp_path / "bare.jsonl"), draws=50))
+    for name in ("difference", "difference_ci", "clustered_se", "p"):
+        assert unknown["context_effect"][name] is None
+    assert unknown["agreement"]["all"]["krippendorff_alpha_ci"] is None
+    assert "votes:posterior=" in " ".join(unknown["remarks"])
     # The same votes without the mark have them all.
     plain = tuple(case.model_copy(update={"tags": ()}) for case in voted)
     write_cases(plain, tmp_path / "plain.jsonl")

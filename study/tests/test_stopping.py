@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from support.planned import a_plan, a_study, pairs
 
+from casewise.statistics import posterior
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import (
     Collection,
@@ -19,7 +20,6 @@ from casewise_study.study.study_rules import (
     Savings,
     StoppingRule,
     expected_savings,
-    posterior,
     replay,
 )
 

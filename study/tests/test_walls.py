@@ -16,9 +16,9 @@ NAMES = {
         __version__
     """,
     "casewise.cases": """
-        CASEBENCH Case CaseSet Context Form MAX_SEED SEQUENTIAL_VOTES STARTER Side Turn Vote
-        dataset_hash digest fault load_cases open_cases read_model read_plain_yaml to_fields
-        to_line whole_queries write_cases
+        CASEBENCH Case CaseSet Context Form MAX_SEED STARTER Side Turn Vote
+        dataset_hash digest fault load_cases open_cases read_model read_plain_yaml
+        sequential_tags to_fields to_line whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """
         Format FormatOption note out working write_out
@@ -45,9 +45,10 @@ NAMES = {
         to_markdown
     """,
     "casewise.statistics": """
-        Clusters DawidSkene Estimate Resampling TwoWay agreement agreement_p at_least_p
-        benjamini_hochberg clustered_mean clustered_ratio clustered_spearman cohen_kappa
-        dawid_skene fit_beta_binomial kruskal_wallis number_clusters tallies two_groups
+        Boundary Clusters DawidSkene Estimate FirstVotes LEAST_VOTES POSTERIOR Resampling TwoWay
+        agreement agreement_p at_least_p benjamini_hochberg chances_first clustered_mean
+        clustered_ratio clustered_spearman cohen_kappa dawid_skene fit_beta_binomial
+        kruskal_wallis number_clusters tallies two_groups
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

@@ -22,9 +22,11 @@ from casewise.cases._case import (
     find_twins,
     name_calls,
     read_turns,
+    sequential_tags,
     to_fields,
     to_line,
     turn_text,
+    without_sequential_tags,
 )
 from casewise.cases._deployment_card import CARDS, card_cases, load_card, system_text, wanted_reply
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
@@ -154,6 +156,7 @@ __all__ = [
     "read_turns",
     "releases_path",
     "sample_cases",
+    "sequential_tags",
     "split_cases",
     "system_text",
     "to_fields",
@@ -161,5 +164,6 @@ __all__ = [
     "turn_text",
     "wanted_reply",
     "whole_queries",
+    "without_sequential_tags",
     "write_cases",
 ]

@@ -25,10 +25,11 @@ class ContextEffect:
     """Safe votes in the first arm and in the second."""
     votes: tuple[int, int]
     difference: float
-    """Share of safe votes in the first arm less that in the second, over all votes, -1..1; NaN of
-    sequential votes, as is every figure over votes."""
+    """Share of safe votes in the first arm less that in the second, over all votes, -1..1. Of
+    sequential votes the mean difference; NaN where shares lean and nothing allows for it."""
     mean_difference: float
-    """The same of the mean shares of cases; equal where all cases have as many votes."""
+    """The same of the mean shares of cases; equal where all cases have as many votes. Of
+    sequential votes, the shares of their first votes, if known."""
     clustered_se: float
     """Standard error of ``difference``, clustered by query."""
     difference_ci: tuple[float, float]
@@ -128,11 +129,14 @@ def context_effect(
     sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
     safe, total = np.nan_to_num(people.safe), np.nan_to_num(people.safe + people.unsafe)
     clusters = statistics.Clusters(people.query, people.queries, resampling)
-    shares = [statistics.clustered_ratio(safe * side, total * side, clusters) for side in sides]
+    # Cases that people disagree on have more of the sequential votes, so there cases weigh alike.
+    weight = people.voted.astype(float) if people.sequential else total
+    said = np.nan_to_num(people.rate) * weight if people.sequential else safe
+    shares = [statistics.clustered_ratio(said * side, weight * side, clusters) for side in sides]
     means = [
-        statistics.clustered_mean(people.share[side], clusters.only(side)).value for side in sides
+        statistics.clustered_mean(people.rate[side], clusters.only(side)).value for side in sides
     ]
-    difference = statistics.UNDEFINED if people.sequential else shares[0] - shares[1]
+    difference = statistics.UNDEFINED if people.leans else shares[0] - shares[1]
     se = math.nan if difference.reason else difference.se
     z = difference.value / se if se > 0 else math.nan
     # A single query varies with nothing: without an error there is no interval either.
@@ -157,8 +161,8 @@ def context_effect(
 
 def category_tests(people: People) -> CategoryTests:
     """Test whether cases differ over categories within an arm, and over arms."""
-    # Of sequential votes the share leans to the majority, so only a published rate is compared.
-    share = np.full_like(people.share, np.nan) if people.sequential else people.share
+    # Where shares lean to the majority, only a published rate is compared.
+    share = np.full_like(people.share, np.nan) if people.leans else people.rate
     rate = np.where(np.isnan(people.published), share, people.published)
     known = ~np.isnan(rate)
     names = np.unique(people.category[people.category != ""])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise import statistics
-from casewise.cases import SEQUENTIAL_VOTES, CaseSet
+from casewise.cases import SEQUENTIAL_VOTES, CaseSet, sequential_tags
 from casewise.choices import DRAWS
 from casewise.dataset._context_effect import (
     ANY_CONTEXT,
@@ -20,6 +20,9 @@ from casewise.dataset._context_effect import (
 )
 from casewise.dataset._people import ARMS, People, to_people
 from casewise.dataset._provenance_checks import Provenance, check_provenance
+
+USUAL = sequential_tags(statistics.POSTERIOR, statistics.LEAST_VOTES)[1]
+"""Tag of the stopping rule of a study that sets none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,8 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
                 people.safe[kept],
                 people.unsafe[kept],
                 people.query[kept],
-                None if people.sequential else resampling,
+                None if people.leans else resampling,
+                None if people.first is None else people.first.only(kept),
             )
             for part, kept in parts.items()
         },
@@ -160,12 +164,7 @@ def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[st
             "and put them into the field votes."
         ]
     if people.sequential:
-        lines = [
-            f"{people.sequential} of {voted} cases were asked no further once their majority was "
-            f"decided (the tag {SEQUENTIAL_VOTES}): labels hold, but shares of safe votes lean to "
-            "the majority, and agreement is off too. So cases weigh alike, however many votes they "
-            "have, and no interval, p-value, test or ceiling that rests on shares is given."
-        ]
+        lines = [_sequential_remark(people, voted)]
     else:
         lines = [*_effect_remarks(people, effect), *_spread_remarks(people, ceiling)]
     if voted < len(people.safe):
@@ -181,6 +180,29 @@ def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[st
     if not (people.category != "").any():
         lines.append("No case has a category, so categories can't be compared.")
     return lines
+
+
+def _sequential_remark(people: People, voted: int) -> str:
+    opening = (
+        f"{people.sequential} of {voted} cases were asked no further once their majority was "
+        f"decided (the tag {SEQUENTIAL_VOTES}): labels hold, but raw shares of safe votes lean to "
+        "the majority"
+    )
+    if people.first is None:
+        return (
+            f"{opening}, and agreement is off too. The votes don't end as the usual rule would "
+            f"have it ({USUAL}; a tag like this names another), so cases weigh alike, however many "
+            "votes they have, and no interval, p-value, test or ceiling that rests on shares is "
+            "given."
+        )
+    told = (
+        f"{opening}. So shares, their difference and agreement are what first votes said, in all "
+        "orders of the votes that end where they ended (Girshick, Mosteller & Savage 1946); cases "
+        "weigh alike. Tests of single queries, the odds ratio and ceilings aren't given."
+    )
+    if np.isnan(people.first.alike[people.voted]).all():
+        told += " Cases may stop after one vote, so agreement can't be told."
+    return told
 
 
 def _effect_remarks(people: People, effect: ContextEffect) -> list[str]:

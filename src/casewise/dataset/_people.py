@@ -1,5 +1,7 @@
 """Cases and the votes of people on them, as arrays."""
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Case, VoteCounts
-from casewise.statistics import BoolArray, FloatArray, IntArray
+from casewise.statistics import (
+    BoolArray,
+    Boundary,
+    FirstVotes,
+    FloatArray,
+    IntArray,
+    first_votes,
+)
 
 TextArray = NDArray[np.str_]
 
@@ -53,6 +62,9 @@ class People:
     """None where some votes are counts, or have no rater."""
     sequential: int
     """Cases that were asked no further once their majority was decided."""
+    first: FirstVotes | None
+    """Where there are such cases, what first votes said; of the other cases, any vote. None too
+    where it can't be told, since votes don't end as a known rule would have it."""
 
     @property
     def voted(self) -> BoolArray:
@@ -64,6 +76,16 @@ class People:
         """The share of safe votes; NaN where nobody voted."""
         total = self.safe + self.unsafe
         return np.divide(self.safe, total, out=np.full_like(total, np.nan), where=total > 0)
+
+    @property
+    def rate(self) -> FloatArray:
+        """The share of people who would say safe: of sequential votes, of first votes if known."""
+        return self.share if self.first is None else self.first.safe
+
+    @property
+    def leans(self) -> bool:
+        """True where shares lean to the majority, and nothing allows for it."""
+        return self.sequential > 0 and self.first is None
 
     def in_arm(self, arm: str) -> BoolArray:
         """The cases of an arm."""
@@ -83,6 +105,60 @@ def to_people(cases: Sequence[Case]) -> People:
         published=np.array([case.published_safe_rate for case in cases], float),
         single=_single_votes(cases),
         sequential=sum(case.has_sequential_votes for case in cases),
+        first=_first_votes(cases),
+    )
+
+
+def _first_votes(cases: Sequence[Case]) -> FirstVotes | None:
+    """What first votes said: of sequential cases by their rule; None where one can't be told."""
+    if not any(case.has_sequential_votes for case in cases):
+        return None
+    safe, alike = np.array([_any_votes(case) for case in cases]).T
+    rules = defaultdict[tuple[float, int] | None, list[int]](list)
+    for place, case in enumerate(cases):
+        if case.has_sequential_votes:
+            rules[case.stopping_rule].append(place)
+    for rule, places in rules.items():
+        boundary = Boundary(*rule or ())
+        here = [cases[place] for place in places]
+        ends = [_end_point(case, boundary) for case in here]
+        safe_votes, unsafe_votes = np.array(ends, float).T
+        found = first_votes(safe_votes, unsafe_votes, boundary)
+        if not found.known or (rule is None and not _ended_by(boundary, here, ends)):
+            return None
+        safe[places], alike[places] = found.safe, found.alike
+    return FirstVotes(safe, alike)
+
+
+def _any_votes(case: Case) -> tuple[float, float]:
+    """Chances that one vote of a case is safe, and that two are alike; NaN without them."""
+    safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
+    votes = safe + unsafe
+    pairs, alike = votes * (votes - 1), safe * (safe - 1) + unsafe * (unsafe - 1)
+    return safe / votes if votes else math.nan, alike / pairs if pairs else math.nan
+
+
+def _end_point(case: Case, boundary: Boundary) -> tuple[int, int]:
+    """Safe and unsafe votes of a case up to the one that decided it."""
+    safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
+    if case.votes is None or isinstance(case.votes, VoteCounts):
+        return safe, unsafe
+    needed = boundary.majorities(safe + unsafe)
+    said = [0, 0]
+    for vote in case.votes:
+        said[vote.verdict == "safe"] += 1
+        if max(said) >= needed[sum(said)]:
+            break
+    return said[1], said[0]
+
+
+def _ended_by(boundary: Boundary, cases: Sequence[Case], ends: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether each case ended where a rule has it: when decided, or at the most votes."""
+    totals = [(case.votes_safe or 0) + (case.votes_unsafe or 0) for case in cases]
+    needed = boundary.majorities(max(totals))
+    return all(
+        sum(end) == total and (total == max(totals) or max(end) >= needed[total])
+        for end, total in zip(ends, totals, strict=True)
     )
 
 

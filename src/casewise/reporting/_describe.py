@@ -183,7 +183,7 @@ def _agreement(one: Description, parts: Sequence[str]) -> Table:
     return Table(
         [Column(""), *figures(Kind.ESTIMATE, *_COEFFICIENTS.values())],
         rows,
-        "Do people agree?" + ("" if one.sequential else " (95 % by bootstrap)"),
+        "Do people agree? (95 % by bootstrap)",
     )
 
 

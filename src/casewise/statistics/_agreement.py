@@ -19,6 +19,7 @@ from casewise.statistics._clustered import (
     percentile_interval,
     replicate,
 )
+from casewise.statistics._stopping import FirstVotes
 
 COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
 """The names of the coefficients."""
@@ -56,20 +57,29 @@ def agreement(
     unsafe: FloatArray,
     clusters: IntArray | None = None,
     resampling: Resampling | None = None,
+    first: FirstVotes | None = None,
 ) -> Agreement:
     """Measure agreement; any votes may be missing.
 
     Cases with a single vote tell nothing of agreement, and count in AC1's chance alone.
+
+    Votes that were collected until a majority was decided agree more than people do. There the
+    first votes of each case stand for its share and for its pairs, and cases weigh alike.
 
     Args:
         safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
         unsafe: Unsafe votes. Shape ``(n,)``.
         clusters: The query of each case, which is drawn whole; None draws cases. Shape ``(n,)``.
         resampling: Of the intervals; None leaves them undefined.
+        first: Of votes collected until a majority was decided; None of others.
     """
     s, u = np.asarray(safe, float), np.asarray(unsafe, float)
     voted = s + u > 0  # False of NaN
-    terms = _terms(s[voted], u[voted])
+    if first is None:
+        terms = _terms(s[voted], u[voted])
+    else:
+        mean = float((s + u)[voted].mean()) if voted.any() else 0.0
+        terms = _first_terms(first.safe[voted], first.alike[voted], mean)
     values = _coefficients(terms.sum(axis=0, keepdims=True))[0]
     names = np.arange(len(voted)) if clusters is None else clusters
     drawn = number_clusters(names[voted], resampling)
@@ -105,6 +115,24 @@ def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
             several * safe,
             several * unsafe,
             several * disagreeing,
+        ],
+        axis=1,
+    )
+
+
+def _first_terms(share: FloatArray, alike: FloatArray, votes: float) -> FloatArray:
+    """The same terms of first votes, as if each case had the mean number of votes."""
+    several = np.isfinite(alike).astype(float)
+    pairs = several * np.nan_to_num(alike)
+    return np.stack(
+        [
+            np.ones_like(share),
+            share,
+            several,
+            pairs,
+            several * votes * share,
+            several * votes * (1 - share),
+            votes * (several - pairs),
         ],
         axis=1,
     )

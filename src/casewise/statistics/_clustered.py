@@ -587,10 +587,6 @@ class TwoWay:
     p: float
     """Two-sided, of the figure being 0."""
 
-    def without_error(self) -> "TwoWay":
-        """The figure alone, where its error can't be told."""
-        return TwoWay(self.value, math.nan, NO_INTERVAL, math.nan)
-
 
 def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clusters) -> TwoWay:
     """Cameron, Gelbach & Miller (2011), doi:10.1198/jbes.2010.07136.

@@ -34,10 +34,9 @@ def results_renderable(results: Results) -> RenderableType:
         "contrasts": "What the context does to votes",
         "sensitivity": "Without those whom screening flags",
     }
-    error = "" if results.stops else " (95 %)"
     tables = card_tables(results)
     titled = [
-        replace(tables[name], title=title + (error if name != "sensitivity" else ""))
+        replace(tables[name], title=title + (" (95 %)" if name != "sensitivity" else ""))
         for name, title in titles.items()
     ]
     return terminal(*_opening(results), *titled, *_remarks(results))

@@ -23,6 +23,7 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
+from casewise.statistics import LEAST_VOTES, POSTERIOR
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
 from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
 from casewise_study.study.planning import (
@@ -37,8 +38,6 @@ from casewise_study.study.planning import (
 from casewise_study.study.reading_times import PACES, reading
 from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_rules import (
-    LEAST_VOTES,
-    POSTERIOR,
     Collection,
     Savings,
     StoppingRule,

@@ -13,11 +13,13 @@ from casewise_study.study.schema import Arm, Study
 from casewise_study.votes.collected import FloatArray, VoteTable
 
 NO_INTERVALS = (
-    "Cases stopped once their majority was decided: labels hold, but shares of safe votes lean to "
-    "the majority, and agreement is off too. So cases weigh alike, however many votes they have, "
-    "and no interval, p-value or test of shares is given"
+    "Cases stopped once their majority was decided: labels hold, but raw shares of safe votes lean "
+    "to the majority. So mean shares, their differences and agreement are what first votes said, "
+    "in all orders of the votes that end where they ended (Girshick, Mosteller & Savage 1946), and "
+    "cases weigh alike. Intervals of single cases, tests of single queries, odds ratios and "
+    "agreement with people left out aren't given"
 )
-"""Reason why a study with sequential collection has figures of shares without errors."""
+"""Figures that a study with sequential collection has and lacks."""
 
 CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
 """Arms that are compared; the first has, by intention, more safe votes."""
@@ -32,7 +34,7 @@ class CellVotes:
     safe: int
     unsafe: int
     share_safe: float
-    """0..1; NaN without votes."""
+    """Of the votes as they are, 0..1; NaN without votes."""
     interval: tuple[float, float]
     """95 %, Wilson's: each vote is another person's; NaN under sequential collection."""
     majority: Side | None
@@ -69,10 +71,10 @@ class ArmVotes:
     ties: int
     share_safe: statistics.TwoWay
     """Mean over cells of the share of safe votes, with an error for cases (by query) and people;
-    without one under sequential collection."""
+    of first votes under sequential collection."""
     agreement: statistics.Agreement
-    """Agreement of the votes on one case; intervals by drawing queries anew, without them under
-    sequential collection."""
+    """Agreement of the votes on one case, of first votes under sequential collection; intervals by
+    drawing queries anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Contrast:
     queries: int
     difference: statistics.TwoWay
     """Mean share of safe votes of the first arm's cells less that of the second's, -1..1, with an
-    error for queries and people; without one under sequential collection."""
+    error for queries and people; of first votes under sequential collection."""
     cohen_h: float
     z_tests: statistics.ProportionTests
     """A test for each query; none under sequential collection."""
@@ -177,7 +179,8 @@ def arm_votes(
                     safe[places],
                     (counts - safe)[places],
                     queries[places],
-                    None if table.is_sequential else resampling,
+                    resampling,
+                    None if table.first is None else table.first.only(places),
                 ),
             )
         )
@@ -185,26 +188,23 @@ def arm_votes(
 
 
 def mean_share(table: VoteTable) -> statistics.TwoWay:
-    """The mean over cells of their share of safe votes; each vote weighs 1 over its cell's."""
+    """The mean over cells of their share of safe votes."""
     return _share_difference(table, [np.ones_like(table.safe)])
 
 
 def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> statistics.TwoWay:
-    """The mean share of safe votes of one side's cells, less that of the other side's, if any.
-
-    Without an error under sequential collection.
-    """
-    weights = 1 / table.counts[table.cell]
+    """The mean share of safe votes of one side's cells, less that of the other side's, if any."""
 
     def figure(clusters: statistics.Clusters) -> statistics.Estimate:
         shares = [
-            statistics.clustered_ratio(table.safe * weights * side, weights * side, clusters)
+            statistics.clustered_ratio(
+                table.safe * table.weight * side, table.weight * side, clusters
+            )
             for side in sides
         ]
         return shares[0] - shares[1] if len(shares) > 1 else shares[0]
 
-    found = statistics.two_way(figure, table.by_query, table.by_rater)
-    return found.without_error() if table.is_sequential else found
+    return statistics.two_way(figure, table.by_query, table.by_rater)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,8 +249,8 @@ def contrast(paired: PairedArms) -> Contrast:
     ]
     pairs = statistics.PairVotes(*counts)
     leaning = np.sign(pairs.safe_1 - pairs.unsafe_1) * np.sign(pairs.safe_2 - pairs.unsafe_2)
-    weights = 1 / table.counts[table.cell]
-    shares = [float((table.safe * weights * side).sum() / (weights * side).sum()) for side in sides]
+    weighed = [table.weight * side for side in sides]
+    shares = [float((table.safe * one).sum() / one.sum()) for one in weighed]
     tested, odds = pairs, statistics.mantel_haenszel(pairs)
     if table.is_sequential:
         tested, odds = statistics.PairVotes(*(column[:0] for column in counts)), math.nan

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Side
-from casewise.statistics import Clusters, number_clusters
+from casewise.statistics import Clusters, FirstVotes, chances_first, number_clusters
 from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
 from casewise_study.votes.result_files import to_utc
 
@@ -188,8 +188,16 @@ class VoteTable:
     """NaN where unknown."""
     time: FloatArray
     """Time in seconds since 1970; NaN where unknown."""
-    is_sequential: bool = False
-    """True if a case was asked no further once its majority was decided."""
+    weight: FloatArray
+    """The weight of each vote in the share of its cell: 1 over their number; or, if cases stopped
+    once their majority was decided, the chance that it was the first of them."""
+    first: FirstVotes | None = None
+    """What first votes on each cell said, if cases stopped once their majority was decided."""
+
+    @property
+    def is_sequential(self) -> bool:
+        """True if a case was asked no further once its majority was decided."""
+        return self.first is not None
 
     @property
     def others(self) -> FloatArray:
@@ -249,13 +257,21 @@ class VoteTable:
 
     def only(self, kept: BoolArray) -> Self:
         """Some of the votes; cells, raters and queries keep their numbers."""
-        columns = ("safe", "cell", "rater", "query", "position", "seconds", "time")
+        columns = ("safe", "cell", "rater", "query", "position", "seconds", "time", "weight")
         return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
     def without(self, raters: frozenset[str]) -> Self:
-        """The votes of everybody else."""
+        """The votes of everybody else.
+
+        Where cases stopped once they were decided, votes keep their chances to have been the
+        first, and what the first two said together isn't known without those left out.
+        """
         stays = np.array([name not in raters for name in self.raters], bool)
-        return self.only(stays[self.rater])
+        kept = self.only(stays[self.rater])
+        if self.first is None:
+            return replace(kept, weight=1 / kept.counts[kept.cell])
+        unknown = np.full(len(self.cells), np.nan)
+        return replace(kept, first=FirstVotes(unknown, unknown))
 
 
 def vote_table(study: Study, collected: Collected) -> VoteTable:
@@ -273,17 +289,24 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
     def codes(values: Iterable[int]) -> IntArray:
         return np.array([*values], np.int64)
 
+    cells = len(study.design.cells)
+    safe = numbers(vote.verdict == "safe" for vote in votes)
+    cell = codes(study.places[vote.case_id] for vote in votes)
+    weight, first = 1 / np.bincount(cell, minlength=cells)[cell], None
+    if study.collection.is_sequential:
+        weight, first = chances_first(cell, safe, cells, study.collection.boundary)
     return VoteTable(
         cells=study.design.cells,
         raters=raters,
-        safe=numbers(vote.verdict == "safe" for vote in votes),
-        cell=codes(study.places[vote.case_id] for vote in votes),
+        safe=safe,
+        cell=cell,
         rater=codes(places[vote.rater] for vote in votes),
         query=codes(queries[vote.query_id] for vote in votes),
         position=numbers(vote.position for vote in votes),
         seconds=numbers(vote.seconds for vote in votes),
         time=numbers(times),
-        is_sequential=study.collection.is_sequential,
+        weight=weight,
+        first=first,
     )
 
 

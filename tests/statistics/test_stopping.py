@@ -1,0 +1,131 @@
+"""Votes that end at a boundary: estimates by hand, over all votes that can come, and in replays."""
+
+import math
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from casewise.cases import load_cases
+from casewise.dataset._context_effect import ContextEffect, context_effect
+from casewise.dataset._people import People, to_people
+from casewise.statistics import (
+    COEFFICIENTS,
+    Agreement,
+    BoolArray,
+    Boundary,
+    FirstVotes,
+    Resampling,
+    agreement,
+    chances_first,
+    first_votes,
+)
+
+A = np.array
+
+
+def of_one(safe: int, unsafe: int, boundary: Boundary) -> tuple[float, float]:
+    found = first_votes(A([float(safe)]), A([float(unsafe)]), boundary)
+    return float(found.safe[0]), float(found.alike[0])
+
+
+def test_an_end_point_by_hand() -> None:
+    """At .9 after three votes, 3:0 stops (15/16) and 4:1 doesn't (57/64)."""
+    rule = Boundary(0.9, 3)
+    assert rule.majorities(5)[3:].tolist() == [3, 4, 5]
+    # The unsafe vote of 4:1 came first, second or third; else the case had stopped at 3:0.
+    assert of_one(4, 1, rule) == (2 / 3, 1 / 3)
+    # Its votes as they are say .8. By symmetry the other side is as far off.
+    assert of_one(1, 4, rule) == (1 / 3, 1 / 3)
+    assert of_one(3, 0, rule) == (1, 1)
+    # 4:0 lies beyond 3:0: no order of votes ends there.
+    assert np.isnan(of_one(4, 0, rule)).all()
+    assert np.isnan(of_one(0, 0, rule)).all()
+    # Before anything can stop, every order counts.
+    assert of_one(1, 1, rule) == (0.5, 0)
+    assert of_one(1, 0, rule)[0] == 1
+    assert math.isnan(of_one(1, 0, rule)[1])
+    # Where a case may stop after one vote, nothing is known of two.
+    assert of_one(1, 0, Boundary(0.7, 1))[0] == 1
+    assert math.isnan(of_one(2, 2, Boundary(0.7, 1))[1])
+
+
+@pytest.mark.parametrize("rule", [Boundary(), Boundary(0.9, 3), Boundary(0.8, 2)])
+@pytest.mark.parametrize("most", [4, 9])
+def test_no_bias_over_all_votes_that_can_come(rule: Boundary, most: int) -> None:
+    """The sum over all 2^most orders of votes is the share of people, and of two alike."""
+    orders = A(list(product([0, 1], repeat=most)))
+    stops = rule.stops(np.repeat(np.arange(len(orders)), most), orders.ravel(), len(orders))
+    ends = np.where(stops > 0, stops, most)
+    safe = (orders * (np.arange(most) < ends[:, None])).sum(axis=1).astype(float)
+    found = first_votes(safe, ends - safe, rule)
+    assert found.known
+    for share in (0.03, 0.4, 0.5, 0.9):
+        chance = share ** orders.sum(axis=1) * (1 - share) ** (most - orders.sum(axis=1))
+        assert chance @ found.safe == pytest.approx(share, abs=1e-12)
+        assert chance @ found.alike == pytest.approx(share**2 + (1 - share) ** 2, abs=1e-12)
+
+
+def test_chances_of_votes_to_be_first_sum_to_the_share() -> None:
+    """Cell 0: 4:1 and a late vote; cell 1: 1:1; cell 2: none."""
+    cell = A([0, 0, 1, 0, 0, 0, 1, 0])
+    safe = A([1.0, 0, 0, 1, 1, 1, 1, 0])
+    rule = Boundary(0.89, 3)
+    assert rule.stops(cell, safe, 3).tolist() == [5, 0, 0]
+    chance, found = chances_first(cell, safe, 3, rule)
+    assert chance == pytest.approx([1 / 6, 1 / 3, 0.5, 1 / 6, 1 / 6, 1 / 6, 0.5, 0])
+    assert found.safe[:2] == pytest.approx([2 / 3, 1 / 2])
+    assert np.isnan(found.safe[2])
+
+
+def test_agreement_of_first_votes_is_that_of_all_where_nothing_stops() -> None:
+    safe, unsafe = A([3.0, 0, 2, 4]), A([1.0, 4, 2, 0])
+    plain = agreement(safe, unsafe)
+    found = agreement(safe, unsafe, first=first_votes(safe, unsafe, Boundary(0.95, 9)))
+    for name in COEFFICIENTS:
+        assert getattr(found, name).value == pytest.approx(getattr(plain, name).value)
+    nothing = FirstVotes(np.full(4, np.nan), np.full(4, np.nan))
+    assert math.isnan(agreement(safe, unsafe, first=nothing).krippendorff_alpha.value)
+
+
+def replayed(votes: BoolArray, rule: Boundary, people: People, seed: int) -> People:
+    """CASE-Bench's people, asked in another order until the rule stops a case."""
+    cases, most = votes.shape
+    orders = np.random.default_rng(seed).permuted(votes, axis=1)
+    stops = rule.stops(np.repeat(np.arange(cases), most), orders.ravel(), cases)
+    ends = np.where(stops > 0, stops, most)
+    safe = (orders * (np.arange(most) < ends[:, None])).sum(axis=1).astype(float)
+    first = first_votes(safe, ends - safe, rule)
+    return replace(people, safe=safe, unsafe=ends - safe, sequential=cases, first=first)
+
+
+def test_replays_on_case_bench(casebench: Path) -> None:
+    """In 200 random orders of its votes: the difference of arms is .385, as all votes have it."""
+    cases = load_cases(casebench / "CASEBench_data.json").cases
+    people = to_people(cases)
+    votes = np.array([[vote.verdict == "safe" for vote in case.votes or ()] for case in cases])
+    truth, agreed = figures(people, None)
+    assert truth.difference == pytest.approx(0.38544, abs=1e-5)
+    differences, raw, held = [], [], []
+    for seed in range(200):
+        found = replayed(votes, Boundary(), people, seed)
+        effect, agreement_found = figures(found, Resampling(100, seed))
+        differences.append(effect.difference)
+        shares = [found.share[found.in_arm(arm)].mean() for arm in ("safe", "unsafe")]
+        raw.append(shares[0] - shares[1])
+        ends = [(effect.difference_ci, truth.difference)]
+        both = [[getattr(one, name) for name in COEFFICIENTS] for one in (agreement_found, agreed)]
+        ends += [(one.interval, all_votes.value) for one, all_votes in zip(*both, strict=True)]
+        held.append([low <= value <= high for (low, high), value in ends])
+    assert np.mean(differences) == pytest.approx(0.385, abs=0.001)
+    assert np.mean(raw) == pytest.approx(0.475, abs=0.002)
+    assert np.mean(held, axis=0).min() >= 0.93
+
+
+def figures(people: People, resampling: Resampling | None) -> tuple[ContextEffect, Agreement]:
+    return (
+        context_effect(people, "safe", "unsafe", resampling),
+        agreement(people.safe, people.unsafe, people.query, resampling, people.first),
+    )
