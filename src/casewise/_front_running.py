@@ -223,7 +223,8 @@ def plan(
         swap: What every context takes from its twin; None is nothing.
         vary: How conversations of ``respond`` are changed; None leaves them as they are.
         deployment: A deployment card, in place of cases (``respond``).
-        grader: A model that grades replies (``respond``); None grades by rules.
+        grader: A model that grades replies (``respond``), or ``rules,MODEL``, which grades those
+            that the rules doubt. None grades by rules.
         prompt: ``upstream``, a template file, or ours in a language (``casewise:de``).
         verdict_words: A file of words by which judges' answers are read, beside ours.
         sampling: ``greedy``, or ``reference`` as the published runs.

@@ -13,6 +13,7 @@ import typing
 from collections import abc
 from importlib import metadata
 
+from casewise import errors
 from casewise.choices._measure import (
     Better,
     Family,
@@ -65,7 +66,11 @@ __all__ = [
     "Undecided",
     "UnreadPolicy",
     "View",
+    "grader_words",
+    "grading_model",
     "protocol_names",
+    "read_grader",
+    "rules_first",
     "same_named",
 ]
 
@@ -182,6 +187,45 @@ class Split(enum.StrEnum):
 
 RULES: typing.Final = "rules"
 """Name of the grader that needs no model."""
+
+_CASCADE = f"{RULES},"
+
+
+def read_grader(text: str) -> str:
+    """Read a grader: ``rules``, ``PROVIDER/NAME``, or both as ``rules,PROVIDER/NAME``.
+
+    Of both, the rules read every reply, and the model grades those that they doubt.
+
+    Raises:
+        UsageError: Several that are not the rules and then one model.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 1:
+        return text
+    if len(parts) == 2 and parts[0] == RULES and parts[1] not in ("", RULES):
+        return f"{_CASCADE}{parts[1]}"
+    raise errors.UsageError(
+        f"--grader {text}: give {RULES}, a model as PROVIDER/NAME, or {RULES},PROVIDER/NAME (the "
+        "rules read every reply, and one model grades those that they doubt)"
+    )
+
+
+def grading_model(grader: str | None) -> str | None:
+    """Model that a grader asks; None of the rules alone."""
+    if grader is None or grader == RULES:
+        return None
+    return grader.removeprefix(_CASCADE)
+
+
+def rules_first(grader: str | None) -> bool:
+    """Tell whether the rules read a reply before any model does."""
+    return grader is None or grader == RULES or grader.startswith(_CASCADE)
+
+
+def grader_words(grader: str) -> str:
+    """Name of a grader in a sentence: ``rules, then openai/gpt-4o``."""
+    return grader.replace(_CASCADE, f"{RULES}, then ", 1) if rules_first(grader) else grader
+
 
 LABEL: typing.Final = "label"
 """The usual name of the field that holds the hand label."""

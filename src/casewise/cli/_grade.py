@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from casewise.choices import RULES, Delivery
+from casewise.choices import RULES, Delivery, grading_model, read_grader, rules_first
 from casewise.cli._console import err, note, out
 from casewise.cli._help import CASES, CONVERSATIONS, OUTPUT
 from casewise.cli._main import case_files, protocols, reporting, scores, transcripts
@@ -81,6 +82,8 @@ def grade(
     casewise grade replies.csv --cases mine.yaml --model-name our-bot-7
 
     casewise grade logs-of-another-task/ --cases casebench --grader openai/gpt-4o
+
+    casewise grade june.jsonl --deployment clinic --grader rules,openai/gpt-4o
     """
     if to.suffix.lower() != ".parquet":
         raise UsageError(f"--out {to}: the table is Parquet; casewise export writes it as CSV")
@@ -94,7 +97,7 @@ def grade(
         delivery=delivery,
         turn=turn,
         reveal=reveal,
-        grader=scores.BY_RULES if grader == RULES else _by_model(grader, server),
+        grader=_grader(read_grader(grader), server),
     )
     conversations = transcripts.read_conversations(file)
     try:
@@ -124,10 +127,20 @@ def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_
     )
 
 
+def _grader(name: str, server: GraderServer) -> scores.Grader:
+    """The rules, a model, or the rules with a model for the replies that they doubt."""
+    model = grading_model(name)
+    if model is None:
+        return scores.BY_RULES
+    which = "replies that the rules doubt" if rules_first(name) else "replies"
+    by_model = _by_model(model, server)
+    note(f"sends {which}, with what was said before them, to {model}; nothing else leaves here")
+    return replace(scores.BY_RULES, of_doubted=by_model) if rules_first(name) else by_model
+
+
 def _by_model(grader: str, server: GraderServer) -> scores.Grader:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
-    grade_replies = server.load()
-    note(f"sends replies, with what was said before them, to {grader}; nothing else leaves here")
+    grade_replies = server.load(grader)
     answered = False
 
     def ask(replies: Sequence[scores.ToGrade]) -> Sequence[protocols.Graded]:

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from casewise.choices import LABEL, RULES, Draw, Half, Rulings
+from casewise.choices import (
+    LABEL,
+    RULES,
+    Draw,
+    Half,
+    Rulings,
+    grading_model,
+    read_grader,
+    rules_first,
+)
 from casewise.cli._console import (
     Format,
     FormatOption,
@@ -102,7 +111,8 @@ def check(
         raise UsageError("give FILE, the labelled replies; or --injected, which has its own")
     if injected and (half, label) != (Half.ALL, LABEL):
         raise UsageError("--half and --label go with FILE: --injected has labels of its own")
-    version = protocols.READER_VERSION if grader == RULES else protocols.GRADE_VERSION
+    grader = read_grader(grader)
+    version = protocols.grader_version(grader)
     if not files:
         told = scores.injected_replies()
         graded = _grade(grader, told.replies, Rulings.CASEWISE, server)
@@ -129,15 +139,25 @@ def check(
 def _grade(
     grader: str, replies: Sequence[scores.LabelledReply], rulings: Rulings, server: GraderServer
 ) -> list[protocols.Graded]:
-    if grader == RULES:
-        return [protocols.read_reply(reply.reply, reply.query, rulings) for reply in replies]
-    grade_replies = server.load()
-    asked = [
-        ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
-        for reply in replies
-    ]
-    with err().status(f"{grader} grades {len(asked)} replies"):
-        return grade_replies(grader, asked)
+    found: dict[int, protocols.Graded] = {}
+    if rules_first(grader):
+        found = {
+            place: protocols.read_reply(reply.reply, reply.query, rulings)
+            for place, reply in enumerate(replies)
+        }
+    model = grading_model(grader)
+    if model is not None:
+        grade_replies = server.load(model)
+        doubted = {place for place, one in found.items() if one.is_doubted}
+        left = sorted(doubted) if found else list(range(len(replies)))
+        asked = [
+            ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
+            for reply in (replies[place] for place in left)
+        ]
+        with err().status(f"{model} grades {len(asked)} replies"):
+            graded = grade_replies(model, asked) if asked else []
+        found |= zip(left, graded, strict=True)
+    return [found[place] for place in range(len(replies))]
 
 
 def sample(

@@ -199,7 +199,8 @@ def resampling(draws: int, seed: int) -> statistics.Resampling | None:
 RulesOrModel = Annotated[
     str,
     option(
-        "rules (offline), or a model as Inspect names it.",
+        "rules (offline), a model as Inspect names it, or rules,PROVIDER/NAME: the model grades "
+        "only what the rules doubt.",
         GRADER,
         "rules|PROVIDER/NAME",
         complete.graders,
@@ -218,11 +219,12 @@ class GraderServer:
         int | None, option("Requests at once. Default: Inspect's.", GRADER, min=1)
     ] = None
 
-    def load(self) -> Callable[..., list[protocols.Graded]]:
-        """``grade_replies`` of a grader and its requests."""
+    def load(self, grader: str) -> Callable[..., list[protocols.Graded]]:
+        """``grade_replies`` of a grader, a model's name, and its requests."""
         with err().status("loading"):
-            from casewise.evaluation import grade_replies, refuse_password
+            from casewise.evaluation import check_grader, grade_replies, refuse_password
         refuse_password("--model-base-url", self.model_base_url)
+        check_grader(grader)
         return functools.partial(
             grade_replies, base_url=self.model_base_url, max_connections=self.max_connections
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from casewise.choices import RULES, Cluster
+from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_first
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
@@ -74,10 +74,11 @@ def replay(
     grader: Annotated[
         str | None,
         option(
-            "A model that grades all replies. Default: by rules, offline.",
+            "A model that grades all replies, or rules,PROVIDER/NAME: only those that the rules "
+            "doubt. Default: by rules, offline.",
             GRADER,
-            "PROVIDER/NAME",
-            complete.models,
+            "rules|PROVIDER/NAME",
+            complete.graders,
         ),
     ] = None,
     grader_check: GraderCheck = (),
@@ -123,6 +124,7 @@ def replay(
     if len(model) > 2 or len(set(model)) < len(model):
         raise UsageError("--model: give the new model, and at most one other for the old replies")
     anew = len(model) > 1
+    grader = None if grader is None else read_grader(grader)
     folder = place_of(log_dir or new_log_dir())
     if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
@@ -136,7 +138,8 @@ def replay(
     turns = scores.draw_turns(turns, sample, seed)
     asked = _named(read(), turns.filter("drawn")["case_id"])
     # The file's own replies that a model is to grade.
-    recorded = asked if grader and not anew else {}
+    ungraded = set(turns.filter(polars.col("old_status").is_null())["case_id"])
+    recorded = {} if anew else {id: one for id, one in asked.items() if id in ungraded}
     with err().status("loading"):
         from casewise.evaluation import RunRequest, check_models, make_plan, refuse_password
 
@@ -159,12 +162,14 @@ def replay(
         )
     )
     del asked
-    _note_requests(plan, grader, len(recorded), masked=mask)
+    model_grader = grading_model(grader)
+    _note_requests(plan, model_grader, len(recorded), masked=mask)
+    note_all(dict.fromkeys(line for cell in plan.cells for line in cell.notes))
     if cost.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
-    before = None if anew else _recorded(turns, grader, recorded, folder, max_connections)
+    before = None if anew else _recorded(turns, model_grader, recorded, folder, max_connections)
     result = run_with_progress(plan.cells, folder, cost.max_cost)
     del plan, cases
     if not result.logs:
@@ -225,7 +230,10 @@ def _find_turns(
             if isinstance(look.old, transcripts.NoReply):
                 lacking[look.old] += 1
                 continue
-            if grader is None and isinstance(look.old, protocols.Graded):
+            by_rules = isinstance(look.old, protocols.Graded) and (
+                grading_model(grader) is None or (rules_first(grader) and not look.old.is_doubted)
+            )
+            if by_rules:
                 if look.old.status is not protocols.Status.OK:
                     lacking["the old reply neither refuses nor answers"] += 1
                     continue
@@ -268,12 +276,15 @@ def _recorded(
     folder: Path,
     max_connections: int | None,
 ) -> scores.ReplayedReplies:
-    """The file's own replies, as they were graded by rules, or are now by a model."""
-    name = polars.lit(grader or RULES).alias("graded_by")
-    if grader is None:
-        status, kind = polars.col("old_status").alias("status"), polars.col("old_class")
-        rows = turns.select("case_id", status, kind.alias("response_class"), name)
-        return scores.ReplayedReplies("the file", rows)
+    """The file's own replies, as they were graded by rules, and are now by a model."""
+    by_rules = turns.filter(polars.col("old_status").is_not_null()).select(
+        "case_id",
+        polars.col("old_status").alias("status"),
+        polars.col("old_class").alias("response_class"),
+        polars.lit(RULES).alias("graded_by"),
+    )
+    if grader is None or not recorded:
+        return scores.ReplayedReplies("the file", by_rules)
     from casewise.evaluation import grade_recorded
 
     asked = {
@@ -285,11 +296,9 @@ def _recorded(
     }
     with working(f"{grader} grades {len(asked):,} old replies"):
         graded = grade_recorded(grader, asked, folder, max_connections=max_connections)
-    found = [(id, str(one.status), one.response_class) for id, one in graded.items()]
-    schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String())
-    return scores.ReplayedReplies(
-        "the file", polars.DataFrame(found, schema, orient="row").with_columns(name)
-    )
+    found = [(id, str(one.status), one.response_class, grader) for id, one in graded.items()]
+    by_model = polars.DataFrame(found, by_rules.schema, orient="row")
+    return scores.ReplayedReplies("the file", polars.concat([by_rules, by_model]))
 
 
 def _texts(

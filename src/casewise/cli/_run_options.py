@@ -247,7 +247,8 @@ class RunOptions:
     grader: Annotated[
         str | None,
         option(
-            "respond: a model that grades the replies. Default: by rules, offline.",
+            "respond: a model that grades the replies, or rules,PROVIDER/NAME: only those that the "
+            "rules doubt. Default: by rules, offline.",
             CONVERSATIONS,
             "rules|PROVIDER/NAME",
             complete.graders,

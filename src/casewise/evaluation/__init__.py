@@ -20,7 +20,7 @@ from casewise.evaluation.generate._generation_plan import (
     plan_generation,
 )
 from casewise.evaluation.generate._rounds import RoundStep
-from casewise.evaluation.models import Prices, TargetCheck, check_target
+from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_target
 from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import is_secret, refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
@@ -56,6 +56,7 @@ __all__ = [
     "TargetCheck",
     "ask_services",
     "check_generation",
+    "check_grader",
     "check_models",
     "check_out",
     "check_settings",

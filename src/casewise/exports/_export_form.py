@@ -77,6 +77,11 @@ def show_model(text: str) -> str:
     return "/".join([*dict.fromkeys(ends), hashed(text, "path")])
 
 
+def show_grader(text: str) -> str:
+    """A grader's name or version; of ``rules,MODEL`` each part by itself."""
+    return ",".join(map(show_model, text.split(",")))
+
+
 def show_category(text: str) -> str:
     """A category of one line and at most ``CATEGORY_LENGTH`` characters."""
     return text if text.isprintable() and len(text) <= CATEGORY_LENGTH else hashed(text, "category")

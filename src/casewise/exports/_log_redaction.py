@@ -44,6 +44,7 @@ from casewise.errors import InputError
 from casewise.exports._export_form import (
     Rules,
     hashed,
+    show_grader,
     show_id,
     show_model,
     show_options,
@@ -90,7 +91,7 @@ _SCORE_COLUMNS = {
 _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "variation")
 _TASK_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
-_RUN_VERSIONS = ("variation_version", "grader_version")
+_RUN_VERSIONS = ("variation_version",)
 _RUN_NUMBERS = ("samples", "dataset_size", ORDER)
 _SETTINGS = (
     *("temperature", "top_p", "top_k", "seed", "max_tokens", "num_choices"),
@@ -194,7 +195,7 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
             REDACTED: True,
             **{name: show_value(name, metadata.get(name), rules) for name in OF_RUN},
             **_shown(metadata, _RUN_VERSIONS, show_prompt),
-            **_shown(metadata, ("grader",), show_model),
+            **_shown(metadata, ("grader", "grader_version"), show_grader),
             **_numbers(metadata, _RUN_NUMBERS),
             **_part(header),
         },
@@ -227,7 +228,7 @@ def _task_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
         **_numbers(plain, _TASK_NUMBERS),
         **_shown(plain, _TASK_WORDS, show_words),
         **_shown(plain, _TASK_OPTIONS, show_options),
-        **_shown(plain, ("grader",), show_model),
+        **_shown(plain, ("grader",), show_grader),
         **({"cases": plain["cases"]} if plain.get("cases") in (STARTER, CASEBENCH) else {}),
     }
 

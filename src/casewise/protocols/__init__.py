@@ -71,7 +71,7 @@ from casewise.protocols.replies import (
     read_reply,
     string_match,
 )
-from casewise.protocols.respond import grade_reply
+from casewise.protocols.respond import grade_reply, grader_version
 from casewise.protocols.score import mean_score, read_score
 
 __all__ = [
@@ -125,6 +125,7 @@ __all__ = [
     "find_variation",
     "grade_nonce",
     "grade_reply",
+    "grader_version",
     "is_acting",
     "is_ours",
     "load_prompts",

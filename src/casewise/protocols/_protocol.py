@@ -134,7 +134,7 @@ class Question:
     samples: int = 1
     """Answers to each opening."""
     grader: str | None = None
-    """The model that grades replies; None is the offline reader."""
+    """The grader of replies, as ``read_grader`` gives it; None is the offline reader."""
     scripted: bool = False
     """True if each reply is graded against the turn that it answers, and not against the query."""
     every: bool = False

@@ -129,6 +129,11 @@ class Graded:
             raise ValueError(f"status {self.status} holds no class")
         _check_range("doubt", self.doubt, 0.0, 1.0)
 
+    @property
+    def is_doubted(self) -> bool:
+        """Tell whether its grader doubts it more than ``DOUBT_LIMIT``."""
+        return self.doubt is not None and self.doubt > DOUBT_LIMIT
+
     @classmethod
     def of(
         cls, response_class: ResponseClass, reason: str = "", doubt: float | None = None

@@ -1,18 +1,19 @@
 """Protocol ``respond``: the model plays the chatbot; does it answer, or refuse?
 
 The user's turns are sent one after another. The reply that counts is graded by the provider's own
-signal, by a model, or by the offline reader.
+signal, by the offline reader, by a model, or by a model where the reader doubts.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Final
 
-from casewise.choices import RULES, Delivery, Sampling
+from casewise.choices import RULES, Delivery, Sampling, grading_model, rules_first
 from casewise.protocols._conversations import NOT_RUN
 from casewise.protocols._cut import read_cut_step
 from casewise.protocols._experiments import read_step
 from casewise.protocols._grade import (
+    GRADE_VERSION,
     GRADER_DECLINED,
     Conversation,
     grade_nonce,
@@ -32,6 +33,7 @@ from casewise.protocols._protocol import (
     Say,
 )
 from casewise.protocols._types import Graded, Reading, ResponseClass, Status
+from casewise.protocols.replies import READER_VERSION
 
 REPLY_TOKENS: Final = 4096
 """Longest reply in tokens; reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026,
@@ -106,13 +108,22 @@ def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[
         return none.beside_calls(answer.calls), str(ResponseClass.TOOL_CALL)
     turn = earlier[-1][1]
     request = turn if question.scripted else question.query
-    if question.grader is None:
+    model = grading_model(question.grader)
+    if model is None or rules_first(question.grader):
         read = read_cut_step if answer.cut else read_step
         graded = read(answer.text, request or turn, turn)
-        return graded.beside_calls(answer.calls), RULES
+        if model is None or not graded.is_doubted:
+            return graded.beside_calls(answer.calls), RULES
     context = json.dumps(question.context, ensure_ascii=False) if question.context else None
     graded = yield from grade_reply(earlier, answer.text, context, request)
-    return graded.beside_calls(answer.calls), question.grader
+    return graded.beside_calls(answer.calls), model
+
+
+def grader_version(grader: str | None) -> str:
+    """Versions of the reader and of the grading prompt, as far as a grader uses them."""
+    model = grading_model(grader)
+    versions = [READER_VERSION] if model is None or rules_first(grader) else []
+    return ",".join([*versions, *([GRADE_VERSION] if model is not None else [])])
 
 
 def grade_reply(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from casewise.choices import View
+from casewise.choices import View, grader_words
 from casewise.dataset import plural
 from casewise.measures import find, in_view
 from casewise.reporting._scores import (
@@ -96,7 +96,7 @@ def _lines(run: RunFacts) -> dict[str, str]:
         "Seed": said(_seed),
     }
     if run.graded_by or condition.acts:
-        lines["Graded by"] = _graders(run)
+        lines["Graded by"] = _graders(run, said(lambda one: one.grader))
         lines["Grader's version"] = said(lambda one: one.grader_version)
     return lines | {
         "Data set": said(lambda one: one.data),
@@ -185,14 +185,18 @@ def _seed(record: RunRecord) -> str:
     return "none: the provider draws" if drawn else "none needed"
 
 
-def _graders(run: RunFacts) -> str:
+def _graders(run: RunFacts, grader: str) -> str:
     names = {
         "rules": "the offline rules",
         "provider": "the provider's own signal",
         "tool_call": "none needed, they are tool calls",
     }
     counted = [f"{names.get(name, name)} ({count})" for name, count in run.graded_by.items()]
-    return ", ".join(counted) or NOT_RECORDED
+    if not counted:
+        return NOT_RECORDED
+    # Where a model grades what the rules doubt, both are named, whoever graded.
+    both = "" if (words := grader_words(grader)) == grader else f"{words}: "
+    return both + ", ".join(counted)
 
 
 _JUDGED = {

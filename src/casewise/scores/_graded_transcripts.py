@@ -15,6 +15,7 @@ import polars as pl
 
 import casewise
 from casewise.cases import Case, CaseSet, digest, wanted_reply
+from casewise.choices import RULES
 from casewise.errors import InputError
 from casewise.files import new_file
 from casewise.protocols import (
@@ -190,9 +191,35 @@ class Grader:
     """Name in the table's column ``graded_by``."""
     version: str
     grade: Grade
+    of_doubted: "Grader | None" = None
+    """Grader of the replies that this one doubts, in its place."""
+
+    @property
+    def whole_name(self) -> str:
+        """Names of all that grade."""
+        return self._joined("name")
+
+    @property
+    def versions(self) -> str:
+        """Versions of all that grade."""
+        return self._joined("version")
+
+    def _joined(self, field: str) -> str:
+        own = str(getattr(self, field))
+        return own if self.of_doubted is None else f"{own},{self.of_doubted._joined(field)}"
+
+    def grade_by(self, replies: Sequence[ToGrade]) -> list[tuple[Graded, str]]:
+        """Grade replies, each with the name of its grader."""
+        found = [(graded, self.name) for graded in self.grade(replies)]
+        doubted = [place for place, (graded, _) in enumerate(found) if graded.is_doubted]
+        if self.of_doubted is not None and doubted:
+            again = self.of_doubted.grade_by([replies[place] for place in doubted])
+            for place, one in zip(doubted, again, strict=True):
+                found[place] = one
+        return found
 
 
-BY_RULES: Final = Grader("rules", READER_VERSION, grade_by_rules)
+BY_RULES: Final = Grader(RULES, READER_VERSION, grade_by_rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +282,10 @@ def grade_conversations(
             "made by": f"casewise {casewise.__version__}",
             "form": "graded conversations",
             "texts": "included" if grading.reveal else "withheld",
-            "grader_version": grading.grader.version,
+            "grader_version": grading.grader.versions,
         }
-        run = digest(said.hexdigest(), grading.grader.name, grading.grader.version, grading.turn)
+        grader = grading.grader
+        run = digest(said.hexdigest(), grader.whole_name, grader.versions, grading.turn)
         pl.scan_parquet(pieces / "*.parquet").with_columns(run_id=pl.lit(run)).sink_parquet(
             new, metadata={"casewise": json.dumps(about)}, row_group_size=_ROW_GROUP
         )
@@ -337,9 +365,13 @@ def _rows(
         "dataset_hash": data.hash,
         "dataset_version": data.version,
     }
-    read = iter(grading.grader.grade([one for one in batch if one.seen is None]))
+    read = iter(grading.grader.grade_by([one for one in batch if one.seen is None]))
     for one in batch:
-        graded, by = one.seen or (next(read).beside_calls(one.calls), grading.grader.name)
+        if (seen := one.seen) is not None:
+            graded, by = seen
+        else:
+            graded, by = next(read)
+            graded = graded.beside_calls(one.calls)
         epochs[one.model, one.case.id] += 1
         yield {
             **condition,
@@ -349,7 +381,7 @@ def _rows(
             "epoch": epochs[one.model, one.case.id],
             "graded_by": by,
             "doubt": graded.doubt,
-            **_judgement(one, graded, grading),
+            **_judgement(one, graded, grading, by),
         }
 
 
@@ -364,12 +396,12 @@ def _texts(batch: Sequence[ToGrade]) -> list[pl.Series]:
     ]
 
 
-def _judgement(one: ToGrade, graded: Graded, grading: Grading) -> Mapping[str, Any]:
+def _judgement(one: ToGrade, graded: Graded, grading: Grading, by: str) -> Mapping[str, Any]:
     def shown(text: str) -> str:
         return text if grading.reveal else stand_in(text)
 
     # The rules have reasons of their own; a model may quote the reply, and tools have names.
-    own = (one.declined or grading.grader is BY_RULES) and not one.calls
+    own = (one.declined or by == RULES) and not one.calls
     reason = graded.reason if own else shown(graded.reason)
     return {
         "status": str(graded.status),

@@ -272,9 +272,9 @@ def open_clients(cell: Cell) -> Clients:
         client=Client(request.client),
     )
     grader = None
-    if cell.acts and request.grader is not None:
-        usual = _patience(cell, request.grader)
-        grader = open_model(request.grader, memoize=not request.batch, usual=usual)
+    if cell.acts and request.grading_model is not None:
+        usual = _patience(cell, request.grading_model)
+        grader = open_model(request.grading_model, memoize=not request.batch, usual=usual)
     return Clients(model, grader)
 
 
@@ -400,8 +400,8 @@ def _spec(
         model=cell.model,
         model_base_url=request.model_base_url,
         model_args=without_keys(request.model_args),
-        model_roles={GRADER: ModelConfig(model=request.grader)}
-        if cell.acts and request.grader
+        model_roles={GRADER: ModelConfig(model=request.grading_model)}
+        if cell.acts and request.grading_model
         else None,
         config=EvalConfig(
             epochs=len(epochs), fail_on_error=FAIL_ON_ERROR, retry_on_error=RETRY_ON_ERROR

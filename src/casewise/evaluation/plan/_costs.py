@@ -7,6 +7,7 @@ was in flight.
 
 import asyncio
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from inspect_ai.model import ModelUsage
 
 from casewise.cases import Case
+from casewise.choices import grader_words, rules_first
 from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, model_info
 from casewise.evaluation.models._answer_journal import Underway
@@ -30,6 +32,10 @@ BYTES_PER_TOKEN = 4.0
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
+
+DOUBTED = 0.25
+"""Share of replies that the rules doubt, for estimates: a fifth to a quarter of the replies of
+sources that they had not seen (docs/method/replies.md)."""
 
 Tokens = Mapping[str, tuple[int, int]]
 """Tokens in and out, by the model that used them."""
@@ -63,9 +69,11 @@ class RequestCount:
     requests: int
     input_tokens: int
 
-    def times(self, number: int) -> "RequestCount":
-        """The counts multiplied by a number."""
-        return RequestCount(self.requests * number, self.input_tokens * number)
+    def times(self, number: float) -> "RequestCount":
+        """The counts multiplied by a number, rounded up."""
+        return RequestCount(
+            math.ceil(self.requests * number), math.ceil(self.input_tokens * number)
+        )
 
 
 def measure(condition: Condition) -> RequestCount:
@@ -190,6 +198,16 @@ def batch_notes(condition: Condition, draw: DrawSettings) -> tuple[str, ...]:
         return ()
     case = f"{condition.protocol}: a case takes up to {rounds} batches"
     return (f"{case}, each sent when the one before is back",)
+
+
+def doubt_notes(grader: str | None) -> tuple[str, ...]:
+    """Note on the replies that a model is taken to grade where the rules read them first."""
+    if grader is None or not rules_first(grader):
+        return ()
+    return (
+        f"{grader_words(grader)}: the model grades only what the rules doubt; estimates of its "
+        f"cost take a share of {DOUBTED:.0%} of the replies",
+    )
 
 
 class SpentError(Exception):

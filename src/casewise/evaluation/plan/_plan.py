@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import CARDS, CASEBENCH, STARTER, CaseSet
-from casewise.choices import MAX_SEED, PROTOCOL, RULES, Client, Sampling, same_named
+from casewise.choices import (
+    MAX_SEED,
+    PROTOCOL,
+    RULES,
+    Client,
+    Sampling,
+    grading_model,
+    read_grader,
+    rules_first,
+    same_named,
+)
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models import Prices, check_grader, check_name, known_prices
 from casewise.evaluation.models._batches import check_batches
@@ -19,11 +29,13 @@ from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.models._target import load_target, open_again
 from casewise.evaluation.plan._condition import Condition, choose, make_condition, task_version
 from casewise.evaluation.plan._costs import (
+    DOUBTED,
     GRADE_TOKENS,
     CostEstimate,
     RequestCount,
     batch_notes,
     check_window,
+    doubt_notes,
     estimate,
     measure,
     measure_grading,
@@ -80,7 +92,8 @@ class RunRequest:
     cache: bool = False
     """True if answers in this machine's cache are reused."""
     grader: str | None = None
-    """A model that grades replies; None, or ``rules``, is the offline reader."""
+    """A model that grades replies, or ``rules,MODEL``: the model grades those that the offline
+    reader doubts. None, or ``rules``, is the reader alone."""
     grader_prices: Prices = field(default_factory=Prices)
     limit: int | None = None
     pairs: int | None = None
@@ -104,8 +117,14 @@ class RunRequest:
     """Files of targets, or functions of Python (MODULE:FUNCTION), beside the models."""
 
     def __post_init__(self) -> None:
-        if self.grader == RULES:
-            object.__setattr__(self, "grader", None)
+        if self.grader is not None:
+            grader = read_grader(self.grader)
+            object.__setattr__(self, "grader", None if grader == RULES else grader)
+
+    @property
+    def grading_model(self) -> str | None:
+        """Model that grades replies, all or some; None where none does."""
+        return grading_model(self.grader)
 
     @property
     def acts(self) -> bool:
@@ -161,9 +180,9 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
 
 
 def _check_grader(request: RunRequest) -> None:
-    if request.grader is None:
+    if request.grading_model is None:
         return
-    check_grader(request.grader)
+    check_grader(request.grading_model)
     if not request.acts:
         raise UsageError(
             f"--grader {request.grader}: {', '.join(request.protocols)} asks for verdicts, and has "
@@ -354,6 +373,7 @@ class Cell:
         return (
             *condition.notes,
             *(batch_notes(condition, self.draw) if self.request.batch else ()),
+            *(doubt_notes(self.request.grader) if self.grading is not None else ()),
         )
 
 
@@ -458,7 +478,10 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         draw_seed=draw_seed_of(request, combination.protocol),
     )
     version = task_version(condition, request.grader)
-    grading = measure_grading(condition) if acts and request.grader is not None else None
+    grading = None
+    if acts and request.grading_model is not None:
+        grading = measure_grading(condition)
+        grading = grading.times(DOUBTED) if rules_first(request.grader) else grading
     return PlannedCondition(
         condition, _arguments(request, combination), measure(condition), version, grading
     )
@@ -474,11 +497,11 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
             under ``probability``.
     """
     protocol = planned.condition.protocol
-    graders = (request.grader,) if protocol.acts and request.grader else ()
-    for name in (model, *graders):
+    grader = request.grading_model if protocol.acts else None
+    for name in (model, *([grader] if grader is not None else [])):
         check_name(name)
     if request.batch:
-        check_batches(model, request.grader if protocol.acts else None)
+        check_batches(model, grader)
     if protocol.candidates and model.split("/")[0] in NO_LOGPROBS:
         raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
     draw = make_draw(
@@ -503,9 +526,9 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
     usual = min(protocol.answer_tokens, draw.config.max_tokens or protocol.answer_tokens)
     estimated = estimate(model, title, count, usual, prices[model])
     grading = None
-    if planned.grading is not None and request.grader is not None:
-        count, known = planned.grading.times(request.epochs), prices[request.grader]
-        grading = estimate(request.grader, title, count, GRADE_TOKENS, known, grades=model)
+    if planned.grading is not None and grader is not None:
+        count, known = planned.grading.times(request.epochs), prices[grader]
+        grading = estimate(grader, title, count, GRADE_TOKENS, known, grades=model)
     return Cell(model, planned, request, draw, estimated, grading)
 
 
@@ -524,8 +547,8 @@ def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest)
 def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]:
     """Known prices of a model, and of the grader of its replies if it acts."""
     given = {model: request.prices}
-    if acts and request.grader is not None:
-        given.setdefault(request.grader, request.grader_prices)
+    if acts and request.grading_model is not None:
+        given.setdefault(request.grading_model, request.grader_prices)
     return {name: known_prices(name, prices, batch=request.batch) for name, prices in given.items()}
 
 

@@ -38,7 +38,7 @@ from casewise.evaluation.plan._sampling import (
     setting_parts,
 )
 from casewise.logs import GENERATE, OF_RUN
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Opening, Script
+from casewise.protocols import Opening, Script, grader_version
 
 _PROCESS, _number = uuid4().hex, count()
 
@@ -184,10 +184,7 @@ def script_id(name: str) -> str:
 
 def grader_metadata(grader: str | None) -> dict[str, str]:
     """Metadata of the grader of a log's replies."""
-    return {
-        "grader": grader or RULES,
-        "grader_version": GRADE_VERSION if grader else READER_VERSION,
-    }
+    return {"grader": grader or RULES, "grader_version": grader_version(grader)}
 
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.cases import STARTER, ToolDefinition
-from casewise.choices import PROTOCOL, Sampling
+from casewise.choices import PROTOCOL, Sampling, grading_model, read_grader
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.plan._condition import task_version
 from casewise.evaluation.tasks._asking import Ask, ModelHealth, ask_unit, read_unit
@@ -98,7 +98,7 @@ def respond(
     deployment: str | None = None,
     variation: str | None = None,
     seed: int = 0,
-    grader: str | None = None,
+    grader: str | Sequence[str] | None = None,
     sampling: str = Sampling.GREEDY,
     limit: int | None = None,
     max_tokens: int | None = None,
@@ -117,7 +117,8 @@ def respond(
         deployment: A card: its name or file; its cases are asked under its system message.
         variation: Change of every conversation: ``urgency``, ``filler-4k``...
         seed: Seed of the variation.
-        grader: A model that grades the replies; None is the offline reader.
+        grader: A model that grades the replies, or ``rules,MODEL``: the model grades those that the
+            offline reader doubts. None is the reader alone.
         sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
         limit: Only the first cases of the file.
         max_tokens: Longest reply.
@@ -126,6 +127,10 @@ def respond(
         draw_seed: Tells repetitions apart where replies are drawn at random.
         protocol: Name of a protocol in which the model plays the chatbot.
     """
+    if grader is not None:
+        # Inspect's command line turns a,b into a list.
+        grader = read_grader(grader if isinstance(grader, str) else ",".join(grader))
+    model = grading_model(grader)
     parts = TaskParts.of_options(
         cases,
         protocol,
@@ -146,7 +151,7 @@ def respond(
         grade_reply(grader, protocol),
         task_version(parts.condition, grader),
         grader_metadata(grader),
-        {GRADER: grader} if grader else None,
+        {GRADER: model} if model is not None else None,
     )
 
 
@@ -232,10 +237,10 @@ def read_answers(protocol: str, verdict_words: str | None = None) -> Scorer:
 
 @scorer(metrics=[graded(), refuses()])
 def grade_reply(grader: str | None = None, protocol: str = ACTS) -> Scorer:
-    """Grade the reply that counts: by the provider's own signal, a model, or the offline reader."""
+    """Grade the reply that counts: by the provider's own signal, the offline reader, a model."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        model = get_model(role=GRADER) if grader is not None else None
+        model = get_model(role=GRADER) if grading_model(grader) is not None else None
         read = read_unit(find_protocol(protocol), None, grader, model)
         return await read(state, target.text, get_model())
 
