@@ -535,6 +535,18 @@ def test_what_can_not_be_drawn_or_read_is_refused(here: Cli, folder: Path) -> No
     refused(done, "--by", "--grader-check")
 
 
+def test_a_new_draw_keeps_the_labels_of_the_one_before(here: Cli, folder: Path) -> None:
+    label(folder / "sheet.csv", draw(here, folder, "--n", "20"))
+    was = (folder / "sheet.csv").read_bytes()
+    done = here("graders", "sample", "before", "--out", "sheet.csv")
+    assert "sheet.csv held 20 labels: they are kept in sheet-1.csv" in " ".join(done.stderr.split())
+    assert (folder / "sheet-1.csv").read_bytes() == was
+    assert not any(row["label"] for row in rows_of(folder / "sheet.csv"))
+    # A sheet without labels makes room for the next.
+    here("graders", "sample", "before", "--out", "sheet.csv")
+    assert not (folder / "sheet-2.csv").exists()
+
+
 # --- what is said without labels ----------------------------------------------------------------
 
 

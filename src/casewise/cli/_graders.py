@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import threading
 import webbrowser
@@ -44,7 +45,7 @@ from casewise.cli._options import (
     resampling,
     seed_option,
 )
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 
 
@@ -199,6 +200,7 @@ def sample(
         replies = scores.draw_replies(
             judgements.table, judgements.cases, n, draw, seed, scores.grader_versions(logs)
         )
+    _keep_labels(out)
     page = out.with_suffix(".html")
     # With its mark, spreadsheets read the file as UTF-8.
     write_atomically(out, scores.sheet_text(replies).encode("utf-8-sig"))
@@ -206,6 +208,19 @@ def sample(
     of = replies[0].run_replies if len({one.run_id for one in replies}) == 1 else None
     note(f"drew {len(replies)}{f' of {of}' if of else ''} replies: {out}. Label them:")
     command_line(f"casewise graders label {shlex.quote(str(out))}")
+
+
+def _keep_labels(out: Path) -> None:
+    """Copy a sheet that holds labels already, before another takes its place."""
+    try:
+        labelled = scores.LabelSheet(out).labelled if out.is_file() else 0
+    except InputError:
+        return
+    if labelled:
+        names = (out.with_stem(f"{out.stem}-{n}") for n in itertools.count(1))
+        kept = next(name for name in names if not name.exists())
+        write_atomically(kept, out.read_bytes())
+        note(f"{out} held {labelled} labels: they are kept in {kept}")
 
 
 def label(

@@ -129,22 +129,10 @@ def draw_replies(
     runs = rows.select(pl.struct("run_id", *CONDITION).rank("dense") - 1)
     run = runs.to_series().to_numpy().astype(np.int64)
     run_sizes = np.bincount(run)[run]
-    share, strata = np.ones(len(rows)), np.ones(len(rows), np.int64)
-    if draw is Draw.STRATIFIED:
-        classes = rows.select(_CLASS.rank("dense")).to_series().to_numpy().astype(np.int64)
-        strata = _number_strata(run, classes)
-    elif draw is Draw.DOUBT:
-        share = spread_of_doubt(rows)
-        strata = _number_strata(run, _cut(run, share))
-    sizes, taken = _allocate(strata, share, n)
-    rng = np.random.default_rng([seed, n])
-    order = rng.permutation(len(rows))
-    # The first of each stratum in random order; so the order is random over all and in each.
-    rank = np.empty(len(rows), np.int64)
-    for stratum in sizes:
-        here = order[strata[order] == stratum]
-        rank[here] = np.arange(len(here))
-    chosen = [int(at) for at in order if rank[at] < taken[int(strata[at])]]
+    strata = cut_strata(rows, run, draw)
+    share = spread_of_doubt(rows) if draw is Draw.DOUBT else np.ones(len(rows))
+    sizes, taken = allocate(strata, share, n)
+    chosen = draw_within(strata, taken, np.random.default_rng([seed, n]))
     picked = rows[chosen].to_dicts()
     versions = grader_versions or {}
     said = {_key(row): row["answer"] for row in table.filter(_IN_SCRIPT).iter_rows(named=True)}
@@ -165,6 +153,34 @@ def draw_replies(
         )
         for place, (at, row) in enumerate(zip(chosen, picked, strict=True), start=1)
     ]
+
+
+def cut_strata(rows: pl.DataFrame, run: IntArray, draw: Draw) -> IntArray:
+    """Stratum of each reply, from 1.
+
+    Args:
+        rows: The replies, with their classes and the doubt of each.
+        run: Number of the run of each. Shape ``(n,)``.
+        draw: Design of the draw.
+    """
+    if draw is Draw.RANDOM:
+        return np.ones(len(rows), np.int64)
+    if draw is Draw.DOUBT:
+        within = _cut(run, spread_of_doubt(rows))
+    else:
+        within = rows.select(_CLASS.rank("dense")).to_series().to_numpy().astype(np.int64)
+    strata = np.unique(np.column_stack([run, within]), axis=0, return_inverse=True)[1]
+    return np.asarray(strata).ravel() + 1
+
+
+def draw_within(strata: IntArray, taken: Mapping[int, int], rng: np.random.Generator) -> list[int]:
+    """Places of the replies drawn: so many of each stratum, in an order that is random over all."""
+    order = rng.permutation(len(strata))
+    rank = np.empty(len(strata), np.int64)
+    for stratum in taken:
+        here = order[strata[order] == stratum]
+        rank[here] = np.arange(len(here))
+    return [int(at) for at in order if rank[at] < taken[int(strata[at])]]
 
 
 def spread_of_doubt(rows: pl.DataFrame) -> FloatArray:
@@ -194,12 +210,7 @@ def _cut(run: IntArray, spread: FloatArray) -> IntArray:
     return strata
 
 
-def _number_strata(run: IntArray, within: IntArray) -> IntArray:
-    """Numbers from 1 of strata within runs."""
-    return np.asarray(np.unique(np.column_stack([run, within]), axis=0, return_inverse=True)[1]) + 1
-
-
-def _allocate(strata: IntArray, share: FloatArray, n: int) -> tuple[dict[int, int], dict[int, int]]:
+def allocate(strata: IntArray, share: FloatArray, n: int) -> tuple[dict[int, int], dict[int, int]]:
     """Size of each stratum, and number drawn from it: its share of n, and some at least."""
     names, counts = np.unique(strata, return_counts=True)
     wanted = np.bincount(strata, share)[names]

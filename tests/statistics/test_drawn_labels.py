@@ -1,0 +1,75 @@
+"""Rates corrected by labels as ``casewise graders sample`` draws them, simulated and real."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from conftest import ROOT, XSTEST
+
+DRAWS = 60
+LUCK = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "drawn_bench", ROOT / "benchmarks/drawn_labels.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def rows(bench: ModuleType) -> list[dict[str, str]]:
+    """The rows of the document's table."""
+    page = (ROOT / "docs/method/statistics-appendix.md").read_text("utf-8")
+    text = page.split(bench.BEGIN)[1].split(bench.END)[0]
+    lines = [line.strip("|").split("|") for line in re.findall(r"^\|.*$", text, re.MULTILINE)]
+    heads, _, *cells = [[cell.strip() for cell in line] for line in lines]
+    return [dict(zip(heads, line, strict=True)) for line in cells]
+
+
+def test_published_intervals_hold(rows: list[dict[str, str]], bench: ModuleType) -> None:
+    rates = {float(row["true rate"]) for row in rows}
+    assert rates == set(bench.RATES)
+    assert {one.name for one in bench.GRADERS} < {row["replies, grader"] for row in rows}
+    for row in rows:
+        assert float(row["held"]) >= 0.93
+        # No bias: within .002 of rare and .01 of common rates.
+        room = 0.002 + 0.016 * min(float(row["true rate"]), 1 - float(row["true rate"]))
+        assert float(row["corrected"]) == pytest.approx(float(row["true rate"]), abs=room)
+
+
+def test_a_rare_rate_is_nearer_than_as_graded(rows: list[dict[str, str]]) -> None:
+    first = rows[0]
+    assert (first["replies, grader"], first["labels"], first["true rate"]) == (
+        *("right in .99", "100", ".020"),
+    )
+    assert float(first["error corrected"]) <= float(first["error as graded"])
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.5, 0.95])
+def test_simulated_intervals_hold(bench: ModuleType, rate: float) -> None:
+    for grader in (bench.GRADERS[1], bench.GRADERS[-1]):
+        cell = bench.simulate(grader.name, grader, rate, DRAWS)
+        assert cell.held > 0.95 - LUCK
+        assert abs(cell.corrected - rate) < 4 * cell.corrected_error / np.sqrt(DRAWS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.8])
+def test_intervals_hold_on_real_replies(
+    bench: ModuleType, xstest: Path, real_replies: Path, rate: float
+) -> None:
+    for name, replies in bench.read_real(XSTEST.parent):
+        cell = bench.simulate(name, replies, rate, DRAWS)
+        assert cell.held > 0.95 - LUCK
