@@ -340,3 +340,16 @@ def test_a_case_without_a_context_stands_beside_those_in_one(open_page: Open) ->
         "Intention not given",
     ]
     assert "Asked without a context." in dialog.inner_text()
+
+
+def test_the_doubt_of_a_reply_stands_beside_its_class(open_page: Open) -> None:
+    """Nothing is said where the rules are certain, or nobody measured it."""
+    replied = {"protocol": "respond", "response_class": "refusal", "verdict": None}
+    rows = [
+        judgement("a", "safe", 0.1, **replied, run_id=model, model=model, doubt=doubt)
+        for model, doubt in (("certain", 0.0), ("doubtful", 0.37), ("unknown", None))
+    ]
+    page = open_page(html(overview_of(table(*rows))))
+    page.click("#rows button >> nth=0")
+    said = page.locator("#pair .answers tbody td:nth-of-type(1)").all_inner_texts()
+    assert ["".join(one.split()) for one in said] == ["refusal", "refusaldoubt.370", "refusal"]

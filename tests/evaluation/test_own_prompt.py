@@ -156,8 +156,8 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
     graded = [request for request in server.requests if request["model"] == "judge"]
     assert len(graded) == len(QUERIES) - 3
     shown = " ".join(cli("score", "logs").stdout.split())
-    assert "tool call" in shown
-    assert "2 tool calls of 8; counted one way or the other" in shown
+    assert "Bounds of the rates: replies on neither side counted on either" in shown
+    assert "2 tool calls .500 to .750 .250 to .500 .250 to .500" in shown
 
 
 def test_calls_are_kept(spoke: tuple[Path, FakeServer]) -> None:

@@ -8,6 +8,7 @@ from casewise.measures import find, in_view
 from casewise.results import (
     Scores,
     Verdict,
+    left_open,
     remarks,
     whole_percent,
     wording,
@@ -152,6 +153,23 @@ def act_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
         elif any(row.name in score.measures for score in scores):
             columns.append((Column(row.heading, Kind.NUMBER), tool_rate))
     return columns
+
+
+def bounds_table(scores: Sequence[Score]) -> list[Table]:
+    """Table of the rates' bounds over replies on neither side; none where every reply has one."""
+    opened = [score for score in scores if score.bounds and left_open(score)]
+    if not opened:
+        return []
+    columns: list[ScoreColumn] = [
+        (Column("replies on\nneither side"), lambda score: ", ".join(left_open(score))),
+        *(_bounds_column(find(name)) for name in opened[0].bounds),
+    ]
+    heading = "Bounds of the rates: replies on neither side counted on either"
+    return [_scores_table(heading, opened, columns)]
+
+
+def _bounds_column(row: Measure) -> ScoreColumn:
+    return Column(row.heading, Kind.INTERVAL), lambda score: score.bounds[row.name]
 
 
 def tool_rate(score: Score) -> float | None:
@@ -452,7 +470,7 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
     if not scores:
         # Swaps and explanations are a judge's too.
         return change_tables(report)
-    tables = [_scores_table(act_title(scores), scores, act_columns(scores))]
+    tables = [_scores_table(act_title(scores), scores, act_columns(scores)), *bounds_table(scores)]
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
         heading = "What it does in a safe and an unsafe context of a query"

@@ -47,10 +47,7 @@ from casewise.sheets import number
 
 
 def _bound_text(name: str, ends: tuple[float, float]) -> str:
-    words = {"appropriate": "the share that is appropriate"}.get(
-        name, f"the {name.replace('_', '-')}"
-    )
-    return f"{words} anywhere from {number(ends[0])} to {number(ends[1])}"
+    return f"the {name.replace('_', '-')} anywhere from {number(ends[0])} to {number(ends[1])}"
 
 
 def kind_of(score: Score) -> str:
@@ -111,16 +108,24 @@ def uneven_notes(scores: Sequence[Score]) -> list[str]:
     return lines
 
 
+def left_open(score: Score) -> list[str]:
+    """Answers on neither side, counted by kind: ``8 undetermined``, ``2 tool calls``."""
+    untold = min(score.classes.get("undetermined", 0), score.statuses.get("unparsed", 0))
+    kinds = {"undetermined": untold} | score.statuses
+    kinds["unparsed"] = score.statuses.get("unparsed", 0) - untold
+    said = [f"{n} {what}" for what, n in kinds.items() if what != "ok" and n]
+    called = score.classes.get("tool_call", 0)
+    return [*said, plural(called, "tool call")] if called else said
+
+
 def remarks(scores: Sequence[Score]) -> list[str]:
     """Notes on the numbers, a line each."""
     lines = []
     for score in scores:
         name = score.condition.title
-        called = score.classes.get("tool_call", 0)
-        if score.coverage < 1 or called:
-            unread = [f"{n} {what}" for what, n in score.statuses.items() if what != "ok"]
-            if called:
-                unread.append(plural(called, "tool call"))
+        unread = left_open(score)
+        # Of replies, a table has the bounds.
+        if unread and not score.acts:
             lines.append(
                 f"{name}: {', '.join(unread)} of {score.n}; counted one way or the other, they "
                 "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
@@ -292,7 +297,18 @@ def _of(score: Score, measure: str) -> str:
     """Denominator: ``Of 120 cases.``; a tie is half a case of either kind."""
     size = score.measures[measure].size
     called = " Tool calls count as neither." if score.calls_tools else ""
-    return f"Of {judged(round(size), score)}.{called}" if size == size else ""
+    return (
+        f"Of {judged(round(size), score)}.{called}{_ends(score, measure)}" if size == size else ""
+    )
+
+
+def _ends(score: Score, measure: str) -> str:
+    """Sentence on a rate's bounds over replies on neither side; empty where all are on one."""
+    opened, ends = left_open(score), score.bounds.get(measure)
+    if not (score.acts and opened and ends):
+        return ""
+    low, high = map(whole_percent, ends)
+    return f" With {' and '.join(opened)} counted either way, {low} to {high}."
 
 
 def _unknown(score: Score, share: Share, missing: str) -> str:

@@ -52,8 +52,8 @@ class Browser:
     """The condition of each run."""
     judgements: pl.DataFrame
     """One row a judgement: ``run`` and ``case`` (places in the above), ``epoch``, ``status``,
-    ``said`` (verdict, or class of the reply), ``p_safe``, ``right`` (1, 0 or between), ``quadrant``
-    (of its pair, where both are answered), ``answer``, ``explanation``, ``error``."""
+    ``said`` (verdict, or class of the reply), ``p_safe``, ``doubt``, ``right`` (1, 0 or between),
+    ``quadrant`` (of its pair, where both are answered), ``answer``, ``explanation``, ``error``."""
 
 
 def make_browser(table: pl.DataFrame, cases: Mapping[str, Case], scoring: Scoring) -> Browser:
@@ -126,6 +126,7 @@ def _judgements(rows: pl.DataFrame, truth: Labels, run: int, scoring: Scoring) -
         "status",
         said.alias("said"),
         "p_safe",
+        "doubt",
         pl.Series("right", right, nan_to_null=True),
         pl.Series("quadrant", _quadrants(verdict, answers.pairs, rows["protocol"]), pl.String),
         "answer",

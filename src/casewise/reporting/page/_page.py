@@ -73,7 +73,7 @@ _VOTES = ("votes_safe", "votes_unsafe", "published_safe_rate")
 _LENGTHS = ("query_length", "context_length")
 _CASE_TEXTS = ("query", "context", "history")
 
-_OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "right")
+_OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "doubt", "right")
 _CODED = ("status", "said", "quadrant")
 _JUDGEMENT_TEXTS = ("answer", "explanation", "error")
 

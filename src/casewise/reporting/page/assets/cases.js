@@ -235,7 +235,7 @@ function selectionRows({ found, runs, chosen, texts }) {
     label: one.label, label_note: one.label_note, rate: one.rate,
     votes_safe: one.votes_safe, votes_unsafe: one.votes_unsafe,
     run: runs[each.run].name, epoch: each.epoch, status: each.status, said: each.said,
-    p_safe: each.p_safe, right: each.right, outcome: each.outcome, pair: each.quadrant,
+    p_safe: each.p_safe, doubt: each.doubt, right: each.right, outcome: each.outcome, pair: each.quadrant,
     ...(texts ? { query: one.query, answer: each.texts[0], explanation: each.texts[1] } : {}),
   })));
 }

@@ -108,8 +108,9 @@ function answerRow(one, runs, texts, several) {
   if (one.quadrant) name.append(make("span", { className: "aside" }, spaced(one.quadrant)));
   const told = lengths(one, PARTS);
   if (!texts && told) name.append(make("span", { className: "aside" }, told));
-  const said = one.said === null ? spaced(one.status) : spaced(one.said);
-  const row = make("tr", {}, name, make("td", {}, said),
+  const said = make("td", {}, one.said === null ? spaced(one.status) : spaced(one.said));
+  if (one.doubt) said.append(make("span", { className: "aside" }, `doubt ${shown(one.doubt)}`));
+  const row = make("tr", {}, name, said,
     make("td", { className: "number" }, shown(one.p_safe)),
     make("td", { className: `outcome ${one.outcome}` }, OUTCOMES[one.outcome]));
   return texts && told ? [row, textRow(one)] : [row];
