@@ -29,14 +29,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import beta, norm
 
-from casewise.cases import LabelRule, Labels, Ties
-from casewise.choices import Family, MeasureKind, Needs, UnreadPolicy
+from casewise.cases import Labels
+from casewise.choices import Family, MeasureKind, Needs
 from casewise.measures import (
     Answers,
     compared,
-    corrected_headline,
     find,
-    headline,
     measure,
     outcomes,
     scored,
@@ -60,9 +58,6 @@ Figures = dict[str, Estimate | Ends]
 Intervals = dict[str, Ends]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics-appendix.md"
-HEADLINES = tuple(map(headline, (Family.JUDGEMENTS, Family.REPLIES)))
-"""The share of right answers, of a judge and of a model that replies."""
-
 BEGIN, END = "<!-- coverage -->", "<!-- end -->"
 
 SIZES = (28, 56, 150, 450)
@@ -203,16 +198,6 @@ def _with_changes(before: Answers, after: Answers) -> Figures:
     return found
 
 
-def corrected(study: Study, _: np.random.Generator) -> Figures:
-    """Both headlines against what all people would say."""
-    return {
-        f"{name}_corrected": corrected_headline(
-            answers, UnreadPolicy.HONEST, LabelRule.VOTES, Ties.HALF
-        )
-        for name, answers in zip(HEADLINES, (study.after, study.replied_after), strict=True)
-    }
-
-
 def _call_tools(replies: Answers) -> Estimate:
     """The rate of tool calls, were each partial reply one."""
     verdict = np.where(replies.partial, np.nan, replies.verdict)
@@ -315,7 +300,7 @@ def escalation(study: Study, rng: np.random.Generator) -> Figures:
 
 
 Part = Callable[[Study, np.random.Generator], Figures]
-PARTS: tuple[Part, ...] = (corrected, judging, replying, gains, shapley, of_contexts, escalation)
+PARTS: tuple[Part, ...] = (judging, replying, gains, shapley, of_contexts, escalation)
 
 
 def intervals(
@@ -368,11 +353,7 @@ class Cell:
 def truths(population: Population) -> dict[str, float]:
     """What each figure is over so many queries that chance has no part in it."""
     rng = np.random.default_rng(0)
-    whole = {name: value for name, (value, *_) in intervals(population, MANY, rng).items()}
-    study = draw_study(population, MANY, rng)
-    for name, answers in zip(HEADLINES, (study.after, study.replied_after), strict=True):
-        whole[f"{name}_corrected"] = float(credits(study.truth, answers.verdict).mean())
-    return whole
+    return {name: value for name, (value, *_) in intervals(population, MANY, rng).items()}
 
 
 def simulate(population: Population, queries: int, draws: int, seed: int) -> dict[str, Cell]:

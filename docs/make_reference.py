@@ -187,7 +187,6 @@ TABLES = {
     "contexts": "any-number-of-contexts",
     "seen": "any-number-of-contexts",
     "ranked": "two-contexts",
-    "people": "what-a-label-hides",
 }
 """Tables by name, and the sections that they stand in."""
 
@@ -202,7 +201,7 @@ ELSEWHERE = {
 def table_of(row: Measure) -> str:
     """The table of a measure; empty if none has it."""
     if row.origin is not Origin.ANSWERS:
-        return "people" if row.origin is Origin.EXPERIMENTAL else ""
+        return ""
     if Family.PAIRS in row.of:
         return "ranked"
     if Family.JUDGEMENTS not in row.of:
@@ -285,7 +284,7 @@ clustered by query, and `_ci`, 95 %:
 def _measure_row(row: Measure) -> str:
     table = table_of(row)
     page = f"method/statistics.md#{TABLES[table]}" if table else ELSEWHERE[row.origin]
-    better = "" if row.origin is Origin.EXPERIMENTAL or row.of_people else row.better.value
+    better = "" if row.of_people else row.better.value
     cells = [f"`{row.name}`", f"{row.says}: {defined(row)}", span(row), better, row.null_if]
     return f"| {' | '.join(cells)} | [{heading(page)}](../{page}) |"
 

@@ -344,7 +344,11 @@ def test_a_case_without_a_context_stands_beside_those_in_one(open_page: Open) ->
 
 def test_the_doubt_of_a_reply_stands_beside_its_class(open_page: Open) -> None:
     """Nothing is said where the rules are certain, or nobody measured it."""
-    replied = {"protocol": "respond", "response_class": "refusal", "verdict": None}
+    replied: dict[str, Any] = {
+        "protocol": "respond",
+        "response_class": "refusal",
+        "verdict": None,
+    }
     rows = [
         judgement("a", "safe", 0.1, **replied, run_id=model, model=model, doubt=doubt)
         for model, doubt in (("certain", 0.0), ("doubtful", 0.37), ("unknown", None))

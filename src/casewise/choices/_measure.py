@@ -74,8 +74,6 @@ class Origin(enum.StrEnum):
     """Mass of a first token's distribution on the two words."""
     GAIN = "gain"
     """A change between two deliveries of one model."""
-    EXPERIMENTAL = "experimental"
-    """A correction that JSON alone has."""
 
 
 class View(enum.StrEnum):

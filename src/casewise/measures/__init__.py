@@ -11,7 +11,6 @@ from casewise.measures._answers import (
 from casewise.measures._counted import (
     Counted,
     bounds,
-    corrected_headline,
     count_answers,
     family_of,
     headline,
@@ -35,7 +34,6 @@ __all__ = [
     "calls_a_tool",
     "compared",
     "correctable",
-    "corrected_headline",
     "count_answers",
     "family_of",
     "find",

@@ -619,20 +619,6 @@ OWN: Sequence[Measure] = (
         better=Better.LOWER,
         deliveries=(Delivery.NONE, Delivery.CLAIMED),
     ),
-    Measure(
-        "accuracy_corrected",
-        "",
-        "accuracy against all people, of whom those who voted are a sample",
-        "share of verdicts on the side of the rate at which *all* people would call the case safe",
-        origin=Origin.EXPERIMENTAL,
-    ),
-    _reply(
-        "appropriate_corrected",
-        "",
-        "the same of replies",
-        "as `accuracy_corrected`; a partial reply earns half",
-        origin=Origin.EXPERIMENTAL,
-    ),
 )
 
 
@@ -678,11 +664,7 @@ def outcomes(family: Family) -> list[str]:
 
 def gated() -> dict[str, Measure]:
     """Measures that a gate's rule may be about, by name."""
-    return {
-        row.name: row
-        for row in measures()
-        if row.gated and not row.of_people and row.origin is not Origin.EXPERIMENTAL
-    }
+    return {row.name: row for row in measures() if row.gated and not row.of_people}
 
 
 def correctable() -> list[str]:

@@ -13,7 +13,6 @@ from casewise.choices import RULES, MeasureKind, Split, UnreadPolicy
 from casewise.measures import (
     bounds,
     calls_a_tool,
-    corrected_headline,
     count_answers,
     family_of,
     find,
@@ -175,8 +174,6 @@ class Score:
     """Replies to what a deployment allows in part, by class, else status; they have no label."""
     cut: int | None
     """Answers that a token limit ended; None where that is not recorded."""
-    corrected: Estimate
-    """The headline against what all people would say, of whom those who voted are a sample."""
 
     state: RunState | None = None
     """Judgements beside those planned; None for a group, and for a baseline."""
@@ -422,7 +419,6 @@ def score_rows(
         graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
         cut=count_cut(rows),
-        corrected=corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
         state=run_state(rows) if not group and "planned" in rows.columns else None,
     )
 

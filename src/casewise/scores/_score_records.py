@@ -291,7 +291,6 @@ def as_record(score: Score) -> dict[str, Any]:
     }
     for name in score.metrics:
         record |= figures(name, score.measures[name])
-    record["experimental"] = _experimental(score)
     quadrants = {name: figures("", score.measures[name]) for name in score.quadrants}
     for suffix in ("", "_se", "_ci", "_ci_bootstrap"):
         if any(suffix in one for one in quadrants.values()):
@@ -322,13 +321,6 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {name: value for name, value in score.condition.items() if name not in record}
     record |= {"of": score.condition.of} if score.condition.of is not None else {}
     return record | {"statuses": score.statuses, "cut": score.cut}
-
-
-def _experimental(score: Score) -> dict[str, Any]:
-    """Figures that are not to be relied on yet, with the reason where there are none."""
-    name = f"{score.headline}_corrected"
-    withheld = {"withheld": {name: score.corrected.reason}} if score.corrected.reason else {}
-    return figures(name, score.corrected) | withheld
 
 
 def figures(name: str, estimate: Estimate) -> dict[str, Any]:

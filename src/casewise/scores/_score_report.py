@@ -228,7 +228,6 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
         n=n,
         coverage=math.nan,
         measures=measures,
-        corrected=UNDEFINED,
         bins=(),
         pairs=0,
         bounds={},
