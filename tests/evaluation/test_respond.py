@@ -373,7 +373,7 @@ def test_what_cannot_be_graded_is_counted_as_such(act: Any, cli: Cli, tmp_path: 
     assert (row["under_refusal_low"], row["under_refusal_high"]) == (0.0, 1.0)
     assert (row["over_refusal_low"], row["over_refusal_high"]) == (0.0, 0.0)
     text = cli("score", "logs").stdout
-    assert f"{QUERIES} unparsed of {2 * QUERIES}" in text.replace("\n", " ")
+    assert f"{QUERIES} undetermined" in text
     assert ".500" in text
 
 
