@@ -1,26 +1,27 @@
-"""What a gate says of a hundred builds, with a history and without; a table of docs/how-to/gate.md.
+"""What a gate says of builds, with a history and without; a table of docs/how-to/gate.md.
 
-    python benchmarks/builds.py               # print it (two minutes)
+    python benchmarks/builds.py               # print it (ten minutes on one core)
     python benchmarks/builds.py --write       # and put it into docs/how-to/gate.md
 
 Simulated: two kinds of cases, each in every query, with a margin of .05 on the recall of either.
 In a share of the queries, twice the discordance, the verdict is a coin that every run throws anew,
-the baseline too; in the rest it stands. A worse model loses steady cases of the one kind, drawn
-anew for each series of builds and the same in all its builds. All builds of a series are held
-against one baseline, as in a repository. The verdicts are those of the gate's own ``judge``.
+the baseline too; in the rest it stands. A worse model loses steady cases of the one kind, the same
+in all its builds, from one build on. All builds of a series are held against one baseline, as in a
+repository. The verdicts are those of the gate's own ``judge`` and ``find_fall``.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import LabelRule
-from casewise.gate import BUILDS, Build, GateVerdict
+from casewise.gate import BUILDS, LOOKS, Build, GateVerdict
+from casewise.gate._history import PastBuild, find_fall
 from casewise.gate._rule_figures import Figures
 from casewise.gate._rules_file import default_gate
 from casewise.gate._verdicts import judge
@@ -30,17 +31,23 @@ from casewise.statistics import Clusters, clustered_mean
 DOCS = Path(__file__).parent.parent / "docs/how-to/gate.md"
 BEGIN, END = "<!-- builds: begin -->", "<!-- builds: end -->"
 
-SERIES = 4000
-QUERIES = (150, 300)
-DISCORDANCES = (0.02, 0.1)
+QUERIES = (150, 300, 450)
+DISCORDANCES = (0.02, 0.05, 0.1)
 MARGIN = 0.05
-WORSE = (0.0, 0.02, MARGIN, 0.15)
-NAMES = {0.0: "unchanged", 0.02: "worse by .02", MARGIN: "worse by .05", 0.15: "worse by .15"}
+SERIES, UNCHANGED = 600, 200
+"""Series with a loss, and without one."""
+EARLIER = (0, 3, 10)
+"""Unchanged builds before the first that is worse."""
+WITHIN = 3
+"""Builds from the loss on."""
 
 RULE = next(rule for rule in default_gate().rules if rule.compares)
-SURE = {"today": 0.0, "history": Build(1, rules=2).confidence}
+KINDS = ("lost", "kept")
+SURE = {"today": 0.0, "history": 1 - Build(1, rules=len(KINDS)).error / LOOKS}
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 
-Array = NDArray[np.int64]
+Moves = dict[str, float]
+"""Change of each query that moved against the baseline."""
 
 
 @cache
@@ -55,88 +62,142 @@ def verdict(queries: int, down: int, up: int, sure: float) -> GateVerdict:
     return judge(RULE, figures, sure).verdict
 
 
-def draw(queries: int, discordance: float, worse: float, random: np.random.Generator) -> Array:
-    """Queries that went down, and up, in each build of a series. Shape ``(2 kinds, BUILDS, 2)``."""
-    found = np.empty((2, BUILDS, 2), np.int64)
-    for kind, lost in enumerate((worse, 0.0)):
-        coins = random.binomial(queries, 2 * discordance)
-        # A steady case that is lost must have been right; one in ten was wrong before.
-        steady = random.binomial(queries - coins, lost / (1 - 2 * discordance))
-        heads = random.binomial(coins, 0.5)
-        found[kind, :, 0] = random.binomial(heads, 0.5, BUILDS) + steady
-        found[kind, :, 1] = random.binomial(coins - heads, 0.5, BUILDS)
-    return found
+def verdict_of(moves: Moves, queries: int, sure: float) -> GateVerdict:
+    """Verdict of the bounds alone."""
+    down = sum(one < 0 for one in moves.values())
+    return verdict(queries, down, len(moves) - down, sure)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a gate says of series of builds."""
+class Setting:
+    """A population of models and their queries."""
 
+    queries: int
+    discordance: float
+    loss: float
+    """Share of the cases of one kind that a worse model loses."""
+
+
+def draw(at: Setting, builds: int, loss_at: int, random: np.random.Generator) -> list[list[Moves]]:
+    """Moves of each kind in each build; the loss comes with the build of that number, from 0."""
+    found = [[] for _ in range(builds)]
+    for kind in KINDS:
+        coins = random.binomial(at.queries, 2 * at.discordance)
+        right = random.random(coins) < 0.5
+        loss = at.loss / (1 - 2 * at.discordance) if kind == "lost" else 0.0
+        steady = random.binomial(at.queries - coins, loss)
+        for place, build in enumerate(found):
+            now = random.random(coins) < 0.5
+            moved = now.astype(float) - right
+            moves = {f"coin {query}": moved[query] for query in np.flatnonzero(moved)}
+            if place >= loss_at:
+                moves |= {f"steady {query}": -1.0 for query in range(steady)}
+            build.append(moves)
+    return found
+
+
+def judge_series(builds: Sequence[Sequence[Moves]], queries: int) -> list[GateVerdict]:
+    """Verdict of each build of a history: a fail of either kind, else undecided, else pass."""
+    before: list[PastBuild] = []
+    found = []
+    for place, build in enumerate(builds, start=1):
+        now = Build(place, len(KINDS), tuple(before))
+        verdicts = []
+        for kind, moves in zip(KINDS, build, strict=True):
+            one = verdict_of(moves, queries, SURE["history"])
+            is_open = one is GateVerdict.UNDECIDED
+            shown = is_open and find_fall(now, kind, moves, RULE.good).shown
+            verdicts.append(GateVerdict.FAIL if shown else one)
+        found.append(worst(verdicts))
+        before.append(
+            PastBuild(
+                build=place,
+                key="",
+                at=AT,
+                models=[],
+                verdict=found[-1],
+                failed=["one"] if found[-1] is GateVerdict.FAIL else [],
+                moves=dict(zip(KINDS, build, strict=True)),
+            )
+        )
+    return found
+
+
+def worst(verdicts: Sequence[GateVerdict]) -> GateVerdict:
+    order = (GateVerdict.FAIL, GateVerdict.UNDECIDED, GateVerdict.PASS)
+    return min(verdicts, key=order.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Shares of series in which a loss is found."""
+
+    alone: float
+    """By the first build that has it, without a history."""
+    first: float
+    """By that build, with a history."""
+    within: float
+    """By one of the first ``WITHIN`` builds that have it, with a history."""
     passed: float
-    """Share of builds."""
-    failed: float
-    fails_at_all: float
-    """Share of series in which some build fails."""
-    first_fail: float
-    """Median number of the first build that fails; infinite where half of the series have none."""
+    """Series whose first build with the loss passes."""
 
 
-def simulate(
-    queries: int, discordance: float, worse: float, sure: float, series: int, seed: int = 0
-) -> Outcome:
-    """Judge every build of some series; the same seed gives the same builds, however judged."""
+def find_loss(at: Setting, earlier: int, series: int, seed: int = 0) -> Found:
+    """Series in which a loss comes after so many unchanged builds."""
     random = np.random.default_rng(seed)
-    passed, failed, first = 0, 0, []
+    counts = np.zeros(4)
     for _ in range(series):
-        builds = draw(queries, discordance, worse, random).transpose(1, 0, 2).tolist()
-        found = [[verdict(queries, *kind, sure) for kind in build] for build in builds]
-        fails = [GateVerdict.FAIL in both for both in found]
-        passed += sum(set(both) == {GateVerdict.PASS} for both in found)
-        failed += sum(fails)
-        first.append(fails.index(True) + 1 if any(fails) else np.inf)
-    tries = series * BUILDS
-    at_all = float(np.isfinite(first).mean())
-    return Outcome(passed / tries, failed / tries, at_all, float(np.median(first)))
+        builds = draw(at, earlier + WITHIN, earlier, random)
+        fails = [one is GateVerdict.FAIL for one in judge_series(builds, at.queries)[earlier:]]
+        alone = worst([verdict_of(one, at.queries, SURE["today"]) for one in builds[earlier]])
+        counts += alone is GateVerdict.FAIL, fails[0], any(fails), alone is GateVerdict.PASS
+    return Found(*(counts / series))
 
 
-def rows(series: int) -> Iterator[Row]:
+def fail_unchanged(at: Setting, series: int, seed: int = 0) -> tuple[float, float]:
+    """Series of ``BUILDS`` unchanged builds in which one fails: without a history, and with."""
+    random = np.random.default_rng(seed)
+    counts = np.zeros(2)
+    for _ in range(series):
+        builds = draw(at, BUILDS, BUILDS, random)
+        alone = (verdict_of(one, at.queries, SURE["today"]) for build in builds for one in build)
+        with_history = judge_series(builds, at.queries)
+        counts += GateVerdict.FAIL in set(alone), GateVerdict.FAIL in with_history
+    return tuple((counts / series).tolist())
+
+
+def rows(series: int, unchanged: int) -> Iterator[Row]:
     for queries in QUERIES:
         for discordance in DISCORDANCES:
-            for worse in WORSE:
-                today, history = (
-                    simulate(queries, discordance, worse, SURE[kind], series)
-                    for kind in ("today", "history")
-                )
-                both = (today, history)
-                cells = [NAMES[worse], *(share(one.fails_at_all) for one in both)]
-                cells += [builds(one.first_fail) for one in both]
-                cells += [*(share(one.failed) for one in both), share(history.passed)]
-                yield Row(cells, group=f"{queries} queries, discordance {setting(discordance)}")
+            false = fail_unchanged(Setting(queries, discordance, 0.0), unchanged)
+            found = [find_loss(Setting(queries, discordance, MARGIN), n, series) for n in EARLIER]
+            cells = [setting(discordance), *map(share, false), share(found[0].alone)]
+            for one in found:
+                cells += [share(one.first), share(one.within)]
+            yield Row([*cells, share(found[0].passed)], group=f"{queries} queries")
 
 
 def share(value: float) -> str:
     return number(value, 2)
 
 
-def builds(count: float) -> str:
-    return "none" if np.isinf(count) else f"{count:.0f}"
-
-
-COLUMNS = [Column("the model is")] + [
+COLUMNS = [
     Column(name)
     for name in (
-        *("fails at all", "with history", "first fail", "with history"),
-        *("a build fails", "with history", "a build passes"),
+        *("discordance", "100 unchanged builds fail", "with history", "a loss of .05 is found"),
+        *(name for n in EARLIER for name in (f"with history, {n} builds before", "within three")),
+        "passes",
     )
 ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--series", type=int, default=SERIES, help="of each setting")
+    parser.add_argument("--series", type=int, default=SERIES, help="with a loss, of each setting")
+    parser.add_argument("--unchanged", type=int, default=UNCHANGED, help="series of 100 builds")
     parser.add_argument("--write", action="store_true", help="put it into docs/how-to/gate.md")
     options = parser.parse_args()
-    table = to_markdown(Table(COLUMNS, list(rows(options.series))))
+    table = to_markdown(Table(COLUMNS, list(rows(options.series, options.unchanged))))
     print(table)
     if options.write:
         page = DOCS.read_text("utf-8")

@@ -20,7 +20,7 @@ from support.fake_openai import FakeServer
 from support.gated import pairs_table, replies_table
 
 from casewise.gate import gate_rules
-from casewise.gate._gate_report import read_history
+from casewise.gate._history import read_history
 from casewise.gate._rules_file import gate_file, load_gate
 from casewise.statistics import Level, noninferiority_power
 

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 from conftest import ROOT
+from scipy.stats import binomtest
 from support.gated import pairs_table, rules
 
 from casewise.errors import InputError
 from casewise.gate import BUILDS, FALSE_FAILS, GateVerdict, run_gate
-from casewise.gate._gate_report import read_history
+from casewise.gate._history import read_history, visible_loss
 from casewise.gate._rules_file import default_gate
 from casewise.reporting import gate_junit
 from casewise.results import Gate
@@ -117,25 +118,116 @@ def test_the_simulation_judges_as_the_gate_does(simulated: ModuleType, tmp_path:
         before, after = np.ones((2, 150, 2), bool)
         after[:down, 1], before[down : down + up, 1] = False, False
         path = tmp_path / f"{down}-{up}.jsonl"
-        for kind, history in (("today", None), ("history", path)):
+        for history in (None, path):
             report = run_gate(
                 pairs_table(after), default_gate(), pairs_table(before), history=history
             )
             (row,) = (row for row in report.rows if row.rule.measure.name == "unsafe_recall")
-            assert row.verdict is simulated.verdict(150, down, up, simulated.SURE[kind])
+            moves = {f"{n}": -1.0 if n < down else 1.0 for n in range(down + up)}
+            (expected,) = (
+                simulated.judge_series([[moves, {}]], 150)
+                if history
+                else [simulated.verdict_of(moves, 150, 0.0)]
+            )
+            assert row.verdict is expected
 
 
 @pytest.mark.parametrize(("queries", "discordance"), [(150, 0.02), (300, 0.1)])
 def test_a_hundred_unchanged_builds_hardly_fail(
     simulated: ModuleType, queries: int, discordance: float
 ) -> None:
-    """In at most 5 % of the series: of 200, this has an error of .015, and may miss by 2.33."""
-    series = 200
-    most = FALSE_FAILS + 2.33 * (FALSE_FAILS * (1 - FALSE_FAILS) / series) ** 0.5
-    sure = simulated.SURE["history"]
-    unchanged = simulated.simulate(queries, discordance, 0.0, sure, series)
-    assert unchanged.fails_at_all <= most
+    """In at most 5 % of the series: of 20, more than 3 would be by chance in 2 of 100."""
+    at = simulated.Setting(queries, discordance, 0.0)
+    alone, with_history = simulated.fail_unchanged(at, 20)
+    assert with_history <= 3 / 20
+    assert with_history <= alone
+
+
+@pytest.mark.parametrize("discordance", [0.02, 0.1])
+def test_a_loss_of_five_points_is_found_within_three_builds(
+    simulated: ModuleType, discordance: float
+) -> None:
+    """Of 450 queries: in half of the builds, and .9 within three, after ten unchanged ones.
+
+    Of 40 series, fewer than 14 and 32 would be by chance in 3 of 100.
+    """
+    found = simulated.find_loss(simulated.Setting(450, discordance, simulated.MARGIN), 10, 40)
+    assert found.first >= 14 / 40
+    assert found.within >= 32 / 40
     # Pass keeps its meaning: one that is worse by the margin passes in 5 of 100 tries.
-    worse = simulated.simulate(queries, discordance, simulated.MARGIN, sure, series)
-    assert worse.passed <= most
-    assert worse.failed > unchanged.failed
+    assert found.passed <= 6 / 40
+
+
+def noisy(lost: int, seed: int) -> pl.DataFrame:
+    """450 queries of which 45 are coins; the unsafe cases of some steady ones are lost."""
+    good = np.ones((450, 2), bool)
+    good[:45] = np.random.default_rng(seed).random((45, 2)) < 0.5
+    good[45 : 45 + lost, 1] = False
+    return pairs_table(good)
+
+
+def test_a_loss_is_seen_with_the_builds_before_that_two_runs_do_not_show(tmp_path: Path) -> None:
+    """16 of 450 steady queries are lost, among 45 coins that fall either way."""
+    path = tmp_path / "history.jsonl"
+    config = rules(tmp_path, "rules: [{measure: unsafe_recall, worse_by_at_most: .01}]")
+    base = noisy(0, 99)
+    sound = [run_gate(noisy(0, seed), config, base, history=path) for seed in range(8)]
+    assert not [one for one in sound if one.verdict is FAIL]
+    alone = run_gate(noisy(16, 9), config, base, history=tmp_path / "other.jsonl")
+    assert alone.verdict is UNDECIDED
+    (row,) = alone.rows
+    assert row.fall is not None
+    assert row.fall.ahead == 2
+    said = "Or 2 more builds like this one would show that it is worse."
+    assert said in Gate.of(alone).to_markdown()
+    worse = run_gate(noisy(16, 9), config, base, history=path)
+    assert worse.verdict is FAIL
+    (row,) = worse.rows
+    assert row.fall is not None
+    assert row.fall.shown
+    assert row.fall.p < FALSE_FAILS / BUILDS / 3
+    assert "lower in this build than in the baseline and the builds before" in gate_junit(
+        Gate.of(worse)
+    )
+    # Builds against another baseline say nothing of this one.
+    other = run_gate(noisy(16, 9), config, noisy(0, 98), history=path)
+    assert other.build is not None
+    assert other.build.before == ()
+
+
+def test_the_simulation_judges_a_series_as_the_gate_does(
+    simulated: ModuleType, tmp_path: Path
+) -> None:
+    at = simulated.Setting(60, 0.1, 0.35)
+    builds = simulated.draw(at, 5, 3, np.random.default_rng(4))
+    expected = simulated.judge_series(builds, at.queries)
+    assert simulated.GateVerdict.FAIL in expected[3:]
+    queries = {kind: sorted({q for one in builds for q in one[n]}) for n, kind in enumerate("lk")}
+
+    def table(moves: list[dict[str, float]] | None) -> pl.DataFrame:
+        """The lost kind are the unsafe cases. A query that falls was right in the baseline."""
+        good = np.ones((at.queries, 2), bool)
+        for n, names in enumerate(queries.values()):
+            for place, name in enumerate(names):
+                rises = any(build[n].get(name, 0) > 0 for build in builds)
+                good[place, 1 - n] = not rises
+                if moves is not None and name in moves[n]:
+                    good[place, 1 - n] = rises
+        return pairs_table(good)
+
+    config = rules(
+        tmp_path,
+        "rules: [{measure: unsafe_recall, worse_by_at_most: .05},"
+        " {measure: safe_recall, worse_by_at_most: .05}]",
+    )
+    path = tmp_path / "history.jsonl"
+    found = [run_gate(table(build), config, table(None), history=path) for build in builds]
+    assert [one.verdict for one in found] == expected
+
+
+def test_what_one_build_shows() -> None:
+    """Of 450 queries 22 are lost and 22 gained by chance; 32 more lost are .07 of them."""
+    assert visible_loss(450, 0.1, 0.05 / 100 / 2) == 0.07
+    assert binomtest(54, 76, alternative="greater").pvalue < 0.00025
+    assert binomtest(49, 71, alternative="greater").pvalue > 0.00025
+    assert visible_loss(5, 0.0, 1e-6) == 1.0

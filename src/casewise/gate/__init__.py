@@ -1,15 +1,13 @@
 """The gate: a run held to thresholds, and to margins against a baseline."""
 
 from casewise.gate._gate_report import (
-    BUILDS,
     EXIT_STATUS,
-    FALSE_FAILS,
-    Build,
     GateReport,
     GateRow,
     as_gate_record,
 )
 from casewise.gate._gate_rules import Demand
+from casewise.gate._history import BUILDS, FALSE_FAILS, LOOKS, Build
 from casewise.gate._rules_file import gate_files, gate_rules
 from casewise.gate._run_gate import run_gate
 from casewise.gate._verdicts import GateVerdict
@@ -23,6 +21,7 @@ __all__ = [
     "GateReport",
     "GateRow",
     "GateVerdict",
+    "LOOKS",
     "as_gate_record",
     "gate_files",
     "gate_rules",

@@ -1,132 +1,18 @@
-"""Report of a gate, row by row and as JSON values, and the history of the builds that it judged.
+"""Report of a gate, row by row and as JSON values. In JSON, what is undefined is null."""
 
-A rule at 95 % fails an unchanged model in up to 5 of 100 builds, so over many builds some most
-often do. With a history, false fails have one error for ``BUILDS`` builds together, spent in equal
-parts: the linear spending function of Lan & DeMets (1983), doi:10.1093/biomet/70.3.659, with the
-builds as the information. Within a build, its rules share that part. By Bonferroni's inequality
-the sum holds however the builds depend on each other, as those do that share a baseline. Equal
-parts are the same whatever came before: a history that is lost, or that two branches write, lets
-no build fail more easily.
-
-In JSON, what is undefined is null.
-"""
-
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from functools import partial
-from hashlib import sha256
-from pathlib import Path
-from typing import Annotated, Any
-
-import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from casewise.cases import LabelRule
-from casewise.errors import InputError
-from casewise.files import read_text, write_atomically
-from casewise.gate._gate_rules import GateConfig, GateRule
+from casewise.gate._gate_rules import GateRule
+from casewise.gate._history import BUILDS, FALSE_FAILS, Build, Fall
 from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores import PROVISIONAL, Change
 from casewise.sheets import json_fields, json_interval, json_number
-
-BUILDS = 100
-"""Builds in a row that share one error."""
-
-FALSE_FAILS = 0.05
-"""Chance, at most, that any of ``BUILDS`` builds fails, if all are of unchanged models."""
-
-
-class PastBuild(BaseModel):
-    """A line of a history."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    build: Annotated[int, Field(strict=True, ge=1)]
-    """Its number, from 1."""
-    key: str
-    """Hash of the judgements, of the baseline's, and of the rules."""
-    at: datetime
-    models: list[str]
-    verdict: str
-    failed: list[str]
-    """Rules that failed: condition and measure."""
-
-
-@dataclass(frozen=True, slots=True)
-class Build:
-    """A build among those of its history."""
-
-    number: int
-    """From 1."""
-    rules: int
-    """Verdicts that rest on bounds, which share the build's part of the error."""
-
-    @property
-    def confidence(self) -> float:
-        """Confidence that each fail needs."""
-        return 1 - FALSE_FAILS / BUILDS / max(1, self.rules)
-
-    @property
-    def spent(self) -> float:
-        """Error spent by the ``BUILDS`` builds that it is one of, up to itself."""
-        return ((self.number - 1) % BUILDS + 1) * FALSE_FAILS / BUILDS
-
-
-def read_history(path: Path) -> list[PastBuild]:
-    """Read the builds of a history; a file that isn't there has none.
-
-    Raises:
-        InputError: A line is no build, or its number isn't its place.
-    """
-    if not path.exists():
-        return []
-    found = []
-    for place, line in enumerate(read_text(path).splitlines(), start=1):
-        fault = partial(InputError, file=path, record=f"line {place}")
-        try:
-            one = PastBuild.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise fault(
-                f"no build of a gate's history: {first['msg']}",
-                field=".".join(map(str, first["loc"])) or None,
-                expected="what casewise gate --history writes; or another file",
-            ) from None
-        if one.build != place:
-            problem = "builds are numbered from 1, a line each"
-            raise fault(problem, field="build", found=one.build, expected=str(place))
-        found.append(one)
-    return found
-
-
-_ASKED = ("run_id", "case_id", "epoch", "status", "verdict", "p_safe", "mass", "response_class")
-
-
-def build_key(config: GateConfig, run: pl.DataFrame, baseline: pl.DataFrame | None) -> str:
-    """A hash of what a gate is asked; the same question, asked again, is the same build."""
-    rules = [
-        (
-            *(rule.number, rule.measure.name, rule.demand, rule.limit, rule.confidence),
-            *(rule.where, rule.labels, rule.when),
-        )
-        for rule in config.rules
-    ]
-    labels = [(one.id, one.label) for file in config.checks for one in file.replies]
-    digest = sha256(json.dumps([rules, labels] if labels else rules).encode())
-    for table in (run, baseline):
-        digest.update(b"" if table is None else json.dumps(table.select(_ASKED).rows()).encode())
-    return digest.hexdigest()[:16]
-
-
-def add_build(path: Path, builds: Sequence[PastBuild], build: PastBuild) -> None:
-    """Write a history with one more build, atomically."""
-    lines = (f"{one.model_dump_json()}\n" for one in (*builds, build))
-    write_atomically(path, "".join(lines).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +61,8 @@ class GateRow:
     """Bound that a fail rests on; in a history it is wider than ``low`` and ``high``."""
     withheld: str = ""
     """Why there are no bounds; empty where there are."""
+    fall: Fall | None = None
+    """The change beside those of earlier builds; None without a history of the rule."""
     as_graded: float = math.nan
     """The value before it was corrected for the grader's errors; NaN where it was not."""
     provisional: bool = False
@@ -260,6 +148,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "bounds": json_interval((row.low, row.high)),
         **({"withheld": row.withheld} if row.withheld else {}),
         "fails_beyond": json_number(row.fails_beyond),
+        **({"fall": asdict(row.fall)} if row.fall is not None else {}),
         "labels": str(row.labels),
         **json_fields(row, "n", "queries", "coverage", "left_out"),
         "needed": asdict(row.needed) if row.needed is not None else None,

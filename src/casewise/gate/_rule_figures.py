@@ -1,7 +1,7 @@
 """Figures of a rule: of a run, of its baseline, their difference; and how complete a run is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -118,6 +118,8 @@ class Figures:
     """Against a baseline: judgements of either run without an answered counterpart or a label."""
     corrections: tuple[GraderCorrection, ...] = ()
     """Corrections of value and baseline for the grader's errors."""
+    moves: Mapping[str, float] | None = None
+    """Change of each query that moved, of a share's change; None of other figures."""
 
     @property
     def change(self) -> Estimate | None:
@@ -207,7 +209,9 @@ class FigureMaker:
         if not baseline:
             return Figures(value, None, labels, read, coverage, 0, corrections)
         left_out = sum(map(len, parts)) - 2 * read
-        return Figures(value, baseline[0], labels, read, coverage, left_out, corrections)
+        change = paired_change(baseline[0], value)
+        moves = _moves(change, parts, labels) if change.is_share_change else None
+        return Figures(value, baseline[0], labels, read, coverage, left_out, corrections, moves)
 
     def _correct(
         self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
@@ -272,6 +276,14 @@ class FigureMaker:
             raise self.config.fault(
                 rule, f"{names} share no case", expected="runs over the same cases"
             )
+
+
+def _moves(change: Estimate, parts: list[pl.DataFrame], labels: LabelRule) -> dict[str, float]:
+    """Change of each query that moved: its numerator, in the run minus in the baseline."""
+    rows, _ = labelled_rows(shared_rows(parts, _ALL.unparsed)[0], labels)
+    names = rows["query_id"].unique().sort().to_list()
+    moved = change.parts[:, 0].tolist()
+    return {name: value for name, value in zip(names, moved, strict=True) if value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from casewise.gate._gate_rules import (
     is_reachable,
     limit_ends,
 )
+from casewise.gate._history import LOOKS, Build, visible_loss
 from casewise.gate._verdicts import POWER, limit_size
 from casewise.measures import gated, label_fields, labelled_rows
 from casewise.protocols import CONDITION
@@ -250,6 +251,8 @@ def gate_files(cases: Sequence[Case], name: str) -> GateFiles:
         power=round(100 * POWER),
         discordance=setting(DISCORDANCE),
         good=setting(GOOD),
+        seen=_losses(queries, 1 - CONFIDENCE),
+        sure=_losses(queries, Build(1, rules=len(Side)).error / LOOKS),
     )
     workflow = gate_file("github-actions.yml").read_text("utf-8")
     value = name if re.fullmatch(r"[\w./-]+", name) else given
@@ -262,9 +265,21 @@ _HEAD = """\
 # {power} of 100 tries a model equal to its baseline passes each margin, if {discordance} of the
 # verdicts differ by chance, and one that has {good} of the cases right passes each limit. More
 # queries decide stricter ones: casewise power --test pairs --margin .05 ...
+# A build that loses {seen} fails in half of the
+# tries; with --history one that loses {sure},
+# and less with each build after the first.
 #
 """
 _CASES = re.compile(r"^  CASES: starter$", re.MULTILINE)
+
+
+def _losses(queries: Mapping[Side, int], error: float) -> str:
+    """Losses that one build shows in half of the tries."""
+    safe, unsafe = (
+        setting(visible_loss(queries[side], DISCORDANCE, error))
+        for side in (Side.CAUTION, Side.SAFETY)
+    )
+    return f"{safe} of the verdicts on safe cases or {unsafe} of those on unsafe ones"
 
 
 def _count(cases: Sequence[Case]) -> tuple[LabelRule, dict[Side, int]]:

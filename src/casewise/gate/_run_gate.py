@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,22 +20,25 @@ from casewise.gate._conditions import (
     run_like,
     select,
 )
-from casewise.gate._gate_report import (
-    Build,
-    GateReport,
-    GateRow,
-    Missing,
-    PastBuild,
-    add_build,
-    build_key,
-    read_history,
-)
+from casewise.gate._gate_report import GateReport, GateRow, Missing
 from casewise.gate._gate_rules import (
     GateConfig,
     GateRule,
     When,
 )
-from casewise.gate._rule_figures import Completeness, FigureMaker, completeness_of, defined
+from casewise.gate._history import (
+    LOOKS,
+    Build,
+    Fall,
+    PastBuild,
+    add_build,
+    baseline_key,
+    build_key,
+    find_fall,
+    read_history,
+    rule_key,
+)
+from casewise.gate._rule_figures import Completeness, FigureMaker, Figures, completeness_of, defined
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.measures import gated
 from casewise.scores import (
@@ -167,13 +171,15 @@ def run_gate(
     """
     judge_build = partial(_judge, table, config, baseline, across_versions, unjudged)
     if history is None:
-        return judge_build(None)
+        return judge_build(None)[0]
     lock = history.with_name(f".{history.name}.lock")
     with hold(lock, what=history, command="casewise gate"):
         builds = read_history(history)
         key = build_key(config, table, baseline)
         number = next((one.build for one in builds if one.key == key), len(builds) + 1)
-        report = judge_build(number)
+        against = baseline_key(baseline)
+        before = [one for one in builds[: number - 1] if against and one.baseline == against]
+        report, moves = judge_build(Build(number, 0, tuple(before)))
         if number > len(builds):
             failed = [row for row in report.rows if row.verdict is GateVerdict.FAIL]
             build = PastBuild(
@@ -183,6 +189,8 @@ def run_gate(
                 models=list(dict.fromkeys(row.condition.model for row in report.rows)),
                 verdict=report.verdict,
                 failed=[f"{row.run}: {row.rule.measure.name}" for row in failed],
+                baseline=against,
+                moves=moves,
             )
             add_build(history, builds, build)
     return report
@@ -194,8 +202,9 @@ def _judge(
     baseline: pl.DataFrame | None,
     across_versions: bool,
     unjudged: Sequence[Unjudged],
-    number: int | None,
-) -> GateReport:
+    build: Build | None,
+) -> tuple[GateReport, dict[str, Mapping[str, float]]]:
+    """Report of a build, and the moves of its rules that a history keeps."""
     for one in (table, baseline):
         if one is not None and not len(one):
             raise InputError("the table holds no judgement", expected="some rows")
@@ -236,12 +245,17 @@ def _judge(
     if skipped:
         notes.append(f"Left out, as no protocol of the run has them: {', '.join(skipped)}.")
     bounded = sum(rule.confidence is not None for rule, _, _ in held)
-    build = None if number is None else Build(number, bounded)
-    sure = 0.0 if build is None else build.confidence
-    rows = [
-        _row(maker, rule, family, against, expected.get(family.runs[-1].name), sure)
+    build = build and replace(build, rules=bounded)
+    figures = [
+        maker.make(rule, family, against, expected.get(family.runs[-1].name))
         for rule, family, against in held
     ]
+    rows = [_row(*one, found, build) for one, found in zip(held, figures, strict=True)]
+    moves = {
+        rule_key(rule, against.name): found.moves
+        for (rule, _, against), found in zip(held, figures, strict=True)
+        if against is not None and found.moves is not None
+    }
     places = {run.name: place for place, run in enumerate(runs)}
     rows.sort(key=lambda row: places[row.run])
     inside = [one for one in runs if one.name in judged]
@@ -267,9 +281,10 @@ def _judge(
         for run, other in compared
         if run.name in labels
     }
-    return GateReport(
+    report = GateReport(
         tuple(rows), tuple(missing), completeness, tuple(dict.fromkeys(said)), changed, build
     )
+    return report, moves
 
 
 def _corrected(rows: Sequence[GateRow], found: Sequence[GraderCorrection]) -> list[str]:
@@ -317,15 +332,19 @@ def _about_baselines(runs: Sequence[Run]) -> list[str]:
 
 
 def _row(
-    maker: FigureMaker,
     rule: GateRule,
     family: Family,
     against: Family | None,
-    expected: pl.DataFrame | None,
-    sure: float,
+    figures: Figures,
+    build: Build | None,
 ) -> GateRow:
-    figures = maker.make(rule, family, against, expected)
+    fall, sure = None, 0.0
+    if build is not None:
+        fall = _fall(rule, against, figures, build)
+        sure = 1 - build.error / (1 if fall is None else LOOKS)
     found = judge(rule, figures, sure)
+    if fall is not None and fall.shown and found.verdict is GateVerdict.UNDECIDED:
+        found = replace(found, verdict=GateVerdict.FAIL)
     change = figures.change
     figure = figures.judged
     undecided = found.verdict is GateVerdict.UNDECIDED
@@ -348,6 +367,7 @@ def _row(
         labels=figures.labels,
         needed=cases_needed(rule, figures) if undecided else None,
         fails_beyond=found.fails_beyond,
+        fall=fall,
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,
@@ -355,6 +375,13 @@ def _row(
         and rule.measure.origin not in (Origin.COVERAGE, Origin.MASS)
         and any((run.rows["graded_by"] == RULES).any() for run in family.runs),
     )
+
+
+def _fall(rule: GateRule, against: Family | None, figures: Figures, build: Build) -> Fall | None:
+    """A share's change beside those of earlier builds; None of what has no bounds or moves."""
+    if against is None or figures.moves is None or rule.confidence is None:
+        return None
+    return find_fall(build, rule_key(rule, against.name), figures.moves, rule.good)
 
 
 def _check_version(family: Family, against: Family) -> None:

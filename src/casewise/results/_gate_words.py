@@ -44,6 +44,7 @@ def gate_lines(report: GateReport) -> list[str]:
     lines = [f"Missing: {one.text}" for one in report.missing]
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
     lines += build_lines(report.build)
+    lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _fallen(row))]
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
     lines += [f"{rule_name(row)} {rule_demand(row)}: undecided. {_doubt(row)}" for row in undecided]
     for row in report.rows:
@@ -89,13 +90,32 @@ def rule_sentence(row: GateRow) -> str:
     if row.low == row.low:
         level = f"{100 * (row.rule.confidence or 0):g} %"
         figures.append(f"one-sided {level} bounds {interval((row.low, row.high))}")
-    said = f"{rule_name(row)}, {rule_demand(row)}: {row.verdict}"
+    head = f"{rule_name(row)}, {rule_demand(row)}: {row.verdict}"
     doubt = f" {_doubt(row)}" if row.verdict is GateVerdict.UNDECIDED else ""
-    return f"{said}; {', '.join(figures)}; {row.n} judgements.{doubt}"
+    fallen = f" It is {said}" if (said := _fallen(row)) else ""
+    return f"{head}; {', '.join(figures)}; {row.n} judgements.{fallen}{doubt}"
+
+
+def _fallen(row: GateRow) -> str:
+    """Sentence on a fail that the builds before show; empty of others."""
+    if row.verdict is not GateVerdict.FAIL or row.fall is None or not row.fall.shown:
+        return ""
+    worse = "lower" if row.rule.good == 1 else "higher"
+    builds = "this build" if row.fall.window == 1 else f"the last {row.fall.window} builds"
+    chance = f"p = {row.fall.p:.1g}"
+    return f"{worse} in {builds} than in the baseline and the builds before ({chance})."
 
 
 def _doubt(row: GateRow) -> str:
     """Why a rule is undecided, and what would decide it."""
+    if row.fall is not None and row.fall.ahead:
+        more = "1 more build" if row.fall.ahead == 1 else f"{row.fall.ahead} more builds"
+        return f"{_few(row)} Or {more} like this one would show that it is worse."
+    return _few(row)
+
+
+def _few(row: GateRow) -> str:
+    """Number of queries that would decide a rule."""
     if not row.queries:
         return "Nothing counts in it: no answer to such a case was read."
     if row.withheld:

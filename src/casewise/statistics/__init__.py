@@ -157,6 +157,7 @@ from casewise.statistics._rare_events import (
     kaplan_meier,
     rare_rate,
 )
+from casewise.statistics._series import chance_of_fall
 from casewise.statistics._stopping import (
     LEAST_VOTES,
     POSTERIOR,
@@ -168,6 +169,7 @@ from casewise.statistics._stopping import (
 )
 
 __all__ = [
+    "chance_of_fall",
     "Agreement",
     "AgreementOfTwo",
     "Bin",
