@@ -1,23 +1,18 @@
 """The script that draws charts is the one whose hash the build holds, under its licence."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from conftest import ROOT
+from support.scripts import load_script
 
 from casewise.reporting.page import asset
 
 
 @pytest.fixture
 def build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "hatch_build.py")
 
 
 def test_the_script_is_the_one_that_the_build_names(build: ModuleType, tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Version, tag, citation, changes and addresses belong together; the check sees if they don't."""
 
-import importlib.util
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from conftest import ROOT
+from support.scripts import load_script
 
 FILES = {
     "pyproject.toml": '[project]\nname = "casewise"\nversion = "0.1.0"\n\n[project.scripts]\n',
@@ -27,13 +27,7 @@ Changes = "{SOURCE}/changes"
 
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
-    path = ROOT / ".ci/check_release.py"
-    spec = importlib.util.spec_from_file_location("check_release", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / ".ci/check_release.py")
 
 
 @pytest.fixture

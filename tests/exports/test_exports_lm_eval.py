@@ -1,6 +1,5 @@
 """The task folder: lm-evaluation-harness loads and runs it, and its readers read as ours do."""
 
-import importlib.util
 import json
 import math
 import subprocess
@@ -15,6 +14,7 @@ from _pytest.mark.structures import ParameterSet
 from conftest import Cli, clean_env
 from protocols import test_read_binary as binary_answers
 from protocols import test_read_score as score_answers
+from support.scripts import load_script
 from support.tables import random_table
 
 from casewise.cases import Case, Context, LabelRule, VoteCounts, open_cases
@@ -64,12 +64,7 @@ def tie() -> Case:
 
 @pytest.fixture(scope="module")
 def utils(task: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("task_utils", task / "utils.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(task / "utils.py")
 
 
 def documents(folder: Path, name: str) -> list[dict[str, Any]]:

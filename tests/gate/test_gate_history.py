@@ -1,8 +1,6 @@
 """Builds that a history numbers: what their fails need, what is written, what is refused."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +10,7 @@ import pytest
 from conftest import ROOT
 from scipy.stats import binomtest
 from support.gated import pairs_table, rules
+from support.scripts import load_script
 
 from casewise.errors import InputError
 from casewise.gate import BUILDS, FALSE_FAILS, GateVerdict, run_gate
@@ -101,16 +100,7 @@ def test_a_history_that_is_none_is_refused(tmp_path: Path, line: str, parts: lis
 
 @pytest.fixture(scope="module")
 def simulated() -> ModuleType:
-    script = ROOT / "benchmarks/builds.py"
-    if not script.exists():
-        pytest.skip("benchmarks/ isn't part of the source distribution")
-    spec = importlib.util.spec_from_file_location("builds", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["builds"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "benchmarks/builds.py")
 
 
 def test_the_simulation_judges_as_the_gate_does(simulated: ModuleType, tmp_path: Path) -> None:

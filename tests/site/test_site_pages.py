@@ -1,10 +1,8 @@
 """The site's pages: the reference is the program's, and everything named is there."""
 
-import importlib.util
 import inspect
 import re
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 import typer
 import yaml
 from conftest import ROOT
+from support.scripts import load_script
 
 import casewise
 from casewise import statistics
@@ -33,13 +32,7 @@ OUTSIDE = {
 
 @pytest.fixture(scope="module")
 def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(DOCS / "make_reference.py")
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,13 @@
 """Rates corrected by labels as ``casewise graders sample`` draws them, simulated and real."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 from conftest import ROOT, XSTEST
+from support.scripts import load_script
 
 DRAWS = 60
 LUCK = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
@@ -16,16 +15,7 @@ LUCK = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "drawn_bench", ROOT / "benchmarks/drawn_labels.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "benchmarks/drawn_labels.py")
 
 
 @pytest.fixture(scope="module")
