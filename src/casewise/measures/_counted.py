@@ -39,6 +39,16 @@ HONEST_FLOOR = 1e-12
 """Least probability that the honest cross-entropy takes a logarithm of, so that a single 0 does
 not make it infinite; smaller than any published one."""
 
+LEAST_MISTAKEN = 10
+"""Queries with a wrong answer that the interval of a correlation or F1 takes: of fewer, a few cases
+make the figure and its error both."""
+
+CHANGE_TAKES = 40
+"""Queries that the interval of a change of a correlation or F1 takes."""
+
+_OF_MISTAKES = (MeasureKind.CORRELATION, MeasureKind.RATIO)
+"""Kinds of figures that few mistakes move far."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplyPairs:
@@ -92,12 +102,29 @@ class Counted:
     def _figure(self, row: Measure) -> Estimate:
         found = row.formula(self) if row.formula is not None else UNDEFINED
         if not isinstance(found, Mean):
-            return found
+            return self._of_mistakes(found) if row.kind in _OF_MISTAKES else found
         share = row.kind in (MeasureKind.SHARE, MeasureKind.OUTCOME)
         values, clusters = np.asarray(found.values, np.float64), found.clusters
         weights = np.ones_like(values) if found.weights is None else found.weights
         made = clustered_ratio(values * weights, weights, clusters, share=share)
         return replace(made, scale="log") if row.kind is MeasureKind.LOSS else made
+
+    def _of_mistakes(self, found: Estimate) -> Estimate:
+        """The figure, its interval withheld where too few queries have a wrong answer."""
+        found = replace(found, change_takes=CHANGE_TAKES)
+        if found.reason or self.mistaken >= LEAST_MISTAKEN:
+            return found
+        return replace(
+            found,
+            reason=f"{self.mistaken} queries have a wrong answer: a few cases make the figure, and "
+            f"an interval takes {LEAST_MISTAKEN}",
+        )
+
+    @cached_property
+    def mistaken(self) -> int:
+        """Queries with an answer that is wrong; either verdict on a tie is right."""
+        wrong = self.credits < 0.5
+        return len(np.unique(self.answers.clusters.index[wrong]))
 
     @cached_property
     def credits(self) -> FloatArray:

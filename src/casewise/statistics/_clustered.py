@@ -118,6 +118,10 @@ the same error to three digits."""
 LEAST_EFFECTIVE = 10.0
 """Effective queries below which no interval is given, where queries weigh unequally."""
 
+LEAST_MOVED = 20
+"""Queries that must have moved between two runs for the interval of a change that is no share's; of
+fewer than three times as many a third of all, and ``LEAST_EFFECTIVE`` at least."""
+
 NEARLY_EQUAL = 0.8
 """Effective queries over queries, from which they are taken to weigh alike."""
 
@@ -158,6 +162,8 @@ class Estimate:
     parts: FloatArray = field(default_factory=lambda: _NOTHING)
     """Sums that the figure is made of, by cluster: equal in two runs whose answers are.
     Shape ``(clusters, k)``; empty where that isn't kept."""
+    change_takes: int = 0
+    """Queries below which a change of the figure has no interval."""
 
     @property
     def moves(self) -> FloatArray:
@@ -405,6 +411,7 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         reason=next((term.reason for _, term in terms if term.reason), ""),
         effective=min(effective, default=math.nan),
         parts=added("parts"),
+        change_takes=max(term.change_takes for _, term in terms),
     )
 
 
@@ -440,39 +447,60 @@ def weighed(found: Estimate, weights: FloatArray) -> Estimate:
 
 def is_uneven(found: Estimate) -> bool:
     """Tell whether a few queries outweigh the others, so that no interval is given."""
-    return found.effective < min(LEAST_EFFECTIVE, NEARLY_EQUAL * found.clusters)
+    return weighs_unequally(found) and found.effective < LEAST_EFFECTIVE
+
+
+def weighs_unequally(found: Estimate) -> bool:
+    """Tell whether queries weigh unequally enough to matter."""
+    return found.effective < NEARLY_EQUAL * found.clusters
 
 
 def paired_change(before: Estimate, after: Estimate) -> Estimate:
     """``after - before`` of one figure over the same cases, with its paired error.
 
-    Two proportions over one denominator have a change of shares; of others, such as precisions,
-    few clusters give no interval.
+    Two proportions over one denominator have a change of shares; of others, such as precisions, no
+    interval is given.
     """
     change = after - before
     if not math.isfinite(change.value):
         return change
-    reason = change.reason
-    if change.clusters < FEW_CLUSTERS and before.size == before.size and before.size != after.size:
-        reason = f"shares of other cases in either run, of fewer than {FEW_CLUSTERS} queries"
-    change = replace(change, is_share_change=before.size == after.size, reason=reason)
-    return change if change.is_share_change else moved_enough(change)
+    change = replace(change, is_share_change=_is_of_same_cases(before, after))
+    if change.reason:
+        return change
+    if not change.is_share_change and not math.isnan(before.size):
+        return replace(change, reason="shares of other cases in either run")
+    return moved_enough(change)
+
+
+def _is_of_same_cases(before: Estimate, after: Estimate) -> bool:
+    """Tell whether two proportions have one denominator, query by query."""
+    if before.size != after.size:
+        return False
+    wholes = [one.parts[:, 1] for one in (before, after) if one.parts.size]
+    return len(wholes) < 2 or np.array_equal(*wholes)
 
 
 def moved_enough(change: Estimate) -> Estimate:
     """The change, its interval withheld where too few queries moved.
 
-    Of 100 queries of which two moved, those two make the change and its error both. A change of
-    shares has Tango's interval, which allows for it, and one of nothing has none to withhold.
+    Of 100 queries of which two moved, those two make the change and its error both, and nothing
+    tells of the others that could have. A change of shares has Tango's interval, which allows for
+    it where queries weigh alike; one of nothing has no interval to withhold.
     """
     effective = effective_number(change.moves)
-    if change.reason or not effective < LEAST_EFFECTIVE:
+    if change.reason or math.isnan(effective):
+        return change
+    if change.clusters < change.change_takes:
+        reason = f"fewer than {change.change_takes} queries"
+        return replace(change, reason=f"{reason}: too few for a change of this kind")
+    least = max(LEAST_EFFECTIVE, min(float(LEAST_MOVED), change.clusters / 3))
+    if effective >= least or (change.is_share_change and not weighs_unequally(change)):
         return change
     moved = int(np.count_nonzero(change.moves))
     reason = f"{moved} of {change.clusters} queries moved"
-    if moved >= LEAST_EFFECTIVE:
+    if moved >= least:
         reason += f", a few of them far ({effective:.1f} effective)"
-    return replace(change, reason=f"{reason}; an interval takes {LEAST_EFFECTIVE:g}")
+    return replace(change, reason=f"{reason}; an interval takes {math.ceil(least)}")
 
 
 def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:

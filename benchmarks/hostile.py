@@ -1,0 +1,666 @@
+"""How often each interval holds the truth on published runs, resampled: ``make hostile``.
+
+    python benchmarks/hostile.py ../shared/data                 # a first look
+    python benchmarks/hostile.py ../shared/data --full --write  # the page docs/method/hostile.md
+
+Populations are published runs: CASE-Bench's outputs, and the predictions that were published with
+MoralExceptQA; as they are, and with few, clustered and one-sided changes, unread answers, epochs,
+contexts of unequal number, and judges near perfect and near chance. A study draws queries from
+a population with replacement, so the truth is the population's figure. Every measure of the table
+of measures that a population's answers have is counted, and its change. Each cell (a population at
+a size) is kept in a file, so that a stopped run goes on. Ends with 1 where an interval that is given
+holds the truth in less than 93 of 100 studies by more than chance.
+"""
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+# Threads of the linear algebra only get in each other's way: the matrices are small.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from casewise.cases import LabelRule, Labels, import_cases, load_mapping
+from casewise.choices import Family, MeasureKind, UnreadPolicy
+from casewise.measures import (
+    Answers,
+    compared,
+    family_of,
+    find,
+    labelled_rows,
+    make_answers,
+    measure,
+)
+from casewise.protocols import PREFERS
+from casewise.scores import read_paths
+from casewise.statistics import Clusters, Estimate, Resampling, paired_change
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+DOCS = Path(__file__).resolve().parents[1] / "docs/method/hostile.md"
+BEGIN, END = "<!-- hostile -->", "<!-- end -->"
+
+SIZES = (28, 56, 150, 450)
+"""Queries of a study."""
+
+LEAST, MOST = 0.93, 0.985
+"""Bounds of the coverage that a 95 % interval must have."""
+
+NEAR = 0.945
+"""A figure that holds the truth in less than this share of the first studies has more of them."""
+
+USUAL = 0.1
+"""Share of studies with an interval below which a figure's is called withheld: the few that are
+left tell nothing of coverage."""
+
+DRAWS = 200
+"""Draws of the bootstrap that intervals are held against."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """Answers of a run, and of one that it is compared with, over the same cases."""
+
+    name: str
+    before: Answers
+    after: Answers
+    policy: UnreadPolicy = UnreadPolicy.HONEST
+
+
+# --- published runs -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Published:
+    """Published runs by short names, each over the same rows in the same order."""
+
+    runs: Mapping[str, Answers]
+    category: NDArray[np.str_]
+    """Category of each row, by which changes are clustered. Shape ``(n,)``."""
+
+
+RUNS = {
+    "gpt-4o binary": ("gpt-4o", "binary", None),
+    "gpt-4o score": ("gpt-4o", "score", None),
+    "llama binary": ("llama370B", "binary", None),
+    "llama score": ("llama370B", "score", None),
+    "llama probability": ("llama370B", "probability", None),
+    "llama, no recipient": ("llama370B", "probability", "recipient"),
+    "llama, emptied": ("llama370B", "probability", "sender,recipient,transmission_principle"),
+}
+"""CASE-Bench's published outputs: model, protocol and ablation."""
+
+
+@cache
+def casebench(data: Path) -> Published:
+    """The outputs published with CASE-Bench: two contexts a query, labels as published."""
+    table = read_paths([data / "casebench/exp"]).table
+    found = {}
+    category: NDArray[np.str_] = np.empty(0, str)
+    for name, (model, protocol, ablation) in RUNS.items():
+        rows = table.filter(
+            (pl.col("model") == model)
+            & (pl.col("protocol") == protocol)
+            & pl.col("ablation").eq_missing(ablation)
+        ).sort("query_id", "intended")
+        kept, truth = labelled_rows(rows, LabelRule.PUBLISHED)
+        found[name] = make_answers(kept, truth)
+        category = kept["category"].to_numpy().astype(str)
+    return Published(found, category)
+
+
+@cache
+def moral(data: Path) -> Published:
+    """Predictions published with MoralExceptQA: a query is a rule, with one to six cases."""
+    table = pl.read_csv(data / "reproductions/moralexceptqa/all_predictions.csv")
+    keys = ["study", "context", "condition", "scenario"]
+    found = {}
+    category: NDArray[np.str_] = np.empty(0, str)
+    for (name,), rows in table.sort("model", *keys).group_by(["model"], maintain_order=True):
+        query = rows.select(pl.concat_str("study", "context").rank("dense").cast(int) - 1)
+        rate, p = rows["human.response"].to_numpy(), rows["proba_1"].to_numpy()
+        safe = np.where(rate == 0.5, 0.5, rate > 0.5)
+        found[str(name)] = answers_of(Labels(rate, safe), p, query.to_series().to_numpy())
+        category = rows["study"].to_numpy().astype(str)
+    return Published(found, category)
+
+
+def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
+    """Answers of a judge that gives probabilities, without an intended side or votes."""
+    n = len(p_safe)
+    none = np.full(n, math.nan)
+    return Answers(
+        protocol="probability",
+        truth=truth,
+        verdict=(p_safe > 0.5).astype(float),
+        partial=np.zeros(n, bool),
+        tool_call=None,
+        p_safe=p_safe.astype(float),
+        read=np.ones(n, bool),
+        clusters=Clusters(query.astype(np.int64), int(query.max()) + 1),
+        intended=np.full(n, ""),
+        no_context=np.zeros(n, bool),
+        pairs=np.empty((0, 2), np.int64),
+        contexts=every_two(query),
+        seen=np.empty((0, 2), np.int64),
+        votes_safe=none,
+        votes_unsafe=none,
+    )
+
+
+def every_two(query: IntArray) -> IntArray:
+    """Places of every two rows of one query. Shape ``(pairs, 2)``."""
+    first, second = np.nonzero(np.triu(query[:, None] == query[None], 1))
+    return np.stack([first, second], axis=1).astype(np.int64)
+
+
+# --- changes --------------------------------------------------------------------------------
+
+
+def turned(answers: Answers, which: BoolArray) -> Answers:
+    """The answers with some verdicts turned, and their probabilities mirrored."""
+    return replace(
+        answers,
+        verdict=np.where(which, 1 - answers.verdict, answers.verdict),
+        p_safe=np.where(which, 1 - answers.p_safe, answers.p_safe),
+    )
+
+
+def some(which: BoolArray, share: float, rng: np.random.Generator) -> BoolArray:
+    """A share of all rows, drawn from some of them."""
+    places = np.flatnonzero(which)
+    number = min(len(places), round(share * len(which)))
+    found = np.zeros(len(which), bool)
+    found[rng.choice(places, number, replace=False)] = True
+    return found
+
+
+def unread(answers: Answers, which: BoolArray) -> Answers:
+    """The answers with some of them not read."""
+    return replace(
+        answers,
+        read=answers.read & ~which,
+        verdict=np.where(which, math.nan, answers.verdict),
+        p_safe=np.where(which, math.nan, answers.p_safe),
+    )
+
+
+def judge(answers: Answers, p_safe: FloatArray) -> Answers:
+    """Another judge of the same cases, by its probabilities."""
+    return replace(
+        answers, protocol="probability", p_safe=p_safe, verdict=(p_safe > 0.5).astype(float)
+    )
+
+
+def replying(answers: Answers, partial: BoolArray) -> Answers:
+    """Verdicts as replies: safe is answered, unsafe refused, some are partial."""
+    return replace(
+        answers,
+        protocol="respond",
+        verdict=np.where(partial, 0.5, answers.verdict),
+        partial=partial,
+        p_safe=np.full(len(partial), math.nan),
+    )
+
+
+def ranking(answers: Answers) -> Answers:
+    """Pairs of contexts as the judge's probabilities rank them; each pair is a row."""
+    first, second = answers.pairs.T
+    prefers = (np.sign(answers.p_safe[first] - answers.p_safe[second]) + 1) / 2
+    truth = answers.truth
+    return replace(
+        answers.only(np.isin(np.arange(len(answers.verdict)), first)),
+        protocol="rank",
+        truth=Labels(truth.rate[first], truth.safe[first]),
+        twin=Labels(truth.rate[second], truth.safe[second]),
+        clusters=answers.clusters.only(first),
+        numbers={PREFERS: prefers},
+        pairs=np.empty((0, 2), np.int64),
+    )
+
+
+def regrouped(answers: Answers, query: IntArray) -> Answers:
+    """The same cases as contexts of other queries, in any number, without an intended side."""
+    return replace(
+        answers,
+        clusters=Clusters(query, int(query.max()) + 1),
+        intended=np.full(len(query), ""),
+        pairs=np.empty((0, 2), np.int64),
+        contexts=every_two(query),
+    )
+
+
+def epochs(runs: Sequence[Answers]) -> Answers:
+    """Several runs over the same cases as the epochs of one run that gives verdicts."""
+    first = runs[0]
+    n, times = len(first.verdict), len(runs)
+    pairs = [first.pairs + n * k for k in range(times)]
+    return replace(
+        taken(first, np.tile(np.arange(n), times)),
+        protocol="binary",
+        verdict=np.concatenate([one.verdict for one in runs]),
+        p_safe=np.full(n * times, math.nan),
+        pairs=np.concatenate(pairs),
+    )
+
+
+def beside_the_query(answers: Answers, alone: Answers) -> Answers:
+    """Each query in its two contexts, and without one, answered with its contexts emptied.
+
+    The label of the query alone is the mean of its contexts': nobody was asked it.
+    """
+    n = len(answers.verdict)
+    first = answers.pairs[:, 0]
+    both = taken(answers, np.concatenate([np.arange(n), first]))
+    added = np.arange(len(first)) + n
+    rate = answers.truth.rate[answers.pairs].mean(axis=1)
+    p_safe = np.concatenate([answers.p_safe, alone.p_safe[first]])
+    rates = np.concatenate([answers.truth.rate, rate])
+    seen = np.concatenate([np.stack([added, side], axis=1) for side in answers.pairs.T])
+    return replace(
+        both,
+        truth=Labels(rates, np.where(rates == 0.5, 0.5, rates > 0.5)),
+        p_safe=p_safe,
+        verdict=(p_safe > 0.5).astype(float),
+        no_context=np.arange(len(p_safe)) >= n,
+        intended=np.where(np.arange(len(p_safe)) >= n, "", both.intended),
+        votes_safe=np.full(len(p_safe), math.nan),
+        votes_unsafe=np.full(len(p_safe), math.nan),
+        pairs=answers.pairs,
+        contexts=np.empty((0, 2), np.int64),
+        seen=seen,
+    )
+
+
+def query_sizes(data: Path) -> IntArray:
+    """Contexts a query in PrivaCI-Bench's cases from HIPAA, where there are few of most."""
+    cases = import_cases(data / "sets/privaci/HIPAA", load_mapping("privaci-bench")).cases
+    _, sizes = np.unique([case.query_id for case in cases], return_counts=True)
+    return np.asarray(np.sort(sizes)[::-1], np.int64)
+
+
+LONG_TAIL = np.maximum(1, np.round(40 / np.arange(1, 401) ** 0.7)).astype(np.int64)
+"""Contexts a query where a few have most: 40, 25, 19, ... 1."""
+
+
+def dealt(sizes: IntArray, rows: int) -> IntArray:
+    """Query of each row, so many to each of them, as far as the rows go. Shape ``(rows,)``."""
+    return np.repeat(np.arange(len(sizes) * 9), np.tile(sizes, 9))[:rows]
+
+
+# --- the populations ------------------------------------------------------------------------
+
+MORAL_PAIRS = (
+    ("gpt3_davinci_instruct_0", "gpt3_davinci_instruct_1"),
+    ("delphi_gamma_0", "delphi_gamma_1"),
+    ("cot_general_1", "cot_general_2"),
+    ("bert_base_0", "cot_general_0"),
+    ("albert_xxlarge_0", "roberta_large_0"),
+    ("Random_Baseline_0", "Random_Baseline_1"),
+)
+"""Runs of MoralExceptQA: prompts and seeds of one model, then unlike ones."""
+
+
+def populations(data: Path) -> Iterator[Population]:
+    """Every population, from the data at a folder; the same ones each time."""
+    yield from _as_published(data)
+    yield from _few_changes(data)
+    yield from _unread(data)
+    yield from _extreme_judges(data)
+    yield from _unequal_queries(data)
+    yield from _other_forms(data)
+
+
+def _as_published(data: Path) -> Iterator[Population]:
+    runs = casebench(data).runs
+    pairs = [
+        ("gpt-4o binary", "llama binary"),
+        ("gpt-4o score", "llama score"),
+        ("llama probability", "llama, no recipient"),
+        ("llama probability", "llama, emptied"),
+    ]
+    for a, b in pairs:
+        yield Population(f"{a} to {b}", runs[a], runs[b])
+    others = moral(data).runs
+    for a, b in MORAL_PAIRS:
+        yield Population(f"{a} to {b}", others[a], others[b])
+
+
+def _few_changes(data: Path) -> Iterator[Population]:
+    """A run, and itself with few of its answers changed."""
+    published = casebench(data)
+    base = published.runs["llama score"]
+    every = np.ones(len(base.verdict), bool)
+    rng = np.random.default_rng(1)
+    for share in (0.01, 0.02, 0.05):
+        changed = turned(base, some(every, share, rng))
+        yield Population(f"{share:.0%} of answers changed", base, changed)
+    names = np.unique(published.category)
+    one = published.category == names[len(names) // 2]
+    yield Population("one category changed", base, turned(base, one))
+    unsafe, called_safe = base.intended == "unsafe", base.verdict == 1
+    for share in (0.02, 0.05):
+        changed = turned(base, some(unsafe, share, rng))
+        yield Population(f"{share:.0%} changed, in one arm", base, changed)
+        changed = turned(base, some(called_safe, share, rng))
+        yield Population(f"{share:.0%} changed, one way", base, changed)
+
+
+def _unread(data: Path) -> Iterator[Population]:
+    runs = casebench(data).runs
+    base, other = runs["gpt-4o score"], runs["llama score"]
+    every = np.ones(len(base.verdict), bool)
+    wrong = base.verdict != base.truth.safe
+    rng = np.random.default_rng(2)
+    for share in (0.01, 0.05):
+        at_random = unread(base, some(every, share, rng)), unread(other, some(every, share, rng))
+        yield Population(f"{share:.0%} unread", *at_random)
+        yield Population(f"{share:.0%} unread, filled in", *at_random, UnreadPolicy.REFERENCE)
+        lost = some(wrong, share, rng)
+        yield Population(f"{share:.0%} unread, of wrong ones", other, unread(base, lost))
+
+
+def _extreme_judges(data: Path) -> Iterator[Population]:
+    base = casebench(data).runs["gpt-4o score"]
+    truth, n = base.truth, len(base.verdict)
+    every = np.ones(n, bool)
+    rng = np.random.default_rng(3)
+    right = np.where(truth.safe >= 0.5, 0.9, 0.1) + 0.08 * rng.random(n)
+    perfect = judge(base, right)
+    for share in (0.005, 0.02):
+        one, two = (turned(perfect, some(every, share, rng)) for _ in range(2))
+        yield Population(f"wrong in {share:.1%}", one, two)
+    one, two = (judge(base, rng.random(n)) for _ in range(2))
+    yield Population("by chance", one, two)
+    lenient = judge(base, 0.8 + 0.1 * rng.random(n))
+    for share in (0.005, 0.02):
+        one, two = (turned(lenient, some(every, share, rng)) for _ in range(2))
+        yield Population(f"safe but for {share:.1%}", one, two)
+    sure = judge(base, np.where(base.intended == "safe", 1 - 1e-6, 1e-6))
+    yield Population("as intended, to gpt-4o", sure, base)
+
+
+def _unequal_queries(data: Path) -> Iterator[Population]:
+    """Contexts in any number: as PrivaCI-Bench has them, and where a few queries have most."""
+    runs = casebench(data).runs
+    order = np.argsort(casebench(data).category, kind="stable")
+    sizes = {"few contexts": query_sizes(data), "a long tail": LONG_TAIL}
+    rng = np.random.default_rng(4)
+    for name, each in sizes.items():
+        query = dealt(rng.permutation(each), len(order))
+        grouped = {
+            run: regrouped(taken(runs[run], order), query)
+            for run in ("gpt-4o score", "llama score")
+        }
+        base = grouped["llama score"]
+        yield Population(f"{name}, gpt-4o score to llama score", *grouped.values())
+        few = np.isin(query, rng.choice(np.unique(query), round(0.02 * query.max()), replace=False))
+        yield Population(f"{name}, 2% of queries changed", base, turned(base, few))
+        heavy = query == np.argmax(np.bincount(query))
+        yield Population(f"{name}, the heaviest query changed", base, turned(base, heavy))
+        every = some(np.ones(len(query), bool), 0.05, rng)
+        yield Population(f"{name}, 5% of answers changed", base, turned(base, every))
+
+
+def _other_forms(data: Path) -> Iterator[Population]:
+    runs = casebench(data).runs
+    llama = [runs[f"llama {form}"] for form in ("binary", "score", "probability")]
+    again = [runs["gpt-4o binary"], runs["gpt-4o score"], runs["llama binary"]]
+    yield Population("three epochs", epochs(llama), epochs(again))
+    alone = runs["llama, emptied"]
+    seen = [
+        beside_the_query(runs[name], alone) for name in ("llama probability", "llama, no recipient")
+    ]
+    yield Population("with and without a context", *seen)
+    base = runs["gpt-4o binary"]
+    rng = np.random.default_rng(5)
+    every = np.ones(len(base.verdict), bool)
+    replies = [
+        replying(runs[name], some(every, 0.04, rng)) for name in ("gpt-4o binary", "llama binary")
+    ]
+    yield Population("replies", *replies)
+    changed = replying(turned(base, some(every, 0.02, rng)), replies[0].partial)
+    yield Population("replies, 2% changed", replies[0], changed)
+    yield Population("ranked", *(ranking(runs[f"{name} score"]) for name in ("gpt-4o", "llama")))
+
+
+# --- studies --------------------------------------------------------------------------------
+
+
+def taken(answers: Answers, places: IntArray) -> Answers:
+    """Answers at some places, without their pairs."""
+    none = np.empty((0, 2), np.int64)
+    return replace(
+        answers,
+        truth=Labels(answers.truth.rate[places], answers.truth.safe[places]),
+        verdict=answers.verdict[places],
+        partial=answers.partial[places],
+        tool_call=None if answers.tool_call is None else answers.tool_call[places],
+        p_safe=answers.p_safe[places],
+        read=answers.read[places],
+        clusters=answers.clusters.only(places),
+        intended=answers.intended[places],
+        no_context=answers.no_context[places],
+        pairs=none,
+        contexts=none,
+        seen=none,
+        votes_safe=answers.votes_safe[places],
+        votes_unsafe=answers.votes_unsafe[places],
+        twin=answers.twin
+        and Labels(answers.twin.rate[places], answers.twin.safe[places]),
+        numbers={name: values[places] for name, values in answers.numbers.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Rows, or pairs, of each query, one after another."""
+
+    order: IntArray
+    start: IntArray
+    size: IntArray
+
+    @classmethod
+    def of(cls, index: IntArray, count: int) -> "Blocks":
+        size = np.bincount(index, minlength=count)
+        return cls(np.argsort(index, kind="stable"), np.cumsum(size) - size, size)
+
+    def of_queries(self, drawn: IntArray) -> tuple[IntArray, IntArray]:
+        """Members of the queries that were drawn, and which draw each is of."""
+        sizes = self.size[drawn]
+        draw = np.repeat(np.arange(len(drawn)), sizes)
+        within = np.arange(len(draw)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.order[self.start[drawn][draw] + within], draw
+
+
+def study_of(
+    answers: Answers, drawn: IntArray, resampling: Resampling | None = None
+) -> Answers:
+    """The answers to the queries that were drawn, each draw a query of its own."""
+    index, count = answers.clusters.index, answers.clusters.count
+    rows = Blocks.of(index, count)
+    places, draw = rows.of_queries(drawn)
+    sizes = rows.size[drawn]
+    begin = np.cumsum(sizes) - sizes
+    rank = np.empty(len(index), np.int64)
+    rank[rows.order] = np.arange(len(index)) - np.repeat(rows.start, rows.size)
+
+    def pairs(old: IntArray) -> IntArray:
+        if not len(old):
+            return old
+        chosen, of = Blocks.of(index[old[:, 0]], count).of_queries(drawn)
+        return np.asarray(rank[old[chosen]] + begin[of][:, None], np.int64)
+
+    return replace(
+        taken(answers, places),
+        clusters=Clusters(draw, len(drawn), resampling),
+        pairs=pairs(answers.pairs),
+        contexts=pairs(answers.contexts),
+        seen=pairs(answers.seen),
+    )
+
+
+def figures(population: Population, wanted: Sequence[str] = ()) -> dict[str, Estimate]:
+    """Every measure of the run after, and its change; ``change of`` stands before the name."""
+    before, after, policy = population.before, population.after, population.policy
+    names = {name.removeprefix("change of ") for name in wanted}
+    changes = not wanted or any(name.startswith("change of ") for name in wanted)
+    found = measure(after, names or None, policy)
+    if changes:
+        both = before.read & after.read
+        acting = family_of(after.protocol) is not Family.JUDGEMENTS
+        if (policy is UnreadPolicy.HONEST or acting) and not both.all():
+            before, after = before.only(both), after.only(both)
+        known = np.isnan(before.p_safe) | np.isnan(after.p_safe)
+        if known.any() and not known.all():
+            before, after = (replace(one, p_safe=np.where(known, math.nan, one.p_safe))
+                             for one in (before, after))
+        one, other = (measure(answers, names or None, policy) for answers in (before, after))
+        shown = set(compared()) | {
+            name for name in other if find(name).kind is MeasureKind.OUTCOME
+        }
+        found |= {
+            f"change of {name}": paired_change(one[name], other[name])
+            for name in other
+            if name in shown and name in one
+        }
+    return {name: one for name, one in found.items() if not wanted or name in wanted}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Intervals of one figure in studies of one population and size."""
+
+    studies: int = 0
+    given: int = 0
+    """Studies with an interval."""
+    held: int = 0
+    """Those of them in which it held the truth."""
+    below: int = 0
+    """Those in which it lay below the truth."""
+    at_odds: int = 0
+    """Those in which p was below .05 and the interval held 0, or the other way round."""
+    width: float = 0.0
+    """Widths, added up."""
+    beside: int = 0
+    """Studies with an interval, and with those of the bootstrap beside it."""
+    own_width: float = 0.0
+    """Widths in these, added up; and of the percentile and the BCa bootstrap."""
+    percentile_width: float = 0.0
+    percentile_held: int = 0
+    bca_width: float = 0.0
+    bca_held: int = 0
+
+    def __add__(self, other: "Cell") -> "Cell":
+        mine, more = astuple(self), astuple(other)
+        return Cell(*(a + b for a, b in zip(mine, more, strict=True)))
+
+    @property
+    def share_given(self) -> float:
+        return self.given / self.studies
+
+    @property
+    def coverage(self) -> float:
+        return self.held / self.given if self.given else math.nan
+
+    @property
+    def error(self) -> float:
+        """Standard error of the coverage, were it .95."""
+        return math.sqrt(0.95 * 0.05 / self.given) if self.given else math.inf
+
+    @property
+    def is_shown(self) -> bool:
+        return self.share_given >= USUAL
+
+    @property
+    def is_low(self) -> bool:
+        """Coverage below the least by more than chance: two errors."""
+        return self.is_shown and self.coverage < LEAST - 2 * self.error
+
+    @property
+    def is_high(self) -> bool:
+        return self.is_shown and self.coverage > MOST + 2 * self.error
+
+
+def bca_interval(one: Estimate) -> tuple[float, float]:
+    """The bias-corrected, accelerated interval (Efron 1987, doi:10.2307/2289144)."""
+    draws = one.replicates[np.isfinite(one.replicates)]
+    if not len(draws) or not len(one.without) or np.ptp(draws) == 0:
+        return math.nan, math.nan
+    share = ((draws < one.value).mean() + (draws <= one.value).mean()) / 2
+    bias = norm.ppf(min(max(share, 1 / (2 * len(draws))), 1 - 1 / (2 * len(draws))))
+    far = one.without[np.isfinite(one.without)].mean() - one.without
+    cubes, squares = np.nansum(far**3), np.nansum(far**2)
+    pull = cubes / (6 * squares**1.5) if squares > 0 else 0.0
+    z = bias + norm.ppf([0.025, 0.975])
+    low, high = np.quantile(draws, norm.cdf(bias + z / (1 - pull * z)))
+    return float(low), float(high)
+
+
+def counted(one: Estimate, truth: float) -> Cell:
+    """One study's cell."""
+    low, high = one.interval
+    if not low <= high:
+        return Cell(studies=1, at_odds=int(one.p == one.p))
+    slack = 1e-9 * max(1.0, abs(truth))
+    cell = Cell(
+        studies=1,
+        given=1,
+        held=int(low - slack <= truth <= high + slack),
+        below=int(high + slack < truth),
+        at_odds=int((one.p < 0.05) != one.excludes_zero and abs(one.p - 0.05) > 1e-6),
+        width=high - low,
+    )
+    if one.bootstrap_interval is None:
+        return cell
+    plain, bca = one.bootstrap_interval, bca_interval(one)
+    if not (plain[0] <= plain[1] and bca[0] <= bca[1]):
+        return cell
+    return replace(
+        cell,
+        beside=1,
+        own_width=high - low,
+        percentile_width=plain[1] - plain[0],
+        percentile_held=int(plain[0] - slack <= truth <= plain[1] + slack),
+        bca_width=bca[1] - bca[0],
+        bca_held=int(bca[0] - slack <= truth <= bca[1] + slack),
+    )
+
+
+def simulate(population: Population, queries: int, draws: int, seed: int) -> dict[str, Cell]:
+    """Studies of one size; figures near the bound have ten times as many."""
+    whole = {name: one.value for name, one in figures(population).items()}
+
+    def count(times: int, rng: np.random.Generator, wanted: Sequence[str]) -> dict[str, Cell]:
+        found: dict[str, Cell] = {}
+        number = population.after.clusters.count
+        for i in range(times):
+            drawn = rng.integers(number, size=queries)
+            # The bootstrap costs more than all else.
+            resampling = Resampling(DRAWS, i) if i % 4 == 0 and not wanted else None
+            before, after = (
+                study_of(one, drawn, resampling) for one in (population.before, population.after)
+            )
+            for name, one in figures(replace(population, before=before, after=after), wanted).items():
+                if name in whole and math.isfinite(whole[name]):
+                    found[name] = found.get(name, Cell()) + counted(one, whole[name])
+        return found
+
+    first = count(draws, np.random.default_rng([seed, queries]), ())
+    near = [name for name, cell in first.items() if cell.is_shown and cell.coverage < NEAR]
+    more = count(9 * draws, np.random.default_rng([seed, queries, 1]), near) if near else {}
+    return {name: cell + more.get(name, Cell()) for name, cell in first.items()}
