@@ -11,6 +11,7 @@
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
 #   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (four minutes)
 #   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics-appendix.md
+#   make hostile   the same on published runs, resampled (half an hour); writes docs/method/hostile.md
 #   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
@@ -25,7 +26,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage rehearse measures figures images release lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures figures images release lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -107,6 +108,9 @@ reliability: $(READY)
 
 coverage: $(READY)
 	$(BIN)/python benchmarks/coverage.py --jobs 2 --write
+
+hostile: $(READY)
+	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write
 
 measures: $(READY)
 	$(BIN)/python docs/make_reference.py

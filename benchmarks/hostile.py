@@ -8,8 +8,8 @@ MoralExceptQA; as they are, and with few, clustered and one-sided changes, unrea
 contexts of unequal number, and judges near perfect and near chance. A study draws queries from
 a population with replacement, so the truth is the population's figure. Every measure of the table
 of measures that a population's answers have is counted, and its change. Each cell (a population at
-a size) is kept in a file, so that a stopped run goes on. Ends with 1 where an interval that is given
-holds the truth in less than 93 of 100 studies by more than chance.
+a size) is kept in a file, so that a stopped run goes on. Ends with 1 where an interval that is
+mostly given holds the truth in less than 93 of 100 studies by more than chance.
 """
 
 import argparse
@@ -17,12 +17,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 # Threads of the linear algebra only get in each other's way: the matrices are small.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -60,12 +59,9 @@ SIZES = (28, 56, 150, 450)
 LEAST, MOST = 0.93, 0.985
 """Bounds of the coverage that a 95 % interval must have."""
 
-NEAR = 0.945
-"""A figure that holds the truth in less than this share of the first studies has more of them."""
-
-USUAL = 0.1
-"""Share of studies with an interval below which a figure's is called withheld: the few that are
-left tell nothing of coverage."""
+USUAL, SELDOM = 0.5, 0.1
+"""Shares of studies with an interval: below the first, it is called mostly withheld; below the
+second, no more studies are drawn for it."""
 
 DRAWS = 200
 """Draws of the bootstrap that intervals are held against."""
@@ -325,6 +321,12 @@ def populations(data: Path) -> Iterator[Population]:
     yield from _other_forms(data)
 
 
+@cache
+def by_name(data: Path) -> dict[str, Population]:
+    """Every population, made once a process."""
+    return {one.name: one for one in populations(data)}
+
+
 def _as_published(data: Path) -> Iterator[Population]:
     runs = casebench(data).runs
     pairs = [
@@ -353,9 +355,9 @@ def _few_changes(data: Path) -> Iterator[Population]:
     one = published.category == names[len(names) // 2]
     yield Population("one category changed", base, turned(base, one))
     unsafe, called_safe = base.intended == "unsafe", base.verdict == 1
+    changed = turned(base, some(unsafe, 0.05, rng))
+    yield Population("5% changed, in one arm", base, changed)
     for share in (0.02, 0.05):
-        changed = turned(base, some(unsafe, share, rng))
-        yield Population(f"{share:.0%} changed, in one arm", base, changed)
         changed = turned(base, some(called_safe, share, rng))
         yield Population(f"{share:.0%} changed, one way", base, changed)
 
@@ -366,10 +368,11 @@ def _unread(data: Path) -> Iterator[Population]:
     every = np.ones(len(base.verdict), bool)
     wrong = base.verdict != base.truth.safe
     rng = np.random.default_rng(2)
+    share = 0.05
+    at_random = unread(base, some(every, share, rng)), unread(other, some(every, share, rng))
+    yield Population("5% unread", *at_random)
+    yield Population("5% unread, filled in", *at_random, UnreadPolicy.REFERENCE)
     for share in (0.01, 0.05):
-        at_random = unread(base, some(every, share, rng)), unread(other, some(every, share, rng))
-        yield Population(f"{share:.0%} unread", *at_random)
-        yield Population(f"{share:.0%} unread, filled in", *at_random, UnreadPolicy.REFERENCE)
         lost = some(wrong, share, rng)
         yield Population(f"{share:.0%} unread, of wrong ones", other, unread(base, lost))
 
@@ -460,8 +463,7 @@ def taken(answers: Answers, places: IntArray) -> Answers:
         seen=none,
         votes_safe=answers.votes_safe[places],
         votes_unsafe=answers.votes_unsafe[places],
-        twin=answers.twin
-        and Labels(answers.twin.rate[places], answers.twin.safe[places]),
+        twin=answers.twin and Labels(answers.twin.rate[places], answers.twin.safe[places]),
         numbers={name: values[places] for name, values in answers.numbers.items()},
     )
 
@@ -487,9 +489,7 @@ class Blocks:
         return self.order[self.start[drawn][draw] + within], draw
 
 
-def study_of(
-    answers: Answers, drawn: IntArray, resampling: Resampling | None = None
-) -> Answers:
+def study_of(answers: Answers, drawn: IntArray, resampling: Resampling | None = None) -> Answers:
     """The answers to the queries that were drawn, each draw a query of its own."""
     index, count = answers.clusters.index, answers.clusters.count
     rows = Blocks.of(index, count)
@@ -527,12 +527,13 @@ def figures(population: Population, wanted: Sequence[str] = ()) -> dict[str, Est
             before, after = before.only(both), after.only(both)
         known = np.isnan(before.p_safe) | np.isnan(after.p_safe)
         if known.any() and not known.all():
-            before, after = (replace(one, p_safe=np.where(known, math.nan, one.p_safe))
-                             for one in (before, after))
-        one, other = (measure(answers, names or None, policy) for answers in (before, after))
-        shown = set(compared()) | {
-            name for name in other if find(name).kind is MeasureKind.OUTCOME
-        }
+            before, after = (
+                replace(one, p_safe=np.where(known, math.nan, one.p_safe))
+                for one in (before, after)
+            )
+        one = measure(before, names or None, policy)
+        other = found if after is population.after else measure(after, names or None, policy)
+        shown = set(compared()) | {name for name in other if find(name).kind is MeasureKind.OUTCOME}
         found |= {
             f"change of {name}": paired_change(one[name], other[name])
             for name in other
@@ -566,8 +567,7 @@ class Cell:
     bca_held: int = 0
 
     def __add__(self, other: "Cell") -> "Cell":
-        mine, more = astuple(self), astuple(other)
-        return Cell(*(a + b for a, b in zip(mine, more, strict=True)))
+        return Cell(*(getattr(self, name) + getattr(other, name) for name in COUNTS))
 
     @property
     def share_given(self) -> float:
@@ -583,17 +583,27 @@ class Cell:
         return math.sqrt(0.95 * 0.05 / self.given) if self.given else math.inf
 
     @property
-    def is_shown(self) -> bool:
+    def is_printed(self) -> bool:
+        return self.share_given >= SELDOM
+
+    @property
+    def is_usual(self) -> bool:
         return self.share_given >= USUAL
 
     @property
     def is_low(self) -> bool:
-        """Coverage below the least by more than chance: two errors."""
-        return self.is_shown and self.coverage < LEAST - 2 * self.error
+        """Tell whether the coverage is below the least by more than chance: two errors."""
+        return self.is_usual and self.coverage < LEAST - 2 * self.error
 
     @property
     def is_high(self) -> bool:
-        return self.is_shown and self.coverage > MOST + 2 * self.error
+        """Tell whether it is above the most by more than chance."""
+        return self.is_usual and self.coverage > MOST + 2 * math.sqrt(
+            MOST * (1 - MOST) / self.given
+        )
+
+
+COUNTS = tuple(field.name for field in fields(Cell))
 
 
 def bca_interval(one: Estimate) -> tuple[float, float]:
@@ -641,26 +651,244 @@ def counted(one: Estimate, truth: float) -> Cell:
     )
 
 
-def simulate(population: Population, queries: int, draws: int, seed: int) -> dict[str, Cell]:
-    """Studies of one size; figures near the bound have ten times as many."""
-    whole = {name: one.value for name, one in figures(population).items()}
+STEPS = ((0.945, 2), (0.93, 7))
+"""A figure whose coverage is below the first number has so many times as many studies more, one
+step after another: they tell bias from luck."""
 
-    def count(times: int, rng: np.random.Generator, wanted: Sequence[str]) -> dict[str, Cell]:
+
+def simulate(
+    population: Population, queries: int, draws: int, seed: int, wanted: Sequence[str] = ()
+) -> dict[str, Cell]:
+    """Studies of one size, of all figures or some; those near the bound have more of them."""
+    whole = {name: one.value for name, one in figures(population).items()}
+    number = population.after.clusters.count
+
+    def count(times: int, step: int, wanted: Sequence[str]) -> dict[str, Cell]:
         found: dict[str, Cell] = {}
-        number = population.after.clusters.count
+        rng = np.random.default_rng([seed, queries, step])
         for i in range(times):
             drawn = rng.integers(number, size=queries)
             # The bootstrap costs more than all else.
-            resampling = Resampling(DRAWS, i) if i % 4 == 0 and not wanted else None
+            resampling = Resampling(DRAWS, i) if i % 4 == 0 and not step else None
             before, after = (
                 study_of(one, drawn, resampling) for one in (population.before, population.after)
             )
-            for name, one in figures(replace(population, before=before, after=after), wanted).items():
-                if name in whole and math.isfinite(whole[name]):
+            study = replace(population, before=before, after=after)
+            for name, one in figures(study, wanted).items():
+                if math.isfinite(whole.get(name, math.nan)):
                     found[name] = found.get(name, Cell()) + counted(one, whole[name])
         return found
 
-    first = count(draws, np.random.default_rng([seed, queries]), ())
-    near = [name for name, cell in first.items() if cell.is_shown and cell.coverage < NEAR]
-    more = count(9 * draws, np.random.default_rng([seed, queries, 1]), near) if near else {}
-    return {name: cell + more.get(name, Cell()) for name, cell in first.items()}
+    cells = count(draws, 0, wanted)
+    for step, (bound, times) in enumerate(STEPS, 1):
+        near = [name for name, one in cells.items() if one.is_printed and one.coverage < bound]
+        more = count(times * draws, step, near) if near else {}
+        cells = {name: cell + more.get(name, Cell()) for name, cell in cells.items()}
+    return cells
+
+
+# --- results --------------------------------------------------------------------------------
+
+Key = tuple[str, int]
+"""A population's name, and the queries of a study."""
+
+
+def file_of(folder: Path, key: Key) -> Path:
+    """File of a cell."""
+    words = "".join(one if one.isalnum() else "-" for one in key[0])
+    return folder / f"{words}-{key[1]}.json"
+
+
+def run_cell(data: Path, folder: Path, key: Key, draws: int, seed: int) -> None:
+    """Simulate one population at one size, unless its file is there."""
+    file = file_of(folder, key)
+    if file.exists():
+        return
+    cells = simulate(by_name(data)[key[0]], key[1], draws, seed)
+    text = json.dumps({name: astuple(one) for name, one in cells.items()})
+    part = file.with_suffix(".part")
+    part.write_text(text, "utf-8")
+    part.rename(file)
+
+
+def read_cells(folder: Path, keys: Sequence[Key]) -> dict[Key, dict[str, Cell]]:
+    """The cells of a folder, by population and size."""
+    return {
+        key: {
+            name: Cell(*one) for name, one in json.loads(file_of(folder, key).read_text()).items()
+        }
+        for key, text in ((key, file_of(folder, key).read_text("utf-8")) for key in keys)
+    }
+
+
+Cells = Mapping[Key, Mapping[str, Cell]]
+
+
+def percent(share: float) -> str:
+    """A share as a whole percentage."""
+    return f"{share:.0%}".replace("%", " %")
+
+
+def three(value: float) -> str:
+    """A share with three digits."""
+    return f"{value:.3f}".removeprefix("0")
+
+
+def lowest_text(cells: Sequence[Cell]) -> str:
+    """The least coverage among cells that mostly print; else how often the others print."""
+    usual = [one for one in cells if one.is_usual]
+    if usual:
+        least = min(usual, key=lambda one: one.coverage)
+        return three(least.coverage)
+    most = max((one.share_given for one in cells), default=0.0)
+    return f"not printed in {percent(1 - most)}" if cells else ""
+
+
+def figure_table(cells: Cells) -> list[str]:
+    """The least coverage of each figure over the populations, by size."""
+    names = list(dict.fromkeys(name for found in cells.values() for name in found))
+    lines = [
+        "| figure | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
+        "|---|" + "---:|" * len(SIZES),
+    ]
+    for name in names:
+        row = [
+            [found[name] for (_, size), found in cells.items() if size == one and name in found]
+            for one in SIZES
+        ]
+        lines.append(f"| `{name}` | " + " | ".join(map(lowest_text, row)) + " |")
+    return lines
+
+
+def population_table(cells: Cells) -> list[str]:
+    """Each population: the share of figures printed, and the least coverage, by size."""
+    lines = [
+        "| population | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
+        "|---|" + "---:|" * len(SIZES),
+    ]
+    for name in dict.fromkeys(name for name, _ in cells):
+        row = []
+        for size in SIZES:
+            found = list(cells[name, size].values())
+            given = sum(one.given for one in found) / sum(one.studies for one in found)
+            row.append(f"{lowest_text(found)} ({percent(given)})")
+        lines.append(f"| {name} | " + " | ".join(row) + " |")
+    return lines
+
+
+def width_table(cells: Cells) -> list[str]:
+    """Coverage of each kind's intervals beside the bootstrap's, and how much wider they are."""
+    kinds: dict[tuple[str, int], Cell] = {}
+    for (_, size), found in cells.items():
+        for name, one in found.items():
+            kind = str(find(name.removeprefix("change of ")).kind)
+            kind = "change of a " + kind if name.startswith("change of ") else kind
+            kinds[kind, size] = kinds.get((kind, size), Cell()) + one
+    lines = [
+        "| kind | queries | held | percentile | BCa | wider than percentile | than BCa |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for (kind, size), one in sorted(kinds.items()):
+        if not one.beside:
+            continue
+        held = [one.coverage, one.percentile_held / one.beside, one.bca_held / one.beside]
+        wider = [one.own_width / width for width in (one.percentile_width, one.bca_width)]
+        row = [*map(three, held), *(f"{times:.2f}" for times in wider)]
+        lines.append(f"| {kind} | {size} | " + " | ".join(row) + " |")
+    return lines
+
+
+def outside(cells: Cells, *, high: bool) -> list[str]:
+    """Cells with a coverage outside of its bounds by more than chance, worst first."""
+    found = [
+        (one.coverage, name, key)
+        for key, figures_ in cells.items()
+        for name, one in figures_.items()
+        if (one.is_high if high else one.is_low)
+    ]
+    return [
+        f"`{name}`, {key[0]}, {key[1]} queries: {three(coverage)} "
+        f"(printed in {percent(cells[key][name].share_given)})"
+        for coverage, name, key in sorted(found, reverse=high)
+    ]
+
+
+def totals(cells: Cells, draws: int) -> list[str]:
+    """Two sentences on all cells together."""
+    every = [one for found in cells.values() for one in found.values()]
+    whole = sum(every, Cell())
+    usual = [one for one in every if one.is_usual]
+    low, high = (sum(getattr(one, name) for one in usual) for name in ("is_low", "is_high"))
+    seldom = [one for one in every if not one.is_usual]
+    rest = sum(seldom, Cell())
+    return [
+        f"{len(cells)} pairs of a population and a size, {draws} studies each, more where a figure "
+        f"comes near the bound. Of {whole.given:,} intervals that were printed "
+        f"{three(whole.coverage)} held the truth. `p` was below .05 and the interval held 0, or the "
+        f"other way round, in {whole.at_odds:,}.",
+        "",
+        f"Of {len(usual):,} cells that mostly print their interval {len(usual) - low - high:,} hold "
+        f"the truth in .93 to .985 of studies, within two errors of the simulation; {low:,} hold it "
+        f"in fewer, {high:,} in more. {len(seldom):,} cells mostly withhold it: they printed it in "
+        f"{percent(rest.share_given)} of studies, and then it held in {three(rest.coverage)}.",
+    ]
+
+
+def page(cells: Cells, draws: int) -> str:
+    """The tables of docs/method/hostile.md."""
+    low = outside(cells, high=False)
+    lines = [
+        *totals(cells, draws),
+        "",
+        "**Least coverage of each figure** over the populations that mostly print its interval:",
+        "",
+        *figure_table(cells),
+        "",
+        "**Populations**: least coverage, and in brackets the share of intervals that are printed:",
+        "",
+        *population_table(cells),
+        "",
+        "**Width** beside bootstraps of whole queries "
+        f"({DRAWS} draws, in a quarter of the studies), over all cells:",
+        "",
+        *width_table(cells),
+        "",
+        f"**Below .93** by more than two errors ({len(low)}):",
+        "",
+        *(f"- {one}" for one in low or ["none"]),
+    ]
+    return "\n".join(lines)
+
+
+QUICK = (28, 150)
+"""Sizes of a first look."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("data", type=Path, help="folder of the published runs")
+    parser.add_argument("--full", action="store_true", help="all sizes, and 100 studies first")
+    parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--write", action="store_true", help="put the tables into the document")
+    chosen = parser.parse_args()
+    draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
+    folder = chosen.cells / f"{draws}-{chosen.seed}"
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = [(name, size) for size in sizes for name in by_name(chosen.data)]
+    work = partial(run_cell, chosen.data, folder, draws=draws, seed=chosen.seed)
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        list(pool.map(work, keys))
+    cells = read_cells(folder, keys)
+    text = page(cells, draws)
+    print(text)
+    if chosen.write:
+        document = DOCS.read_text("utf-8")
+        start, end = document.index(BEGIN) + len(BEGIN), document.index(END)
+        DOCS.write_text(f"{document[:start]}\n{text}\n{document[end:]}", "utf-8")
+    return 1 if outside(cells, high=False) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -124,10 +124,10 @@ def test_a_proportion_s_interval_stays_within_0_and_1() -> None:
     for n in range(1, 400):
         assert 0 <= wilson_interval(0.0, n)[0] < 1e-15
         assert 1 - 1e-15 < wilson_interval(1.0, n)[1] <= 1
-    # 100 queries of one row and one of 40, whose rows alone are hits: a normal interval of 40/140
-    # would begin at -.11.
-    clusters = number_clusters(np.r_[np.arange(100), np.full(40, 100)])
-    hits = np.r_[np.zeros(100), np.ones(40)]
+    # 200 queries of one row and one of 8, whose rows alone are hits: a normal interval of 8/208
+    # would begin at -.03.
+    clusters = number_clusters(np.r_[np.arange(200), np.full(8, 200)])
+    hits = np.r_[np.zeros(200), np.ones(8)]
     found = clustered_mean(hits, clusters, share=True)
     assert found.value - 1.96 * found.se < 0
     low, high = found.interval

@@ -143,7 +143,7 @@ def test_few_moved_queries_leave_no_interval() -> None:
     pcc, brier, accuracy = changed_few(0.02, 0)
     for one in (pcc, brier):
         assert np.isnan(one.interval).all()
-        assert one.reason == "2 of 100 queries moved; an interval takes 10"
+        assert one.reason == "2 of 100 queries moved; an interval takes 20"
         assert np.count_nonzero(one.moves) == 2
         assert not np.isnan(replace(one, reason="").interval).any()
     assert not accuracy.reason
@@ -151,6 +151,6 @@ def test_few_moved_queries_leave_no_interval() -> None:
     for one in changed_few(0.5, 0):
         assert not one.reason
         assert not np.isnan(one.interval).any()
-    assert effective_number(changed_few(0.5, 0)[0].moves) > 10
+    assert effective_number(changed_few(0.5, 0)[0].moves) > 20
     # Where nothing moved there is no interval to withhold.
     assert {one.reason for one in changed_few(0.0, 0)} == {""}

@@ -224,8 +224,8 @@ def _effect_remarks(people: People, effect: ContextEffect) -> list[str]:
     if not lacking and math.isnan(effect.clustered_z):
         lines.append(
             "The context effect has no standard error: that takes two queries or more which "
-            f"differ, and {statistics.LEAST_EFFECTIVE:g} effective ones where their numbers of "
-            "votes differ."
+            f"differ; where their numbers of votes differ, {statistics.LEAST_EFFECTIVE:g} "
+            "effective ones, and half of those there are."
         )
     return lines
 

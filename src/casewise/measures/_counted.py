@@ -1,5 +1,6 @@
 """Answers as a policy has them count, and the bundles of figures that measures are taken from."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -40,14 +41,14 @@ HONEST_FLOOR = 1e-12
 not make it infinite; smaller than any published one."""
 
 LEAST_MISTAKEN = 10
-"""Queries with a wrong answer that the interval of a correlation or F1 takes: of fewer, a few cases
-make the figure and its error both."""
+"""Queries with a wrong answer that the interval of a correlation or F1 takes, and with the rarer
+verdict that F1's does: of fewer, a few cases make the figure and its error both."""
+
+LEAST_CORRELATED = 20
+"""Queries that the interval of a correlation takes."""
 
 CHANGE_TAKES = 40
-"""Queries that the interval of a change of a correlation or F1 takes."""
-
-_OF_MISTAKES = (MeasureKind.CORRELATION, MeasureKind.RATIO)
-"""Kinds of figures that few mistakes move far."""
+"""Queries that the interval of a change takes, if it is of no share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +102,51 @@ class Counted:
 
     def _figure(self, row: Measure) -> Estimate:
         found = row.formula(self) if row.formula is not None else UNDEFINED
-        if not isinstance(found, Mean):
-            return self._of_mistakes(found) if row.kind in _OF_MISTAKES else found
         share = row.kind in (MeasureKind.SHARE, MeasureKind.OUTCOME)
-        values, clusters = np.asarray(found.values, np.float64), found.clusters
-        weights = np.ones_like(values) if found.weights is None else found.weights
-        made = clustered_ratio(values * weights, weights, clusters, share=share)
-        return replace(made, scale="log") if row.kind is MeasureKind.LOSS else made
-
-    def _of_mistakes(self, found: Estimate) -> Estimate:
-        """The figure, its interval withheld where too few queries have a wrong answer."""
-        found = replace(found, change_takes=CHANGE_TAKES)
-        if found.reason or self.mistaken >= LEAST_MISTAKEN:
+        if isinstance(found, Mean):
+            values, clusters = np.asarray(found.values, np.float64), found.clusters
+            weights = np.ones_like(values) if found.weights is None else found.weights
+            found = clustered_ratio(values * weights, weights, clusters, share=share)
+            if row.kind is MeasureKind.LOSS:
+                found = replace(found, scale="log")
+        if share or row.kind is MeasureKind.CHANGE:
             return found
-        return replace(
-            found,
-            reason=f"{self.mistaken} queries have a wrong answer: a few cases make the figure, and "
-            f"an interval takes {LEAST_MISTAKEN}",
-        )
+        reason = found.reason or self._too_few(found, row.kind)
+        return replace(found, change_takes=CHANGE_TAKES, reason=reason)
+
+    def _too_few(self, found: Estimate, kind: MeasureKind) -> str:
+        """Why a correlation or an F1 has no interval: a few cases make it. Empty where it has."""
+        if math.isnan(found.value):
+            return ""
+        counts = {
+            MeasureKind.CORRELATION: (
+                (self.mistaken, LEAST_MISTAKEN, "have a wrong answer"),
+                (found.clusters, LEAST_CORRELATED, "count"),
+            ),
+            MeasureKind.RATIO: (
+                (self.mistaken, LEAST_MISTAKEN, "have a wrong answer"),
+                # Of one verdict alone F1 is a figure of the labels.
+                (self.unusual or LEAST_MISTAKEN, LEAST_MISTAKEN, "have the rarer verdict"),
+            ),
+        }
+        for number, least, what in counts.get(kind, ()):
+            if number < least:
+                return f"{number} queries {what}; an interval takes {least}"
+        return ""
 
     @cached_property
     def mistaken(self) -> int:
         """Queries with an answer that is wrong; either verdict on a tie is right."""
-        wrong = self.credits < 0.5
-        return len(np.unique(self.answers.clusters.index[wrong]))
+        return self._queries(self.credits < 0.5)
+
+    @cached_property
+    def unusual(self) -> int:
+        """Queries with the rarer of the two verdicts."""
+        said = self.answers.verdict
+        return min(self._queries(said > 0.5), self._queries(said < 0.5))
+
+    def _queries(self, rows: BoolArray) -> int:
+        return len(np.unique(self.answers.clusters.index[rows]))
 
     @cached_property
     def credits(self) -> FloatArray:

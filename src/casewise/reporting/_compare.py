@@ -182,10 +182,10 @@ def changed_table(changed: Sequence[Change], most: int, *, linked: bool = False)
 
 
 def _withheld(compared: Comparison) -> list[str]:
-    """Lines on changes without an interval as too few queries moved, or outweigh the others."""
+    """Lines on changes whose interval is withheld, one for each reason."""
     found: dict[str, list[str]] = {}
     for one in (*compared.differences, *compared.quadrants):
-        if one.difference.reason and one.has_few_queries:
+        if one.difference.reason:
             found.setdefault(one.difference.reason, []).append(find(one.metric).label)
     return [
         f"No interval for the change of {', '.join(names)}: {reason}."

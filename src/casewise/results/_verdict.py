@@ -103,7 +103,7 @@ def uneven_notes(scores: Sequence[Score]) -> list[str]:
             lines.append(
                 f"{score.condition.title}: no interval for {names}: a few queries outweigh the "
                 f"others (as few as {least:.1f} effective queries; an interval takes "
-                f"{LEAST_EFFECTIVE:g})."
+                f"{LEAST_EFFECTIVE:g}, and half of those there are)."
             )
     return lines
 

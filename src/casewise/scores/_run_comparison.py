@@ -32,13 +32,10 @@ from casewise.scores._grader_correction import GraderCorrection, RepliedRun, cor
 from casewise.scores._labelled_replies import CheckFile
 from casewise.statistics import (
     DETECTABLE,
-    LEAST_EFFECTIVE,
     Estimate,
     McNemar,
     bootstrap_p,
-    effective_number,
     holm,
-    is_uneven,
     mcnemar,
     paired_change,
 )
@@ -83,12 +80,6 @@ class Difference:
     p_bootstrap: float
     detectable: float
     """The smallest true difference that cases like these would show in 80 % of tries."""
-
-    @property
-    def has_few_queries(self) -> bool:
-        """True if too few queries moved, or a few outweigh the others, for an interval."""
-        change = self.difference
-        return is_uneven(change) or effective_number(change.moves) < LEAST_EFFECTIVE
 
     @property
     def is_told(self) -> bool:

@@ -392,8 +392,9 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     return weighed(found, sums[:, 0])
 
 
-FEW_CARRIERS = 5.0
-"""Least effective number of points that must make the spread of either side."""
+FEW_CARRIERS, USUAL_CARRIERS = 5.0, 10.0
+"""Least effective number of points that must make the spread of either side: of fewer than 25
+points the first, of fewer than 50 a fifth of them, of more the second."""
 
 
 def _reason(x: FloatArray, y: FloatArray) -> str:
@@ -402,7 +403,8 @@ def _reason(x: FloatArray, y: FloatArray) -> str:
     The effective number is ``(sum d^2)^2 / sum d^4`` of the deviations ``d`` from the mean.
     """
     n = len(x)
-    if min(n * n / float((side**4).sum()) for side in (x, y)) >= FEW_CARRIERS:
+    least = max(FEW_CARRIERS, min(USUAL_CARRIERS, n / 5))
+    if min(n * n / float((side**4).sum()) for side in (x, y)) >= least:
         return ""
     return "nearly all answers, or shares, are alike: a few cases make the correlation"
 

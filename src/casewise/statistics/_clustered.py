@@ -105,6 +105,9 @@ error, and both are held against Student's t."""
 ROUND_OFF = 1e-12
 """Errors below this, relative to the figure, are rounding: all clusters are alike."""
 
+SHORT_TAIL = 40
+"""Queries below which those that were drawn are likely to miss the tail of a loss."""
+
 FEW_EXCEPTIONS = 20
 """With fewer clusters' worth of hits, or of misses, it is Wilson's too."""
 
@@ -125,9 +128,13 @@ fewer than three times as many a third of all, and ``LEAST_EFFECTIVE`` at least.
 NEARLY_EQUAL = 0.8
 """Effective queries over queries, from which they are taken to weigh alike."""
 
+TOO_UNEQUAL = 0.5
+"""Effective queries over queries below which no interval is given: heavy queries that weren't drawn
+would move the figure far."""
+
 Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
-"""Scale of a figure as it is; of few clusters' mean, or part of 1, its logarithm; of a correlation,
-its artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
+"""Scale of a figure as it is; of a mean loss, or part of 1, its logarithm; of a correlation, its
+artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +166,9 @@ class Estimate:
     effective: float = math.nan
     """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
     NaN where they have none."""
+    weight_degrees: float = math.inf
+    """Degrees of freedom that the weights of the queries leave the error; infinite where they have
+    none."""
     parts: FloatArray = field(default_factory=lambda: _NOTHING)
     """Sums that the figure is made of, by cluster: equal in two runs whose answers are.
     Shape ``(clusters, k)``; empty where that isn't kept."""
@@ -182,6 +192,11 @@ class Estimate:
             return math.nan
         error = float(np.sqrt((self.influence**2).sum()))
         return error if error > ROUND_OFF * max(1.0, abs(self.value)) else 0.0
+
+    @property
+    def is_unequal(self) -> bool:
+        """Tell whether queries weigh unequally enough to matter."""
+        return self.effective < NEARLY_EQUAL * self.clusters
 
     @property
     def margin(self) -> float:
@@ -239,32 +254,39 @@ class Estimate:
     @property
     def _is_left_out(self) -> bool:
         """Tell whether the error is the jackknife's: of correlations, and of few clusters."""
-        few = self.scale == "fisher" or self.clusters < FEW_CLUSTERS
+        few = self.scale != "plain" or self.clusters < FEW_CLUSTERS or self.is_unequal
         return few and len(self.without) > 0 and not self.is_share_change
 
     @property
     def _is_log(self) -> bool:
-        return self.scale in ("log", "part") and self.clusters < FEW_CLUSTERS
+        return self.scale in ("log", "part")
 
     @property
     def degrees(self) -> float:
         """Degrees of freedom of the error; infinite where it is held against the normal.
 
         A degree less than clusters, or fewer where few clusters make most of the error: O'Neill
-        (2014), doi:10.1080/00031305.2014.966589, by the kurtosis of what each does.
+        (2014), doi:10.1080/00031305.2014.966589, by the kurtosis of what each does. Fewer, too,
+        where queries weigh unequally (Satterthwaite 1946, doi:10.2307/3002019), and half for a
+        mean loss of few queries, whose kurtosis is too small where they miss the tail.
         """
         n = self.clusters
         if n < 2:
             return math.nan
-        if n >= FEW_CLUSTERS and self.scale in ("plain", "log") and not self.is_share_change:
+        most = min(n - 1.0, self.weight_degrees) if self.is_unequal else n - 1.0
+        many = n >= FEW_CLUSTERS and not self.is_unequal
+        if many and self.scale == "plain" and not self.is_share_change:
             return math.inf
         if self.is_share_change or not math.isnan(self.size):
-            return n - 1.0
+            return most
         moved = (self.without - self.value if self._is_left_out else self.influence) ** 2
         if len(moved) < n or not (total := float(moved.sum())) > 0:
-            return n - 1.0
+            return most
         kurtosis = n * float((moved**2).sum()) / total**2
-        return min(n - 1.0, 2 * n / (max(kurtosis, 1.0) - (n - 3) / (n - 1)))
+        degrees = min(most, 2 * n / (max(kurtosis, 1.0) - (n - 3) / (n - 1)))
+        if self.scale == "log" and n < SHORT_TAIL:
+            degrees = max(degrees / 2, min(degrees, 3.0))
+        return degrees
 
     @property
     def _critical(self) -> float:
@@ -292,7 +314,7 @@ class Estimate:
                 error /= value * (1 - value)
                 value = np.log(value / (1 - value))
             if self._is_left_out:
-                error = np.sqrt(((without - value) ** 2).sum() * (1 - 1 / self.clusters))
+                error = _jackknife_error(without, float(value), self.clusters)
         if not (0 < error < math.inf and abs(value) < math.inf):
             return math.nan, math.nan
         return float(value), float(error)
@@ -308,6 +330,9 @@ class Estimate:
         se = self.se
         if not se > 0:
             return min(float(self.clusters), self.size)
+        if self.is_unequal and len(self.without):
+            # Queries that outweigh others pull the figure towards themselves, and hide it.
+            se = max(se, _jackknife_error(self.without, self.value, self.clusters))
         return min(self.value * (1 - self.value) / se**2, self.size)
 
     @property
@@ -367,6 +392,11 @@ class Estimate:
         return combine([(1.0, self), (-1.0, other)])
 
 
+def _jackknife_error(without: FloatArray, value: float, clusters: int) -> float:
+    """The error of leaving one cluster out, about the figure itself."""
+    return float(np.sqrt(((without - value) ** 2).sum() * (1 - 1 / clusters)))
+
+
 def _student_p(t: float, degrees: float) -> float:
     """Two-sided p of a statistic from 0 up."""
     # Imported late: scipy takes longer to load than most commands take to run.
@@ -410,6 +440,7 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         without=added("without"),
         reason=next((term.reason for _, term in terms if term.reason), ""),
         effective=min(effective, default=math.nan),
+        weight_degrees=min(term.weight_degrees for _, term in terms),
         parts=added("parts"),
         change_takes=max(term.change_takes for _, term in terms),
     )
@@ -435,24 +466,36 @@ def weighed(found: Estimate, weights: FloatArray) -> Estimate:
         found: The figure.
         weights: Of each cluster in it, 0 where it has no rows. Shape ``(clusters,)``.
     """
-    found = replace(found, effective=effective_number(weights))
+    found = replace(
+        found,
+        effective=effective_number(weights),
+        weight_degrees=max(1.0, effective_number(weights**2) - 1),
+    )
     if found.reason or not is_uneven(found):
         return found
+    least = max(LEAST_EFFECTIVE, TOO_UNEQUAL * found.clusters)
     return replace(
         found,
         reason=f"{found.effective:.1f} effective queries, of {found.clusters}: a few outweigh the "
-        f"others, and an interval takes {LEAST_EFFECTIVE:g}",
+        f"others, and an interval takes {math.ceil(least)}",
     )
 
 
 def is_uneven(found: Estimate) -> bool:
     """Tell whether a few queries outweigh the others, so that no interval is given."""
-    return weighs_unequally(found) and found.effective < LEAST_EFFECTIVE
+    few = found.is_unequal and found.effective < LEAST_EFFECTIVE
+    return few or found.effective < TOO_UNEQUAL * found.clusters
 
 
-def weighs_unequally(found: Estimate) -> bool:
-    """Tell whether queries weigh unequally enough to matter."""
-    return found.effective < NEARLY_EQUAL * found.clusters
+def weighed_alike(found: Estimate) -> Estimate:
+    """The figure, its interval withheld where queries weigh unequally at all."""
+    if found.reason or not found.is_unequal:
+        return found
+    return replace(
+        found,
+        reason=f"{found.effective:.1f} effective queries, of {found.clusters}: of queries with "
+        "unequal numbers of contexts no interval holds",
+    )
 
 
 def paired_change(before: Estimate, after: Estimate) -> Estimate:
@@ -485,16 +528,17 @@ def moved_enough(change: Estimate) -> Estimate:
 
     Of 100 queries of which two moved, those two make the change and its error both, and nothing
     tells of the others that could have. A change of shares has Tango's interval, which allows for
-    it where queries weigh alike; one of nothing has no interval to withhold.
+    it where queries weigh alike; one of nothing has no interval to withhold, but where they don't:
+    a heavy query could have moved.
     """
-    effective = effective_number(change.moves)
-    if change.reason or math.isnan(effective):
+    effective = effective_number(change.moves) if change.moves.any() else 0.0
+    if change.reason or not (effective or (change.is_share_change and change.is_unequal)):
         return change
     if change.clusters < change.change_takes:
         reason = f"fewer than {change.change_takes} queries"
         return replace(change, reason=f"{reason}: too few for a change of this kind")
     least = max(LEAST_EFFECTIVE, min(float(LEAST_MOVED), change.clusters / 3))
-    if effective >= least or (change.is_share_change and not weighs_unequally(change)):
+    if effective >= least or (change.is_share_change and not change.is_unequal):
         return change
     moved = int(np.count_nonzero(change.moves))
     reason = f"{moved} of {change.clusters} queries moved"
@@ -730,7 +774,7 @@ def share_bounds(one: Estimate, confidence: float) -> Bounds:
     from scipy.special import ndtri
 
     if one.se > 0:
-        size *= (float(ndtri(confidence)) / student_quantile(one.clusters - 1, confidence)) ** 2
+        size *= (float(ndtri(confidence)) / student_quantile(one.degrees, confidence)) ** 2
     return beta_bounds(min(one.value, 1.0) * size, size, confidence)
 
 
@@ -800,7 +844,7 @@ def paired_share_bounds(difference: Estimate, confidence: float) -> Bounds:
     if steps is None:
         return alike_bounds(difference.value, difference.clusters, confidence, (-1.0, 1.0))
     mirrored = replace(steps, down=steps.up, up=steps.down)
-    critical = student_quantile(difference.clusters - 1, confidence)
+    critical = student_quantile(difference.degrees, confidence)
     low = _score_bound(steps, difference.clusters, critical)
     high = -_score_bound(mirrored, difference.clusters, critical)
     plain = student_bounds(difference, confidence)

@@ -21,6 +21,7 @@ from casewise.statistics._clustered import (
     clustered_ratio,
     estimate,
     weighed,
+    weighed_alike,
 )
 
 
@@ -200,10 +201,12 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
     return WithinQueries(
         **_flips(cases.said[pairs], cases.safe[pairs], clusters.only(pairs[:, 0])),
         rank_agreement=_ranked_alike(cases.p_safe[ordered], clusters.only(ordered[:, 0])),
-        pcc_within_query=clustered_pearson(
-            _beyond(p_safe[several], means[at]),
-            _beyond(rate[several], mean_rates[at]),
-            numbered.only(several),
+        pcc_within_query=weighed_alike(
+            clustered_pearson(
+                _beyond(p_safe[several], means[at]),
+                _beyond(rate[several], mean_rates[at]),
+                numbered.only(several),
+            )
         ),
         pcc_between_queries=clustered_pearson(
             means[known],
@@ -278,7 +281,7 @@ def context_share(
     size = np.maximum(n, 1)
     sums = np.stack([n > 0, n, n * n, x, xx, xx - x * x / size, v, v / size], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = weighed(estimate(sums, _context_share, clusters), n)
+        found = weighed_alike(weighed(estimate(sums, _context_share, clusters), n))
     found = replace(found, parts=parts)
     if not np.isfinite(found.value):
         return UNDEFINED

@@ -1,0 +1,145 @@
+"""The suite that resamples published runs, and the page that it writes."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from casewise.choices import Origin
+from casewise.measures import compared, find, scored
+
+
+@pytest.fixture(scope="module")
+def hostile() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hostile_bench", ROOT / "benchmarks/hostile.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def populations(hostile: ModuleType, casebench: Path) -> dict[str, Any]:
+    data = casebench.parent
+    for needed in ("reproductions/moralexceptqa/all_predictions.csv", "sets/privaci/HIPAA"):
+        if not (data / needed).exists():
+            pytest.skip(f"{needed} is not at {data}")
+    found: dict[str, Any] = hostile.by_name(data)
+    return found
+
+
+def test_each_query_once_is_the_population(
+    hostile: ModuleType, populations: dict[str, Any]
+) -> None:
+    """Drawing every query once gives the published figures, whatever the form of the answers."""
+    for name in ("three epochs", "with and without a context", "ranked", "replies"):
+        population = populations[name]
+        drawn = np.arange(population.after.clusters.count)[::-1]
+        study = hostile.replace(
+            population,
+            before=hostile.study_of(population.before, drawn),
+            after=hostile.study_of(population.after, drawn),
+        )
+        whole, again = (hostile.figures(one) for one in (population, study))
+        assert whole.keys() == again.keys()
+        for figure, one in whole.items():
+            assert again[figure].value == pytest.approx(one.value, nan_ok=True), (name, figure)
+            assert again[figure].reason == one.reason
+
+
+def test_published_figures(hostile: ModuleType, populations: dict[str, Any]) -> None:
+    """CASE-Bench's published accuracies of gpt-4o and llama370B under binary: .770 and .866."""
+    population = populations["gpt-4o binary to llama binary"]
+    found = hostile.figures(population)
+    assert found["accuracy"].value == pytest.approx(0.866, abs=5e-4)
+    assert found["change of accuracy"].value == pytest.approx(0.866 - 0.770, abs=1e-3)
+
+
+def test_changes_are_few(hostile: ModuleType, populations: dict[str, Any]) -> None:
+    """5 % of 900 answers are 45; in one arm they are all of cases meant unsafe."""
+    for name, arms in (("5% of answers changed", 2), ("5% changed, in one arm", 1)):
+        one = populations[name]
+        moved = one.before.verdict != one.after.verdict
+        assert moved.sum() == 45
+        assert len(np.unique(one.after.intended[moved])) == arms
+
+
+def test_a_cell_by_hand(hostile: ModuleType) -> None:
+    """10 intervals of 20 studies, 9 of which hold the truth: .9, printed in half."""
+    cell = hostile.Cell(20, 10, 9, 1) + hostile.Cell(20, 10, 9, 1)
+    assert (cell.share_given, cell.coverage) == (0.5, 0.9)
+    # Two errors of 20 intervals at .95 are .097.
+    assert cell.is_usual
+    assert not cell.is_low
+    assert hostile.Cell(1000, 1000, 900).is_low
+    assert hostile.Cell(1000, 1000, 1000).is_high
+    assert not hostile.Cell(1000, 400, 300).is_low
+
+
+def check(hostile: ModuleType, population: Any, queries: int, draws: int) -> None:
+    cells = hostile.simulate(population, queries, draws, seed=3)
+    assert cells
+    low = {
+        name: one.coverage
+        for name, one in cells.items()
+        # Some fifty figures: four errors below the bound.
+        if one.is_usual and one.coverage < hostile.LEAST - 4 * one.error
+    }
+    assert not low
+    assert not [name for name, one in cells.items() if one.at_odds]
+
+
+@pytest.mark.parametrize(
+    "name", ["5% changed, one way", "delphi_gamma_0 to delphi_gamma_1", "replies, 2% changed"]
+)
+def test_intervals_hold_on_published_runs(
+    hostile: ModuleType, populations: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hostile, "STEPS", ())
+    check(hostile, populations[name], 28, 16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [56, 150])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "2% of answers changed",
+        "one category changed",
+        "wrong in 2.0%",
+        "5% unread, of wrong ones",
+        "cot_general_1 to cot_general_2",
+        "a long tail, the heaviest query changed",
+    ],
+)
+def test_more_intervals_hold(
+    hostile: ModuleType, populations: dict[str, Any], name: str, queries: int
+) -> None:
+    check(hostile, populations[name], queries, 60)
+
+
+def test_the_page_is_the_suites(hostile: ModuleType) -> None:
+    text = hostile.DOCS.read_text("utf-8")
+    written = text[text.index(hostile.BEGIN) : text.index(hostile.END)]
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", written, re.M))
+    # The other measures need answers that no published run has: tool calls, both orders of a pair.
+    absent = {"tool_call_rate", "named_first", "same_in_both_orders", "mixed"}
+    scores = {row.name for row in scored() if row.origin is not Origin.EXPERIMENTAL}
+    assert scores - absent - rows.keys() == set()
+    changes = {f"change of {name}" for name in compared() if not find(name).of_people}
+    assert changes - {f"change of {name}" for name in absent} - rows.keys() == set()
+    assert "or the other way round, in 0." in written.replace("\n", " ")
+    listed = written[written.index("**Below .93**") :]
+    for name, row in rows.items():
+        for cell in row.split(" | "):
+            if re.fullmatch(r"\.\d{3}|1\.000", cell) and float(cell) < hostile.LEAST - 0.02:
+                assert f"`{name}`" in listed, name
