@@ -824,13 +824,14 @@ def totals(cells: Cells, draws: int) -> list[str]:
     return [
         f"{len(cells)} pairs of a population and a size, {draws} studies each, more where a figure "
         f"comes near the bound. Of {whole.given:,} intervals that were printed "
-        f"{three(whole.coverage)} held the truth. `p` was below .05 and the interval held 0, or the "
-        f"other way round, in {whole.at_odds:,}.",
+        f"{three(whole.coverage)} held the truth. `p` was below .05 and the interval held 0, or "
+        f"the other way round, in {whole.at_odds:,}.",
         "",
-        f"Of {len(usual):,} cells that mostly print their interval {len(usual) - low - high:,} hold "
-        f"the truth in .93 to .985 of studies, within two errors of the simulation; {low:,} hold it "
-        f"in fewer, {high:,} in more. {len(seldom):,} cells mostly withhold it: they printed it in "
-        f"{percent(rest.share_given)} of studies, and then it held in {three(rest.coverage)}.",
+        f"Of {len(usual):,} cells that mostly print their interval {len(usual) - low - high:,} "
+        f"hold the truth in .93 to .985 of studies, within two errors of the simulation; {low:,} "
+        f"hold it in fewer, {high:,} in more. {len(seldom):,} cells mostly withhold it: they "
+        f"printed it in {percent(rest.share_given)} of studies, and then it held in "
+        f"{three(rest.coverage)}.",
     ]
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from casewise.choices import Origin
 from casewise.measures import compared, find, scored
 
 
@@ -133,7 +132,7 @@ def test_the_page_is_the_suites(hostile: ModuleType) -> None:
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", written, re.M))
     # The other measures need answers that no published run has: tool calls, both orders of a pair.
     absent = {"tool_call_rate", "named_first", "same_in_both_orders", "mixed"}
-    scores = {row.name for row in scored() if row.origin is not Origin.EXPERIMENTAL}
+    scores = {row.name for row in scored()}
     assert scores - absent - rows.keys() == set()
     changes = {f"change of {name}" for name in compared() if not find(name).of_people}
     assert changes - {f"change of {name}" for name in absent} - rows.keys() == set()

@@ -202,6 +202,9 @@ def brier_scores(p: FloatArray, rate: FloatArray) -> FloatArray:
     return (p - rate) ** 2
 
 
+CHANGED_ECE = 450
+"""Queries below which a change of the calibration error has no interval: its bias differs too."""
+
 BINS = 10
 
 
@@ -262,6 +265,7 @@ def reliability(
     gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins) if n[i]]
     sums = clusters.sums(np.ones_like(p), *gaps)
     ece = weighed(estimate(sums, _ece, clusters), sums[:, 0])
+    ece = replace(ece, change_takes=CHANGED_ECE)
     few = f"fewer than {FEW_CLUSTERS} queries: chance makes much of an ECE"
     return Reliability(bars, replace(ece, reason=few) if ece.clusters < FEW_CLUSTERS else ece)
 

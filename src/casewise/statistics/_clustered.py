@@ -493,7 +493,7 @@ def weighed_alike(found: Estimate) -> Estimate:
         return found
     return replace(
         found,
-        reason=f"{found.effective:.1f} effective queries, of {found.clusters}: of queries with "
+        reason=f"{found.effective:.1f} effective queries, of {found.clusters}: where queries have "
         "unequal numbers of contexts no interval holds",
     )
 
@@ -519,8 +519,9 @@ def _is_of_same_cases(before: Estimate, after: Estimate) -> bool:
     """Tell whether two proportions have one denominator, query by query."""
     if before.size != after.size:
         return False
-    wholes = [one.parts[:, 1] for one in (before, after) if one.parts.size]
-    return len(wholes) < 2 or np.array_equal(*wholes)
+    if not before.parts.size or not after.parts.size:
+        return True
+    return bool(np.array_equal(before.parts[:, 1], after.parts[:, 1]))
 
 
 def moved_enough(change: Estimate) -> Estimate:

@@ -143,8 +143,10 @@ def _flips(said: FloatArray, safe: FloatArray, clusters: Clusters) -> dict[str, 
     return {
         "people_flips": clustered_mean(people, clusters, share=True),
         "model_flips": clustered_mean(model, clusters, share=True),
-        "missed_flips": clustered_ratio(people - shared, people, clusters, share=True),
-        "extra_flips": clustered_ratio(model - shared, model, clusters, share=True),
+        "missed_flips": weighed_alike(
+            clustered_ratio(people - shared, people, clusters, share=True)
+        ),
+        "extra_flips": weighed_alike(clustered_ratio(model - shared, model, clusters, share=True)),
     }
 
 
