@@ -73,10 +73,19 @@ def test_a_change_of_what_is_no_share_takes_forty_queries(queries: int, is_given
         found = paired_change(*(measure(one, [name])[name] for one in runs))
         assert math.isfinite(found.interval[0]) == is_given
         assert bool(found.reason) != is_given
-    (accuracy,) = (
-        paired_change(*(measure(one, [name])[name] for one in runs)) for name in ("accuracy",)
-    )
+    accuracy = paired_change(*(measure(one, ["accuracy"])["accuracy"] for one in runs))
     assert math.isfinite(accuracy.interval[0])
+
+
+@pytest.mark.parametrize(("queries", "is_given"), [(449, False), (450, True)])
+def test_a_change_of_the_calibration_error_takes_450_queries(queries: int, is_given: bool) -> None:
+    """Though the two runs' probabilities lie in other bins."""
+    rng = np.random.default_rng(3)
+    safe = np.arange(queries) % 2 * 1.0
+    runs = [judge((p > 0.5) * 1.0, safe, p) for p in (rng.random(queries) * s for s in (1, 0.7))]
+    found = paired_change(*(measure(one, ["ece"])["ece"] for one in runs))
+    assert np.count_nonzero(found.moves) == queries
+    assert math.isfinite(found.interval[0]) == is_given
 
 
 def precision(hits: list[float], called: list[float]) -> Estimate:

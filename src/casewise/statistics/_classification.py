@@ -262,7 +262,8 @@ def reliability(
     )
     if not len(p):
         return Reliability(bars, UNDEFINED)
-    gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins) if n[i]]
+    # Of empty bins too, so that two runs have the same sums.
+    gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins)]
     sums = clusters.sums(np.ones_like(p), *gaps)
     ece = weighed(estimate(sums, _ece, clusters), sums[:, 0])
     ece = replace(ece, change_takes=CHANGED_ECE)

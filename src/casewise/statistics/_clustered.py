@@ -532,16 +532,18 @@ def moved_enough(change: Estimate) -> Estimate:
     it where queries weigh alike; one of nothing has no interval to withhold, but where they don't:
     a heavy query could have moved.
     """
-    effective = effective_number(change.moves) if change.moves.any() else 0.0
-    if change.reason or not (effective or (change.is_share_change and change.is_unequal)):
+    moves = change.moves
+    is_heavy = change.is_share_change and change.is_unequal
+    if change.reason or (moves.size and not moves.any() and not is_heavy):
         return change
     if change.clusters < change.change_takes:
         reason = f"fewer than {change.change_takes} queries"
         return replace(change, reason=f"{reason}: too few for a change of this kind")
+    effective = effective_number(moves) if moves.any() else 0.0
     least = max(LEAST_EFFECTIVE, min(float(LEAST_MOVED), change.clusters / 3))
-    if effective >= least or (change.is_share_change and not change.is_unequal):
+    if not moves.size or effective >= least or (change.is_share_change and not is_heavy):
         return change
-    moved = int(np.count_nonzero(change.moves))
+    moved = int(np.count_nonzero(moves))
     reason = f"{moved} of {change.clusters} queries moved"
     if moved >= least:
         reason += f", a few of them far ({effective:.1f} effective)"

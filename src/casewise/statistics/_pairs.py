@@ -203,7 +203,7 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
     return WithinQueries(
         **_flips(cases.said[pairs], cases.safe[pairs], clusters.only(pairs[:, 0])),
         rank_agreement=_ranked_alike(cases.p_safe[ordered], clusters.only(ordered[:, 0])),
-        pcc_within_query=weighed_alike(
+        pcc_within_query=_of_enough(
             clustered_pearson(
                 _beyond(p_safe[several], means[at]),
                 _beyond(rate[several], mean_rates[at]),
@@ -218,6 +218,19 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
         vote_share=vote_share(cases.votes_safe, cases.votes_unsafe, clusters),
         verdict_share=context_share(cases.said, clusters),
     )
+
+
+LEAST_SEVERAL = 40
+"""Queries with several contexts that the interval of the correlation within them takes."""
+
+
+def _of_enough(found: Estimate) -> Estimate:
+    """The correlation within queries, its interval withheld of few queries, or unequal ones."""
+    found = weighed_alike(found)
+    if found.reason or np.isnan(found.value) or found.clusters >= LEAST_SEVERAL:
+        return found
+    why = f"{found.clusters} queries have several contexts; an interval takes {LEAST_SEVERAL}"
+    return replace(found, reason=why)
 
 
 def _beyond(values: FloatArray, means: FloatArray) -> FloatArray:
