@@ -98,6 +98,8 @@ def left_out(
     figure: Callable[[Rows], float],
     there: Callable[[float], float],
     back: Callable[[float], float],
+    *,
+    tail: bool = False,
 ) -> tuple[float, Ends]:
     """A figure with the jackknife's error on a scale, against t with O'Neill's degrees.
 
@@ -106,6 +108,7 @@ def left_out(
         figure: The figure of some cases.
         there: The scale of the interval.
         back: The way back from it.
+        tail: Whether fewer than 40 queries are likely to miss a tail: half of the degrees then.
     """
     value = figure(np.ones(len(one.query), bool))
     queries = int(one.query.max()) + 1
@@ -114,6 +117,8 @@ def left_out(
     kurtosis = queries * (moved**2).sum() / moved.sum() ** 2
     fewer = 2 * queries / (max(kurtosis, 1.0) - (queries - 3) / (queries - 1))
     degrees = min(queries - 1.0, fewer)
+    if tail and queries < 40:
+        degrees = max(degrees / 2, min(degrees, 3.0))
     scaled = np.array([there(each) for each in without])
     error = np.sqrt(((scaled - there(value)) ** 2).sum() * (1 - 1 / queries))
     half = stats.t.ppf(0.975, degrees) * error
@@ -126,12 +131,8 @@ def correlation(one: Output, kind: Callable[..., Any] = stats.pearsonr) -> Calla
 
 
 def loss(one: Output, values: Floats) -> tuple[float, Ends]:
-    """A mean loss: normal, or of few queries symmetric in the logarithm."""
-    if one.query.max() + 1 < MANY:
-        return left_out(one, lambda kept: float(values[kept].mean()), np.log, np.exp)
-    value = float(values.mean())
-    half = stats.norm.ppf(0.975) * np.sqrt((sums(one, (values - value) / len(values)) ** 2).sum())
-    return value, (value - half, value + half)
+    """A mean loss: symmetric in the logarithm."""
+    return left_out(one, lambda kept: float(values[kept].mean()), np.log, np.exp, tail=True)
 
 
 def share_change(one: Output, change: Floats, of: Floats) -> tuple[float, Ends]:

@@ -1,8 +1,6 @@
 """The suite that resamples published runs, and the page that it writes."""
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,20 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ROOT
+from support.scripts import load_script
 
 from casewise.measures import compared, find, scored
 
 
 @pytest.fixture(scope="module")
 def hostile() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hostile_bench", ROOT / "benchmarks/hostile.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "benchmarks/hostile.py")
 
 
 @pytest.fixture(scope="module")
