@@ -67,6 +67,59 @@ def test_a_key_in_an_error(cli: Cli, tmp_path: Path, client: str) -> None:
     assert found_in(tmp_path) == []
 
 
+SAID: dict[str, Any] = {"role": "assistant", "content": "Judgement: safe"}
+CHOICE: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": SAID}
+WHOLE: dict[str, Any] = {
+    **{"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [CHOICE]},
+    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+}
+
+
+def saying(**message: Any) -> dict[str, Any]:
+    return WHOLE | {"choices": [CHOICE | {"message": SAID | message}]}
+
+
+REPEATED: list[dict[str, Any]] = [
+    {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}},
+    {"error": f"bad key {KEY}"},
+    {"detail": f"bad key {KEY}"},
+    saying(content=f"Judgement: safe. By the way, your key is {KEY}."),
+    saying(content=None, refusal=f"The key {KEY} may not ask this."),
+    saying(reasoning_content=f"I was sent {KEY}."),
+    saying(
+        tool_calls=[{"id": KEY, "type": "function", "function": {"name": KEY, "arguments": ""}}]
+    ),
+    WHOLE | {"id": KEY},
+    WHOLE | {"model": f"m-{KEY}"},
+    WHOLE | {"system_fingerprint": KEY, "debug": {"authorization": f"Bearer {KEY}"}},
+    WHOLE | {"choices": [CHOICE | {"finish_reason": KEY}]},
+    WHOLE | {"usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "key": KEY}},
+]
+"""Bodies under a status of success in which a gateway repeats the key that it was sent."""
+
+
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+def test_a_key_under_a_status_of_success(cli: Cli, tmp_path: Path, client: str) -> None:
+    """Twelve forms, one a case; what is no answer is asked again."""
+    cases = write_questions(tmp_path / "cases.jsonl", len(REPEATED))
+
+    def answer(request: dict[str, Any]) -> Answer:
+        number = request["messages"][-1]["content"].split("question ")[1].split("\n")[0]
+        body = json.dumps(REPEATED[int(number) % len(REPEATED)]).encode()
+        return Raw(200, body, {"Content-Type": "application/json", "X-Debug": KEY})
+
+    with FakeServer(answer) as server:
+        done = cli(
+            *("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary"),
+            *("--client", client, "--log-dir", "logs"),
+            env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
+        )
+        assert len(server.requests) >= len(REPEATED)
+    assert KEY not in done.stdout + done.stderr
+    assert found_in(tmp_path, "your key is [key]") != []
+    assert found_in(tmp_path) == []
+
+
 @pytest.mark.parametrize("name", ["api_key", "hf_token", "aws_secret_access_key", "client-secret"])
 def test_a_key_on_the_command_line(cli_inside: Cli, name: str) -> None:
     done = cli_inside("run", "-m", "openai-api/fake/m", "-M", f"{name}={NEEDLE}")

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from enum import StrEnum
+from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -48,6 +49,7 @@ _opened: set[str] = set()
 """Keys of opened models."""
 
 
+@cache
 def is_secret(name: str) -> bool:
     """Tell whether an option or a variable of this name holds a secret, by its name."""
     return _SECRET.search(name) is not None
@@ -145,6 +147,13 @@ def make_redactor() -> Callable[[str], str]:
         return text
 
     return redact
+
+
+def redacted_body(body: bytes) -> bytes:
+    """The body of an answer without the known keys, which some gateways repeat on an error."""
+    redact = make_redactor()
+    # Latin-1 keeps every byte as it is, whatever the body's own encoding.
+    return redact(body.decode("latin-1")).encode("latin-1")
 
 
 Answer = TypeVar("Answer")

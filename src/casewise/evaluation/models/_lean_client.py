@@ -26,7 +26,7 @@ from casewise.evaluation.models._connections import (
     MOST_BYTES,
     PerLoop,
 )
-from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError
+from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError, redacted_body
 from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
 from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
 
@@ -134,7 +134,7 @@ class _Sender:
             if (length := response.content_length or 0) > MOST_BYTES:
                 # Not even read.
                 raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {length:,} bytes")
-            return response.status, response.headers, await response.read()
+            return response.status, response.headers, redacted_body(await response.read())
 
     def _headers_of(self, request: Mapping[str, Any]) -> dict[str, str]:
         key = {"Authorization": f"Bearer {self._api.client.api_key}"}

@@ -25,7 +25,7 @@ from casewise.evaluation.models._faults import (
     keep_secret,
     kind_of,
     kind_of_status,
-    redacted,
+    redacted_body,
     secrets_of_address,
     status_of,
     status_words,
@@ -331,6 +331,8 @@ _AGAIN = (408, 409, 429)
 def _watch_connections(client: Any) -> bool:
     """Note each attempt that gets its connection, and each that fails, in clients over httpx.
 
+    Keys are redacted in the bodies of answers, under any status, before anything is made of them.
+
     Returns:
         True if the client is over httpx.
     """
@@ -341,10 +343,10 @@ def _watch_connections(client: Any) -> bool:
 
     async def watched(request: Any, *given: Any, **named: Any) -> Any:
         if _call.get() is None:
-            return await send(request, *given, **named)
+            return _without_keys(await send(request, *given, **named))
         request.extensions = {**request.extensions, "trace": _trace}
         try:
-            return await send(request, *given, **named)
+            return _without_keys(await send(request, *given, **named))
         except Exception as error:
             attempt_failed(error)
             raise
@@ -356,6 +358,25 @@ def _watch_connections(client: Any) -> bool:
 async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001
     if event.endswith("send_request_headers.started"):
         connected()
+
+
+def _without_keys(response: Any) -> Any:
+    """The response without known keys in its body; one that is streamed stays as it is."""
+    try:
+        body = response.content
+    except httpx2.StreamError:
+        return response
+    return response if (clean := redacted_body(body)) == body else _with_body(response, clean)
+
+
+def _with_body(response: Any, body: bytes) -> Any:
+    """The same response with another body."""
+    headers = {
+        name: value for name, value in response.headers.items() if name.lower() not in DECODED
+    }
+    return type(response)(
+        response.status_code, headers=headers, content=body, request=response.request
+    )
 
 
 def _redact_errors(client: Any) -> None:
@@ -372,23 +393,6 @@ def _redact_errors(client: Any) -> None:
         except RuntimeError:
             # A line of a batch's results was sent by nobody.
             response.request = httpx2.Request("POST", str(client.base_url))
-        try:
-            text = response.text
-        except httpx2.StreamError:
-            return made(response)  # type: ignore[no-any-return]
-        shown = redacted(text)
-        if shown != text:
-            headers = {
-                name: value
-                for name, value in response.headers.items()
-                if name.lower() not in DECODED
-            }
-            response = type(response)(
-                response.status_code,
-                headers=headers,
-                content=shown.encode(),
-                request=response.request,
-            )
-        return made(response)  # type: ignore[no-any-return]
+        return made(_without_keys(response))  # type: ignore[no-any-return]
 
     client._make_status_error_from_response = clean
