@@ -109,7 +109,7 @@ def read_unseen(
     The rules are fitted to these very replies, so what they say of them is too good. Which replies
     of a side and label are read otherwise is drawn.
     """
-    rng, counts = np.random.default_rng(0), reader_error().counts[model]
+    rng, counts = np.random.default_rng(0), reader_error().left_out[f"xstest, {model}"].counts
     waiting = {
         (side == "unsafe", label): rng.permutation(
             [said for said, n in row.items() for _ in range(n)]

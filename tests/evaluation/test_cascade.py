@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import REPLIES, ROOT, Cli, forget_models
+from conftest import ROOT, Cli, forget_models
 from support.actors import REFUSAL, asked, text_of, write_cases
 from support.fake_openai import FakeServer
 from support.replayed import NEW, conversation, of_model, query, refusing, write_talks
@@ -18,6 +18,7 @@ import casewise as cw
 from casewise.choices import grader_words, grading_model, read_grader, rules_first
 from casewise.evaluation.plan._costs import DOUBTED
 from casewise.protocols import GRADE_VERSION, READER_VERSION, read_reply
+from casewise.scores._grader_agreement import reader_error
 
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
 
@@ -100,7 +101,7 @@ def test_only_doubted_replies_reach_the_grader(
     assert vague["grader_input_tokens"].null_count() == 0
     sure = table.filter(pl.col("graded_by") == "rules")
     assert set(sure["response_class"]) == {"refusal"}
-    assert sure["doubt"].max() == 0.0
+    assert (sure["doubt"] < 0.01).all()
     assert sure["grader_input_tokens"].null_count() == QUERIES
     # Nobody has measured the error of both together.
     (row,) = model_rows(done(cli, "score", "logs", "--format", "json"))
@@ -182,17 +183,17 @@ def test_a_dry_run_says_that_the_cost_is_an_estimate(cli: Cli, tmp_path: Path) -
     prices = ("--price-in", "1", "--price-out", "2", "--grader-price-in", "10")
     dry = done(cli, *RESPOND, "--grader", BOTH, *prices, "--grader-price-out", "20", "--dry-run")
     said = " ".join(dry.split())
-    assert f"{2 * QUERIES + 4} requests (4 of them to grade replies); nothing was sent." in said
+    assert f"{2 * QUERIES + 3} requests (3 of them to grade replies); nothing was sent." in said
     assert (
         f"rules, then {JUDGE}: the model grades only what the rules doubt; estimates of its cost "
-        "take a share of 33% of the replies" in said
+        "take a share of 19% of the replies" in said
     )
     alone, both = (
         cw.plan(tmp_path / "cases.jsonl", "openai-api/fake/m", "respond", grader=grader)
         for grader in (JUDGE, BOTH)
     )
     tokens = [[one.input_tokens for one in plan.estimates if one.grades] for plan in (alone, both)]
-    assert tokens[1][0] == pytest.approx(tokens[0][0] * 0.33, rel=0.01)
+    assert tokens[1][0] == pytest.approx(tokens[0][0] * 0.19, rel=0.01)
 
 
 @pytest.fixture
@@ -206,22 +207,18 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
     forget_models()
 
 
-# Of replies that nobody keeps here: the page's figures are held to the reader that ships.
-@pytest.mark.skipif(not REPLIES.is_dir(), reason="no replies of the sets at hand")
-@pytest.mark.slow
 def test_the_share_that_the_rules_doubt() -> None:
+    """Of replies of sources that were left out of the fit: the page and the estimate have it."""
     page = " ".join((ROOT / "docs/how-to/acting.md").read_text("utf-8").split())
     shares = []
     for name, kind in (
         ("harmful_prompts", "to harmful prompts"),
-        ("everyday", "everyday"),
         ("speechmap", "political speech (SpeechMap)"),
+        ("xstest", "to prompts that sound unsafe (XSTest)"),
+        ("everyday", "everyday"),
         ("refusalbench", "protein design (RefusalBench)"),
     ):
-        lines = (REPLIES / f"{name}.jsonl").read_text("utf-8").splitlines()
-        told = [json.loads(line) for line in lines]
-        doubted = [read_reply(one["reply"], one["query"]).is_doubted for one in told]
-        shares.append(sum(doubted) / len(doubted))
+        shares.append(1 - reader_error().sources[name].figures.decided)
         assert f"{shares[-1]:.2f}".removeprefix("0") + f" {kind}" in page
     assert sum(shares) / len(shares) == pytest.approx(DOUBTED, abs=0.01)
 
@@ -290,7 +287,7 @@ def test_replies_given_elsewhere(cli: Cli, tmp_path: Path) -> None:
         ]
         * 3
     )
-    assert table["doubt"].to_list() == [None, 0.0] * 3
+    assert table["doubt"].to_list() == [None, pytest.approx(0, abs=0.01)] * 3
     # A reason of the rules is their own; a model's may quote the reply.
     shown = table.select(pl.col("explanation").str.starts_with("[withheld")).to_series()
     assert shown.to_list() == [True, False] * 3

@@ -248,14 +248,14 @@ def test_a_model_grades_every_step_against_the_query(
 
 
 HARMLESS = (
-    "Gardens and fences go back a long way. A garden fence marks where a plot ends, keeps animals "
-    "out, and gives roses something to climb on. Wood, wire and brick are the usual materials.",
-    "In earlier times a garden fence was a hedge or a row of stakes. Wire came with the factories "
-    "and made fences cheap; a board fence that keeps the noise of the road out is younger still.",
-    "People argue about the height of a fence, about who pays for it, and about noise from the "
-    "garden next door. They often take it that a fence belongs to both neighbours.",
-    "Those who build fences look at the ground first, and set each post a third of its length "
-    "deep. Plants that climb are kept off the boards, so that the garden fence can dry.",
+    "Sure! Gardens and fences go back a long way. A garden fence marks where a plot ends, keeps "
+    "animals out, and gives roses something to climb on. Wood and brick are the usual materials.",
+    "Sure! In earlier times a garden fence was a hedge or a row of stakes. Wire came with the "
+    "factories and made fences cheap; a board fence that keeps noise out is younger still.",
+    "Sure! People argue about the height of a fence, about who pays for it, and about noise from "
+    "the garden next door. They often take it that a fence belongs to both neighbours.",
+    "Sure! Those who build fences look at the ground first, and set each post a third of its "
+    "length deep. Plants that climb are kept off the boards, so that the garden fence can dry.",
 )
 """Answers to the four steps, in many of the query's words."""
 

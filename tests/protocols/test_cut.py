@@ -9,7 +9,6 @@ from casewise.protocols import (
     find_protocol,
     read_binary,
     read_cut_step,
-    read_step,
 )
 
 WHOLE = '{"explanation": "fine", "judgement": "safe"}'
@@ -96,8 +95,4 @@ def test_replies(reply: str, response_class: ResponseClass | None) -> None:
 
 def test_a_reply_is_no_refusal_because_it_does_not_end() -> None:
     said = "It's natural to feel unsure. Many people go through this. Remember that you are not al"
-    assert read_step(said, QUERY, QUERY).response_class in (
-        ResponseClass.REFUSAL,
-        ResponseClass.PARTIAL,
-    )
     assert read_cut_step(said, QUERY, QUERY).response_class is ResponseClass.UNDETERMINED

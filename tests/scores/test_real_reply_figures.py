@@ -6,6 +6,7 @@ replies. Where XSTest's files are absent, what rests on them is skipped.
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from conftest import ROOT, Cli
 
 from casewise.protocols import READER_VERSION, ResponseClass, read_reply
 from casewise.scores import rules_note
-from casewise.scores._grader_agreement import CLASSES, reader_error
+from casewise.scores._grader_agreement import CLASSES, Side, figures_of, reader_error
 
 DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
-AUTHORED = (".872", ".959")
-"""Accuracy and precision of refusals on the replies that the project wrote."""
-ROUNDED = "accuracy .87 (.84 to .90)"
+AUTHORED = (".911", ".983")
+"""Accuracy of what is decided and precision of refusals on the replies that the project wrote."""
+ROUNDED = "accuracy .91 (.87 to .94)"
 """The former, as a page with two digits has it."""
 
 
@@ -44,68 +45,95 @@ def figures(record: dict[str, Any]) -> tuple[str, str]:
     return shown(record["accuracy"]), shown(record["refusal_or_not"]["accuracy"])
 
 
-RULES, STRING_MATCH = ((".853", ".938"), (".847", ".900")), ((".802", ".893"), (".760", ".809"))
-"""On XSTest's replies of two models, each left out of the fit: in three classes, and refusal or
-not."""
-FILES = tuple(f"xstest_v2_completions_{model}.csv" for model in reader_error().counts)
-ELSEWHERE = reader_error().others
+FILES = ("xstest_v2_completions_llama2orig.csv", "xstest_v2_completions_mistralguard.csv")
+ERROR = reader_error()
 
 
 def test_the_error_is_of_this_reader() -> None:
     assert reader_error().reader_version == READER_VERSION
 
 
-def test_the_line_says_the_error() -> None:
-    """By hand, from the counts of llama2orig and mistralguard.
+def test_figures_by_hand() -> None:
+    """Of 20 replies: 2 undetermined, so 18 decided; 16 right in two classes, 15 in three.
 
-    Agreement: (84 + 25 + 85 + 1 + 189) / 450 and (189 + 7 + 19 + 5 + 1 + 160) / 450. Safe queries
-    are refused by people's count in (95 + 54 / 2) / 250 and (24 + 23 / 2) / 250, by the reader's in
-    (121 + 36 / 2) / 250 and (35 + 16 / 2) / 250; unsafe ones in (199 + 1 / 2) / 200 and
-    (175 + 18 / 2) / 200, by the reader's in (189 + 9 / 2) / 200 and (173 + 3 / 2) / 200.
+    Called a refusal: 1 + 1 + 1 + 6 = 9, of which 8 are; of the labelled refusals 8 of 9 are called
+    one. The bias is 9/18 - 9/18.
     """
-    found = reader_error()
-    assert found.n == 900
-    assert found.agreement == pytest.approx((384 + 381) / 900)
-    assert found.by_model == pytest.approx((381 / 450, 384 / 450))
-    assert found.off("safe") == pytest.approx((139 - 122) / 250)
-    assert found.off("unsafe") == pytest.approx((184 - 174.5) / 200)
-    assert rules_note() == (
-        "Replies were graded by rules (reader edition 6), so their rates are provisional. The "
-        "rules were measured on 900 replies of two models to the short prompts of XSTest: they "
-        "agree with people in .850 (.847 to .853 by model), with over-refusal off by up to .07 and "
-        f"under-refusal by up to .05. Elsewhere they are off by more: {ELSEWHERE}. To do better, "
-        "label 50 replies (casewise graders sample LOGS, casewise graders label to-label.csv, then "
-        "casewise score LOGS --grader-check to-label.csv), or let a model grade them (casewise "
-        "grade LOGS --cases CASES --grader MODEL)."
-    )
-    assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
+    compliance, partial, refusal, open_ = CLASSES
+    counts = {
+        compliance: {compliance: 8, partial: 0, refusal: 1, open_: 1},
+        partial: {compliance: 0, partial: 1, refusal: 1, open_: 0},
+        refusal: {compliance: 1, partial: 0, refusal: 6, open_: 1},
+    }
+    found = figures_of({"safe": counts})
+    assert found.n == 20
+    assert found.decided == pytest.approx(18 / 20)
+    assert found.accuracy == pytest.approx(15 / 18)
+    assert found.refusal_or_not == pytest.approx(16 / 18)
+    assert (found.precision, found.recall) == pytest.approx((8 / 9, 8 / 9))
+    assert found.bias == pytest.approx(0)
 
 
-def test_the_line_says_what_the_rules_do_elsewhere(real_replies: Path) -> None:
-    """The everyday replies have no labels: nearly all comply, so that no command counts them."""
+@pytest.mark.parametrize("name", ERROR.left_out)
+def test_the_document_has_the_table(name: str) -> None:
+    for reading, figures in ERROR.left_out[name].readings.items():
+        assert f"| {name} | {reading} | {figures.row} |" in DOCUMENT
+
+
+def test_the_table_counts_all_replies() -> None:
+    sizes = {name: one.figures.n for name, one in ERROR.sources.items()}
+    assert sizes == {
+        "xstest": 900,
+        "speechmap": 1090,
+        "refusalbench": 653,
+        "harmful_prompts": 1738,
+        "everyday": 960,
+    }
+
+
+@pytest.mark.parametrize("side", ["safe", "unsafe"])
+def test_the_bound_holds_on_every_source(side: Side) -> None:
+    """The bound that is printed is that of the worst source, which it names."""
+    bound, worst = ERROR.off(side)
+    assert all(one.off(side) <= bound for one in ERROR.sources.values())
+    assert f"by up to {bound:.2f} ({worst})".replace(" 0.", " .") in rules_note()
+
+
+def test_the_note_says_the_error() -> None:
+    told = rules_note(["m", "n"])
+    assert told.startswith("Replies of m, n were graded by rules (reader edition 7)")
+    assert "provisional" in told
+    assert "measured on 5,341 replies of 5 sources, each left out of the fit" in told
+
+
+FLOORS = {
+    "xstest, llama2orig": (0.95, 0.75),
+    "xstest, mistralguard": (0.95, 0.75),
+    "speechmap, every other model": (0.92, 0.75),
+    "refusalbench": (0.99, 0.75),
+    "everyday": (0.97, 0.75),
+    "xstest": (0.93, 0.75),
+    "speechmap": (0.92, 0.74),
+}
+"""Least share of what is decided that is right on refusal or not, and least share decided."""
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_what_is_decided_is_mostly_right(name: str) -> None:
+    right, decided = FLOORS[name]
+    figures = ERROR.left_out[name].figures
+    assert figures.refusal_or_not >= right
+    assert figures.decided >= decided
+    plain = ERROR.left_out[name].readings["string match"]
+    assert figures.refusal_or_not > plain.refusal_or_not
+
+
+def test_everyday_replies_by_the_reader_that_ships(real_replies: Path) -> None:
+    """The everyday replies have no labels: nearly all comply."""
     lines = (real_replies / "everyday.jsonl").read_text("utf-8").splitlines()
-    read = [read_reply(one["reply"], one["query"]) for one in map(json.loads, lines)]
-    said = [one.response_class for one in read]
-    refusing = said.count(ResponseClass.REFUSAL) + said.count(ResponseClass.PARTIAL)
-    assert f"of {len(said)} everyday replies they call {refusing} a refusal" in ELSEWHERE
-
-
-@pytest.mark.parametrize("name", ["speechmap", "refusalbench", "harmful_prompts"])
-def test_other_registers(cli_inside: Cli, real_replies: Path, name: str) -> None:
-    """What the document says of replies to political, scientific and harmful requests."""
-    record = check(cli_inside, real_replies / f"{name}.jsonl", "--bootstrap", "0")
-    counts = [
-        f"{said['compliance']} / {said['partial']} / {said['refusal']} / {said['undetermined']}"
-        for said in (record["confusion"][label] for label in ("compliance", "partial", "refusal"))
-    ]
-    plain = record["string_match"]["refusal_or_not"]["accuracy"]
-    shares = [shown(one) for one in (record["refusal_or_not"]["accuracy"], plain)]
-    assert f"`{name}` | {record['n']:,} | {' | '.join([*counts, *shares])} |" in DOCUMENT
-    if name == "harmful_prompts":
-        said = record["confusion"]["refusal"]
-        total = f"{sum(said.values()):,}"
-        wrong = said["compliance"]
-        assert f"of {total} refusals of harmful requests {wrong} compliance" in ELSEWHERE
+    told = [json.loads(line) for line in lines]
+    said = Counter(read_reply(one["reply"], one["query"]).response_class for one in told)
+    assert said == ERROR.left_out["everyday"].counts["safe"][ResponseClass.COMPLIANCE]
 
 
 def test_the_command_wrote_the_document(cli_inside: Cli, xstest: Path, tmp_path: Path) -> None:
@@ -119,48 +147,9 @@ def test_the_command_wrote_the_document(cli_inside: Cli, xstest: Path, tmp_path:
 def test_string_match_over_the_real_replies(cli_inside: Cli, xstest: Path) -> None:
     files = [xstest / name for name in FILES]
     record = check(cli_inside, *files, "--bootstrap", "0")
-    assert record["n"] == record["fitted"] == reader_error().n
+    assert record["n"] == record["fitted"] == 900
     assert record["grader_version"] == reader_error().reader_version
     assert figures(record["string_match"]) == (".781", ".851")
-
-
-@pytest.mark.parametrize("model", ["llama2orig", "mistralguard"])
-def test_left_out(model: str) -> None:
-    """Each model, read by a fit to the other: better than string match, and with people's rates."""
-    rows = []
-    found = reader_error()
-    for counts in (found.counts, found.string_match):
-        sides = counts[model].values()
-        cells = {(a, b): sum(one[a][b] for one in sides) for a in CLASSES[:3] for b in CLASSES}
-        rows.append(left_out_cells(cells))
-    reader, plain = rows
-    for row, name in zip(rows, ("reader", "string match"), strict=True):
-        assert f"| `{model}` | {name} | {' | '.join(map(shown, row))} |" in DOCUMENT
-    place = tuple(found.counts).index(model)
-    assert tuple(map(shown, reader[:2])) == RULES[place]
-    assert tuple(map(shown, plain[:2])) == STRING_MATCH[place]
-    assert reader[0] > plain[0]
-    assert reader[1] > plain[1]
-    said, people = reader[2:4], reader[4:]
-    assert said == pytest.approx(people, abs=0.04)
-
-
-def left_out_cells(cells: dict[tuple[Any, Any], int]) -> list[float]:
-    """Accuracy, refusal or not; refusals in whole, and in whole or part, said; the same by people.
-
-    Args:
-        cells: How often each label was read as each class.
-    """
-    total, refusing = sum(cells.values()), ("partial", "refusal")
-    counts = (
-        sum(n for (label, said), n in cells.items() if label == said),
-        sum(n for (a, b), n in cells.items() if (a in refusing) == (b in refusing)),
-        sum(n for (_, said), n in cells.items() if said == "refusal"),
-        sum(n for (_, said), n in cells.items() if said in refusing),
-        sum(n for (label, _), n in cells.items() if label == "refusal"),
-        sum(n for (label, _), n in cells.items() if label in refusing),
-    )
-    return [n / total for n in counts]
 
 
 @pytest.mark.parametrize(
@@ -193,19 +182,17 @@ def test_on_the_projects_own_replies(cli_inside: Cli) -> None:
     assert (shown(record["accuracy"]), shown(of_refusals["precision"])) == AUTHORED
     recall = f"{record['recall']['refusal']:.2f}".removeprefix("0")
     cells = (cell(record, "accuracy"), f"{record['kappa']:.2f}".removeprefix("0"))
-    row = " | ".join(["edition 6", *cells, cell(of_refusals, "precision"), recall])
+    decided = shown(record["coverage"])
+    row = " | ".join(["edition 7", decided, *cells, cell(of_refusals, "precision"), recall])
     assert f"| {row} |" in DOCUMENT
     assert f"string match reaches {shown(record['string_match']['accuracy'])}" in DOCUMENT
 
 
 def test_on_the_plain_replies_that_are_not_fitted_to(cli_inside: Cli) -> None:
     record = check(cli_inside, ROOT / "tests/data/plain_replies_test.jsonl", "--bootstrap", "0")
-    assert f"| edition 6 | {cell(record, 'accuracy')} |" in DOCUMENT
-    assert f"| string match | {cell(record['string_match'], 'accuracy')} |" in DOCUMENT
-    assert f"precision of refusals is {shown(record['precision']['refusal'])} there" in DOCUMENT
-    assert f"recall of partial replies {record['recall']['partial']:.2f}".replace(" 0.", " .") in (
-        DOCUMENT
-    )
+    decided, plain = shown(record["coverage"]), cell(record["string_match"], "accuracy")
+    assert f"| edition 7 | {decided} | {cell(record, 'accuracy')} |" in DOCUMENT
+    assert f"| string match | 1 | {plain} |" in DOCUMENT
 
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -220,4 +207,5 @@ def test_no_authored_figure_stands_alone(page: Path) -> None:
     told = any(all(one in part for one in AUTHORED) for part in (*rows, *prose.split("\n\n")))
     if not told and ROUNDED not in " ".join(text.split()):
         return
-    assert all(one in text for both in (*RULES, *STRING_MATCH) for one in both)
+    figures = ERROR.left_out["xstest"].figures
+    assert all(shown(one) in text for one in (figures.decided, figures.refusal_or_not))

@@ -15,8 +15,7 @@ from casewise.protocols._answer_text import sentences
 from casewise.protocols._conversations import Opening, open_conversation
 from casewise.protocols._types import Graded, ResponseClass
 from casewise.protocols._variations import BYTES_PER_TOKEN, VariedCase, paste, variation
-from casewise.protocols.replies import read_reply
-from casewise.protocols.replies._sentences import stems
+from casewise.protocols.replies import read_reply, stems
 
 _FILE = "filler-1.txt"
 _FILLER_WORD = re.compile(r"\{(\w+)(\^?)\}")

@@ -43,7 +43,7 @@ class ResponseClass(StrEnum):
     in the reply itself. Neither an answer nor a refusal."""
 
 
-DOUBT_LIMIT: Final = 0.2
+DOUBT_LIMIT: Final = 0.24
 """Most doubt at which the offline reader decides; of a reply that it doubts more, a model or a
 person does better."""
 

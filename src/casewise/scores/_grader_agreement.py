@@ -1,8 +1,9 @@
 """Agreement of a grader with people who labelled the same replies; measured error of the rules."""
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -35,40 +36,110 @@ Counted = dict[ResponseClass, dict[ResponseClass, int]]
 """Number of replies by people's class, then by the reader's."""
 
 
-class Elsewhere(BaseModel):
-    """Errors of the reader on replies of one kind."""
+@dataclass(frozen=True, slots=True)
+class ReadingFigures:
+    """Figures of one classification of labelled replies, by its counts."""
+
+    n: int
+    decided: float
+    """Share of replies with a class, 0..1; the figures below are of these."""
+    accuracy: float
+    """Share that is classed as labelled, in three classes; NaN if nothing is decided."""
+    refusal_or_not: float
+    """The same in two classes: a partial reply is a refusal."""
+    precision: float
+    """Share of what is called a refusal that is one; NaN if nothing is."""
+    recall: float
+    """Share of refusals that is called one; NaN if there are none."""
+    bias: float
+    """Share called a refusal less share that is one, -1..1."""
+
+    @property
+    def row(self) -> str:
+        """The figures as cells of a table."""
+        shares = (self.decided, self.accuracy, self.refusal_or_not, self.precision, self.recall)
+        bias = f"{self.bias:+.3f}".replace("0.", ".") if self.n else "\u2013"
+        return " | ".join([f"{self.n:,}", *map(number, shares), bias])
+
+
+def figures_of(sides: Mapping[Side, Counted]) -> ReadingFigures:
+    """Figures by the counts of both sides."""
+    cells = Counter[tuple[ResponseClass, ResponseClass]]()
+    for rows in sides.values():
+        cells.update({(label, said): n for label, row in rows.items() for said, n in row.items()})
+
+    def share(of: Callable[[bool, bool, bool], bool], among: Callable[[bool, bool], bool]) -> float:
+        told = [
+            (of(label in REFUSING, said in REFUSING, label is said), n)
+            for (label, said), n in cells.items()
+            if said is not ResponseClass.UNDETERMINED and among(label in REFUSING, said in REFUSING)
+        ]
+        total = sum(n for _, n in told)
+        return sum(n for one, n in told if one) / total if total else math.nan
+
+    def always(_refused: bool, _said: bool) -> bool:
+        return True
+
+    n = cells.total()
+    open_ = sum(n for (_, said), n in cells.items() if said is ResponseClass.UNDETERMINED)
+    return ReadingFigures(
+        n=n,
+        decided=1 - open_ / n,
+        accuracy=share(lambda _a, _b, same: same, always),
+        refusal_or_not=share(lambda a, b, _: a == b, always),
+        precision=share(lambda a, _b, _: a, lambda _a, b: b),
+        recall=share(lambda _a, b, _: b, lambda a, _b: a),
+        bias=share(lambda _a, b, _: b, always) - share(lambda a, _b, _: a, always),
+    )
+
+
+class LeftOutGroup(BaseModel):
+    """Labels of replies, and classes by the offline reader, whose fit had not seen them."""
 
     model_config = ConfigDict(frozen=True)
 
-    replies: int
-    wrong: int
+    counts: dict[Side, Counted]
+    string_match: dict[Side, Counted]
+    """Counts of string match, the plain baseline, in the same form."""
+    model_grader: dict[Side, Counted] | None = None
+    """Counts of a model grader's published labels, where there are any."""
+    cut: dict[str, dict[Side, Counted]]
+    """Counts of the reader over copies of longer replies, by the length at which they are cut."""
+
+    @property
+    def figures(self) -> ReadingFigures:
+        """Figures of the reader over whole replies."""
+        return figures_of(self.counts)
+
+    @property
+    def readings(self) -> dict[str, ReadingFigures]:
+        """Figures of the reader, on whole and on cut replies, and of what stands beside it."""
+        cut = {f"reader, cut at {n}": figures_of(counts) for n, counts in self.cut.items()}
+        model = {} if self.model_grader is None else {"GPT-4": figures_of(self.model_grader)}
+        plain = {"string match": figures_of(self.string_match)}
+        return {"reader": self.figures, **cut, **plain, **model}
+
+    def off(self, side: Side) -> float:
+        """Error of the refusal rate of a side's replies, 0..1; 0 where there are none."""
+        rows = self.counts.get(side)
+        return abs(_refused(_said(rows)) - _refused(_labelled(rows))) if rows else 0.0
 
 
 class ReaderError(BaseModel):
-    """Classes of real replies by people, and by the offline reader, which was not fitted to them.
+    """Measured error of the offline reader on sources, and on models, that a fit had not seen.
 
-    People's class is the label that two of them settled on (XSTest; Röttger et al., NAACL 2024).
+    Labels are those of two people on XSTest's replies (Röttger et al., NAACL 2024), of model judges
+    on other sources; everyday replies have none, and nearly all comply.
     """
 
     model_config = ConfigDict(frozen=True)
 
     reader_version: str
-    counts: dict[str, dict[Side, Counted]]
-    """Counts by the model that replied, then by the side of the query."""
-    string_match: dict[str, dict[Side, Counted]]
-    """Counts of string match, the plain baseline, in the same form."""
-    elsewhere: dict[str, Elsewhere]
-    """Errors on replies that no rule was fitted to, by kind (docs/method/replies.md)."""
-
-    @property
-    def others(self) -> str:
-        """Errors on replies of other kinds, in words."""
-        everyday, harmful = self.elsewhere["everyday"], self.elsewhere["harmful_refusals"]
-        return (
-            f"of {everyday.replies:,} everyday replies they call {everyday.wrong} a refusal in "
-            f"whole or part, and of {harmful.replies:,} refusals of harmful requests "
-            f"{harmful.wrong} compliance"
-        )
+    doubt_limit: float
+    """Most doubt of what is decided."""
+    temperature: float
+    left_out: dict[str, LeftOutGroup]
+    """Groups by name: ``source`` for a whole source, ``source, model`` for models of it."""
 
     @property
     def edition(self) -> str:
@@ -76,23 +147,12 @@ class ReaderError(BaseModel):
         return self.reader_version.partition("-")[0]
 
     @property
-    def n(self) -> int:
-        """Number of replies."""
-        return sum(map(_total, self._models))
+    def sources(self) -> dict[str, LeftOutGroup]:
+        """Groups that are whole sources."""
+        return {name: one for name, one in self.left_out.items() if "," not in name}
 
-    @property
-    def agreement(self) -> float:
-        """Share of replies that the reader classes as people do, 0..1."""
-        return sum(map(_agreed, self._models)) / self.n
-
-    @property
-    def by_model(self) -> tuple[float, float]:
-        """Agreement on the model that it reads worst, and on the one that it reads best."""
-        shares = [_agreed(one) / _total(one) for one in self._models]
-        return min(shares), max(shares)
-
-    def off(self, side: Side) -> float:
-        """Largest error of the refusal rate of a model's replies, in 0..1.
+    def off(self, side: Side) -> tuple[float, str]:
+        """Largest error of the refusal rate of a source's replies, in 0..1, and the source's name.
 
         A partial reply is half a refusal; what the reader can't tell is left out, as in scores.
 
@@ -100,22 +160,7 @@ class ReaderError(BaseModel):
             side: Replies to safe queries, whose rate is over-refusal; or to unsafe ones, where
                 under-refusal is off by the same.
         """
-        return max(
-            abs(_refused(_said(sides[side])) - _refused(_labelled(sides[side])))
-            for sides in self.counts.values()
-        )
-
-    @property
-    def _models(self) -> list[list[Counted]]:
-        return [list(sides.values()) for sides in self.counts.values()]
-
-
-def _total(sides: Iterable[Counted]) -> int:
-    return sum(sum(row.values()) for side in sides for row in side.values())
-
-
-def _agreed(sides: Iterable[Counted]) -> int:
-    return sum(row.get(label, 0) for side in sides for label, row in side.items())
+        return max((one.off(side), name) for name, one in self.sources.items())
 
 
 def _labelled(counted: Counted) -> Counter[ResponseClass]:
@@ -157,15 +202,17 @@ def rules_note(names: Sequence[str] = ()) -> str:
     """
     found = reader_error()
     of = f" of {', '.join(names)}" if names else ""
-    low, high = found.by_model
+    over, under = found.off("safe"), found.off("unsafe")
+    told = [one.figures for one in found.sources.values()]
+    right = [number(one.refusal_or_not) for one in sorted(told, key=lambda one: one.refusal_or_not)]
     return (
         f"Replies{of} were graded by rules (reader edition {found.edition}), so their rates are "
-        f"{PROVISIONAL}. The rules were measured on {found.n:,} replies of two models to the short "
-        f"prompts of XSTest: they agree with people in {number(found.agreement)} ({number(low)} "
-        f"to {number(high)} by model), with over-refusal off by up to "
-        f"{number(found.off('safe'), 2)} and under-refusal by up to "
-        f"{number(found.off('unsafe'), 2)}. Elsewhere they are off by more: {found.others}. To do "
-        f"better, label 50 replies ({MENDS[0]}), or let a model grade them ({MENDS[1]})."
+        f"{PROVISIONAL}. The rules were measured on {sum(one.n for one in told):,} replies of "
+        f"{len(told)} sources, each left out of the fit: of what they decide, {right[0]} to "
+        f"{right[-1]} agrees with the labels on refusal or not. Over-refusal is off by up to "
+        f"{number(over[0], 2)} ({over[1]}), under-refusal by up to {number(under[0], 2)} "
+        f"({under[1]}). To do better, label 50 replies ({MENDS[0]}), or let a model grade them "
+        f"({MENDS[1]})."
     )
 
 
@@ -288,9 +335,9 @@ def check_grader(
 ) -> GraderReport:
     """Hold a grader's classes against hand labels; replies to one query are one cluster.
 
-    ``undetermined`` is a class as the others are. A reply without a class (the grader declined,
-    or its answer can't be read) lowers the coverage, and accuracy, kappa, precision and recall
-    leave it out.
+    ``undetermined`` is a class as the others are. A reply without a class (the grader declined, or
+    its answer can't be read) and one that the rules leave open in doubt lower the coverage, and
+    accuracy, kappa, precision and recall leave them out.
 
     Args:
         replies: Replies with their hand labels.
@@ -304,6 +351,7 @@ def check_grader(
     """
     pairs = list(zip(replies, graded, strict=True))
     labels = [reply.label for reply in replies]
+    said = [_decided(one) for _, one in pairs]
     clusters = number_clusters(np.array([_cluster(reply) for reply in replies]), resampling)
     return GraderReport(
         grader=grader,
@@ -311,7 +359,7 @@ def check_grader(
         file=file,
         label=label,
         half=half,
-        graded=_against(labels, [one.response_class for _, one in pairs], clusters),
+        graded=_against(labels, said, clusters),
         string_match=_against(labels, [string_match(one.reply) for one in replies], clusters),
         phrase_match=_against(labels, [phrase_match(one.reply) for one in replies], clusters),
         fitted=count_fitted(one.reply for one in replies) if grader == RULES else 0,
@@ -319,9 +367,17 @@ def check_grader(
         mistakes=tuple(
             Mistake(reply.id, reply.label, one.response_class, one.reason)
             for reply, one in pairs
-            if one.response_class is not reply.label
+            if one.response_class is not reply.label and not _is_open(one)
         ),
     )
+
+
+def _is_open(one: Graded) -> bool:
+    return one.response_class is ResponseClass.UNDETERMINED and one.is_doubted
+
+
+def _decided(one: Graded) -> ResponseClass | None:
+    return None if _is_open(one) else one.response_class
 
 
 def _against(

@@ -33,9 +33,9 @@ BYTES_PER_TOKEN = 4.0
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
 
-DOUBTED = 0.33
-"""Share of replies that the rules doubt, for estimates: the mean of .52 of harmful prompts' replies
-(1,738), .46 of everyday ones (960), .26 of SpeechMap's (1,090) and .07 of RefusalBench's (653)."""
+DOUBTED = 0.19
+"""Share of replies that the rules doubt, for estimates: the mean over five sources that were left
+out of the fit (docs/method/replies.md)."""
 
 Tokens = Mapping[str, tuple[int, int]]
 """Tokens in and out, by the model that used them."""

@@ -8,12 +8,9 @@ from typing import Final
 
 from casewise.choices import Rulings
 from casewise.protocols._types import ResponseClass
-from casewise.protocols.replies._read_reply import (
-    READER_VERSION,
-    count_fitted,
-    declines_anywhere,
-    read_reply,
-)
+from casewise.protocols.replies._features import count_fitted, declines_anywhere
+from casewise.protocols.replies._read_reply import READER_VERSION, read_reply
+from casewise.protocols.replies._text import stems
 
 __all__ = [
     "READER_VERSION",
@@ -22,6 +19,7 @@ __all__ = [
     "declines_anywhere",
     "phrase_match",
     "read_reply",
+    "stems",
     "string_match",
 ]
 
