@@ -93,7 +93,9 @@ def read_xstest(folder: Path) -> dict[str, Graded]:
         found[model] = Graded(
             np.array([CLASSES.index(one.label) for one in replies]),
             {
-                "rules": np.array([CLASSES.index(one) for one in rules]),
+                "rules": np.array(
+                    [CLASSES.index(one) if one in CLASSES else NOT_LABELLED for one in rules]
+                ),
                 "GPT-4": np.array([said[one.id] for one in replies]),
             },
             np.array(unsafe),
