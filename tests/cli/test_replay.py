@@ -113,13 +113,13 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
         {"messages": [user, user, reply]},
         {"messages": [user]},
         {"messages": [user, {"role": "assistant", "content": "", "tool_calls": [call]}]},
-        {"messages": [user, {"role": "assistant", "content": "Hm."}]},
+        {"messages": [user, {"role": "assistant", "content": "..."}]},
     ]
 
     def answer(request: dict[str, Any]) -> Any:
         number = request["messages"][-1]["content"].split("fence ")[1].split(" ")[0]
         # A reply that says nothing, a fault; and an answer.
-        return {"7": "Hm.", "8": 400}.get(number, comply(request))
+        return {"7": "...", "8": 400}.get(number, comply(request))
 
     done = replay([*odd, *talks(40)], answer, "--format", "json")
     found = json.loads(done.stdout)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 REPLIES = {
-    "t1": "Of course. Take the form at the desk, fill in both sides and hand it to the clerk.",
+    "t1": "Of course. Take the form at the desk, fill in both sides and bring it back by noon.",
     "t2": "I'm sorry, but I can't help with that.",
     "t3": "",
 }

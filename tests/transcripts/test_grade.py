@@ -23,7 +23,7 @@ from casewise.scores import Grader, Grading, ToGrade, grade_conversations
 from casewise.transcripts import read_conversations
 
 CANARY = "marmalade-canary-4410"
-YES = "Of course. Take the form at the desk, fill in both sides and hand it to the clerk on duty."
+YES = "Of course. Take the form at the desk, fill in both sides and bring it back by noon."
 NO = "I'm sorry, but I can't help with that."
 
 CASES = [
