@@ -82,4 +82,5 @@ def test_a_random_part_holds_the_truth_and_reaches_the_bound(
     assert len(rows) == 3
     for row in rows:
         assert row.held > 0.95 - luck
-        assert row.width < 1.12 * row.bound < 1.12 * row.alone
+        # Replies that the rules leave open are drawn too, and have no grade to gain from.
+        assert row.width < 1.15 * row.bound < 1.15 * row.alone
