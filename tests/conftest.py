@@ -21,7 +21,6 @@ import polars as pl
 import pytest
 from hypothesis import settings
 from support.secret import KEY, found_in, planted
-from tenacity import wait_exponential
 
 from casewise.cli import main
 from casewise.scores import read_paths
@@ -171,9 +170,8 @@ def _forget_modules(folder: Path) -> None:
 
 @pytest.fixture
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inspect asks again after a tenth of its 3 s, 6 s, and so on."""
-    again = "inspect_ai.model._retry.wait_exponential_jitter"
-    monkeypatch.setattr(again, lambda **_: wait_exponential(multiplier=0.3))
+    """Requests are asked again after a fifth of the usual half second, one second, and so on."""
+    monkeypatch.setattr("casewise.evaluation.models._standing.FIRST_S", 0.1)
 
 
 @pytest.fixture

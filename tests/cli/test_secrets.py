@@ -80,7 +80,7 @@ def saying(**message: Any) -> dict[str, Any]:
 
 
 REPEATED: list[dict[str, Any]] = [
-    {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}},
+    {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "busy"}},
     {"error": f"bad key {KEY}"},
     {"detail": f"bad key {KEY}"},
     saying(content=f"Judgement: safe. By the way, your key is {KEY}."),

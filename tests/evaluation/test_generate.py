@@ -334,7 +334,7 @@ def test_a_server_that_takes_no_schema(cli_inside: Cli, tmp_path: Path) -> None:
 
 
 def test_requests_that_fail_are_asked_again(cli_inside: Cli, tmp_path: Path) -> None:
-    writer = Writer(answers={(1, "safe"): 403})
+    writer = Writer(answers={(1, "safe"): 400})
     with FakeServer(writer) as server:
         done = generate(cli_inside, server, tmp_path, queries=4)
         assert done.returncode == 1, done.stderr

@@ -140,14 +140,10 @@ def run_cells(
         ]
         ask_all(shards, observers.stop)
         outcomes = [shard.outcome for shard in shards if shard.outcome is not None]
-        done = any(state.state is Stage.DONE for state in states)
         failures = _failures(outcomes, budget)
         given_up = [outcome.given_up for outcome in outcomes if outcome.given_up is not None]
-        if (
-            given_up
-            and not done
-            and not any(outcome.log.status == "success" for outcome in outcomes)
-        ):
+        done = any(state.state is Stage.DONE for state in states)
+        if given_up and not done and not any(outcome.judged for outcome in outcomes):
             raise ModelError("\n".join(dict.fromkeys(given_up)))
         for outcome in outcomes:
             folder.add(outcome.log)

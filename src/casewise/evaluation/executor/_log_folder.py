@@ -22,9 +22,9 @@ from casewise.errors import InputError, UsageError
 from casewise.evaluation.executor._shards import MADE_WITH, Observers
 from casewise.evaluation.models._answer_journal import ANSWERS, AnswerJournal, answers_kept
 from casewise.evaluation.models._batches import LEDGER, BatchLedger, batches_kept
+from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import (
     FaultCounts,
-    FaultKind,
     Faults,
     by_model,
     counted,

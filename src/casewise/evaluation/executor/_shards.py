@@ -49,11 +49,13 @@ from inspect_ai.util import Store
 import casewise
 from casewise.cases import Case, digest
 from casewise.choices import Client
-from casewise.evaluation.models import MAX_RETRIES, open_model, patience
+from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
 from casewise.evaluation.models._batches import BatchObserver, batch_settings
+from casewise.evaluation.models._fault_table import Then, row_of
 from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
+from casewise.evaluation.models._reachability import UnreachableError
 from casewise.evaluation.plan._condition import Condition, unit_id
 from casewise.evaluation.plan._costs import Budget, SpentError, Tokens, tokens_of
 from casewise.evaluation.plan._plan import Cell
@@ -356,9 +358,7 @@ def _patience(cell: Cell, model: str) -> GenerateConfig:
         return patience(request.attempt_timeout)
     # Inspect asks OpenAI live whether it may have summaries, which nothing here reads.
     summary: Literal["none"] | None = "none" if model.startswith("openai/") else None
-    return GenerateConfig(
-        batch=batch_settings(), max_retries=MAX_RETRIES, reasoning_summary=summary
-    )
+    return GenerateConfig(batch=batch_settings(), reasoning_summary=summary)
 
 
 def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
@@ -533,9 +533,9 @@ class ShardRun:
             SpentError: All that the run may cost is spent.
             OSError: The log can't be written.
         """
-        if self._error is None:
+        if self._error is None and not self._is_left():
             kept = await self._attempts(sample, epoch)
-            waiting = self._open().add(kept)
+            waiting = None if kept is None else self._open().add(kept)
             if waiting is not None:
                 await asyncio.shield(asyncio.wrap_future(waiting))
         self._left -= 1
@@ -574,8 +574,12 @@ class ShardRun:
             )
         return self._writer
 
-    async def _attempts(self, sample: Sample, epoch: int) -> EvalSample:
-        """Ask a case until it is judged, its attempts are used up, or its model is given up."""
+    async def _attempts(self, sample: Sample, epoch: int) -> EvalSample | None:
+        """Ask a case until it is judged, its attempts are used up, or its model is given up.
+
+        Returns:
+            The sample; None of a case that was not asked, as its model was left.
+        """
         self._open()
         begun, started = monotonic(), _now()
         events: list[ModelEvent] = []
@@ -593,9 +597,11 @@ class ShardRun:
             except Exception as error:
                 if self._context.journal is not None and self._context.journal.failure is not None:
                     raise self._context.journal.failure from None
+                if isinstance(error, UnreachableError) and error.is_left and self._is_left():
+                    return None
                 outcome = error
                 self._context.observe(Status.ERROR)
-                if self._is_given_up(error):
+                if self._is_given_up(error) or row_of(error).then is not Then.AGAIN:
                     break
             if isinstance(outcome, Score) or attempt == RETRY_ON_ERROR:
                 break
@@ -621,9 +627,17 @@ class ShardRun:
         context.observe(Status((score.metadata or {})["status"]))
         return score
 
+    def _is_left(self) -> bool:
+        """Tell whether the model or its grader was given up; the reason is kept."""
+        clients = self.work.clients
+        reason = self._context.health.reason(clients.model, clients.grader)
+        self._given_up = self._given_up or reason
+        return reason is not None
+
     def _is_given_up(self, error: Exception) -> bool:
         """Tell whether an error shows that the model can't be used; the reason is kept."""
-        reason = self._context.health.fail(self.work.clients.model, error)
+        clients = self.work.clients
+        reason = self._context.health.fail(clients.model, clients.grader, error)
         self._given_up = self._given_up or reason
         return reason is not None
 

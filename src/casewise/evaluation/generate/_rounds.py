@@ -35,13 +35,8 @@ from casewise.evaluation.generate._context_attempts import (
 from casewise.evaluation.generate._files import ReplyJournal, RequestOutcome
 from casewise.evaluation.generate._generation_plan import REVIEW_TRIES, GeneratePlan
 from casewise.evaluation.models import open_model, patience
-from casewise.evaluation.models._faults import (
-    FailedRequestError,
-    FaultKind,
-    failed,
-    failure_reason,
-    status_of,
-)
+from casewise.evaluation.models._fault_table import FaultKind, status_of
+from casewise.evaluation.models._faults import FailedRequestError, failed, failure_reason
 from casewise.evaluation.models._reachability import UnreachableError, with_address
 from casewise.evaluation.tasks._asking import provider_refused, was_cut
 from casewise.logs import input_tokens

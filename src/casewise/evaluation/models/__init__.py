@@ -32,13 +32,8 @@ from inspect_ai.model import (
 from casewise.choices import RULES, Client
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
-from casewise.evaluation.models._faults import (
-    FailedRequestError,
-    FaultKind,
-    asked,
-    counted,
-    redacted,
-)
+from casewise.evaluation.models._fault_table import FaultKind
+from casewise.evaluation.models._faults import FailedRequestError, asked, counted, redacted
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._provider_calls import watch
 from casewise.evaluation.models._reachability import check_address, check_proxy, reached_anew
@@ -100,8 +95,6 @@ ATTEMPT_TIMEOUT_S = 300
 ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
 """Environment variable of other seconds."""
 
-MAX_RETRIES = 8
-
 OPENAI_API = "openai-api/"
 """Prefix of models of any OpenAI-compatible server."""
 
@@ -128,7 +121,7 @@ def attempt_timeout(given: int | None = None) -> int:
 
 
 def patience(timeout: int | None = None, *, max_connections: int | None = None) -> GenerateConfig:
-    """Settings of requests: seconds to wait for an answer, attempts, and requests at once.
+    """Settings of requests: seconds to wait for an answer, and requests at once.
 
     Args:
         timeout: As for ``attempt_timeout``.
@@ -136,7 +129,6 @@ def patience(timeout: int | None = None, *, max_connections: int | None = None) 
     """
     return GenerateConfig(
         attempt_timeout=attempt_timeout(timeout),
-        max_retries=MAX_RETRIES,
         max_connections=max_connections,
     )
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from inspect_ai.event import ModelEvent
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 
+from casewise.errors import CasewiseError
 from casewise.evaluation.models._faults import holding, make_redactor
 from casewise.evaluation.models._seam import use_model_event_sink
 from casewise.files import Journal, journal_lines
@@ -152,9 +153,9 @@ class AnswerJournal:
         try:
             self._file.append(f"{key} {text}".encode(errors="replace"))
         except OSError as error:
-            # Inspect takes what is raised here for the model's fault.
             self.failure = error
-            raise
+            # An OSError would be taken for a failed connection, and the request asked again.
+            raise CasewiseError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ from openai.types.responses import Response
 from pydantic import BaseModel, ValidationError
 
 from casewise.evaluation.models._batches import BatchLedger, NotSentError
-from casewise.evaluation.models._faults import count_fault, kind_of
+from casewise.evaluation.models._fault_table import UNREADABLE_LINE, kind_of
+from casewise.evaluation.models._faults import count_fault
 from casewise.evaluation.models._reachability import reach_of
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
@@ -248,7 +249,7 @@ def _result(found: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
         if isinstance(status, int) and status >= _REFUSED:
             return _error(status, json.dumps(body))
         if isinstance(status, int):
-            return _error(_REFUSED, "the answer can't be read")
+            return _error(_REFUSED, json.dumps({"error": {"code": UNREADABLE_LINE}}))
     said = error.get("message") if isinstance(error, dict) else None
     return _error(EXPIRED, str(said or "the batch ended without an answer"))
 

@@ -18,9 +18,10 @@ from typing import Any
 
 from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
-from casewise.errors import UsageError
+from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._answer_journal import AnswerJournal
-from casewise.evaluation.models._faults import count_in, holding, status_of
+from casewise.evaluation.models._fault_table import status_of
+from casewise.evaluation.models._faults import count_in, holding
 from casewise.evaluation.models._seam import HOOKS, batcher
 from casewise.files import write_atomically
 
@@ -227,7 +228,8 @@ class BatchLedger:
         except OSError as error:
             if self._journal is not None:
                 self._journal.failure = error
-            raise
+            # An OSError would be taken for a failed connection, and the batch sent again.
+            raise CasewiseError(str(error)) from error
 
 
 _FORMS = ({"lost"}, {"file", "numbers", "model"}, {"file", "batch"})

@@ -1,19 +1,24 @@
 """Faults between a request and its answer: kinds, counts, and words without keys."""
 
-import asyncio
-import json
 import os
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from casewise.errors import CasewiseError, UsageError
+from casewise.evaluation.models._fault_table import (
+    ROWS,
+    FaultKind,
+    kind_of,
+    status_of,
+    status_words,
+)
+from casewise.evaluation.models._said import root_of
 
 Value = TypeVar("Value")
 
@@ -162,36 +167,6 @@ SHOWN = 200
 """Most characters of a failed request's reason."""
 
 
-class FaultKind(StrEnum):
-    """Kind of fault of a request."""
-
-    RATE_LIMITED = "rate_limited"
-    """HTTP 429."""
-    SERVER_ERROR = "server_error"
-    """HTTP 5xx."""
-    TIMEOUT = "timeout"
-    CONNECTION = "connection"
-    """Refused, reset, or cut before the answer was whole."""
-    UNREADABLE = "unreadable_answer"
-    """Not JSON, of another form, or without choices."""
-    TOO_LONG = "answer_too_long"
-    """Longer than any model writes."""
-    OTHER_MODEL = "another_model"
-    """The answer bears the name of another model."""
-    CONTENT_FILTER = "content_filter"
-    """The provider's own filter; the case is counted as refused."""
-    AUTHENTICATION = "authentication"
-    """HTTP 401 or 403: the key."""
-    REFUSED = "request_refused"
-    """Another HTTP 4xx, which another attempt would meet again."""
-    OTHER = "other"
-
-    @property
-    def words(self) -> str:
-        """Name of the kind as it is printed."""
-        return self.replace("_", " ")
-
-
 Faults = Mapping[str, Mapping[str, int]]
 """Count of each kind of fault, by model."""
 
@@ -199,10 +174,8 @@ Faults = Mapping[str, Mapping[str, int]]
 class UnreadAnswerError(RuntimeError):
     """A body under a status of success that is no answer of the model that was asked."""
 
-    def __init__(self, kind: FaultKind, reason: str, again: bool = True) -> None:
+    def __init__(self, kind: FaultKind, reason: str) -> None:
         self.kind = kind
-        self.again = again
-        """True if another attempt may do better."""
         super().__init__(reason)
 
 
@@ -225,23 +198,8 @@ class FailedRequestError(RuntimeError):
         """The fault in casewise's words alone."""
         if self.status_code is None:
             return self.kind.words
-        hint = _HINTS.get(self.status_code)
-        return status_words(self.status_code) + (f": {hint}" if hint else "")
-
-
-_HINTS = {
-    401: "the key is wrong, missing or expired: check the provider's ..._API_KEY, "
-    "or the headers of a target",
-    403: "the key has no permission for this model, or from this place",
-    404: "there is no such model, or no such path: check the model's name, and --model-base-url, "
-    "the provider's ..._BASE_URL, or the url of a target",
-}
-"""Advice on a status that no later request will mend."""
-
-
-def status_words(status: int) -> str:
-    """Words for an HTTP status of 400 or more, with its kind."""
-    return f"HTTP {status} ({kind_of_status(status).words})"
+        advice = ROWS[self.kind].advice
+        return status_words(self.status_code, self.kind) + (f": {advice}" if advice else "")
 
 
 def printable(message: str) -> str:
@@ -317,9 +275,9 @@ def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
 
 def failed(error: BaseException) -> FailedRequestError:
     """An error of a provider's client, without keys and without what was asked."""
-    if isinstance(error, FailedRequestError):
-        return error
     cause = root_of(error)
+    if isinstance(cause, FailedRequestError):
+        return cause
     return FailedRequestError(kind_of(cause), failure_reason(cause), status_of(cause))
 
 
@@ -338,15 +296,6 @@ async def asked(request: Awaitable[Answer]) -> Answer:
         raise failed(error) from None
 
 
-def root_of(error: BaseException) -> BaseException:
-    """Error under the wrappers of retries and of Inspect."""
-    attempt = getattr(error, "last_attempt", None)
-    inner = attempt.exception() if attempt is not None else None
-    if inner is None and type(error).__name__ == "ModelGenerateError":
-        inner = error.__cause__
-    return error if inner is None else root_of(inner)
-
-
 def first_within(error: BaseException) -> BaseException:
     """First error within groups of errors, which tasks that run together raise."""
     return first_within(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
@@ -360,50 +309,3 @@ def failure_reason(error: BaseException) -> str:
     cause = root_of(error)
     text = str(cause).split("\nRequest:")[0]
     return redacted(" ".join(text[: 20 * SHOWN].split()))[:SHOWN] or type(cause).__name__
-
-
-def kind_of(error: BaseException) -> FaultKind:
-    """Kind of an error: by its status, else by its name.
-
-    Every provider's client has its own errors, under the same few names.
-    """
-    error = root_of(error)
-    if isinstance(error, UnreadAnswerError | FailedRequestError):
-        return error.kind
-    status = status_of(error)
-    if status is not None:
-        return kind_of_status(status)
-    names = " ".join(base.__name__ for base in type(error).__mro__)
-    if isinstance(error, asyncio.TimeoutError) or "Timeout" in names:
-        return FaultKind.TIMEOUT
-    if isinstance(error, json.JSONDecodeError) or "Validation" in names or "Decod" in names:
-        return FaultKind.UNREADABLE
-    if isinstance(error, OSError) or any(name in names for name in _CONNECTION):
-        return FaultKind.CONNECTION
-    return FaultKind.OTHER
-
-
-_CONNECTION = ("ConnectionError", "TransportError", "ClientError", "ProtocolError")
-
-
-def kind_of_status(status: int) -> FaultKind:
-    """Kind of an HTTP status of 400 or more."""
-    usual = FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED
-    return _OF_STATUS.get(status, usual)
-
-
-_OF_STATUS = {
-    401: FaultKind.AUTHENTICATION,
-    403: FaultKind.AUTHENTICATION,
-    408: FaultKind.TIMEOUT,
-    429: FaultKind.RATE_LIMITED,
-}
-
-
-def status_of(error: BaseException) -> int | None:
-    """HTTP status of an error, if it has one."""
-    for name in ("status_code", "code"):
-        value = getattr(error, name, None)
-        if isinstance(value, int) and 400 <= value < 600:
-            return value
-    return None

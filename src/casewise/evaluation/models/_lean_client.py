@@ -1,8 +1,8 @@
 """Send the requests of Inspect's ``openai-api`` provider over aiohttp.
 
 The provider's own client spends more of the processor on a request than all that casewise does
-with the answer. What is sent, how an answer is read, what is logged, and what is tried again
-after how long stay the provider's: nothing is replaced but the sending.
+with the answer. What is sent, how an answer is read, and what is logged stay the provider's:
+nothing is replaced but the sending.
 """
 
 import json
@@ -16,7 +16,6 @@ import aiohttp
 import httpx2
 from inspect_ai.model import GenerateConfig, Model
 from openai import DEFAULT_TIMEOUT, NOT_GIVEN, APIConnectionError, APITimeoutError
-from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
@@ -26,8 +25,10 @@ from casewise.evaluation.models._connections import (
     MOST_BYTES,
     PerLoop,
 )
-from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError, redacted_body
+from casewise.evaluation.models._fault_table import FaultKind
+from casewise.evaluation.models._faults import UnreadAnswerError, redacted_body
 from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
+from casewise.evaluation.models._said import error_within
 from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
 
 _PATH = "/chat/completions"
@@ -35,6 +36,9 @@ _APART = frozenset({"extra_headers", "extra_body"})
 """Options of a request that aren't members of its body."""
 _RARE = frozenset({"extra_query", "timeout"})
 """Options that are left to the provider's client."""
+
+_FAILED = 400
+"""Least HTTP status of an error."""
 
 _SETTINGS = "INSPECT_HTTP_"
 """Prefix of the environment variables that only the provider's client understands."""
@@ -89,36 +93,21 @@ class _Sender:
         """The completion of a request, as the provider's own client returns it.
 
         Raises:
-            openai.APIError: The same error as its client raises, after as many attempts.
+            openai.APIError: The same error as its client raises.
         """
         if self._api.resolve_stream(config) or not _RARE.isdisjoint(request):
             return await self._standard(request, config)
-        client = self._api.client
-        body, headers = _body(request), self._headers_of(request)
-        for taken in range(client.max_retries + 1):
-            last = taken == client.max_retries
-            failed: httpx2.Response | None = None
-            try:
-                status, told, content = await self._send(body, headers)
-            except (aiohttp.ClientError, OSError) as error:
-                attempt_failed(error)
-                if last:
-                    is_late = isinstance(error, TimeoutError)
-                    kind = APITimeoutError if is_late else APIConnectionError
-                    raise kind(request=self._asked()) from error
-            else:
-                if status < 400:
-                    return _completion(told.get("content-type", "*"), content)
-                failed = self._response(status, told, content)
-                if last or not client._should_retry(failed):
-                    raise client._make_status_error_from_response(failed)
-            await client._sleep_for_retry(
-                retries_taken=taken,
-                max_retries=client.max_retries,
-                options=FinalRequestOptions.construct(method="post", url=_PATH),
-                response=failed,
-            )
-        raise AssertionError("the last attempt returns or raises")
+        try:
+            status, told, content = await self._send(_body(request), self._headers_of(request))
+        except (aiohttp.ClientError, OSError) as error:
+            attempt_failed(error)
+            kind = APITimeoutError if isinstance(error, TimeoutError) else APIConnectionError
+            raise kind(request=self._asked()) from error
+        status = (error_within(content) if status < _FAILED else None) or status
+        if status >= _FAILED:
+            response = self._response(status, told, content)
+            raise self._api.client._make_status_error_from_response(response)
+        return _completion(told.get("content-type", "*"), content)
 
     async def _send(
         self, body: bytes, headers: Mapping[str, str]
@@ -145,7 +134,7 @@ class _Sender:
         return httpx2.Request("POST", self._url)
 
     def _response(self, status: int, told: Mapping[str, str], content: bytes) -> httpx2.Response:
-        """A failed answer in the terms of the provider's client, which decides on the next step."""
+        """A failed answer in the terms of the provider's client."""
         headers = [(name, value) for name, value in told.items() if name.lower() not in DECODED]
         return httpx2.Response(status, headers=headers, content=content, request=self._asked())
 

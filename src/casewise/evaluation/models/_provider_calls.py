@@ -1,7 +1,7 @@
 """Stand between Inspect and a model's provider: count faults, and let none pass for an answer.
 
-All of a model's answers pass here, whichever client sends the requests. Inspect's own retries stay;
-they are told of faults that Inspect would take for an answer, or for a fault of casewise.
+All of a model's answers pass here, whichever client sends the requests. The table of faults decides
+what becomes of each; Inspect's loop of attempts carries it out, and clients try nothing again.
 """
 
 import re
@@ -11,35 +11,46 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, StopReason
 
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
-from casewise.evaluation.models._faults import (
+from casewise.evaluation.models._fault_table import (
+    ROWS,
     FaultKind,
+    Then,
+    kind_of,
+    kind_of_status,
+    row_of,
+    status_of,
+    status_words,
+)
+from casewise.evaluation.models._faults import (
+    FailedRequestError,
     UnreadAnswerError,
     count_fault,
     failure_reason,
     holding,
     keep_secret,
-    kind_of,
-    kind_of_status,
     redacted_body,
     secrets_of_address,
-    status_of,
-    status_words,
 )
 from casewise.evaluation.models._in_process import PROVIDERS, is_in_process
-from casewise.evaluation.models._reachability import Reach, now, reach_of, why_unconnected
+from casewise.evaluation.models._reachability import (
+    Reach,
+    now,
+    reach_of,
+    reaches_beside,
+    why_unconnected,
+    with_address,
+)
+from casewise.evaluation.models._said import error_within, said_of
 from casewise.evaluation.models._seam import HOOKS
+from casewise.evaluation.models._standing import current_asking, out, seconds_before
 
 LONGEST = 2_000_000
 """Length of the longest answer: above what any model writes, below what fills memory and logs."""
-
-MOST_UNREAD = 4
-"""Unread answers in a row after which a request has failed: some servers answer a prompt so for
-ever, and waits double."""
 
 DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers of a body that no longer hold once it is read."""
@@ -99,7 +110,7 @@ class _Call:
         """Count an error's status."""
         self.reach.has_answered()
         self.wait_no_more()
-        said = f"{status_words(status)} from {self.reach.address.place}"
+        said = f"{status_words(status, kind)} from {self.reach.address.place}"
         count_fault(self.model, kind, said=said)
 
 
@@ -110,7 +121,6 @@ def _is_of_connecting(error: BaseException) -> bool:
 
 
 _call: ContextVar[_Call | None] = ContextVar("casewise_call", default=None)
-_unread: ContextVar[int] = ContextVar("casewise_unread", default=0)
 
 
 def watch(model: Model) -> Model:
@@ -120,7 +130,9 @@ def watch(model: Model) -> Model:
     if _WATCHED in vars(api):
         return model
     vars(api)[_WATCHED] = True
-    client = getattr(api, "client", None)
+    client: Any = getattr(api, "client", None)
+    if hasattr(client, "max_retries"):
+        client.max_retries = 0
     _watch_attempts(getattr(api, HOOKS, None))
     follows_connections = _watch_connections(client)
     _redact_errors(client)
@@ -128,6 +140,7 @@ def watch(model: Model) -> Model:
     vars(api)["generate"] = watcher.generate
     if not is_in_process(str(model)):
         vars(model)["generate"] = watcher.ask
+        vars(api)["retry_wait"] = lambda: watcher.wait
     vars(model)["should_retry"] = watcher.should_retry
     return model
 
@@ -164,65 +177,96 @@ class _Watcher:
         if place is not None and (known := place.take()) is not None:
             _note_answer(self._name, known)
             return known
-        call = _Call(self._name, reach_of(self._model), now())
+        reach = reach_of(self._model)
+        reach.check()
+        call = _Call(self._name, reach, now())
         if not self._follows_connections or config.batch:
             call.begin_to_wait()
         number = None if place is None else place.name
         if config.batch:
             config = as_batched(self._model, config, number)
-        try:
-            with holding(_call, call):
-                generated = await self._generate(input, tools, tool_choice, config)
-            answer = generated[0] if isinstance(generated, tuple) else generated
-            if isinstance(answer, ModelOutput):
-                self._check(answer)
-        except Exception as error:
-            cause = error
+        error: Exception | None = None
+        generated: Any = None
+        with out():
+            try:
+                with holding(_call, call):
+                    generated = await self._generate(input, tools, tool_choice, config)
+                answer = generated[0] if isinstance(generated, tuple) else generated
+                if isinstance(answer, ModelOutput):
+                    self._check(answer)
+                else:
+                    error = answer
+            except Exception as raised:
+                error = raised
+            finally:
+                call.wait_no_more()
             if config.batch:
                 count_answered(number, error)
-                cause = cause_of(error)
-            raise self._counted(cause, call) from None
-        finally:
-            call.wait_no_more()
-        if isinstance(answer, ModelOutput):
-            _unread.set(0)
-            call.reach.has_answered()
-            if answer.stop_reason == "content_filter" and answer.choices:
-                count_fault(self._name, FaultKind.CONTENT_FILTER)
-            if place is not None:
-                place.keep(answer)
-            _note_answer(self._name, answer)
-        elif not call.told:
-            call.count(answer)
-        if config.batch:
-            count_answered(number, answer if isinstance(answer, Exception) else None)
-        return generated
+            if error is not None:
+                answer = self._outcome(cause_of(error), call)
+        call_record = generated[1:] if isinstance(generated, tuple) else ()
+        if isinstance(answer, Exception):
+            if not call_record:
+                raise answer from None
+            return answer, *call_record
+        reach.has_answered()
+        reach.rest.end()
+        if error is None and answer.stop_reason == "content_filter" and answer.choices:
+            count_fault(self._name, FaultKind.CONTENT_FILTER)
+        if error is None and answer.stop_reason == "model_length" and answer.usage is None:
+            # The text is the provider's message, and no answer.
+            answer = _unasked(self._model, FaultKind.CONTEXT_TOO_LONG)
+            count_fault(self._name, FaultKind.CONTEXT_TOO_LONG)
+        if place is not None:
+            place.keep(answer)
+        _note_answer(self._name, answer)
+        return (answer, *call_record) if call_record else answer
 
     def should_retry(self, error: BaseException) -> bool:
-        """Tell whether to ask again: as Inspect decides, and after unread answers."""
+        """Tell whether to ask again, as the table says."""
         if type(error).__name__ in _TIMEOUTS:
             place = reach_of(self._model).address.place
             said = f"no answer in time from {place} (timeout)"
             count_fault(self._name, FaultKind.TIMEOUT, said=said)
-        if isinstance(error, UnreadAnswerError):
-            return error.again
-        return self._should_retry(error)
+        # Inspect counts, and has fewer requests under way after a limit.
+        usual, asking = self._should_retry(error), current_asking()
+        return usual if asking is None else asking.may_be_repeated(row_of(error), now())
 
-    def _counted(self, error: Exception, call: _Call) -> Exception:
-        """Count an attempt's error, and return it; as an unread answer, if there was one."""
-        kind = kind_of(error)
-        is_read = call.open and call.status is not None and kind not in _NO_CONNECTION
-        if is_read and not isinstance(error, UnreadAnswerError):
-            # After a status of success, only the reading can fail.
-            kind = FaultKind.UNREADABLE
+    def wait(self, state: Any) -> float:
+        """Seconds before the next attempt, for Inspect's state of its attempts."""
+        error = state.outcome.exception()
+        seconds = seconds_before(state.attempt_number, said_of(error).wait)
+        if row_of(error).then is Then.WAIT:
+            reach_of(self._model).rest.begin(seconds)
+        return seconds
+
+    def _outcome(self, error: Exception, call: _Call) -> Exception | ModelOutput:
+        """Count an attempt's error, and return what it comes to.
+
+        That is an unread answer, if there was an answer; an output without text, if only this case
+        can't be answered; else the error. A final one gives the model up.
+        """
         # A model that can't be used is no fault of the attempt.
-        if not call.told and not isinstance(error, CasewiseError):
-            call.count(error, kind)
-        if kind not in _NO_ANSWER:
+        if isinstance(error, CasewiseError):
             return error
-        times = _unread.get() + 1
-        _unread.set(times % MOST_UNREAD)
-        return UnreadAnswerError(kind, failure_reason(error), again=times < MOST_UNREAD)
+        row = row_of(error)
+        is_read = call.open and call.status is not None and call.status < _FAILED
+        if is_read and status_of(error) is None and row.kind not in _NO_CONNECTION:
+            # After a status of success, only the reading can fail.
+            row = row if row.kind in _NO_ANSWER else ROWS[FaultKind.UNREADABLE]
+        if not call.told:
+            call.count(error, row.kind)
+        if row.kind in _NO_ANSWER:
+            return UnreadAnswerError(row.kind, failure_reason(error))
+        if row.kind in _STOP_REASONS:
+            return _unasked(self._model, row.kind)
+        if row.is_final:
+            request = FailedRequestError(row.kind, failure_reason(error), status_of(error))
+            reaches = reaches_beside(self._model) if row.then is Then.STOP else [call.reach]
+            for reach in reaches:
+                reach.leave(row.kind.words, with_address(self._model, request.plain, reach.model))
+            return request
+        return error
 
     def _check(self, answer: ModelOutput) -> None:
         """Raise ``UnreadAnswerError`` for an output that is no answer of the model."""
@@ -242,6 +286,11 @@ class _Watcher:
             count_fault(self._name, FaultKind.OTHER_MODEL)
 
 
+def _unasked(model: Model, kind: FaultKind) -> ModelOutput:
+    """Output of a case that the provider would not ask."""
+    return ModelOutput.from_content(model.name, "", _STOP_REASONS[kind])
+
+
 def _note_answer(model: str, answer: ModelOutput) -> None:
     """Add an answer to those of the sample that asked."""
     if (sample := underway()) is not None:
@@ -250,6 +299,15 @@ def _note_answer(model: str, answer: ModelOutput) -> None:
 
 _TIMEOUTS = ("AttemptTimeoutError", "StreamIdleTimeoutError")
 """Inspect's own errors of an attempt that took too long."""
+
+_FAILED = 400
+"""Least HTTP status of an error."""
+
+_STOP_REASONS: Mapping[FaultKind, StopReason] = {
+    FaultKind.CONTENT_FILTER: "content_filter",
+    FaultKind.CONTEXT_TOO_LONG: "model_length",
+}
+"""Faults of one case that are outcomes, by Inspect's name of each."""
 
 _NO_CONNECTION = (FaultKind.CONNECTION, FaultKind.TIMEOUT)
 _NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
@@ -302,8 +360,12 @@ def _watch_attempts(hooks: Any) -> None:
     def began(request_id: str) -> None:
         if (call := _call.get()) is not None:
             if call.open:
-                # The client tries again without a status that says why.
-                call.count(ConnectionError())
+                # The client tries again by itself.
+                status = call.status
+                if status is not None and status >= _FAILED:
+                    call.count_status(status, kind_of_status(status))
+                else:
+                    call.count(ConnectionError())
             call.open, call.told, call.status, call.began = True, False, None, now()
         begin(request_id)
 
@@ -313,19 +375,9 @@ def _watch_attempts(hooks: Any) -> None:
         if (call := _call.get()) is not None:
             call.status = status
             call.reach.has_answered()
-            if status in _AGAIN or status >= 500:
-                call.count_status(status, kind_of_status(status))
-                call.open, call.told = False, True
-            elif status >= 400:
-                # An error, or a provider's refusal: reading it will tell.
-                call.open = False
         end(request_id, status, headers, **more)
 
     hooks.update_request_time, hooks.record_response = began, ended
-
-
-_AGAIN = (408, 409, 429)
-"""Statuses below 500 after which clients try again."""
 
 
 def _watch_connections(client: Any) -> bool:
@@ -343,10 +395,10 @@ def _watch_connections(client: Any) -> bool:
 
     async def watched(request: Any, *given: Any, **named: Any) -> Any:
         if _call.get() is None:
-            return _without_keys(await send(request, *given, **named))
+            return _as_said(await send(request, *given, **named))
         request.extensions = {**request.extensions, "trace": _trace}
         try:
-            return _without_keys(await send(request, *given, **named))
+            return _as_said(await send(request, *given, **named))
         except Exception as error:
             attempt_failed(error)
             raise
@@ -360,23 +412,23 @@ async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001
         connected()
 
 
-def _without_keys(response: Any) -> Any:
-    """The response without known keys in its body; one that is streamed stays as it is."""
+def _as_said(response: Any) -> Any:
+    """The response without known keys in its body, and under the status that its body says.
+
+    One that is streamed stays as it is.
+    """
     try:
         body = response.content
     except httpx2.StreamError:
         return response
-    return response if (clean := redacted_body(body)) == body else _with_body(response, clean)
-
-
-def _with_body(response: Any, body: bytes) -> Any:
-    """The same response with another body."""
+    clean, status = redacted_body(body), response.status_code
+    said = (error_within(clean) if status < _FAILED else None) or status
+    if clean == body and said == status:
+        return response
     headers = {
         name: value for name, value in response.headers.items() if name.lower() not in DECODED
     }
-    return type(response)(
-        response.status_code, headers=headers, content=body, request=response.request
-    )
+    return type(response)(said, headers=headers, content=clean, request=response.request)
 
 
 def _redact_errors(client: Any) -> None:
@@ -393,6 +445,6 @@ def _redact_errors(client: Any) -> None:
         except RuntimeError:
             # A line of a batch's results was sent by nobody.
             response.request = httpx2.Request("POST", str(client.base_url))
-        return made(_without_keys(response))  # type: ignore[no-any-return]
+        return made(_as_said(response))  # type: ignore[no-any-return]
 
     client._make_status_error_from_response = clean

@@ -9,11 +9,12 @@ import errno
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import proxy_bypass
@@ -24,6 +25,7 @@ from inspect_ai.model import Model
 
 from casewise.errors import ModelError
 from casewise.evaluation.models._faults import FaultObserver, holding
+from casewise.evaluation.models._standing import Asking, Rest, being_asked
 from casewise.logs import TARGETS
 
 PROXY_S = 3.0
@@ -159,10 +161,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             todo += getattr(cause, "exceptions", ())
 
 
-def with_address(model: Model, problem: object) -> str:
-    """Message on a problem of a model, with its address."""
+def with_address(model: Model, problem: object, name: str = "") -> str:
+    """Message on a problem of a model, with its address; named, on another model that is there."""
     url = address_of_model(model).url
-    return f"{model}: {problem}" + (f"; its address is {url}" if url else "")
+    return f"{name or model}: {problem}" + (f"; its address is {url}" if url else "")
 
 
 def is_web_address(text: str) -> bool:
@@ -224,11 +226,13 @@ OUTAGE_S = 5.0
 
 
 class UnreachableError(ModelError):
-    """A model whose requests met nothing but failed connections, from the first one on."""
+    """A model that was given up: nothing but failed connections came, or a final answer."""
 
-    def __init__(self, text: str, reason: str) -> None:
+    def __init__(self, text: str, reason: str, is_left: bool) -> None:
         # Inspect shows this attribute of an error, and else its repr.
-        self.message = f"connection: {reason}"
+        self.message = reason
+        self.is_left = is_left
+        """True after a final answer to another request: this one was not sent."""
         super().__init__(text)
 
 
@@ -261,12 +265,19 @@ class Reach:
     """Reason of the last failed connection."""
     gave_up: str = ""
     """Message on a model that was given up; empty for any other."""
-    _scopes: set[anyio.CancelScope] = field(default_factory=set)
+    rest: Rest = field(init=False)
+    _gave_up_as: str = ""
+    """The same for logs."""
+    _is_left: bool = False
+    _asked: set[Asking] = field(default_factory=set)
     _deadline: float = float("inf")
-    """Deadline of the scopes."""
+    """Deadline of what is asked."""
     _connected: float = 0.0
     """Time of the last connection."""
     _outage: _Outage | None = None
+
+    def __post_init__(self) -> None:
+        self.rest = Rest(partial(self.tell, self.model))
 
     async def until_given_up(self, asking: Callable[[], Awaitable[Answer]]) -> Answer:
         """Wait for an answer until the model is given up.
@@ -276,18 +287,36 @@ class Reach:
         """
         self.check()
         with anyio.CancelScope(deadline=self._deadline) as scope:
-            self._scopes.add(scope)
+            asked = Asking(scope)
+            self._asked.add(asked)
             try:
-                return await asking()
+                with being_asked(asked):
+                    return await asking()
             finally:
-                self._scopes.discard(scope)
-        self.gave_up = self.gave_up or self._advice()
-        raise UnreachableError(self.gave_up, self.reason)
+                self._asked.discard(asked)
+        if not self.gave_up:
+            self.gave_up, self._gave_up_as = self._advice(), f"connection: {self.reason}"
+        raise UnreachableError(self.gave_up, self._gave_up_as, self._is_left)
 
     def check(self) -> None:
         """Raise ``UnreachableError`` for a model that was given up."""
         if self.gave_up:
-            raise UnreachableError(self.gave_up, self.reason)
+            raise UnreachableError(self.gave_up, self._gave_up_as, self._is_left)
+
+    def leave(self, kind: str, message: str) -> None:
+        """Give the model up after a final answer; only attempts under way are still awaited.
+
+        Args:
+            kind: Kind of the fault, in words.
+            message: Message on the model.
+        """
+        if self.gave_up:
+            return
+        self.gave_up, self._is_left = message, True
+        self._gave_up_as = f"{kind}: not asked after such an answer to another request"
+        for asked in self._asked:
+            if not asked.is_out:
+                asked.scope.cancel()
 
     def begins_to_wait(self) -> None:
         """Note a request whose connection stands."""
@@ -341,8 +370,8 @@ class Reach:
             deadline = self.failing_since + self.patience
         if deadline != self._deadline:
             self._deadline = deadline
-            for scope in self._scopes:
-                scope.deadline = deadline
+            for asked in self._asked:
+                asked.scope.deadline = deadline
 
     def _advice(self) -> str:
         where = self.address
@@ -366,6 +395,8 @@ class _Start:
     patience: float = UNREACHABLE_S
     tell: FaultObserver = lambda _model, _what: None
     reaches: dict[tuple[str, str], Reach] = field(default_factory=dict)
+    accounts: dict[tuple[str, str | None], list[Reach]] = field(default_factory=dict)
+    """Reaches by address and key."""
     of_models: WeakKeyDictionary[Model, Reach] = field(default_factory=WeakKeyDictionary)
     """Reach of each client: finding its address reads the environment, and every request asks."""
 
@@ -394,7 +425,15 @@ def reach_of(model: Model) -> Reach:
         name, address = str(model), address_of_model(model)
         reach = Reach(name, address, start.patience, start.tell)
         known = start.of_models[model] = start.reaches.setdefault((name, address.url), reach)
+        if known is reach:
+            start.accounts.setdefault((address.url, model.api.api_key), []).append(reach)
     return known
+
+
+def reaches_beside(model: Model) -> Sequence[Reach]:
+    """Connections of all models with the address and key of this one, itself included."""
+    own = reach_of(model)
+    return _start.get().accounts.get((own.address.url, model.api.api_key), [own])
 
 
 def now() -> float:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 
-from casewise.evaluation.models._faults import status_words
+from casewise.evaluation.models._fault_table import status_words
 from casewise.evaluation.models._reachability import (
     Address,
     address_at,

@@ -7,7 +7,6 @@ with the same retries, limits, logs and resumption.
 import importlib
 import inspect
 import json
-import random
 import re
 import sys
 import traceback
@@ -34,14 +33,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import digest, read_model
 from casewise.errors import CasewiseError, ModelError, UsageError
-from casewise.evaluation.models._faults import (
-    FailedRequestError,
-    FaultKind,
-    UnreadAnswerError,
-    kind_of,
-    redacted,
-    status_of,
-)
+from casewise.evaluation.models._fault_table import Then, kind_of, row_of, status_of
+from casewise.evaluation.models._faults import FailedRequestError, UnreadAnswerError, redacted
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._target_file import TargetFile
 from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
@@ -49,9 +42,6 @@ from casewise.logs import TARGETS, calls_of, message_text
 
 MOST_MISSES = 4
 """Answers without a reply, before the first with one, after which the target is given up."""
-LONGEST_WAIT_S = 60.0
-"""Longest Retry-After that is followed, in seconds; a bot that asks for more gets the usual
-waits."""
 SESSION = "session"
 """Key in a reply's metadata of the id of its conversation."""
 DECLINED = "declined"
@@ -222,11 +212,7 @@ class TargetModel(ModelAPI):
 
     def should_retry(self, ex: Exception) -> bool:
         """Tell whether another attempt may do better."""
-        return kind_of(ex) in _PASSING or status_of(ex) in (409, 425)
-
-    def retry_wait(self) -> Any:
-        """Seconds before the next attempt, as a function of Inspect's state of its retries."""
-        return _wait
+        return row_of(ex).then in (Then.WAIT, Then.AGAIN)
 
     async def generate(
         self,
@@ -342,19 +328,6 @@ class TargetModel(ModelAPI):
 
 _SETTINGS = ("max_tokens", "temperature", "top_p", "seed")
 """Placeholders for settings of the generation."""
-
-_PASSING = (
-    *(FaultKind.RATE_LIMITED, FaultKind.SERVER_ERROR),
-    *(FaultKind.TIMEOUT, FaultKind.CONNECTION),
-)
-
-
-def _wait(state: Any) -> float:
-    """Seconds that the bot asks for, else half a second, and twice as long each time."""
-    told: float | None = getattr(state.outcome.exception(), "retry_after", None)
-    if told is not None and told <= LONGEST_WAIT_S:
-        return told
-    return float(0.5 * 2 ** (state.attempt_number - 1) * random.uniform(0.8, 1.2))
 
 
 def _session(input: Sequence[ChatMessage]) -> str | None:

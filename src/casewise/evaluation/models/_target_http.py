@@ -8,8 +8,6 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -25,7 +23,9 @@ from casewise.evaluation.models._connections import (
     MOST_BYTES,
     PerLoop,
 )
-from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError, redacted, status_words
+from casewise.evaluation.models._fault_table import FaultKind, row_of, status_words
+from casewise.evaluation.models._faults import UnreadAnswerError, redacted
+from casewise.evaluation.models._said import Said, read_error
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
 MOST_REDIRECTS = 5
@@ -68,11 +68,9 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 class BotStatusError(RuntimeError):
     """A bot's answer under an error's status."""
 
-    def __init__(self, status: int, retry_after: float | None) -> None:
-        self.status_code = status
-        self.retry_after = retry_after
-        """Seconds that the bot asks to wait; None where it names none."""
-        super().__init__(status_words(status))
+    def __init__(self, said: Said) -> None:
+        self.said = said
+        super().__init__(status_words(said.status or 0, row_of(said).kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +231,7 @@ async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchang
             told = json.loads(content)
         if _search(told, "refused", spec.refused):
             return _read_told(spec, told)
-    raise BotStatusError(status, _retry_after(response.headers.get("retry-after")))
+    raise BotStatusError(read_error(status, response.headers, content.encode(errors="replace")))
 
 
 async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
@@ -363,13 +361,3 @@ def _json(content: str, content_type: str, what: str = "the answer") -> Any:
 
 def _unread(problem: str) -> UnreadAnswerError:
     return UnreadAnswerError(FaultKind.UNREADABLE, problem)
-
-
-def _retry_after(said: str | None) -> float | None:
-    """Seconds, out of a number or a date."""
-    if said is not None:
-        with suppress(ValueError):
-            return max(0.0, float(said))
-        with suppress(ValueError, TypeError):
-            return max(0.0, (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds())
-    return None

@@ -30,7 +30,6 @@ from casewise.evaluation.models._faults import asked, failed
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import (
-    UnreachableError,
     reach_of,
     reached_anew,
     with_address,
@@ -511,9 +510,6 @@ GRADED_AT_ONCE = 200
 
 # --- models that can't be used --------------------------------------------------------------
 
-HOPELESS = frozenset({401, 403, 404})
-"""HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
-
 
 @dataclass(slots=True)
 class ModelHealth:
@@ -521,7 +517,7 @@ class ModelHealth:
 
     answered: set[int] = field(default_factory=set)
     lost: dict[int, str] = field(default_factory=dict)
-    """Reason for which a model is given up."""
+    """Reason for which a model is given up that can't do what the protocol needs."""
 
     def check(self, model: Model, grader: Model | None = None) -> None:
         """Fail at once, without a request, if the model or its grader can't be used.
@@ -531,27 +527,30 @@ class ModelHealth:
         """
         if id(model) in self.lost:
             raise ModelError(self.lost[id(model)])
-        for one in (model, grader):
-            if one is not None and not isinstance(one.api, InProcess):
-                reach_of(one).check()
+        for one in _behind_addresses(model, grader):
+            reach_of(one).check()
 
-    def fail(self, model: Model, error: Exception) -> str | None:
+    def reason(self, model: Model, grader: Model | None = None) -> str | None:
+        """Reason for which a model or its grader is given up; None if neither is."""
+        gave_up = (reach_of(one).gave_up for one in _behind_addresses(model, grader))
+        return self.lost.get(id(model)) or next(filter(None, gave_up), None)
+
+    def fail(self, model: Model, grader: Model | None, error: Exception) -> str | None:
         """Reason for which an error gives a model up; None if it does not.
 
-        An error before any answer that no later request will mend (a wrong key, a model that gives
-        no log-probabilities where they are needed) gives the model up for good: what follows fails
-        at once, without a request.
+        Before any answer, a model that can't do what the protocol needs (log-probabilities, say)
+        is given up for good: what follows fails at once, without a request.
         """
-        if isinstance(error, UnreachableError):
-            return str(error)
-        if id(model) not in self.answered | self.lost.keys() and _is_hopeless(error):
-            self.lost[id(model)] = with_address(model, getattr(error, "plain", error))
-        return self.lost.get(id(model))
+        known = self.reason(model, grader)
+        if known is None and id(model) not in self.answered and isinstance(error, ModelError):
+            self.lost[id(model)] = known = with_address(model, error)
+        return known
 
     def answer(self, model: Model) -> None:
-        """Note an answer of the model: from now on only an unreachable server gives it up."""
+        """Note an answer of the model: from now on it can do what the protocol needs."""
         self.answered.add(id(model))
 
 
-def _is_hopeless(error: Exception) -> bool:
-    return isinstance(error, ModelError) or getattr(error, "status_code", None) in HOPELESS
+def _behind_addresses(*models: Model | None) -> list[Model]:
+    """Models with servers, which may be given up."""
+    return [one for one in models if one is not None and not isinstance(one.api, InProcess)]

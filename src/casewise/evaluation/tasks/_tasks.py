@@ -183,7 +183,7 @@ def _solve_by(ask: Ask) -> Solver:
         try:
             await ask(state, model, GenerateConfig())
         except Exception as error:
-            health.fail(model, error)
+            health.fail(model, None, error)
             raise
         health.answer(model)
         return state
