@@ -109,17 +109,22 @@ def test_nothing_can_be_called_or_evaluated(chromium: Browser, tmp_path: Path) -
         assert page.evaluate("typeof harmed") == "undefined"
 
 
-def test_the_download_holds_every_row_and_column(open_page: Open) -> None:
+def test_one_download_holds_every_row_and_column_of_all_sections(open_page: Open) -> None:
     page = open_page(small())
     with page.expect_download() as download:
-        page.click("#section-drawn button.download")
-    assert download.value.suggested_filename == "casewise-drawn.csv"
+        page.click("#download")
+    assert download.value.suggested_filename == "casewise-numbers.csv"
     text = Path(download.value.path()).read_bytes().decode("utf-8")
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert rows[1]["extra"] == "'=1\nnext"  # guarded, as no spreadsheet may run it
     rows = [{key: unguard_cell(cell) for key, cell in row.items()} for row in rows]
     assert rows == [
-        {key: "" if value is None else str(value) for key, value in row.items()} for row in ROWS
+        {
+            "section": name,
+            **{key: "" if value is None else str(value) for key, value in row.items()},
+        }
+        for name in ("drawn", "table")
+        for row in ROWS
     ]
 
 
@@ -200,7 +205,7 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
         assert bare.locator("#section-table .figures").is_visible()
         assert bare.locator("#section-drawn summary").is_visible()
         assert bare.get_by_text("Rarely refuses").is_visible()
-        assert not bare.locator("#case-browser, #theme, button.download").first.is_visible()
+        assert not bare.locator("#case-browser, #theme, #download").first.is_visible()
 
 
 def extremes() -> dict[str, Overview]:
@@ -328,13 +333,21 @@ def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
         page.context.close()
 
 
-def test_paper_has_two_pages(open_page: Open) -> None:
+CHARTS = ".strips, .plot, table.cells"
+
+
+def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
     many = overview_of(with_answers(models(43, 20, distinct=4)))
     for overview in (many, two_models(), compared()):
         page = open_page(report_page(overview, title="Paper", reveal=False))
-        pdf = page.pdf(prefer_css_page_size=True)
-        assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) == 2
         page.emulate_media(media="print")
+        charts = page.locator(CHARTS).all()
+        assert len(charts) > 4
+        assert all(chart.is_visible() for chart in charts)
+        assert all(line.is_visible() for line in page.locator(".strips .line").all())
         assert page.is_visible(".card >> nth=2")
         assert not page.is_visible("#cases")
+        assert not page.locator("button:visible, select:visible").count()
+        pdf = page.pdf(prefer_css_page_size=True)
+        assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) > 2
         page.context.close()

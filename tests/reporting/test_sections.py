@@ -232,7 +232,9 @@ def test_what_any_number_of_contexts_does_stands_beside_people() -> None:
     assert rows["b", "misses a change of people", "the model"] == 1
     drawn = lay_lines(sections["contexts"])
     assert drawn is not None
-    assert [word for word, _ in drawn.legend] == ["the model", "people"]
+    names = {line.name for _, lines in drawn.groups for line in lines}
+    assert "tells two contexts of a query apart (people)" in names
+    assert "tells two contexts of a query apart (the model)" in names
 
 
 def test_what_seeing_the_context_changes_stands_beside_people() -> None:

@@ -166,7 +166,12 @@ def judge_act(overview: Overview) -> Section:
     """Verdicts of models on a case beside their replies in it."""
     found = [one for one in overview.report.judge_act if one.n]
     rows = [
-        {"run": f"{acted} against {one.judged.protocol}", "n": one.n, "cell": words}
+        {
+            "run": f"{acted} against {one.judged.protocol}",
+            "n": one.n,
+            "of": plural(one.n, "case"),
+            "cell": words,
+        }
         | spread("share", one.shares[cell])
         for acted, one in named_runs(found, attrgetter("acted"))
         for cell, (words, _) in _CELLS.items()
@@ -193,6 +198,7 @@ def judge_act(overview: Overview) -> Section:
             tone="cell",
             palette=dict(_CELLS.values()),
             stacked=True,
+            aside="of",
         ),
     )
 

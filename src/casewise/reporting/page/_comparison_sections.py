@@ -41,8 +41,8 @@ from casewise.scores import Comparison, Difference, Overview, right_after
 from casewise.sheets import Column, Kind
 
 _NOISE = "within noise"
-_MORE = "more than noise (p < .05, Holm)"
-_UNTOLD = "no interval, so it can't be told"
+_MORE = "more than noise"
+_UNTOLD = "no interval"
 
 
 def comparisons(overview: Overview) -> Section:
@@ -57,7 +57,8 @@ def comparisons(overview: Overview) -> Section:
         missing="No measure of these runs can be subtracted.",
         text="Differences, after minus before, over the cases that both answered, with 95 % "
         "intervals clustered by query; p-values are adjusted over the pairs of runs, not over the "
-        "measures: of twenty measures one is expected beyond .05 by chance.",
+        "measures: of twenty measures one is expected beyond .05 by chance. More than noise is an "
+        "adjusted p below .05.",
         columns=(
             Column("runs", key="pair"),
             *texts("measure"),
@@ -77,6 +78,7 @@ def comparisons(overview: Overview) -> Section:
             label="measure",
             kind=Kind.CHANGE,
             tone="verdict",
+            aside="verdict",
             palette={_MORE: VERMILLION, _NOISE: BLUE, _UNTOLD: GREY},
             zero=True,
         ),

@@ -334,7 +334,7 @@ def _of_contexts(
             "run": name,
             "measure": measure.words.format(whom=whom),
             "who": who,
-            "line": measure.words.format(whom=whom) + (f" ({who})" if who != _MODEL else ""),
+            "line": f"{measure.words.format(whom=whom)} ({who})",
             "n": found.clusters,
         }
         | spread("figure", found)

@@ -39,11 +39,13 @@ class Strips:
     tone: str = ""
     """Field that decides the colour; empty for a single colour."""
     palette: Mapping[str, str] = field(default_factory=dict)
-    """Colour of each value of ``tone``, in the order of the legend."""
+    """Colour of each value of ``tone``."""
     stacked: bool = False
     """True if the rows of a run are one bar, laid end to end."""
     zero: bool = False
     """True if the axis reaches 0 and has a line there."""
+    aside: str = ""
+    """Field of words under the numbers of a line; empty for none."""
     beside: str = ""
     """Field of a second value, a ring on the same line; empty for none."""
 

@@ -294,6 +294,7 @@ def quadrants(overview: Overview) -> Section:
             "run": name,
             "queries": one.paired_queries,
             "pairs": one.pairs,
+            "of": plural(one.pairs, "pair"),
             "quadrant": kinds[_SAME.get(part, part)][1],
         }
         | spread("share", one.measures[part])
@@ -326,6 +327,7 @@ def quadrants(overview: Overview) -> Section:
             tone="quadrant",
             palette={words: colour for colour, words in kinds.values()},
             stacked=True,
+            aside="of",
         ),
     )
 

@@ -38,6 +38,8 @@ class StripLine:
     """A second value, as a ring."""
     pieces: Sequence[tuple[float, float, str, str]] = ()
     """Pieces of a stacked bar: from, width, colour and words."""
+    aside: str = ""
+    """Words under its numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,6 @@ class Chart:
     ticks: Sequence[tuple[float, str]]
     marks: Sequence[float]
     """Places of dashed lines across the chart: 0, and the baselines."""
-    legend: Sequence[tuple[str, str]]
     groups: Sequence[tuple[str, Sequence[StripLine]]]
     left_out: int
     """Lines that only the table has."""
@@ -76,12 +77,10 @@ def lay_lines(section: Section) -> Chart | None:
         return None if value is None else round(100 * (value - low) / (high - low), 2)
 
     held = [place(row[spec.value]) or 0.0 for row in shown if _is_held(row)]
-    used = {row.get(spec.tone) for row in shown}
     return Chart(
         axis=spec.axis,
         ticks=[(place(tick) or 0.0, number(tick, _digits(ticks))) for tick in ticks],
         marks=[*([place(0.0) or 0.0] if spec.zero else []), *held],
-        legend=[(word, COLOURS[one]) for word, one in spec.palette.items() if word in used],
         groups=[
             (heading, list(_lines(list(rows), spec, place, alone=alone)))
             for heading, rows in groupby(shown, lambda row: "" if alone else str(row[spec.group]))
@@ -154,23 +153,23 @@ def _lines(
             colour=COLOURS[GREY if _is_held(row) else colour],
             dim=_is_held(row),
             beside=place(beside),
+            aside="" if _is_held(row) or not spec.aside else str(row[spec.aside]),
         )
 
 
 def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripLine:
-    """A stacked bar of shares, with the first in words."""
+    """A stacked bar of shares, each in words."""
     write = Column("", Kind.PERCENT, 0)
     pieces, start = [], 0.0
     for row in rows:
         width = 100 * row[spec.value]
         tone = row[spec.tone]
-        words = f"{tone}: {write.write(row[spec.value])}"
+        words = f"{write.write(row[spec.value])} {tone}"
         pieces.append(
             (round(start, 2), round(width, 2), COLOURS[spec.palette[row[spec.tone]]], words)
         )
         start += width
-    first = str(rows[0][spec.tone]).partition(":")[0]
-    told = f"{write.write(rows[0][spec.value])} {first}"
+    told = str(rows[0][spec.aside]) if spec.aside else ""
     return StripLine(name, told, None, None, None, "blue", dim=False, pieces=pieces)
 
 

@@ -95,10 +95,11 @@ function download(name, text) {
 
 async function startCharts() {
   const sections = new Map((await unpack("chart-data")).map((one) => [one.id, one]));
-  for (const button of document.querySelectorAll("button.download")) {
-    const { id, rows } = sections.get(button.dataset.section);
+  const button = byId("download");
+  if (button) {
     button.hidden = false;
-    button.addEventListener("click", () => download(`casewise-${id}.csv`, csvText(rows)));
+    button.addEventListener("click", () => download("casewise-numbers.csv", csvText(
+      [...sections.values()].flatMap(({ id, rows }) => rows.map((row) => ({ section: id, ...row }))))));
   }
   const drawAll = async () => {
     for (const plot of document.querySelectorAll(".plot")) {
