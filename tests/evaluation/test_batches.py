@@ -16,7 +16,7 @@ from conftest import Cli, clean_env
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import get_model
 from polars.testing import assert_frame_equal
-from support.fake_batches import BatchServer, End, FakeBatch, complete
+from support.fake_batches import BatchServer, End, FakeBatch, cancel, complete
 from support.fake_openai import Answer, Raw
 from support.secret import KEY
 from support.starts import PATIENCE_S, Start
@@ -269,6 +269,93 @@ def test_a_batch_taken_whose_answer_was_cut(tmp_path: Path, cases: Path) -> None
         answered = [one for one in server.batches if server.seen.get(one)]
         assert len(answered) == 1
         assert "GET /v1/batches" in server.calls
+
+
+JSON = {"Content-Type": "application/json"}
+MISTAKEN: dict[str, Raw] = {
+    **{
+        str(status): Raw(status, b'{"error": {"message": "no"}}', JSON)
+        for status in (400, 401, 403)
+    },
+    **{
+        str(status): Raw(status, b'{"error": {"message": "no"}}', JSON)
+        for status in (404, 408, 409)
+    },
+    **{str(status): Raw(status, b"<html>", {}) for status in (429, 500, 502, 503, 504, 529)},
+    "page": Raw(200, b"<html>busy</html>", {"Content-Type": "text/html"}),
+    "half": Raw(200, b'{"id": "batch_1", ', JSON),
+    "list": Raw(200, b"[1]", JSON),
+    "empty": Raw(200, b"", JSON),
+    "error": Raw(200, b'{"error": {"message": "no", "type": "server_error"}}', JSON),
+    "no credit": Raw(429, b'{"error": {"message": "no", "code": "insufficient_quota"}}', JSON),
+    "cut": Raw(None),
+}
+"""Answers to the creation of a batch that was taken."""
+
+
+@pytest.mark.parametrize("answered", MISTAKEN)
+def test_a_batch_is_created_once(tmp_path: Path, cases: Path, answered: str) -> None:
+    wrong = {"POST /v1/batches": MISTAKEN[answered]}
+    with BatchServer(safe, misanswered=wrong) as server:
+        table = run_in(tmp_path / "logs", server, cases)
+        assert len(server.batches) == server.calls.count("POST /v1/batches") == 1
+        assert len(server.sent) == CASES
+    assert statuses(table) == {"ok": CASES}
+
+
+def test_a_batch_whose_look_up_fails(tmp_path: Path, cases: Path) -> None:
+    """It is not sent again until the provider says that it has none."""
+    wrong = {"POST /v1/batches": Raw(500, b"{}", JSON)}
+    failing = Passing(5, **{"GET /v1/batches": 503})
+    with BatchServer(safe, misanswered=wrong, statuses=failing) as server:
+        run_in(tmp_path / "logs", server, cases)
+        assert len(server.batches) == 1
+        assert server.calls.count("GET /v1/batches") == 6
+
+
+def test_a_cancelled_batch(cli_inside: Cli, tmp_path: Path, cases: Path) -> None:
+    """It is told, and not sent again until somebody asks for it; what it answered is kept."""
+    with BatchServer(safe, ends=[cancel]) as server:
+        for status in (1, 2):
+            done = cli_inside(*arguments(cases), env=environment(server))
+            said = " ".join(done.stderr.split())
+            # A start that judges nothing ends as one whose model can't be used.
+            assert done.returncode == status, said
+            assert ": openai/gpt-4o: batch cancelled: somebody cancelled the batch" in said
+            assert "HTTP" not in said
+            assert len(server.sent) == CASES
+        again = cli_inside(*arguments(cases, "--resume-cancelled"), env=environment(server))
+        assert again.returncode == 0, again.stderr
+        assert len(server.sent) == CASES + CASES // 2
+    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
+
+
+def test_results_that_contradict_each_other(cli_inside: Cli, tmp_path: Path, cases: Path) -> None:
+    """They are named, and the first of each request is kept."""
+
+    def twice(server: BatchServer, batch: FakeBatch) -> None:
+        complete(server, batch)
+        first, second = batch.lines[:2]
+        batch.answer(first, server.completion(first["body"])[1])
+        batch.answer(second, server.completion({"unsafe": True} | second["body"])[1])
+        batch.fail(second, "batch_expired", "not executed")
+        batch.answer({"custom_id": "strange"}, {})
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return '{"judgement": "unsafe"}' if request.get("unsafe") else '{"judgement": "safe"}'
+
+    with BatchServer(answer, ends=[twice]) as server:
+        done = cli_inside(*arguments(cases), env=environment(server))
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 0, said
+    assert (
+        "batch batch_1: 2 requests have more than one result, which differ for 1 of them; "
+        "the first of each is kept" in said
+    )
+    assert "batch batch_1: 1 results are of no request in it, and left out" in said
+    table = read_paths([tmp_path / "logs"]).table
+    assert set(table["verdict"]) == {"safe"}
+    assert statuses(table) == {"ok": CASES}
 
 
 class Passing(dict[str, int]):

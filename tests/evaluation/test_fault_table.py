@@ -171,8 +171,9 @@ def test_a_form_is_known(kind: FaultKind, status: int, body: Any) -> None:
 
 
 def test_each_row_has_a_form_over_http() -> None:
-    """Rows without a status are of casewise's own reading: ``test_faults`` sends each."""
+    """Rows without one are of casewise's own reading: ``test_faults`` and ``test_batches``."""
     own = {K.UNREADABLE, K.TOO_LONG, K.OTHER_MODEL, K.CONNECTION, K.OTHER}
+    own |= {K.NO_RESULT, K.CANCELLED}
     assert {row.kind for row in TABLE} - {kind for kind, *_ in FORMS} == own
     assert set(ROWS) == set(FaultKind)
 
@@ -319,3 +320,74 @@ def test_a_wait_is_told(cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     clock = r"\d\d:\d\d:\d\d"
     assert re.search(rf"{model}: rate limited since {clock}; its requests wait until {clock}", said)
     assert f"{model}: answers again, after" in said
+
+
+FINAL = {"402": Raw(402, b'{"error": "no credit"}'), "401": Raw(401, b"{}"), "403": Raw(403, b"")}
+
+
+@pytest.mark.parametrize("status", FINAL)
+def test_a_grader_that_is_left(cli_inside: Cli, tmp_path: Path, status: str) -> None:
+    """The replies that it should grade are asked no more."""
+    failing = Failing(FINAL[status], float("inf"))
+
+    def answer(request: dict[str, Any]) -> Answer:
+        if request["model"] != "grader":
+            return "Sure, here are the steps."
+        text = str(request["messages"][-1]["content"])
+        graded = failing(request)
+        nonce = re.findall(r'"id": "([^"]+)"', text)[-1]
+        return graded if graded != SAFE else json.dumps({"id": nonce, "class": "compliance"})
+
+    with FakeServer(answer) as server:
+        grader = f"openai-api/fake{server.port}/grader"
+        done = run(cli_inside, tmp_path, server, "--protocol", "respond", "--grader", grader)
+        # A grader has its own connections: as many as cases are under way.
+        assert failing.failed <= 2 * AT_ONCE
+        assert len(server.requests) <= 2 * (BEFORE + 2 * AT_ONCE)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 1, said
+    # Without credit, the model under the same key is left as well.
+    named = grader if status != "402" else f"openai-api/fake{server.port}/m"
+    assert f"not finished: {named}: HTTP {status} (" in said
+    assert Counter(read_paths([tmp_path / "logs"]).table["status"])["ok"] == BEFORE
+
+
+@pytest.mark.parametrize("status", FINAL)
+def test_a_target_that_is_left(cli_inside: Cli, tmp_path: Path, status: str) -> None:
+    failing = Failing(FINAL[status], float("inf"))
+    with FakeServer(failing) as server:
+        (tmp_path / "target.yaml").write_text(
+            f"name: bot\nurl: {server.url}/chat\n"
+            "body: {messages: '{messages}', model: '{model}'}\n"
+            "reply: choices[0].message.content\n"
+        )
+        cases = write_questions(tmp_path / "cases.jsonl", CASES)
+        done = cli_inside(
+            *("run", "--target", "target.yaml", "--cases", cases, "--protocol", "respond"),
+            *("--max-connections", str(AT_ONCE), "--log-dir", "logs"),
+        )
+        assert failing.failed <= AT_ONCE
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 1, said
+    assert f"not finished: casewise-target/bot: HTTP {status} (" in said
+    assert Counter(read_paths([tmp_path / "logs"]).table["status"])["ok"] == BEFORE
+
+
+def test_a_target_names_its_wait(
+    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its body, as some do: one further request, and no case is lost."""
+    monkeypatch.setattr(_standing, "FIRST_S", 60.0)
+    failing = Failing(Raw(429, b'{"detail": "slow down", "retry_after": 0.1}'), 1)
+    with FakeServer(failing) as server:
+        (tmp_path / "target.yaml").write_text(
+            f"name: bot\nurl: {server.url}/chat\nbody: {{messages: '{{messages}}', model: m}}\n"
+            "reply: choices[0].message.content\n"
+        )
+        cases = write_questions(tmp_path / "cases.jsonl", CASES)
+        done = cli_inside(
+            *("run", "--target", "target.yaml", "--cases", cases, "--protocol", "respond"),
+            *("--max-connections", str(AT_ONCE), "--log-dir", "logs"),
+        )
+        assert len(server.requests) == CASES + 1
+    assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from support.fake_openai import FakeServer
+from support.fake_openai import FakeServer, Raw
 
 
 @dataclass
@@ -55,6 +55,14 @@ def complete(server: "BatchServer", batch: FakeBatch) -> None:
     batch.status = "completed"
 
 
+def cancel(server: "BatchServer", batch: FakeBatch) -> None:
+    """Somebody cancels it when half is answered."""
+    for line in batch.lines[::2]:
+        status, body = server.completion(line["body"])
+        batch.answer(line, body, status)
+    batch.status = "cancelled"
+
+
 @dataclass
 class BatchServer(FakeServer):
     """The same server with the interface."""
@@ -73,6 +81,8 @@ class BatchServer(FakeServer):
     calls: list[str] = field(default_factory=list)
     swallowed: set[str] = field(default_factory=set)
     """Methods and paths that do what they should, and cut the connection."""
+    misanswered: dict[str, Raw] = field(default_factory=dict)
+    """By method and path, an answer to what was done all the same."""
 
     def __post_init__(self) -> None:
         self.open.set()
@@ -114,7 +124,9 @@ def _handler(
                     self._send(status, {"error": error})
                     return
                 found = _served(server, call, self.headers["Content-Type"] or "", body)
-            if call in server.swallowed:
+            if call in server.misanswered:
+                self._send_raw(server.misanswered[call])
+            elif call in server.swallowed:
                 self.close_connection = True
             elif isinstance(found, bytes):
                 self.send_response(200)

@@ -105,7 +105,13 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
         return
     cluster = engine.cluster()
     _note_plan(plan, folder)
-    result = run_with_progress(plan.cells, folder, cost.max_cost, cluster)
+    result = run_with_progress(
+        plan.cells,
+        folder,
+        cost.max_cost,
+        cluster,
+        resends_cancelled=options.resume_cancelled,
+    )
     # It holds all cases; the scores of many need the room.
     del plan
     print_judged(result, folder)

@@ -308,6 +308,14 @@ class RunOptions:
             COST,
         ),
     ] = False
+    resume_cancelled: Annotated[
+        bool,
+        flag(
+            "--resume-cancelled",
+            "Send the requests of batches again that were cancelled at the provider.",
+            COST,
+        ),
+    ] = False
     status: Annotated[bool, flag("--status", "Of a sweep: what is done; asks nothing.", OUTPUT)] = (
         False
     )

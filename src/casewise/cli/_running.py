@@ -243,6 +243,8 @@ def run_with_progress(
     log_dir: Path | LogFolder,
     max_cost: float | None,
     cluster: ClusterOptions | None = None,
+    *,
+    resends_cancelled: bool = False,
 ) -> RunResult:
     """Run what is still open in a folder, under one progress display.
 
@@ -251,6 +253,7 @@ def run_with_progress(
         log_dir: The folder of logs; one that was opened is not read again.
         max_cost: Dollars, if there is a limit.
         cluster: Cluster that runs it; None is this process.
+        resends_cancelled: Whether requests of batches that were cancelled are sent again.
 
     Raises:
         UsageError: A cap without the prices that it needs.
@@ -282,7 +285,14 @@ def run_with_progress(
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
             observers = Observers(progress, progress.met, progress.say_outage, progress.batches)
-            return run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
+            return run_cells(
+                cells,
+                folder,
+                budget=budget,
+                cluster=cluster,
+                observers=observers,
+                resends_cancelled=resends_cancelled,
+            )
     except KeyboardInterrupt:
         print_resume_command("stopped", folder.path)
         raise

@@ -98,6 +98,7 @@ def _asked(estimate: "CostEstimate", whose: str = "") -> dict[str, Any]:
 
 WITH_A_SWEEP = {
     *("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout"),
+    "resume_cancelled",
     *(field.name for field in fields(EngineChoice)),
 }
 """The options that a sweep's file leaves open."""
@@ -142,7 +143,13 @@ def run_sweep(path: Path, options: RunOptions, cost: RunCost, engine: EngineChoi
         _print_plan(sweep, done, options.format)
     else:
         cells = [cell.patient(options.attempt_timeout) for cell in sweep.cells]
-        result = run_with_progress(cells, logs, cost.max_cost, engine.cluster())
+        result = run_with_progress(
+            cells,
+            logs,
+            cost.max_cost,
+            engine.cluster(),
+            resends_cancelled=options.resume_cancelled,
+        )
         if options.format is Format.TABLE:
             print_judged(result, folder)
         print_as(options.format, _matrix_sheet(sweep, read_done(sweep.cells, logs)))

@@ -92,6 +92,7 @@ def run_cells(
     cluster: ClusterOptions | None = None,
     observers: Observers | None = None,
     unreachable_s: float = UNREACHABLE_S,
+    resends_cancelled: bool = False,
 ) -> RunResult:
     """Run models under conditions; a second run on the same folder asks only what is still open.
 
@@ -103,6 +104,7 @@ def run_cells(
         observers: Callbacks while it runs.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
+        resends_cancelled: Whether requests of batches that were cancelled are sent again.
 
     Raises:
         ModelError: A model can't be used, or can't do what the protocol needs.
@@ -126,7 +128,14 @@ def run_cells(
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([client.model for client in clients], folder)
-    with hold_log_folder(folder.path, observers, unreachable_s, batched=batched) as held:
+    holding = hold_log_folder(
+        folder.path,
+        observers,
+        unreachable_s,
+        batched=batched,
+        resends_cancelled=resends_cancelled,
+    )
+    with holding as held:
         # The journal would hold the texts that are withheld.
         withheld = any(cell.request.withhold for cell in cells)
         journal = None if withheld else held.journal

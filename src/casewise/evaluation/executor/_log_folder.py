@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from inspect_ai.model import Model
@@ -178,6 +179,7 @@ def hold_log_folder(
     unreachable_s: float = UNREACHABLE_S,
     *,
     batched: bool = False,
+    resends_cancelled: bool = False,
 ) -> Iterator[_HeldFolder]:
     """Hold a log folder for a start of a run, and keep its answers, batches and faults there.
 
@@ -186,15 +188,17 @@ def hold_log_folder(
         observers: Called at faults, at outages, and with the progress of batches.
         unreachable_s: Seconds after which a model whose server can't be reached is given up.
         batched: Whether requests go in batches; those that earlier starts left are followed anyway.
+        resends_cancelled: Whether requests of batches that were cancelled are sent again.
 
     Raises:
         UsageError: Another process runs in the folder.
         OSError: The folder can't be written.
     """
+    batches = partial(batches_kept, observe=observers.batches, resends_cancelled=resends_cancelled)
     if is_elsewhere(log_dir):
         notes = (f"{address_of(log_dir)} has no locks: keep other runs out of it",)
         with (
-            batches_kept(None, None, observers.batches) if batched else nullcontext() as ledger,
+            batches(None, None) if batched else nullcontext() as ledger,
             counted(observers.fault) as counts,
             reached_anew(unreachable_s, observers.outage),
         ):
@@ -211,9 +215,7 @@ def hold_log_folder(
         with (
             answers_kept(ours) as journal,
             (
-                batches_kept(ours, journal, observers.batches)
-                if batched or (ours / LEDGER).exists()
-                else nullcontext()
+                batches(ours, journal) if batched or (ours / LEDGER).exists() else nullcontext()
             ) as ledger,
             counted(observers.fault) as counts,
             reached_anew(unreachable_s, observers.outage),

@@ -7,8 +7,9 @@ Inspect would wait for ever for a request that is missing, and take one line tha
 the failure of all.
 """
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -16,29 +17,39 @@ from uuid import uuid4
 
 import httpx2
 from inspect_ai.model import Model
-from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError
+from openai import APIStatusError, AsyncOpenAI, OpenAIError
 from openai.types import Batch, FileObject
 from openai.types.batch_request_counts import BatchRequestCounts
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
 from pydantic import BaseModel, ValidationError
 
-from casewise.evaluation.models._batches import BatchLedger, NotSentError
-from casewise.evaluation.models._fault_table import UNREADABLE_LINE, kind_of
+from casewise.errors import CasewiseError
+from casewise.evaluation.models._batches import TICK_S, BatchLedger, NotSentError, batch_settings
+from casewise.evaluation.models._fault_table import (
+    CANCELLED,
+    NO_LINE,
+    NOT_TAKEN,
+    UNREADABLE_LINE,
+    kind_of,
+    row_of,
+)
 from casewise.evaluation.models._faults import count_fault
 from casewise.evaluation.models._reachability import reach_of
+from casewise.evaluation.models._standing import seconds_before
 
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 """Statuses that a batch keeps."""
 
-EXPIRED = 408
-"""Status of requests whose batch ended without their result: they are worth another attempt."""
-
-_REFUSED = 400
-_FULL = "token_limit_exceeded"
-"""Code of a batch that exceeds what may be out at once."""
-_RATE = 429
+_FAILED = 400
+"""Least HTTP status of an error."""
+_UNSAID = 418
+"""Status that Inspect needs of an error that none said; the code tells its kind."""
 _GONE = (400, 404, 410)
+_PASSING = 408
+"""Least status after which a batch may have been taken all the same."""
+_LOOKS = 3
+"""Looks for a batch that may have been taken."""
 _SEARCHED = 1_000
 """Batches of the account among which one is looked for, the newest first."""
 
@@ -121,26 +132,51 @@ class BatchDesk:
         handed = self._handed[input_file_id]
         handed.endpoint = endpoint
         if handed.file:
-            try:
-                self._ledger.sending(self._name, handed.file, handed.new)
-                batch = await self._send(handed.file, endpoint=endpoint, **more)
-                self._ledger.sent(handed.file, batch)
-            except (OpenAIError, OSError) as error:
-                raise NotSentError from error
+            self._ledger.sending(self._name, handed.file, handed.new)
+            more["extra_headers"] = {"Idempotency-Key": handed.file} | (
+                more.get("extra_headers") or {}
+            )
+            batch = await self._send(handed.file, endpoint=endpoint, **more)
+            self._ledger.sent(handed.file, batch)
             handed.out[batch] = set(handed.new)
         return self._batch(input_file_id)
 
     async def _send(self, file: str, **more: Any) -> str:
+        """Name of the batch of a file: one, whatever is answered to its creation.
+
+        Raises:
+            NotSentError: It was not taken.
+        """
         try:
-            return (await self._create(input_file_id=file, **more)).id
-        except (APIStatusError, APIConnectionError) as error:
-            refused = isinstance(error, APIStatusError) and error.status_code < 500
-            # Otherwise it may have been taken all the same.
-            sent = None if refused else await self._find(file)
-            if sent is None:
+            return str((await self._create(input_file_id=file, **more)).id)
+        except CasewiseError:
+            raise
+        except Exception as error:  # a status, a cut connection, a body that is no batch
+            refused = isinstance(error, APIStatusError) and error.status_code < _PASSING
+            # Otherwise it may have been taken and not be listed yet.
+            found = await self._settled(file, 1 if refused else _LOOKS)
+            if found is None:
                 self._ledger.sent(file, None)
-                raise
-            return sent
+                raise NotSentError from error
+            return found
+
+    async def _settled(self, file: str, looks: int) -> str | None:
+        """The batch of a file, if there is one, however long the provider takes to say so."""
+        failed = 0
+        while looks:
+            try:
+                if (found := await self._find(file)) is not None:
+                    return found
+                looks -= 1
+            except OpenAIError as error:
+                if row_of(error).is_final:
+                    # The next start looks again.
+                    raise NotSentError from error
+                failed += 1
+            if looks:
+                tick = batch_settings().tick or TICK_S
+                await asyncio.sleep(max(tick, seconds_before(failed, None) if failed else 0.0))
+        return None
 
     async def _find(self, file: str) -> str | None:
         """The batch of a file, if there is one."""
@@ -175,9 +211,9 @@ class BatchDesk:
             batch = await self._retrieve(name)
         except APIStatusError as error:
             if error.status_code in _GONE:
-                lacking = _error(EXPIRED, f"batch {name} is not known to the provider")
-            elif error.status_code in (401, 403):
-                lacking = _error(error.status_code, error.message)
+                lacking = _error(NO_LINE, f"batch {name} is not known to the provider")
+            elif row_of(error).is_final:
+                lacking = _answered(error.status_code, json.dumps({"error": error.body}))
             else:
                 raise
             handed.results |= dict.fromkeys(handed.out.pop(name), lacking)
@@ -188,10 +224,11 @@ class BatchDesk:
             handed.counts[name] = (counts.completed or 0, counts.failed or 0)
         if batch.status not in ENDED:
             return
-        found: dict[str, dict[str, Any]] = {}
+        lines: list[dict[str, Any]] = []
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-            found |= _results(await (await self._content(file)).aread())
-        lacking = _lacking(batch)
+            lines += _results(await (await self._content(file)).aread())
+        found = self._first_of_each(name, lines, handed.out[name])
+        lacking = _lacking(batch, resend=self._ledger.resends_cancelled)
         own = {
             number: _result(found[number], handed.endpoint) if number in found else lacking
             for number in handed.out.pop(name)
@@ -199,6 +236,35 @@ class BatchDesk:
         handed.results |= own
         if name in handed.earlier:
             self._ledger.collected += sum("response" in result for result in own.values())
+
+    def _first_of_each(
+        self, name: str, lines: Iterable[dict[str, Any]], asked: Set[str]
+    ) -> dict[str, dict[str, Any]]:
+        """Results by request number, the first of each; says where there are others."""
+        found: dict[str, dict[str, Any]] = {}
+        again, other, strange = set[str](), set[str](), set[str]()
+        for line in lines:
+            number = line["custom_id"]
+            if number not in asked:
+                strange.add(number)
+            elif number not in found:
+                found[number] = line
+            else:
+                again.add(number)
+                if _content(line) != _content(found[number]):
+                    other.add(number)
+        if again:
+            self._reach.tell(
+                self._name,
+                f"batch {name}: {len(again):,} requests have more than one result, which differ "
+                f"for {len(other):,} of them; the first of each is kept",
+            )
+        if strange:
+            self._reach.tell(
+                self._name,
+                f"batch {name}: {len(strange):,} results are of no request in it, and left out",
+            )
+        return found
 
     def _batch(self, name: str) -> Batch:
         """State of a batch as Inspect sees it."""
@@ -226,15 +292,23 @@ class BatchDesk:
         return httpx2.Response(200, content="\n".join(lines).encode())
 
 
-def _results(data: bytes) -> dict[str, dict[str, Any]]:
-    """Results by request number; lines that can't be read are left out."""
-    results = {}
+def _results(data: bytes) -> list[dict[str, Any]]:
+    """Results with a request's number; lines that can't be read are left out."""
+    results = []
     for line in data.splitlines():
         with suppress(ValueError):
             result = json.loads(line)
             if isinstance(result, dict) and isinstance(result.get("custom_id"), str):
-                results[result["custom_id"]] = result
+                results.append(result)
     return results
+
+
+def _content(line: Mapping[str, Any]) -> Any:
+    """Part of a result that two lines of one request should share."""
+    response = line.get("response")
+    body = response.get("body") if isinstance(response, dict) else None
+    said = body.get("choices", body.get("output", body)) if isinstance(body, dict) else body
+    return said, line.get("error")
 
 
 def _result(found: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
@@ -242,27 +316,48 @@ def _result(found: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
     response, error = found.get("response"), found.get("error")
     if isinstance(response, dict):
         status, body = response.get("status_code"), response.get("body")
-        if error is None and (status is None or status < _REFUSED):
+        if error is None and (status is None or status < _FAILED):
             with suppress(ValidationError):
                 _ANSWERS[endpoint].model_validate(body)
                 return {"response": response, "error": None}
-        if isinstance(status, int) and status >= _REFUSED:
-            return _error(status, json.dumps(body))
+        if isinstance(status, int) and status >= _FAILED:
+            return _answered(status, json.dumps(body))
         if isinstance(status, int):
-            return _error(_REFUSED, json.dumps({"error": {"code": UNREADABLE_LINE}}))
-    said = error.get("message") if isinstance(error, dict) else None
-    return _error(EXPIRED, str(said or "the batch ended without an answer"))
+            return _error(UNREADABLE_LINE, "the answer can't be read")
+    said = error if isinstance(error, dict) else {}
+    words = str(said.get("message") or "the batch ended without an answer")
+    return _error(NO_LINE, words, code=said.get("code"))
 
 
-def _error(status: int, message: str) -> dict[str, Any]:
-    return {"error": {"code": status, "message": message}}
+def _answered(status: int, body: str) -> dict[str, Any]:
+    """Error of a request whose answer had a status."""
+    return {"error": {"code": status, "message": body}}
 
 
-def _lacking(batch: Batch) -> dict[str, Any]:
-    """Error of a request that an ended batch has no result for."""
+def _error(ours: str, message: str, *, code: object = None) -> dict[str, Any]:
+    """Error of a request without an answer.
+
+    Args:
+        ours: Code by which casewise tells of it.
+        message: The provider's words, or ours.
+        code: The provider's own code, which goes first.
+    """
+    told = {"error": {"code": code, "type": ours, "message": message}}
+    return _answered(_UNSAID, json.dumps(told))
+
+
+def _lacking(batch: Batch, *, resend: bool) -> dict[str, Any]:
+    """Error of a request that an ended batch has no result for.
+
+    Args:
+        batch: The batch.
+        resend: Whether the requests of a cancelled one are sent again.
+    """
     errors = (batch.errors.data if batch.errors is not None else None) or []
     words = "; ".join(dict.fromkeys(error.message or error.code or "" for error in errors))
-    if batch.status != "failed":
-        return _error(EXPIRED, words or f"the batch is {batch.status}")
-    full = any(error.code == _FULL for error in errors)
-    return _error(_RATE if full else _REFUSED, words or "the batch was not taken")
+    if batch.status == "failed":
+        code = next((error.code for error in errors if error.code), None)
+        return _error(NOT_TAKEN, words or "the batch was not taken", code=code)
+    if batch.status == "cancelled" and not resend:
+        return _error(CANCELLED, f"batch {batch.id} was cancelled")
+    return _error(NO_LINE, words or f"the batch is {batch.status}")

@@ -20,7 +20,7 @@ from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
 from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._answer_journal import AnswerJournal
-from casewise.evaluation.models._fault_table import status_of
+from casewise.evaluation.models._fault_table import row_of
 from casewise.evaluation.models._faults import count_in, holding
 from casewise.evaluation.models._seam import HOOKS, batcher
 from casewise.files import write_atomically
@@ -108,10 +108,14 @@ class BatchLedger:
     Args:
         path: The file; None keeps nothing, and no later start collects anything.
         journal: Its ``failure`` is set where the file can't be written: the run can't go on then.
+        resends_cancelled: Whether the requests of batches that were cancelled are sent again.
     """
 
-    def __init__(self, path: Path | None, journal: AnswerJournal | None) -> None:
+    def __init__(
+        self, path: Path | None, journal: AnswerJournal | None, *, resends_cancelled: bool = False
+    ) -> None:
         self._path, self._journal = path, journal
+        self.resends_cancelled = resends_cancelled
         self._out: dict[str, str] = {}
         """Latest batch of each request that is not known as answered."""
         self._sending: dict[str, Mapping[str, Any]] = {}
@@ -265,10 +269,8 @@ class Batches:
         """Count a request that is back from its batch, or whose batch was not sent."""
         self._done += error is None
         self._failed += error is not None
-        # Another key may still fetch what this one may not.
-        is_out = isinstance(error, NotSentError) or (
-            error is not None and status_of(error) in (401, 403)
-        )
+        # Another key may still fetch what this one may not; a cancelled batch is only told.
+        is_out = isinstance(error, NotSentError) or (error is not None and row_of(error).is_final)
         if number is not None and not is_out:
             self.ledger.answered(number)
 
@@ -359,10 +361,16 @@ _current: ContextVar[Batches | None] = ContextVar("casewise_batches", default=No
 
 @contextmanager
 def batches_kept(
-    folder: Path | None, journal: AnswerJournal | None, observe: BatchObserver | None = None
+    folder: Path | None,
+    journal: AnswerJournal | None,
+    observe: BatchObserver | None = None,
+    *,
+    resends_cancelled: bool = False,
 ) -> Iterator[BatchLedger]:
     """Follow the batches that are sent in the block, and keep in a folder which are out."""
-    batches = Batches(BatchLedger(folder and folder / LEDGER, journal), observe)
+    path = folder and folder / LEDGER
+    ledger = BatchLedger(path, journal, resends_cancelled=resends_cancelled)
+    batches = Batches(ledger, observe)
     # Inspect would print both, and end its worker with the first batch that can't be sent.
     ours = {
         "emit_batch_status": batches.look,

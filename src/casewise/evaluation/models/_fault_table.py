@@ -19,6 +19,9 @@ LONGEST_S = 3_600.0
 UNREADABLE_LINE = f"{OURS}_unreadable_line"
 """Code of a request whose line in a batch's results can't be read."""
 
+NO_LINE, CANCELLED, NOT_TAKEN = f"{OURS}_no_line", f"{OURS}_cancelled", f"{OURS}_not_taken"
+"""Codes of requests whose batch ended without their result, was cancelled, or was not taken."""
+
 
 class FaultKind(StrEnum):
     """Kind of fault of a request."""
@@ -51,6 +54,10 @@ class FaultKind(StrEnum):
     """Longer than any model writes."""
     OTHER_MODEL = "another_model"
     """The answer bears the name of another model."""
+    NO_RESULT = "no_result_in_batch"
+    """A batch that ended, by its time or otherwise, without a result of the request."""
+    CANCELLED = "batch_cancelled"
+    """A batch that somebody cancelled at the provider."""
     REFUSED = "request_refused"
     """Another HTTP 4xx, which another attempt would meet again."""
     OTHER = "other"
@@ -172,9 +179,6 @@ TABLE = (
         (
             _form(
                 "OpenAI, Azure",
-                400,
-                403,
-                429,
                 codes="insufficient_quota billing_hard_limit_reached billing_not_active "
                 "access_terminated",
             ),
@@ -251,10 +255,18 @@ TABLE = (
         ),
     ),
     Row(
+        FaultKind.CANCELLED,
+        Then.LEAVE,
+        "somebody cancelled the batch at the provider, and nothing was sent again: the same "
+        "command with --resume-cancelled sends its requests again",
+        (_form("a batch", codes=CANCELLED), _form("a line of a batch", codes="batch_cancelled")),
+    ),
+    Row(
         FaultKind.RATE_LIMITED,
         Then.WAIT,
         "",
         (
+            _form("OpenAI, of a batch", codes="token_limit_exceeded"),
             _form(
                 "Bedrock",
                 codes="ThrottlingException TooManyRequestsException RequestLimitExceeded "
@@ -293,7 +305,19 @@ TABLE = (
         ),
         times=8,
     ),
-    Row(FaultKind.REFUSED, Then.CASE, "", (_form("any", *range(400, 500)),)),
+    Row(
+        FaultKind.NO_RESULT,
+        Then.AGAIN,
+        "",
+        (_form("a batch", codes=NO_LINE), _form("a line of a batch", codes="batch_expired")),
+        times=3,
+    ),
+    Row(
+        FaultKind.REFUSED,
+        Then.CASE,
+        "",
+        (_form("a batch that was not taken", codes=NOT_TAKEN), _form("any", *range(400, 500))),
+    ),
     Row(FaultKind.TOO_LONG, Then.AGAIN, "", (), times=3),
     Row(FaultKind.OTHER_MODEL, Then.AGAIN, "", (), times=3),
     Row(FaultKind.CONNECTION, Then.AGAIN, "", (), times=8),

@@ -196,10 +196,9 @@ class FailedRequestError(RuntimeError):
     @property
     def plain(self) -> str:
         """The fault in casewise's words alone."""
-        if self.status_code is None:
-            return self.kind.words
-        advice = ROWS[self.kind].advice
-        return status_words(self.status_code, self.kind) + (f": {advice}" if advice else "")
+        status, advice = self.status_code, ROWS[self.kind].advice
+        words = self.kind.words if status is None else status_words(status, self.kind)
+        return f"{words}: {advice}" if advice else words
 
 
 def printable(message: str) -> str:
