@@ -18,8 +18,9 @@ from support.tables import (
 
 from casewise.cases import LabelRule
 from casewise.reporting.page._page import make_sections
-from casewise.reporting.page._parts import BLUE, GREY, Grid, Section, Strips
-from casewise.reporting.page._strips import MOST_COLUMNS, MOST_LINES, lay_cells, lay_lines
+from casewise.reporting.page._parts import BLUE, GREY, Section, Strips
+from casewise.reporting.page._score_sections import MOST_CATEGORIES
+from casewise.reporting.page._strips import MOST_LINES, lay_lines
 from casewise.results import leading, verdict_sentences
 from casewise.scores import (
     Judgements,
@@ -297,7 +298,45 @@ def test_a_chart_of_many_runs_has_whole_bars_and_counts_what_it_leaves_out() -> 
     bars = [line for _, lines in drawn.groups for line in lines]
     assert (len(bars), drawn.left_out) == (MOST_LINES, 2)
     assert all(sum(width for _, width, *_ in bar.pieces) == 100 for bar in bars)
-    grid = Section("cells", "Cells", "", rows=rows, chart=Grid("part", "run", "share"))
-    cells = lay_cells(grid)
-    assert cells is not None
-    assert (len(cells.columns), cells.left_out) == (MOST_COLUMNS, MOST_LINES + 2 - MOST_COLUMNS)
+
+
+def test_categories_are_differences_with_counts_the_furthest_below_first() -> None:
+    """Twelve categories of two queries; in the last one every answer is wrong."""
+    rows = [
+        judgement(f"q{at}", side, p if at < 22 else 1 - p, category=f"category {at // 2:02}")
+        for at in range(24)
+        for side, p in (("safe", 0.9), ("unsafe", 0.1))
+    ]
+    section = by_id(overview(table(*rows), labels=LabelRule.INTENDED))["categories"]
+    first, *others = section.rows
+    # 44 of 48 are right in all, none of the four in the last category.
+    assert (first["category"], first["n"], first["right"]) == ("category 11", 4, 0)
+    assert first["difference"] == pytest.approx(-44 / 48)
+    assert first["wrong"] == "2 of 2 safe, 2 of 2 unsafe"
+    assert first["difference_high"] < 0
+    assert all(row["difference"] == pytest.approx(4 / 48) for row in others)
+    drawn = lay_lines(section)
+    assert drawn is not None
+    ((_, lines),) = drawn.groups
+    assert len(section.rows) == 12
+    assert lines[0].name == "category 11"
+    assert len(lines) == MOST_CATEGORIES
+    assert lines[0].aside == first["wrong"]
+
+
+def test_parts_are_sorted_by_their_effect_under_their_model() -> None:
+    whole = random_table(30, 1, skill=1, run_id="a")
+    cuts = [
+        random_table(30, 1, skill=skill, run_id=part).with_columns(ablation=pl.lit(part))
+        for part, skill in (("recipient", 0.9), ("sender", 0.0))
+    ]
+    section = by_id(overview(whole, *cuts))["ablations"]
+    drawn = lay_lines(section)
+    assert drawn is not None
+    ((heading, lines),) = drawn.groups
+    assert heading == "m"
+    assert [line.name for line in lines] == ["without sender", "without recipient"]
+    changes = [row["change"] for row in section.rows]
+    assert changes == sorted(changes)
+    assert {row["measure"] for row in section.rows} > {"accuracy"}
+    assert drawn.axis == "change in accuracy"

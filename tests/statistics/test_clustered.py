@@ -21,6 +21,7 @@ from casewise.statistics import (
     clustered_ratio,
     clustered_spearman,
     combine,
+    independent_difference,
     is_uneven,
     number_clusters,
     percentile_interval,
@@ -43,6 +44,14 @@ def test_wilson_against_statsmodels(hits: int, n: int) -> None:
 
 def test_wilson_of_nothing() -> None:
     assert all(map(math.isnan, wilson_interval(0.5, 0)))
+
+
+def test_a_difference_of_independent_shares_against_newcombe() -> None:
+    # Newcombe (1998), table II, contrast (a): 56 of 70 and 48 of 80, method 10.
+    first, second = ((hits / n, *wilson_interval(hits / n, n)) for hits, n in ((56, 70), (48, 80)))
+    expected = (0.2, 0.0524, 0.3339)
+    assert independent_difference(first, second) == pytest.approx(expected, abs=5e-5)
+    assert math.isnan(independent_difference(first, (0.5, math.nan, math.nan))[1])
 
 
 def test_few_clusters_take_wilson_by_their_effective_size() -> None:

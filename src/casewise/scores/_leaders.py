@@ -15,7 +15,7 @@ from casewise.scores._condition_scores import (
     differences,
     score_together,
 )
-from casewise.statistics import Estimate, ratio
+from casewise.statistics import Estimate, independent_difference, ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,8 @@ class CategoryScore:
     coverage: float
     measures: dict[str, Estimate]
     """The headline, and both kinds of mistake."""
+    difference: tuple[float, float, float]
+    """The headline minus the run's over all categories, and both ends of its 95 % interval."""
 
     @property
     def acts(self) -> bool:
@@ -130,10 +132,23 @@ def _scores(
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(kept, truth, None, scoring.partial_weight, condition.protocol)
     names = (headline(family_of(condition.protocol)), *(_REFUSALS if condition.acts else _RECALLS))
+    whole = measure(answers, names[:1], scoring.unparsed)[names[0]]
     found = []
     for category in kept["category"].unique().sort():
         part = answers.only(kept["category"].eq_missing(category).to_numpy())
         n, read = len(part.read), int(part.read.sum())
         measures = measure(part, names, scoring.unparsed)
-        found.append(CategoryScore(condition, category, n, ratio(read, n), measures))
+        right = measures[names[0]]
+        found.append(
+            CategoryScore(
+                condition,
+                category,
+                n,
+                ratio(read, n),
+                measures,
+                independent_difference(
+                    (right.value, *right.interval), (whole.value, *whole.interval)
+                ),
+            )
+        )
     return found

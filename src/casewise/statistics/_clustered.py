@@ -631,6 +631,23 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
+def independent_difference(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """First minus second, and its 95 % interval, from the interval of each; NaN if either has none.
+
+    Newcombe (1998), Statistics in Medicine 17, method 10. Where the second holds the first, their
+    errors go together, and the interval is too wide rather than too narrow.
+
+    Args:
+        first: A value and both ends of its 95 % interval.
+        second: Another, over other clusters.
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    low, high = math.hypot(a - a_low, b_high - b), math.hypot(a_high - a, b - b_low)
+    return a - b, a - b - low, a - b + high
+
+
 def _rare_interval(share: float, size: float) -> tuple[float, float]:
     """Wilson's interval; of few hits, or misses, with the Poisson's end on their side.
 

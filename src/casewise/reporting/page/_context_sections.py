@@ -9,6 +9,7 @@ from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
 from casewise.reporting._scores import has_view
 from casewise.reporting.page._parts import (
+    ASIDE,
     BLUE,
     ORANGE,
     RUN,
@@ -19,6 +20,7 @@ from casewise.reporting.page._parts import (
     keyed,
     named_runs,
     plural_runs,
+    run_names,
     section,
     spread,
     texts,
@@ -55,6 +57,27 @@ def _changed_lines(axis: str) -> Strips:
     return Strips("change", axis, group="run", label="measure", kind=Kind.CHANGE, zero=True)
 
 
+def _by_effect(rows: Rows) -> list[dict[str, Any]]:
+    """Rows of parts, the least change first; the chart shows the first measure of each."""
+    ordered = sorted(rows, key=lambda row: row["change"])
+    leads = {row["run"]: row["measure"] for row in reversed(rows)}
+    kinds = {False: ASIDE, True: "part"}
+    return [{**row, "kind": kinds[leads[row["run"]] == row["measure"]]} for row in ordered]
+
+
+def _part_lines(rows: Rows) -> Strips:
+    """Lines around zero, one a part, under the name of their run."""
+    shown = dict.fromkeys(str(row["measure"]) for row in rows if row["kind"] != ASIDE)
+    return Strips(
+        "change",
+        f"change in {', '.join(shown)}",
+        group="whole",
+        label="part",
+        kind=Kind.CHANGE,
+        zero=True,
+    )
+
+
 def _largest_loss(rows: Rows) -> str:
     least = min(rows, key=lambda row: row["change"])
     return (
@@ -65,18 +88,18 @@ def _largest_loss(rows: Rows) -> str:
 
 def ablations(overview: Overview) -> Section:
     """The change when parts of the context are removed."""
-    rows = _changes(overview, lambda condition: bool(condition.ablation), _METRICS)
+    rows = _by_effect(_changes(overview, lambda condition: bool(condition.ablation), _METRICS))
     return section(
         "ablations",
         "Context removed",
         "What is lost when a part of the context is removed",
         rows,
         missing="No shortened run stands beside its whole one: casewise run --ablate makes them.",
-        text="Shortened minus whole, over the cases that both answered. Left of zero the model "
-        "needed what was taken away.",
+        text="Shortened minus whole, over the cases that both answered, the largest loss first. "
+        "Left of zero the model needed what was taken away. The table has other measures too.",
         columns=_COLUMNS,
         words=lambda: _largest_loss(rows),
-        chart=_changed_lines("change (of a share or PCC)"),
+        chart=_part_lines(rows),
     )
 
 
@@ -96,29 +119,38 @@ def _changes(
         (row for row in overview.report.rows if row.change and wanted(row.score.condition)),
         key=lambda row: [str(row.score.condition[key]) for key in ("model", "protocol", "variant")],
     )
+    conditions = [row.score.condition for row in scored]
+    wholes = run_names([one.same_but("ablation") for one in conditions])
     return [
-        one
-        for name, row in named_runs(scored, attrgetter("score.condition"))
+        one | {"whole": whole.partition(" #")[0], "part": _part(condition)}
+        for (name, row), whole, condition in zip(
+            named_runs(scored, attrgetter("score.condition")), wholes, conditions, strict=True
+        )
         if row.change is not None
         for one in _change_rows(name, row.change.n, row.change.change, metrics[row.score.acts])
     ]
 
 
+def _part(condition: RunCondition) -> str:
+    """The part of the context that was removed, in words; empty for none."""
+    return RunCondition(ablation=condition.ablation).text.partition(", ")[2].replace("_", " ")
+
+
 def shapley(overview: Overview) -> Section:
     """Shapley shares of the groups of parameters."""
     scored = [row for row in overview.report.rows if row.shapley is not None]
-    rows = [
-        one
-        for name, row in named_runs(scored, attrgetter("score.condition"))
-        if row.shapley is not None
-        for group, shares in row.shapley.shares.items()
-        for one in _change_rows(
-            f"{name}: {group.replace('_', ' ')}",
-            row.shapley.n,
-            shares,
-            _METRICS[row.score.acts],
-        )
-    ]
+    rows = _by_effect(
+        [
+            one | {"whole": name, "part": part}
+            for name, row in named_runs(scored, attrgetter("score.condition"))
+            if row.shapley is not None
+            for group, shares in row.shapley.shares.items()
+            for part in [group.replace("_", " ")]
+            for one in _change_rows(
+                f"{name}: {part}", row.shapley.n, shares, _METRICS[row.score.acts]
+            )
+        ]
+    )
     return section(
         "shapley",
         "Parts' shares",
@@ -130,7 +162,7 @@ def shapley(overview: Overview) -> Section:
         "over the orders in which they can be added. The three sum to what the whole context does.",
         columns=_COLUMNS,
         words=lambda: _largest_loss(rows),
-        chart=_changed_lines("share of the change"),
+        chart=_part_lines(rows),
     )
 
 

@@ -20,8 +20,8 @@ from casewise.reporting.page import _comparison_sections as comparison_sections
 from casewise.reporting.page import _context_sections as context_sections
 from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset, script_hash
-from casewise.reporting.page._parts import Grid, Section, Strips, run_names
-from casewise.reporting.page._strips import lay_cells, lay_lines
+from casewise.reporting.page._parts import Section, Strips, run_names
+from casewise.reporting.page._strips import lay_lines
 from casewise.reporting.page._trend_section import trends
 from casewise.results import (
     Scores,
@@ -288,7 +288,6 @@ def lay_out(
         sections=drawn,
         absent=[one for one in sections if one.missing],
         lines={one.id: lay_lines(one) for one in drawn},
-        cells={one.id: lay_cells(one) for one in drawn},
         tables={one.id: _table(one) for one in drawn},
         most_rows=MOST_ROWS,
         notes=overview.notes,
@@ -303,8 +302,8 @@ def lay_out(
 
 
 def _spec(section: Section) -> Any:
-    """Specification that the page's script draws; lines and cells are drawn already."""
-    return None if isinstance(section.chart, Strips | Grid) else section.chart
+    """Specification that the page's script draws; lines are drawn already."""
+    return None if isinstance(section.chart, Strips) else section.chart
 
 
 def _table(section: Section) -> Markup:

@@ -55,15 +55,6 @@ ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A chart of coloured cells, by the fields of its rows, its columns and the share in a cell."""
-
-    row: str
-    column: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """A section of the page: a chart and the table behind it."""
 
@@ -74,8 +65,8 @@ class Section:
     """Instructions for reading the chart, and cautions."""
     columns: Sequence[Column] = ()
     rows: Rows = ()
-    chart: Strips | Grid | Mapping[str, Any] | None = None
-    """Lines, cells, or a Vega-Lite specification over data named ``rows``; None: a table only."""
+    chart: Strips | Mapping[str, Any] | None = None
+    """Lines, or a Vega-Lite specification over data named ``rows``; None: a table only."""
     alternative: str = ""
     """The chart in words, for those who can't see it."""
     note: str = ""
@@ -108,7 +99,7 @@ def section(
     text: str,
     columns: Sequence[Column],
     words: Callable[[], str],
-    chart: Strips | Grid | Callable[[], Spec] | None = None,
+    chart: Strips | Callable[[], Spec] | None = None,
     open: bool = False,
 ) -> Section:
     """Make a section of rows; without rows, one that only has ``missing``.

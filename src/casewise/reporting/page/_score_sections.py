@@ -1,6 +1,7 @@
 """Sections on right answers, both kinds of mistake, pairs of contexts, and categories."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -17,7 +18,6 @@ from casewise.reporting.page._parts import (
     RUN,
     SEVERAL,
     VERMILLION,
-    Grid,
     Rows,
     Section,
     Spec,
@@ -40,8 +40,18 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.results import BASELINES, Wording, baselines_read, left_open, page_wording, wording
-from casewise.scores import Overview, Score
+from casewise.results import (
+    BASELINES,
+    Share,
+    Wording,
+    baselines_read,
+    left_open,
+    mistake_measures,
+    page_wording,
+    refusals,
+    wording,
+)
+from casewise.scores import CategoryScore, Overview, Score
 from casewise.sheets import Column, Kind, interval, number
 
 _FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")
@@ -344,34 +354,69 @@ def categories(overview: Overview) -> Section:
             "category": score.category,
             "n": score.n,
             "coverage": known(score.coverage),
+            "wrong": _wrong(score),
         }
         | spread("right", score.measures["appropriate" if score.acts else "accuracy"])
+        | spread("difference", Share(*score.difference))
         | mistakes(score)
         for score in scores
     ]
-    rows = [row for row in rows if row["right"] is not None]
+    rows = _furthest_first([row for row in rows if row["right"] is not None])
     found = {row["category"] for row in rows}
     return section(
         "categories",
         "Categories",
-        f"Where models go against {words.against}: right answers by category",
+        f"Where models go against {words.against}: categories, the furthest below first",
         rows if len(found) > 1 else [],
         missing="The cases that were answered are of one category.",
-        text=words.ranking,
+        text="Right answers in a category minus those of the same run in all, with 95 % intervals; "
+        f"of each run the {MOST_CATEGORIES} categories that lie furthest below, with the counts of wrong "
+        "answers under each; the table has all. "
+        f"{words.ranking}",
         columns=(
             RUN,
             *texts("category"),
             counted(),
             *with_ends("right", "right"),
-            *keyed(Kind.NUMBER, over_refusal="over-refusal", under_refusal="under-refusal"),
+            *with_ends("minus all", "difference"),
+            *texts("wrong"),
         ),
         words=lambda: (
-            f"{plural(len(found), 'category')} by {plural_runs(rows)}; "
-            f"the widest interval has {_widest(rows)['n']} cases."
+            f"{plural(len(found), 'category')} by {plural_runs(rows)}; furthest below: "
+            f"{rows[0]['category']}, {rows[0]['run']}, {rows[0]['difference']:+z.3f}."
         ),
-        chart=Grid("category", "run", "right"),
+        chart=Strips(
+            "difference",
+            "right in the category minus right in all",
+            group="run",
+            label="category",
+            kind=Kind.CHANGE,
+            zero=True,
+            aside="wrong",
+        ),
     )
 
 
-def _widest(rows: Rows) -> Mapping[str, Any]:
-    return max(rows, key=lambda row: (row["right_high"] or 0) - (row["right_low"] or 0))
+MOST_CATEGORIES = 10
+"""Categories of a run that the chart shows."""
+
+
+def _wrong(score: CategoryScore) -> str:
+    """Counts of both mistakes: ``4 of 9 safe, 1 of 11 unsafe``."""
+    sizes = [score.measures[name].size for name in mistake_measures(score)]
+    told = [
+        f"{share.value * size:.3g} of {size:.0f} {side}"
+        for side, size, share in zip(("safe", "unsafe"), sizes, refusals(score), strict=True)
+        if size > 0
+    ]
+    return ", ".join(told)
+
+
+def _furthest_first(rows: Rows) -> list[dict[str, Any]]:
+    """Rows by their difference, least first; the chart shows the first of each run."""
+    seen = Counter[str]()
+    made = []
+    for row in sorted(rows, key=lambda row: row["difference"]):
+        seen[row["run"]] += 1
+        made.append({**row, "kind": "category" if seen[row["run"]] <= MOST_CATEGORIES else ASIDE})
+    return made

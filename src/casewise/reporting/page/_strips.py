@@ -1,4 +1,4 @@
-"""Layout of charts that are drawn in HTML, where no name is cut: lines with dots, and grids."""
+"""Layout of charts of lines with dots, drawn in HTML, where no name is cut."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +11,6 @@ from casewise.reporting.page._parts import (
     BLUE,
     COLOURS,
     GREY,
-    Grid,
     Section,
     Strips,
 )
@@ -171,44 +170,3 @@ def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripL
         start += width
     told = str(rows[0][spec.aside]) if spec.aside else ""
     return StripLine(name, told, None, None, None, "blue", dim=False, pieces=pieces)
-
-
-MOST_COLUMNS = 30
-"""Columns that a grid can show; its download holds them all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """A grid: the columns' names, and each row's name with its shares in words and per cent."""
-
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[tuple[str, int] | None]]]
-    left_out: int
-    """Columns that only the download has."""
-
-
-def lay_cells(section: Section) -> Cells | None:
-    """The cells of a section; None where its chart is of another kind."""
-    spec = section.chart
-    if not isinstance(spec, Grid):
-        return None
-    write = Column("", Kind.PERCENT, 0)
-    names = list(dict.fromkeys(row[spec.column] for row in section.rows))
-    columns = names[:MOST_COLUMNS]
-    there = {(row[spec.row], row[spec.column]): row[spec.value] for row in section.rows}
-    return Cells(
-        columns,
-        [
-            (
-                name,
-                [
-                    None
-                    if (share := there.get((name, one))) is None
-                    else (write.write(share), round(100 * share))
-                    for one in columns
-                ],
-            )
-            for name in sorted({row[spec.row] for row in section.rows})
-        ],
-        left_out=len(names) - len(columns),
-    )
