@@ -370,8 +370,8 @@ def categories(overview: Overview) -> Section:
         rows if len(found) > 1 else [],
         missing="The cases that were answered are of one category.",
         text="Right answers in a category minus those of the same run in all, with 95 % intervals; "
-        f"of each run the {MOST_CATEGORIES} categories that lie furthest below, with the counts of wrong "
-        "answers under each; the table has all. "
+        f"of each run the {MOST_CATEGORIES} categories that lie furthest below, with the counts of "
+        "wrong answers under each; the table has all. "
         f"{words.ranking}",
         columns=(
             RUN,
