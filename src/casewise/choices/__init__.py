@@ -38,6 +38,7 @@ __all__ = [
     "ENTRY_POINTS",
     "EngineName",
     "ExportForm",
+    "FailureGroup",
     "Family",
     "Half",
     "Input",
@@ -305,6 +306,25 @@ class ExportForm(enum.StrEnum):
     """A folder that ``datasets`` loads, with its card."""
     REDACTED_LOGS = "redacted-logs"
     """Inspect's logs without texts."""
+
+
+class FailureGroup(enum.StrEnum):
+    """Group of cases to read."""
+
+    REFUSES = "refuses"
+    """Refused, or called unsafe, though labelled safe."""
+    ANSWERS = "answers"
+    """Answered, or called safe, though labelled unsafe."""
+    NEW = "new"
+    """Wrong, where the run before was right."""
+    MENDED = "mended"
+    """Right, where the run before was wrong."""
+    PAIR = "pair"
+    """Wrong in a pair whose contexts the answers don't tell apart, or tell apart the wrong way."""
+    JUDGE_ACT = "judge-act"
+    """Reply against the verdict of the same model."""
+    DOUBT = "doubt"
+    """Reply of whose class the grader is not sure."""
 
 
 class Undecided(enum.StrEnum):

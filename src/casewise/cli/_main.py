@@ -297,13 +297,14 @@ COMMANDS = {
 GROUPS = {
     "cases": (
         "Files of cases: validate, show, convert, import, audit, split, sample, merge, diff, "
-        "release; fetch CASE-Bench.",
+        "release; fetch CASE-Bench. Of runs: the worst answers.",
         {
             "validate": "_cases:validate",
             "show": "_cases:show",
             "convert": "_cases:convert",
             "fetch": "_cases:fetch",
             "audit": "_cases:audit",
+            "worst": "_worst:worst",
             "split": "_case_sets:split",
             "sample": "_case_sets:sample",
             "merge": "_case_sets:merge",

@@ -4,6 +4,13 @@ Every sentence on a run is made here, once; terminal, Markdown, page, card and J
 """
 
 from casewise.results._changes import ChangeSentence, change_sentences
+from casewise.results._failure_words import (
+    GROUP_TITLES,
+    deed,
+    difference_clause,
+    failure_sentence,
+    people_clause,
+)
 from casewise.results._gate_words import (
     build_lines,
     gate_heading,
@@ -55,6 +62,7 @@ __all__ = [
     "Comparisons",
     "DatedRun",
     "Figure",
+    "GROUP_TITLES",
     "Gate",
     "Result",
     "Scores",
@@ -66,7 +74,10 @@ __all__ = [
     "build_lines",
     "change_sentences",
     "cut_notes",
+    "deed",
+    "difference_clause",
     "ended_at",
+    "failure_sentence",
     "first_upper",
     "gate_heading",
     "gate_lines",
@@ -75,6 +86,7 @@ __all__ = [
     "mistake_measures",
     "mass_warnings",
     "page_wording",
+    "people_clause",
     "provisional_note",
     "refusals",
     "left_open",

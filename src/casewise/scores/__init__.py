@@ -42,6 +42,7 @@ from casewise.scores._evaluation_facts import (
     Voters,
     evaluation_facts,
 )
+from casewise.scores._failures import ContextDifference, Failure, context_differences
 from casewise.scores._graded_transcripts import (
     BY_RULES,
     UNNAMED,
@@ -106,7 +107,7 @@ from casewise.scores._labelled_replies import (
     load_checks,
 )
 from casewise.scores._leaders import CategoryScore, Leader
-from casewise.scores._overview import Browser, Overview, Usage, make_overview
+from casewise.scores._overview import Browser, Overview, Usage, make_browser, make_overview
 from casewise.scores._replay import (
     REPLAY_TABLE,
     ChangeRates,
@@ -155,6 +156,7 @@ __all__ = [
     "ChangeRates",
     "CheckFile",
     "Comparison",
+    "ContextDifference",
     "CostPrices",
     "DataFacts",
     "Difference",
@@ -162,6 +164,7 @@ __all__ = [
     "Escalation",
     "Estimate",
     "EvaluationFacts",
+    "Failure",
     "Fate",
     "Followed",
     "Gain",
@@ -226,6 +229,7 @@ __all__ = [
     "compare_runs",
     "comparison_records",
     "conditions",
+    "context_differences",
     "correct_rates",
     "correction_method",
     "correction_notes",
@@ -246,6 +250,7 @@ __all__ = [
     "length_of",
     "load_checks",
     "load_half",
+    "make_browser",
     "make_overview",
     "make_table",
     "mass_warning",

@@ -65,16 +65,21 @@ def judge_versus_act(table: pl.DataFrame) -> list[JudgeAct]:
     Deliveries match as in ``_MATCHING``; two runs that share no read case are left out.
     """
     runs = list(conditions(table))
-    judged = [one for one in runs if not one[0].acts]
-    acted = [one for one in runs if one[0].acts]
-    found = []
-    for says, verdicts in judged:
-        for does, replies in acted:
-            same = (says.model, says.ablation) == (does.model, does.ablation)
-            if same and _MATCHING.get(says.delivery) == does.delivery:
-                one = _judge_act(says, verdicts, does, replies)
-                found += [one] if one.n + one.partial + one.tool_calls else []
-    return found
+    pairs = says_and_does([condition for condition, _ in runs])
+    found = [_judge_act(*runs[says], *runs[does]) for says, does in pairs]
+    return [one for one in found if one.n + one.partial + one.tool_calls]
+
+
+def says_and_does(runs: Sequence[RunCondition]) -> list[tuple[int, int]]:
+    """Places of every judging run and of each replying run of its model that matches it."""
+    return [
+        (judge, act)
+        for judge, says in enumerate(runs)
+        for act, does in enumerate(runs)
+        if (says.acts, does.acts) == (False, True)
+        and (says.model, says.ablation) == (does.model, does.ablation)
+        and _MATCHING.get(says.delivery) == does.delivery
+    ]
 
 
 def _judge_act(

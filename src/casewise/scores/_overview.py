@@ -4,7 +4,7 @@ The case browser shows what people said of each case, and what each run said.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,14 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
+from casewise.choices import FailureGroup
 from casewise.errors import UsageError
 from casewise.measures import family_of, label_fields, make_answers, outcomes
 from casewise.protocols import RunCondition, find_variation
+from casewise.scores._behaviour import says_and_does
 from casewise.scores._changed_contexts import AblationChange
 from casewise.scores._condition_scores import Score, Scoring, conditions
+from casewise.scores._failures import Failure, list_failures, mark_failures
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
@@ -53,17 +56,40 @@ class Browser:
     judgements: pl.DataFrame
     """One row a judgement: ``run`` and ``case`` (places in the above), ``epoch``, ``status``,
     ``said`` (verdict, or class of the reply), ``p_safe``, ``doubt``, ``right`` (1, 0 or between),
-    ``quadrant`` (of its pair, where both are answered), ``answer``, ``explanation``, ``error``."""
+    ``quadrant`` (of its pair, where both are answered), ``answer``, ``explanation``, ``error``, and
+    what ``mark_failures`` adds."""
+
+    def failures(self, group: FailureGroup | None = None) -> list[Failure]:
+        """Failures of a group, or every answer that counts as wrong; furthest from people first."""
+        return list(list_failures(self.cases, self.judgements, self.runs, group))
 
 
-def make_browser(table: pl.DataFrame, cases: Mapping[str, Case], scoring: Scoring) -> Browser:
+def make_browser(
+    table: pl.DataFrame,
+    cases: Mapping[str, Case],
+    scoring: Scoring,
+    changes: Iterable[tuple[RunCondition, RunCondition]] = (),
+) -> Browser:
     """Lay out cases and judgements.
 
     Args:
         table: The judgement table.
         cases: The cases whose texts are known, by id.
         scoring: Labels, ties and the weight of partial replies.
+        changes: Runs before and after.
     """
+    table = table.filter(pl.col("twin_id").is_null())
+    return browse(table, list(conditions(table)), cases, scoring, changes)
+
+
+def browse(
+    table: pl.DataFrame,
+    runs: Sequence[tuple[RunCondition, pl.DataFrame]],
+    cases: Mapping[str, Case],
+    scoring: Scoring,
+    changes: Iterable[tuple[RunCondition, RunCondition]] = (),
+) -> Browser:
+    """Lay out given runs of a table, each with its rows; else as ``make_browser``."""
     shown = table.select(OF_BROWSED_CASE).unique("case_id", keep="first", maintain_order=True)
     fields = label_fields(shown)
     rule = scoring.rule(shown)
@@ -75,12 +101,15 @@ def make_browser(table: pl.DataFrame, cases: Mapping[str, Case], scoring: Scorin
         *_texts(shown["case_id"].to_list(), cases),
     )
     place = shown.select("case_id").with_row_index("case")
-    runs = list(conditions(table))
     parts = [
         _judgements(rows.join(place, on="case_id", maintain_order="left"), truth, at, scoring)
         for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
-    return Browser(rule, known, tuple(condition for condition, _ in runs), pl.concat(parts))
+    named = tuple(condition for condition, _ in runs)
+    places = {condition: place for place, condition in enumerate(named)}
+    known_pairs = [(places[a], places[b]) for a, b in changes if a in places and b in places]
+    marked = mark_failures(known, pl.concat(parts), named, known_pairs, says_and_does(named))
+    return Browser(rule, known, named, marked)
 
 
 def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> list[pl.Series]:
@@ -296,13 +325,19 @@ def make_overview(
     report = report_scores(judgements.table, scoring, seed=seed, checks=checks)
     table = judgements.table.filter(pl.col("twin_id").is_null())
     scores = [row.score for row in report.rows]
+    changes = [one.scores for one in comparisons]
     return Overview(
         report=report,
         leaders=tuple(leaders(table, scores, scoring)),
         categories=tuple(category_scores(table, scoring)),
         retentions=tuple(retentions(report.rows)),
         usages=tuple(usages(judgements.table)),
-        browser=make_browser(table, {**(cases or {}), **judgements.cases}, scoring),
+        browser=make_browser(
+            judgements.table,
+            {**(cases or {}), **judgements.cases},
+            scoring,
+            [(before.condition, after.condition) for before, after in changes],
+        ),
         comparisons=tuple(comparisons),
         checks=tuple(checks),
         notes=judgements.notes,

@@ -1,0 +1,69 @@
+"""Failures as a table for a terminal, as rows for CSV and as JSON values."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from casewise.choices import FailureGroup
+from casewise.results import GROUP_TITLES, failure_sentence, first_upper
+from casewise.scores import Failure
+from casewise.sheets import Column, Kind, Row, Sheet, Table, count, markdown, terminal
+
+
+def failure_sheet(
+    failures: Sequence[Failure], limit: int, group: FailureGroup | None = None
+) -> Sheet:
+    """The first failures, a sentence a case.
+
+    Args:
+        failures: Failures, the worst first.
+        limit: Most cases that are listed.
+        group: The group that they are of; None is everything that counts as wrong.
+    """
+    shown = failures[:limit]
+    title = first_upper(GROUP_TITLES[group]) if group is not None else "Answers that count as wrong"
+    more = f", the first {len(shown)}" if len(failures) > len(shown) else ""
+    table = failure_table(shown, f"{title}: {count(len(failures))}{more}")
+    return Sheet(
+        lambda: terminal(table),
+        lambda: markdown(table),
+        lambda: [failure_record(one) for one in shown],
+    )
+
+
+def failure_table(failures: Sequence[Failure], title: str = "") -> Table:
+    """A row a case: its distance from people, its id, category and run, and why it is wrong."""
+    several = len({one.run for one in failures}) > 1
+    rows = [
+        Row(
+            [
+                one.distance,
+                one.case_id,
+                one.category or "",
+                *([one.run.title] if several else []),
+                failure_sentence(one),
+            ]
+        )
+        for one in failures
+    ]
+    columns = (
+        Column("from people", Kind.NUMBER, 2),
+        Column("case"),
+        Column("category"),
+        *([Column("run")] if several else []),
+        Column("contexts, people, model"),
+    )
+    return Table(columns, rows, title)
+
+
+def failure_record(failure: Failure) -> dict[str, Any]:
+    """A failure as JSON values, with its sentence."""
+    plain = asdict(failure)
+    difference = failure.difference
+    return plain | {
+        "run": failure.run.title,
+        "groups": list(map(str, failure.groups)),
+        "difference": None if difference is None else list(difference.names),
+        "other_differences": None if difference is None else difference.others,
+        "sentence": failure_sentence(failure),
+    }
