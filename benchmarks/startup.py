@@ -16,7 +16,7 @@ from pathlib import Path
 
 CASEWISE = [sys.executable, "-c", "from casewise.cli import main; main()"]
 BESIDE = "import inspect_ai"
-BOUNDS = {"--version": 0.3, "--help": 0.3, "run --help": 0.3, "score LOGS": 1.0}
+BOUNDS = {"--version": 0.3, "--help": 0.3, "run --help": 0.3, "score LOGS": 0.3}
 """Seconds that a command may take beyond the import of Inspect."""
 
 

@@ -67,7 +67,7 @@ WALLED: dict[str, Callable[[str], bool]] = {
     "inspect_ai": lambda path: path.startswith(
         (
             *("evaluation/", "logs/", "transcripts/_inspect_logs"),
-            *("scores/_log_rows", "exports/_log_redaction"),
+            "exports/_log_redaction",
         )
     ),
     "inspect_scout": lambda path: path == "evaluation/tasks/_scanners.py",

@@ -2,7 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sam
 from support.fake_openai import FakeServer
 from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, serving
 
-from casewise.logs import read_header, read_records
+from casewise.logs import TokenUsage, read_header, read_records
 from casewise.logs._write import BUFFER
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
@@ -38,6 +40,17 @@ def logs(every_protocol: Path) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return killed_run(tmp_path_factory.mktemp("killed") / "logs")
+
+
+def tokens(usage: Mapping[str, TokenUsage]) -> dict[str, tuple[float | None, ...]]:
+    """Numbers of each model's usage."""
+    return {
+        model: (
+            *(one.input_tokens, one.output_tokens),
+            *(one.input_tokens_cache_read, one.input_tokens_cache_write, one.total_cost),
+        )
+        for model, one in usage.items()
+    }
 
 
 def by_case(log: EvalLog) -> dict[tuple[str, int], EvalSample]:
@@ -64,8 +77,9 @@ def test_its_reader_and_ours_agree(logs: dict[str, Path], protocol: str) -> None
                 repr(score.value),
                 score.metadata,
             )
-            assert dict(one.usage) == theirs[one.case, one.epoch].model_usage
-            assert dict(one.role_usage) == theirs[one.case, one.epoch].role_usage
+            their = theirs[one.case, one.epoch]
+            assert tokens(one.usage) == tokens(their.model_usage)
+            assert tokens(one.role_usage) == tokens(their.role_usage)
 
 
 def test_its_commands_list_and_print_logs(logs: dict[str, Path]) -> None:
@@ -161,3 +175,22 @@ def test_what_a_kill_left_is_scored(killed: Path, cli_inside: Cli, tmp_path: Pat
     scored = cli_inside("score", copy, "--format", "json")
     assert scored.returncode == 0, scored.stderr
     assert "the run ended early (killed, or still running)" in " ".join(scored.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_logs_are_read_without_inspect(
+    logs: dict[str, Path], killed: Path, command: str, tmp_path: Path
+) -> None:
+    """Its import would take more than all the rest."""
+    paths = [str(logs["binary"]), str(logs["score"]), str(killed)]
+    code = (
+        f"import sys; sys.argv = {['casewise', command, *paths]!r}\n"
+        "from casewise.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as stopped: assert not stopped.code\n"
+        "assert not {'inspect_ai', 'openai'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

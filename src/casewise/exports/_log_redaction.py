@@ -140,11 +140,11 @@ def _redacted(header: LogHeader, known: frozenset[str]) -> EvalLog:
     model arguments, addresses, paths and revisions are not.
     """
     rules = shown_by_column(known)
-    log = header.log
+    log = header.read_log()
     return EvalLog(
         version=log.version,
         status=log.status,
-        eval=_spec(header, rules),
+        eval=_spec(header, log.eval, rules),
         plan=EvalPlan(
             steps=[
                 EvalPlanStep(solver=step.solver)
@@ -165,8 +165,7 @@ def _redacted(header: LogHeader, known: frozenset[str]) -> EvalLog:
     )
 
 
-def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
-    spec = header.log.eval
+def _spec(header: LogHeader, spec: EvalSpec, rules: Rules) -> EvalSpec:
     metadata = spec.metadata or {}
     sample_ids = [show_id(str(sample_id)) for sample_id in spec.dataset.sample_ids or []]
     return EvalSpec(

@@ -1,9 +1,10 @@
 """Contract between running and reading: the contents of a log, its writer and its readers.
 
-Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them. Inspect takes
-seconds to import, so modules that can do without it import this room late.
+Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them. It takes seconds
+to import, so this room imports it where something is written, or read whole.
 """
 
+from casewise.logs._header import Header, TokenUsage
 from casewise.logs._read import (
     ANSWERED_BY,
     BROKEN,
@@ -58,9 +59,11 @@ __all__ = [
     "CUT_TURNS",
     "TURN_DOUBTS",
     "TURNS_BY",
+    "TokenUsage",
     "EMBEDDED",
     "GENERATE",
     "GRADER",
+    "Header",
     "LOCK",
     "LogFolder",
     "LogHeader",

@@ -1,5 +1,8 @@
 """Read logs: the header of each, the attempts at a case, and which one counts of several logs.
 
+Inspect, which takes seconds to import, is asked for what only it can read: logs in its form of
+JSON, logs that stand elsewhere, and whole samples.
+
 Summaries are read in less than a fifth of the time that Inspect takes, which shortens every text
 of a summary when it writes it, and again when it reads it: over a million of them that is a
 quarter of an hour. Whole samples, too, are read without it: Inspect opens the log, starts an event
@@ -16,26 +19,19 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 from zipfile import BadZipFile, ZipFile, is_zipfile
-
-from inspect_ai.log import (
-    EvalError,
-    EvalLog,
-    EvalSample,
-    EvalSampleSummary,
-    list_eval_logs,
-    read_eval_log,
-    read_eval_log_sample_summaries,
-    read_eval_log_samples,
-)
-from inspect_ai.model import ChatMessage, ChatMessageAssistant, ModelUsage
-from inspect_ai.tool import ToolCall
 
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
 from casewise.files import address_of, is_elsewhere, place_of
+from casewise.logs._header import Header, TokenUsage, Usage, header_of
 from casewise.protocols import RunCondition
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample, EvalSampleSummary
+    from inspect_ai.model import ChatMessage
+    from inspect_ai.tool import ToolCall
 
 GENERATE = "generate"
 """Key in a log's metadata of the generation settings that a person gave."""
@@ -113,7 +109,7 @@ class RunKey:
         return replace(self, arguments={**self.arguments, "max_tokens": OLD_REPLY_TOKENS})
 
     @classmethod
-    def of_log(cls, log: EvalLog) -> Self:
+    def of_log(cls, log: "Header | EvalLog") -> Self:
         """Key of a log."""
         spec, limit = log.eval, log.plan.config.max_tokens
         found = cls(
@@ -200,8 +196,15 @@ class LogHeader:
     """Header of one log."""
 
     path: Path
-    log: EvalLog
-    """Without samples."""
+    log: Header
+
+    def read_log(self) -> "EvalLog":
+        """The whole header as Inspect reads it, without scores over the epochs."""
+        log = _read_header(self.path)
+        # Sample by sample: nobody reads them, and they take megabytes.
+        log.reductions = None
+        log.location = address_of(self.path)
+        return log
 
     @cached_property
     def part(self) -> Part | None:
@@ -293,12 +296,13 @@ def read_header(path: Path) -> LogHeader:
         InputError: The file is no log, is cut short, or belongs to another task.
     """
     try:
-        log = read_eval_log(address_of(path), header_only=True)
+        if is_elsewhere(path) or not is_zipfile(path):
+            log = Header.model_validate(_read_header(path))
+        else:
+            with ZipFile(path) as archive:
+                log = header_of(archive)
     except Exception as error:  # Inspect raises whatever the broken part raises
         raise InputError(f"not a readable Inspect log: {first_line(error)}", file=path) from None
-    # Scores over the epochs, sample by sample: nobody reads them, and they take megabytes.
-    log.reductions = None
-    log.location = address_of(path)
     if "casewise" not in (log.eval.metadata or {}):
         raise InputError(
             "a log of another task",
@@ -307,6 +311,12 @@ def read_header(path: Path) -> LogHeader:
             expected="a log of casewise run or of inspect eval casewise/judge",
         )
     return LogHeader(path, log)
+
+
+def _read_header(path: Path) -> "EvalLog":
+    from inspect_ai.log import read_eval_log
+
+    return read_eval_log(address_of(path), header_only=True)
 
 
 def list_logs(folder: Path) -> list[Path]:
@@ -344,11 +354,11 @@ class LogFolder:
             )
         return [header for _, header in self._read.values() if header is not None]
 
-    def add(self, log: EvalLog) -> None:
+    def add(self, log: "EvalLog") -> None:
         """Take the header of a log that this process has written, so that it needn't be read."""
         path = Path(log.location)
         if not is_elsewhere(path):
-            self._read[path] = _stamp(path), LogHeader(path, log)
+            self._read[path] = _stamp(path), LogHeader(path, Header.model_validate(log))
 
 
 _Stamp = tuple[int, float | None]
@@ -370,6 +380,8 @@ def _header_or_none(path: Path) -> LogHeader | None:
 def _stamped(folder: Path) -> dict[Path, _Stamp]:
     """The logs of a folder and of the shards in it, in no certain order."""
     if is_elsewhere(folder):
+        from inspect_ai.log import list_eval_logs
+
         try:
             found = list_eval_logs(address_of(folder), formats=["eval"])
         except Exception as error:  # whatever its file system raises
@@ -398,18 +410,18 @@ _UNREAD = ("events", "events_data", "timelines", "attachments", "store")
 """Fields of a sample that casewise does not read; they are most of its bytes."""
 
 
-def calls_of(message: ChatMessage) -> list[ToolCall]:
+def calls_of(message: "ChatMessage") -> "list[ToolCall]":
     """Tool calls of an assistant's message; other messages have none."""
-    return (message.tool_calls or []) if isinstance(message, ChatMessageAssistant) else []
+    return (message.tool_calls or []) if message.role == "assistant" else []
 
 
-def message_text(message: ChatMessage) -> str:
+def message_text(message: "ChatMessage") -> str:
     """A message as text, with the assistant's tool calls."""
     calls = calls_of(message)
     return turn_text(message.text, ((call.function, call.arguments) for call in calls))
 
 
-def input_tokens(usage: ModelUsage) -> int:
+def input_tokens(usage: TokenUsage) -> int:
     """Input tokens, those in the provider's cache included."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return usage.input_tokens + cached
@@ -438,9 +450,9 @@ class SampleRecord:
     """Metadata of the case."""
     score: ScoreRecord | None
     error: str | None
-    usage: Mapping[str, ModelUsage]
+    usage: Mapping[str, TokenUsage]
     """Tokens by the model that used them."""
-    role_usage: Mapping[str, ModelUsage]
+    role_usage: Mapping[str, TokenUsage]
     seconds: float | None
     """Seconds spent on it, without waiting for its turn."""
     in_flight: bool
@@ -474,7 +486,7 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
         raise InputError(f"samples can't be read: {first_line(error)}", file=path) from None
 
 
-def read_samples(path: str, log: EvalLog) -> Iterator[EvalSample]:
+def read_samples(path: str, log: "Header | EvalLog") -> "Iterator[EvalSample]":
     """Read a log's samples one at a time, without events, attachments and stores.
 
     Args:
@@ -487,6 +499,8 @@ def read_samples(path: str, log: EvalLog) -> Iterator[EvalSample]:
     Raises:
         Exception: A part can't be read: whatever Inspect, zipfile or zlib raises.
     """
+    from inspect_ai.log import EvalSample, read_eval_log_samples
+
     ids, epochs = log.eval.dataset.sample_ids, log.eval.config.epochs or 1
     with _open(path) as opened:
         if ids is not None and is_zipfile(opened):
@@ -513,7 +527,7 @@ def is_readable(path: Path) -> bool:
             if archive.testzip() is not None:
                 return False
             _read_summaries(archive)
-        read_eval_log(str(path), header_only=True)
+            header_of(archive)
     except PermissionError:
         raise
     except Exception:  # Inspect and zlib raise whatever the broken part raises
@@ -521,12 +535,14 @@ def is_readable(path: Path) -> bool:
     return True
 
 
-def _summaries_of(path: str) -> Iterable[EvalSampleSummary | dict[str, Any]]:
+def _summaries_of(path: str) -> "Iterable[EvalSampleSummary | dict[str, Any]]":
     try:
         with _open(path) as opened, ZipFile(opened) as archive:
             return _read_summaries(archive)
     except BadZipFile:
         # A log in Inspect's form of JSON.
+        from inspect_ai.log import read_eval_log_sample_summaries
+
         return read_eval_log_sample_summaries(path)
 
 
@@ -551,7 +567,7 @@ def _open(path: str) -> AbstractContextManager[IO[bytes]]:
 
 
 def _record(
-    sample: EvalSample | EvalSampleSummary | dict[str, Any], header: LogHeader
+    sample: "EvalSample | EvalSampleSummary | dict[str, Any]", header: LogHeader
 ) -> SampleRecord:
     """A sample; a summary that is a mapping was checked when it was written."""
     of = _getter(sample)
@@ -562,8 +578,8 @@ def _record(
         said = of_score("metadata") or {}
         score = ScoreRecord(values, of_score("answer"), of_score("explanation"), said)
     error = of("error")
-    if isinstance(error, EvalError):
-        error = error.message
+    # A summary has the message alone.
+    error = getattr(error, "message", error)
     return SampleRecord(
         case=str(of("id")),
         epoch=of("epoch") if header.part is None else header.part.epoch,
@@ -583,11 +599,8 @@ def _getter(found: Any) -> Callable[[str], Any]:
     return found.get if isinstance(found, dict) else lambda name: getattr(found, name, None)
 
 
-def _usage(found: Mapping[str, Any] | None) -> dict[str, ModelUsage]:
-    return {
-        name: ModelUsage.model_construct(**used) if isinstance(used, dict) else used
-        for name, used in (found or {}).items()
-    }
+def _usage(found: Mapping[str, Any] | None) -> dict[str, TokenUsage]:
+    return {name: Usage.model_validate(used) for name, used in (found or {}).items()}
 
 
 Asked = tuple[str, int]

@@ -13,24 +13,26 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zipfile import ZIP_DEFLATED
 
-from inspect_ai.log import (
-    EvalError,
-    EvalLog,
-    EvalPlan,
-    EvalResults,
-    EvalSample,
-    EvalSampleSummary,
-    EvalSpec,
-    EvalStats,
-)
-from inspect_ai.model import ModelOutput
 from pydantic_core import to_json
 
 from casewise.logs._read import ANSWERED_BY, CUT, CUT_TURNS, TURN_DOUBTS, TURNS_BY
+
+if TYPE_CHECKING:
+    from inspect_ai.log import (
+        EvalError,
+        EvalLog,
+        EvalPlan,
+        EvalResults,
+        EvalSample,
+        EvalSampleSummary,
+        EvalSpec,
+        EvalStats,
+    )
 
 try:
     from isal import isal_zlib as zlib
@@ -64,8 +66,10 @@ class LogWriter:
     """
 
     def __init__(
-        self, address: str, spec: EvalSpec, plan: EvalPlan, worker: ThreadPoolExecutor
+        self, address: str, spec: "EvalSpec", plan: "EvalPlan", worker: ThreadPoolExecutor
     ) -> None:
+        from inspect_ai.log import EvalLog
+
         self.address = address
         self.spec = spec
         self._plan = plan
@@ -83,7 +87,7 @@ class LogWriter:
         self._archive.add("_journal/start.json", _compressed(_json(header)))
         self._archive.write()
 
-    def add(self, sample: EvalSample) -> "Future[None] | None":
+    def add(self, sample: "EvalSample") -> "Future[None] | None":
         """Add a sample.
 
         Returns:
@@ -108,10 +112,10 @@ class LogWriter:
     def finish(
         self,
         status: LogStatus,
-        results: EvalResults | None,
-        stats: EvalStats,
-        error: EvalError | None = None,
-    ) -> EvalLog:
+        results: "EvalResults | None",
+        stats: "EvalStats",
+        error: "EvalError | None" = None,
+    ) -> "EvalLog":
         """Write what is left, and the header.
 
         Returns:
@@ -120,6 +124,8 @@ class LogWriter:
         Raises:
             OSError: Something could not be written.
         """
+        from inspect_ai.log import EvalLog
+
         if self._written is not None:
             self._written.result()
         self._submit().result()
@@ -158,7 +164,7 @@ class LogWriter:
         self._archive.write()
 
 
-def without_texts(kept: EvalSample, model: str) -> EvalSample:
+def without_texts(kept: "EvalSample", model: str) -> "EvalSample":
     """A sample with the outcome of its case, and no text of the case or of an answer.
 
     This is a list of what is kept, not of what is removed.
@@ -167,6 +173,8 @@ def without_texts(kept: EvalSample, model: str) -> EvalSample:
         kept: The sample.
         model: Model that was asked; the name in its answer is a server's text.
     """
+    from inspect_ai.model import ModelOutput
+
     scores = {
         name: score.model_copy(
             update={
@@ -211,7 +219,7 @@ LONGEST = 1024
 """Length of a summary's longest text, or JSON of a value; the same as Inspect's."""
 
 
-def _summary(sample: EvalSample) -> EvalSampleSummary:
+def _summary(sample: "EvalSample") -> "EvalSampleSummary":
     """``EvalSample.summary``, which checks and wraps every text anew: that takes .3 ms a sample."""
     scores = {
         name: score.model_copy(
@@ -223,7 +231,7 @@ def _summary(sample: EvalSample) -> EvalSampleSummary:
         )
         for name, score in (sample.scores or {}).items()
     }
-    return _BLANK.model_copy(
+    return _blank().model_copy(
         update={name: getattr(sample, name) for name in _AS_THEY_ARE}
         | {
             "metadata": _thin(sample.metadata),
@@ -242,8 +250,15 @@ _AS_THEY_ARE = (
 """Fields of a sample that its summary repeats."""
 
 
-_BLANK = EvalSampleSummary.model_construct(id="", epoch=1, input="", target="")
-"""Copied for each sample: made anew, most of its time goes to fields that stay None."""
+@cache
+def _blank() -> "EvalSampleSummary":
+    """Summary that is copied for each sample.
+
+    Made anew, most of its time would go to fields that stay None.
+    """
+    from inspect_ai.log import EvalSampleSummary
+
+    return EvalSampleSummary.model_construct(id="", epoch=1, input="", target="")
 
 
 def _thin(metadata: dict[str, Any] | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Reading: ``_judgement_sources`` finds logs, tables and published outputs, and makes one table
 of them. Scoring: ``_condition_scores`` and, on top of it, a module for each analysis.
 Summaries: ``_overview`` for the page, ``_evaluation_facts`` for the card, ``_score_records`` for
-JSON. Modules that read logs load Inspect, which takes seconds: they are imported late.
+JSON.
 """
 
 from casewise.choices import Split, UnreadPolicy

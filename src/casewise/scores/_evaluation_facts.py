@@ -15,6 +15,7 @@ from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._condition_scores import Score, Scoring, conditions
 from casewise.scores._judgement_sources import Judgements, find_logs
 from casewise.scores._judgement_table import PROVIDER
+from casewise.scores._logged_runs import run_record
 from casewise.scores._overview import Overview
 from casewise.scores._run_record import (
     RunRecord,
@@ -394,7 +395,4 @@ def _records(paths: Sequence[Path]) -> list[RunRecord]:
         headers, _ = find_logs(paths)
     except InputError:  # the judgements came from tables or published outputs alone
         return []
-    # Inspect takes seconds to import; tables and published outputs are described without it.
-    from casewise.scores._logged_runs import run_record
-
     return [run_record(header) for header in headers]

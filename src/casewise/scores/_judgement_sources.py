@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from casewise.cases import Case, SharedCases, is_output
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of
+from casewise.logs import LoggedRun, list_logs, read_header
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores._judgement_table import (
     OF_CASE,
@@ -26,10 +27,8 @@ from casewise.scores._judgement_table import (
     read_outputs,
     read_table,
 )
-
-if TYPE_CHECKING:
-    from casewise.logs import LoggedRun
-
+from casewise.scores._log_rows import choose_logs, read_judgements
+from casewise.scores._logged_runs import command_to_resume
 
 _FIELDS = ("query_id", "category", "published_safe_rate")
 _KEPT = ("case_id", *OF_CASE, *TEXTS, WHOLE)
@@ -158,12 +157,10 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     return Judgements(_each_once(table), (*notes, *log_notes), cases, unjudged)
 
 
-def nothing_judged(logs: Sequence["LoggedRun"], paths: Iterable[Path]) -> InputError:
+def nothing_judged(logs: Sequence[LoggedRun], paths: Iterable[Path]) -> InputError:
     """Error for paths that hold no judgement; where there are logs, with the command to resume."""
     if not logs:
         return InputError("no judgement is in it", file=_places(paths), expected="some rows")
-    from casewise.scores._logged_runs import command_to_resume
-
     return InputError(
         "nothing was judged yet: the run was stopped before its first judgements were written. "
         f"To go on: {command_to_resume(logs)}",
@@ -197,16 +194,13 @@ def _each_once(table: pl.DataFrame) -> pl.DataFrame:
 
 def _read_logs(
     paths: Sequence[Path], named: set[Path], gatherer: CaseGatherer | None, *, alone: bool
-) -> tuple[list[tuple["LoggedRun", pl.DataFrame]], list[str]]:
+) -> tuple[list[tuple[LoggedRun, pl.DataFrame]], list[str]]:
     """Logs with their tables; those in a folder that can't be used are passed over with a note.
 
     Where there is nothing else, or where a person named the file, that is an error.
     """
     if not paths:
         return [], []
-    # Inspect takes seconds to import; tables and published outputs are read without it.
-    from casewise.scores._log_rows import read_judgements
-
     logs, notes = _choose_logs(paths, named, alone=alone)
     keep = gatherer.add if gatherer is not None else None
     # A log at a time: as rows, judgements take ten times the memory that they take in a table.
@@ -214,7 +208,7 @@ def _read_logs(
     return [(log, read_judgements(log, texts=texts, keep=keep)) for log in logs], notes
 
 
-def find_logs(paths: Sequence[Path]) -> tuple[list["LoggedRun"], list[str]]:
+def find_logs(paths: Sequence[Path]) -> tuple[list[LoggedRun], list[str]]:
     """Logged runs among the paths, and notes on what is passed over.
 
     Raises:
@@ -234,10 +228,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[list["LoggedRun"], list[str]]:
 
 def _choose_logs(
     paths: Sequence[Path], named: set[Path], *, alone: bool
-) -> tuple[list["LoggedRun"], list[str]]:
-    from casewise.logs import read_header
-    from casewise.scores._log_rows import choose_logs
-
+) -> tuple[list[LoggedRun], list[str]]:
     headers, passed_over = [], []
     for path in paths:
         try:
@@ -285,8 +276,6 @@ def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]
 def _logs_elsewhere(path: Path) -> list[Path]:
     if path.suffix == ".eval":
         return [path]
-    from casewise.logs import list_logs
-
     found = list_logs(path)
     if not found:
         raise InputError("no Inspect log here", file=address_of(path), expected="a log folder")

@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import Any
 
 import polars as pl
-from inspect_ai.model import ModelUsage
 
 from casewise.files import address_of
 from casewise.logs import (
@@ -24,6 +23,7 @@ from casewise.logs import (
     LoggedRun,
     LogHeader,
     SampleRecord,
+    TokenUsage,
     counting,
     input_tokens,
     read_records,
@@ -172,7 +172,7 @@ def _less(whole: float | None, part: float | None) -> float | None:
     return whole if whole is None or part is None else whole - part
 
 
-def _usage(usages: Iterable[ModelUsage]) -> dict[str, Any]:
+def _usage(usages: Iterable[TokenUsage]) -> dict[str, Any]:
     usages = list(usages)
     costs = [usage.total_cost for usage in usages if usage.total_cost is not None]
     return {

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from inspect_ai.model import ModelUsage
-
 from casewise.cases import Case
 from casewise.choices import grader_words, rules_first
 from casewise.errors import UsageError
@@ -23,7 +21,7 @@ from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import DrawSettings
-from casewise.logs import input_tokens
+from casewise.logs import TokenUsage, input_tokens
 from casewise.protocols import Opening, render_grading
 
 BYTES_PER_TOKEN = 4.0
@@ -317,6 +315,6 @@ def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
     )
 
 
-def tokens_of(usage: Mapping[str, ModelUsage]) -> Tokens:
+def tokens_of(usage: Mapping[str, TokenUsage]) -> Tokens:
     """Tokens that models used."""
     return {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}
