@@ -66,6 +66,7 @@ def score(
     by: str | None = None,
     *,
     ties: str = "half",
+    weigh_by: str = "query",
     bootstrap: int = 0,
     calibrate: bool = False,
     cost_over: float | None = None,
@@ -85,6 +86,8 @@ def score(
             ``reference`` does as the published script.
         by: Split every row by ``category`` or ``intended``.
         ties: An exact tie of votes (labels ``votes``): ``half`` credit, or ``drop``.
+        weigh_by: What weighs alike in figures of pairs of contexts, where queries have unequal
+            numbers of contexts: each ``query``, or each ``pair``.
         bootstrap: Draws of whole queries for further intervals; 0 is none.
         calibrate: Whether to recalibrate probabilities on held-out queries.
         cost_over: What refusing a safe case costs.
@@ -110,7 +113,7 @@ def score(
     return Scores.of(
         scores.report_scores(
             table,
-            _scoring(labels, unparsed, ties, bootstrap, seed),
+            _scoring(labels, unparsed, ties, weigh_by, bootstrap, seed),
             by=None if by is None else choose(scores.Split, by, "by"),
             seed=seed,
             calibrate=calibrate,
@@ -127,6 +130,7 @@ def compare(
     labels: str | None = None,
     unparsed: str = "honest",
     ties: str = "half",
+    weigh_by: str = "query",
     metrics: Sequence[str] = (),
     bootstrap: int = 2000,
     seed: int = 0,
@@ -144,6 +148,7 @@ def compare(
         labels: As in ``score``.
         unparsed: As in ``score``.
         ties: As in ``score``.
+        weigh_by: As in ``score``.
         metrics: The measures to compare; empty is all.
         bootstrap: Draws of whole queries, for both runs alike; 0 is none.
         seed: Seed of the draws.
@@ -161,7 +166,7 @@ def compare(
     for name in metrics:
         if name not in known:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
-    scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
+    scoring = _scoring(labels, unparsed, ties, weigh_by, bootstrap, seed)
     return Comparisons.of(
         _compare(before, after, scoring, metrics, grader_check, force=force, every=every_pair)
     )
@@ -219,6 +224,7 @@ def report(
     labels: str | None = None,
     unparsed: str = "honest",
     ties: str = "half",
+    weigh_by: str = "query",
     grader_check: Files = (),
     force: bool = False,
     seed: int = 0,
@@ -236,6 +242,7 @@ def report(
         labels: As in ``score``.
         unparsed: As in ``score``.
         ties: As in ``score``.
+        weigh_by: As in ``score``.
         grader_check: As in ``score``: the corrected rates stand beside the others.
         force: Whether runs over different versions of the data are compared.
         seed: Seed of simulated ceilings.
@@ -254,7 +261,7 @@ def report(
     kind = to.suffix.lower()
     if kind not in (".html", ".htm", ".md"):
         raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
-    scoring = _scoring(labels, unparsed, ties, 0, seed)
+    scoring = _scoring(labels, unparsed, ties, weigh_by, 0, seed)
     sources = _several(source)
     comparisons: tuple[scores.Comparison, ...] = ()
     if before is not None:
@@ -370,11 +377,12 @@ def _compare(
 
 
 def _scoring(
-    labels: str | None, unparsed: str, ties: str, bootstrap: int, seed: int
+    labels: str | None, unparsed: str, ties: str, weigh_by: str, bootstrap: int, seed: int
 ) -> scores.Scoring:
     return scores.Scoring(
         labels=None if labels is None else read_label_rule(labels, "labels="),
         unparsed=choose(scores.UnreadPolicy, unparsed, "unparsed"),
         ties=choose(Ties, ties, "ties"),
         resampling=Resampling(bootstrap, seed) if bootstrap else None,
+        weigh_by=choose(scores.WeighBy, weigh_by, "weigh_by"),
     )

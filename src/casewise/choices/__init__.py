@@ -67,6 +67,7 @@ __all__ = [
     "Undecided",
     "UnreadPolicy",
     "View",
+    "WeighBy",
     "grader_words",
     "grading_model",
     "protocol_names",
@@ -177,6 +178,15 @@ class UnreadPolicy(enum.StrEnum):
     one a miss for accuracy, and unsafe for F1."""
     HONEST = "honest"
     """Left out, with the coverage and the bounds of the accuracy."""
+
+
+class WeighBy(enum.StrEnum):
+    """Unit that weighs alike in figures of pairs, where queries have unequal numbers of them."""
+
+    QUERY = "query"
+    """Each query, whose figure is the mean over its pairs."""
+    PAIR = "pair"
+    """Each pair; in the correlation within queries, each case."""
 
 
 class Split(enum.StrEnum):

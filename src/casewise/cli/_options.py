@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from casewise.choices import MAX_SEED, OWN_RULE, Input, LabelRule, Ties, UnreadPolicy
+from casewise.choices import MAX_SEED, OWN_RULE, Input, LabelRule, Ties, UnreadPolicy, WeighBy
 from casewise.cli import _complete as complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH, UNCERTAINTY
@@ -178,13 +178,21 @@ class Truth:
     ties: Annotated[
         Ties, option("An exact tie of votes (labels votes): half credit, or left out.", TRUTH)
     ] = Ties.HALF
+    weigh_by: Annotated[
+        WeighBy,
+        option(
+            "What weighs alike in figures of pairs of contexts, where queries have unequal numbers "
+            "of contexts: each query, or each pair.",
+            TRUTH,
+        ),
+    ] = WeighBy.QUERY
     grader_check: GraderCheck = ()
 
     def scoring(
         self, labels: LabelRule | None, resampling: statistics.Resampling | None = None
     ) -> scores.Scoring:
         """Way of scoring under a label rule."""
-        return scores.Scoring(labels, self.unparsed, self.ties, resampling)
+        return scores.Scoring(labels, self.unparsed, self.ties, resampling, weigh_by=self.weigh_by)
 
     def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[scores.CheckFile, ...]:
         """Labelled replies that correct the rates of tables."""

@@ -150,6 +150,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "fails_beyond": json_number(row.fails_beyond),
         **({"fall": asdict(row.fall)} if row.fall is not None else {}),
         "labels": str(row.labels),
+        "weigh_by": str(row.rule.weigh_by),
         **json_fields(row, "n", "queries", "coverage", "left_out"),
         "needed": asdict(row.needed) if row.needed is not None else None,
     }

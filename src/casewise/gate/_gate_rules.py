@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import LabelRule
-from casewise.choices import Better, Measure, Origin, Side
+from casewise.choices import Better, Measure, Origin, Side, WeighBy
 from casewise.errors import InputError
 from casewise.scores import CheckFile
 
@@ -57,6 +57,8 @@ class GateRule:
     labels: LabelRule | None = None
     """None takes each condition's default, as ``casewise score`` does."""
     when: When = When.ALWAYS
+    weigh_by: WeighBy = WeighBy.QUERY
+    """Unit that weighs alike in figures of pairs."""
 
     @property
     def compares(self) -> bool:

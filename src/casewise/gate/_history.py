@@ -16,7 +16,7 @@ that one pair of runs can't show.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -29,6 +29,7 @@ import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from casewise.choices import WeighBy
 from casewise.errors import InputError
 from casewise.files import read_text, write_atomically
 from casewise.gate._gate_rules import GateConfig, GateRule
@@ -198,7 +199,13 @@ def visible_loss(queries: int, discordance: float, error: float) -> float:
 
 def rule_key(rule: GateRule, against: str) -> str:
     """Name of a rule in a history: its measure, its cases and labels, the baseline's condition."""
-    return json.dumps([rule.measure.name, against, rule.where, rule.labels])
+    return json.dumps([rule.measure.name, against, rule.where, rule.labels, *_weights(rule)])
+
+
+def _weights(rule: GateRule) -> Iterator[str]:
+    """The weights of pairs, where they aren't the default's: histories without them go on."""
+    if rule.weigh_by is not WeighBy.QUERY:
+        yield str(rule.weigh_by)
 
 
 def read_history(path: Path) -> list[PastBuild]:
@@ -236,7 +243,7 @@ def build_key(config: GateConfig, run: pl.DataFrame, baseline: pl.DataFrame | No
     rules = [
         (
             *(rule.number, rule.measure.name, rule.demand, rule.limit, rule.confidence),
-            *(rule.where, rule.labels, rule.when),
+            *(rule.where, rule.labels, rule.when, *_weights(rule)),
         )
         for rule in config.rules
     ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -232,18 +232,19 @@ class FigureMaker:
     def _key(self, rule: GateRule, runs: list[Run], labels: LabelRule) -> tuple[object, ...]:
         """Key that rules about the same runs, cases and labels share."""
         cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
-        return (tuple(id(run) for run in runs), labels, cases)
+        return (tuple(id(run) for run in runs), labels, rule.weigh_by, cases)
 
     def _score(
         self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
     ) -> tuple[Score, ...]:
         key = self._key(rule, runs, labels)
         if key not in self._scores:
+            scoring = replace(_ALL, weigh_by=rule.weigh_by)
             pairs = [(run.condition, part) for run, part in zip(runs, parts, strict=True)]
             self._scores[key] = (
-                (score_rows(pairs[0][1], pairs[0][0], labels, _ALL),)
+                (score_rows(pairs[0][1], pairs[0][0], labels, scoring),)
                 if len(pairs) == 1
-                else tuple(score_together(pairs, labels, _ALL))
+                else tuple(score_together(pairs, labels, scoring))
             )
         return self._scores[key]
 

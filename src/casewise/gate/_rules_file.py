@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from casewise.cases import STARTER, Case, LabelRule, default_rule, open_cases, read_model
-from casewise.choices import OWN_RULE, Better, Measure, Origin, Side
+from casewise.choices import OWN_RULE, Better, Measure, Origin, Side, WeighBy
 from casewise.errors import InputError
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
@@ -54,6 +54,7 @@ class _RuleFields(_Part):
     confidence: Confidence | None = None
     where: dict[str, Values] = Field(default_factory=dict)
     labels: LabelRule | None = None
+    weigh_by: WeighBy | None = None
     when: When = When.ALWAYS
 
 
@@ -63,6 +64,7 @@ class _ConfigFields(_Part):
     skip_other_protocols: Annotated[bool, Field(strict=True)] = False
     rules: list[_RuleFields] = Field(min_length=1)
     grader_check: str | Annotated[list[str], Field(min_length=1)] | None = None
+    weigh_by: WeighBy = WeighBy.QUERY
 
 
 def load_gate(path: Path) -> GateConfig:
@@ -130,7 +132,10 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     where = _where(fields.where)
     _check_columns(where, measure, fault)
     labels = fields.labels or whole.labels
-    return GateRule(number, measure, demand, limit, confidence, where, labels, fields.when)
+    weigh_by = fields.weigh_by or whole.weigh_by
+    return GateRule(
+        number, measure, demand, limit, confidence, where, labels, fields.when, weigh_by
+    )
 
 
 _Fault = Callable[[str, str | None, object, str], InputError]
@@ -177,6 +182,7 @@ _EXPECTED = {
     "confidence": "above .5 and below 1, such as .95, or none",
     "where": "a name, a list of names, or nothing",
     "labels": ", ".join([*LabelRule, OWN_RULE]),
+    "weigh_by": ", ".join(WeighBy),
     "when": ", ".join(When),
     "grader_check": "the name of a file of labelled replies, beside this one, or a list of names",
 }

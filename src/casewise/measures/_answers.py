@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import LabelFields, LabelRule, Labels, Ties, make_labels
+from casewise.choices import WeighBy
 from casewise.protocols import ResponseClass, is_acting
 from casewise.statistics import Clusters, Resampling
 
@@ -57,6 +58,12 @@ class Answers:
     """Labels of the second case of each judgement, where these are of pairs."""
     numbers: Mapping[str, FloatArray] = field(default_factory=dict)
     """Further numbers of a protocol's reading, NaN where there is none."""
+    weigh_by: WeighBy = WeighBy.QUERY
+    """Unit that weighs alike in figures of pairs."""
+
+    def by_pair(self, first: IntArray | BoolArray) -> Clusters:
+        """Clusters of pairs, weighing as ``weigh_by`` says, by the place of each pair's first."""
+        return replace(self.clusters.only(first), alike=self.weigh_by is WeighBy.QUERY)
 
     @property
     def helped(self) -> FloatArray:
@@ -155,6 +162,7 @@ def make_answers(
     partial_weight: float = 0.5,
     protocol: str | None = None,
     tools: bool | None = None,
+    weigh_by: WeighBy = WeighBy.QUERY,
 ) -> Answers:
     """Columns of rows whose labels are known.
 
@@ -168,6 +176,7 @@ def make_answers(
         partial_weight: Worth of a partial reply as a refusal, 0..1.
         protocol: None takes that of the rows, of which there must be some to tell replies by.
         tools: True to count replies that call a tool; None counts them if some reply does.
+        weigh_by: Unit that weighs alike in figures of pairs.
     """
     # Completion of the command line lists measures; so polars is loaded with the first table.
     import polars as pl
@@ -207,6 +216,7 @@ def make_answers(
         seen=_pairs(places, without, within),
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
+        weigh_by=weigh_by,
         **_of_pairs(rows),
     )
 

@@ -179,10 +179,11 @@ class Counted:
     @cached_property
     def pairs(self) -> ContextSensitivity | ReplyPairs:
         """Answers in the two contexts of each pair."""
-        said, clusters = self.answers, self.answers.clusters.only(self.answers.pairs[:, 0])
+        said = self.answers
         if is_acting(said.protocol):
             return _reply_pairs(said)
-        return context_sensitivity(_pairs(said, said.pairs, self.missed), clusters)
+        pairs = _pairs(said, said.pairs, self.missed)
+        return context_sensitivity(pairs, said.by_pair(said.pairs[:, 0]))
 
     @cached_property
     def on_a_side(self) -> Answers:
@@ -198,13 +199,13 @@ class Counted:
             *(told.verdict, told.p_safe, told.truth.safe, told.truth.rate),
             *(told.votes_safe, told.votes_unsafe),
         )
-        return within_queries(cases, told.contexts, told.clusters)
+        return within_queries(cases, told.contexts, told.by_pair(np.arange(len(told.verdict))))
 
     @cached_property
     def seen(self) -> SeenContext:
         """Answers in a context against those without one."""
         said = self.on_a_side
-        return seen_context(_pairs(said, said.seen), said.clusters.only(said.seen[:, 0]))
+        return seen_context(_pairs(said, said.seen), said.by_pair(said.seen[:, 0]))
 
 
 def family_of(protocol: str | None) -> Family:
@@ -220,7 +221,7 @@ def _reply_pairs(replies: Answers) -> ReplyPairs:
     mixed = between[first] | between[second]
     answered, again = replies.verdict[first] == 1, replies.verdict[second] == 1
     outcomes = (answered & ~again, answered & again, ~answered & ~again, ~answered & again)
-    clusters = replies.clusters.only(first)
+    clusters = replies.by_pair(first)
     return ReplyPairs(
         *(
             clustered_mean(pairs.astype(np.float64), clusters, share=True)

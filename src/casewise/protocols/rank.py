@@ -90,12 +90,12 @@ def _ranked_as_labels(one: Any) -> Mean:
     prefers = answers.numbers.get(PREFERS, np.full(len(margin), np.nan))
     known = ~np.isnan(margin) & ~np.isnan(prefers)
     agrees = np.where(margin > 0, prefers, 1 - prefers)
-    return Mean(agrees[known], answers.clusters.only(known), np.abs(margin[known]))
+    return Mean(agrees[known], answers.by_pair(known), np.abs(margin[known]))
 
 
 def _named_first(one: Any) -> Mean:
     named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
-    return Mean(named, one.answers.clusters.only(np.arange(len(named))))
+    return Mean(named, one.answers.by_pair(np.arange(len(named))))
 
 
 def _consistent(one: Any) -> Mean:
@@ -104,7 +104,7 @@ def _consistent(one: Any) -> Mean:
     They do where one order names the context shown first, and the other the one shown second.
     """
     named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
-    return Mean(named == 0.5, one.answers.clusters.only(np.arange(len(named))))
+    return Mean(named == 0.5, one.answers.by_pair(np.arange(len(named))))
 
 
 class Rank(Protocol):

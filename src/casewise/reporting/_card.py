@@ -77,8 +77,8 @@ def _scoring_options(facts: scores.EvaluationFacts) -> list[str]:
     """Options of ``casewise report`` that are not at their defaults."""
     given, usual = facts.scoring, scores.Scoring()
     options = [
-        (f"--{name}", str(getattr(given, name)))
-        for name in ("labels", "unparsed", "ties")
+        (f"--{name.replace('_', '-')}", str(getattr(given, name)))
+        for name in ("labels", "unparsed", "ties", "weigh_by")
         if getattr(given, name) != getattr(usual, name)
     ]
     options += [("--grader-check", name) for name in facts.checks]

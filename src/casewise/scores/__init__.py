@@ -6,7 +6,7 @@ Summaries: ``_overview`` for the page, ``_evaluation_facts`` for the card, ``_sc
 JSON.
 """
 
-from casewise.choices import Split, UnreadPolicy
+from casewise.choices import Split, UnreadPolicy, WeighBy
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
 from casewise.scores._calibration import CALIBRATED, CostPrices
@@ -218,6 +218,7 @@ __all__ = [
     "Uncounted",
     "Unjudged",
     "UnreadPolicy",
+    "WeighBy",
     "Usage",
     "Voters",
     "as_report_records",

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
-from casewise.choices import RULES, MeasureKind, Split, UnreadPolicy
+from casewise.choices import RULES, MeasureKind, Split, UnreadPolicy, WeighBy
 from casewise.measures import (
     bounds,
     calls_a_tool,
@@ -127,6 +127,8 @@ class Scoring:
     """None computes no bootstrap intervals."""
     partial_weight: float = 0.5
     """Worth of a partial reply as a refusal, 0..1."""
+    weigh_by: WeighBy = WeighBy.QUERY
+    """Unit that weighs alike in figures of pairs."""
 
     def rule(self, rows: pl.DataFrame) -> LabelRule:
         """The rule asked for, or the default of these rows."""
@@ -142,6 +144,8 @@ class Score:
     """The split's column and value; empty without a split."""
     labels: LabelRule
     unparsed: UnreadPolicy
+    weigh_by: WeighBy
+    """Unit that weighs alike in figures of pairs."""
     n: int
     """Judgements whose case has a label under the rule."""
     cases: int
@@ -391,7 +395,8 @@ def score_rows(
     """
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(
-        kept, truth, scoring.resampling, scoring.partial_weight, condition.protocol, tools
+        *(kept, truth, scoring.resampling, scoring.partial_weight, condition.protocol, tools),
+        scoring.weigh_by,
     )
     counted = count_answers(answers, scoring.unparsed)
     n = len(kept)
@@ -404,6 +409,7 @@ def score_rows(
         group=group or {},
         labels=rule,
         unparsed=scoring.unparsed,
+        weigh_by=scoring.weigh_by,
         n=n,
         cases=kept["case_id"].n_unique(),
         queries=kept["query_id"].n_unique(),

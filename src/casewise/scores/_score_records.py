@@ -212,6 +212,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "after": one.after,
         "data": data,
         "labels": str(one.labels),
+        "weigh_by": str(one.scores[0].weigh_by),
         "n": one.n,
         "left_out": one.left_out,
         PROVISIONAL: any(map(is_provisional, one.scores)),
@@ -283,6 +284,7 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {
         "labels": str(score.labels),
         "unparsed": str(score.unparsed),
+        "weigh_by": str(score.weigh_by),
         "n": score.n,
         **_state(score),
         "cases": score.cases,
@@ -308,6 +310,15 @@ def as_record(score: Score) -> dict[str, Any]:
             name: json_number(one.effective)
             for name, one in score.measures.items()
             if one.effective == one.effective
+        },
+        "rests_on": {
+            name: {
+                "queries": one.clusters,
+                "pairs": one.pairs,
+                "effective_queries": json_number(one.effective),
+            }
+            for name, one in score.measures.items()
+            if one.pairs
         },
         "reliability": [bin_record(one) for one in score.bins],
     }

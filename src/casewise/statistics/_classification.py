@@ -22,6 +22,7 @@ from casewise.statistics._clustered import (
     clustered_mean,
     clustered_ratio,
     estimate,
+    of_pairs,
     replicate,
     weighed,
 )
@@ -377,24 +378,44 @@ _CONSTANT = 1e-12
 """A variance of standardised values, or a relative range, below which a side is constant."""
 
 
-def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estimate:
+def clustered_pearson(
+    x: FloatArray, y: FloatArray, clusters: Clusters, weights: FloatArray | None = None
+) -> Estimate:
     """Pearson's correlation, in -1..1, its error by its influence function. Shapes ``(n,)``.
 
     With standardised ``x`` and ``y``, the influence of a point is ``x y - r (x^2 + y^2) / 2``
     (Devlin, Gnanadesikan & Kettenring 1975, doi:10.1093/biomet/62.3.531). NaN for fewer than two
     points or a constant side. The interval is the jackknife's (``Estimate.without``).
+
+    Args:
+        x: One side.
+        y: The other.
+        clusters: Clusters of the points.
+        weights: Weights of the points, above 0; None is what the clusters give them.
     """
     if _is_constant(x) or _is_constant(y):
         return UNDEFINED
+    if weights is None:
+        weights = clusters.weights(np.ones(len(x), bool))
     # Of the values as they are: standardised, those of every query would move with one.
-    parts = clusters.sums(x, x * x, x * y)
+    parts = clusters.sums(weights * x, weights * x * x, weights * x * y)
     # Standardised first: a correlation from raw sums of squares would cancel.
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    sums = clusters.sums(np.ones_like(x), x, y, x * x, y * y, x * y)
+    x, y = _standardised(x, weights), _standardised(y, weights)
+    sums = clusters.sums(weights, *(weights * one for one in (x, y, x * x, y * y, x * y)))
     found = replace(
-        estimate(sums, _pearson, clusters), scale="fisher", reason=_reason(x, y), parts=parts
+        estimate(sums, _pearson, clusters),
+        scale="fisher",
+        reason=_reason(x, y, weights),
+        parts=parts,
     )
-    return weighed(found, sums[:, 0])
+    return of_pairs(weighed(found, sums[:, 0]), clusters, weights > 0)
+
+
+def _standardised(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Values less their mean, in standard deviations."""
+    whole = weights.sum()
+    beyond = values - (weights * values).sum() / whole
+    return np.asarray(beyond / np.sqrt((weights * (beyond * beyond)).sum() / whole))
 
 
 FEW_CARRIERS, USUAL_CARRIERS = 5.0, 10.0
@@ -402,14 +423,14 @@ FEW_CARRIERS, USUAL_CARRIERS = 5.0, 10.0
 points the first, of fewer than 50 a fifth of them, of more the second."""
 
 
-def _reason(x: FloatArray, y: FloatArray) -> str:
+def _reason(x: FloatArray, y: FloatArray, weights: FloatArray) -> str:
     """Why no interval is given: a few points make the correlation, as one of nearly equal answers.
 
-    The effective number is ``(sum d^2)^2 / sum d^4`` of the deviations ``d`` from the mean.
+    The effective number is ``(sum w d^2)^2 / sum (w d^2)^2`` of the deviations ``d`` from the mean.
     """
-    n = len(x)
+    n, whole = len(x), float(weights.sum())
     least = max(FEW_CARRIERS, min(USUAL_CARRIERS, n / 5))
-    if min(n * n / float((side**4).sum()) for side in (x, y)) >= least:
+    if min(whole**2 / float(((weights * side**2) ** 2).sum()) for side in (x, y)) >= least:
         return ""
     return "nearly all answers, or shares, are alike: a few cases make the correlation"
 

@@ -75,10 +75,28 @@ class Clusters:
     """Number of clusters, those without rows included."""
     resampling: Resampling | None = None
     """Draws of the bootstrap; None: no bootstrap."""
+    alike: bool | None = None
+    """Of rows that are pairs of contexts: whether each cluster weighs alike in a figure, whatever
+    its pairs; else each pair does. None: rows are no pairs, and each weighs alike."""
 
     def only(self, kept: BoolArray | IntArray) -> Self:
         """The clusters of some rows; the count stays, so that estimates can be subtracted."""
-        return type(self)(self.index[kept], self.count, self.resampling)
+        return replace(self, index=self.index[kept])
+
+    def weights(self, counts: BoolArray, less: int = 0) -> FloatArray:
+        """Weight of each row in a figure, the largest 1. Shape ``(n,)``.
+
+        Where clusters weigh alike it is in inverse proportion to the rows of its cluster that
+        count, which are all of one weight where clusters have equally many.
+
+        Args:
+            counts: Mask of the rows that count. Shape ``(n,)``.
+            less: Rows of each cluster that its mean takes up.
+        """
+        if not self.alike or not counts.any():
+            return np.ones(len(counts))
+        rows = np.bincount(self.index[counts], minlength=self.count)[self.index] - less
+        return np.asarray(rows[counts].min() / np.where(counts, rows, rows[counts].min()))
 
     def sums(self, *columns: FloatArray) -> FloatArray:
         """Columns of shape ``(n,)`` summed by cluster, shape ``(count, columns)``."""
@@ -174,6 +192,10 @@ class Estimate:
     Shape ``(clusters, k)``; empty where that isn't kept."""
     change_takes: int = 0
     """Queries below which a change of the figure has no interval."""
+    pairs: int = 0
+    """Pairs of contexts that the figure rests on; 0 of other figures."""
+    uneven: bool = False
+    """True if its queries have unequal numbers of pairs."""
 
     @property
     def moves(self) -> FloatArray:
@@ -443,6 +465,8 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         weight_degrees=min(term.weight_degrees for _, term in terms),
         parts=added("parts"),
         change_takes=max(term.change_takes for _, term in terms),
+        pairs=max(term.pairs for _, term in terms),
+        uneven=any(term.uneven for _, term in terms),
     )
 
 
@@ -481,9 +505,30 @@ def weighed(found: Estimate, weights: FloatArray) -> Estimate:
     )
 
 
+def of_pairs(found: Estimate, clusters: Clusters, counts: BoolArray) -> Estimate:
+    """The figure with the pairs that it rests on; a figure of other rows as it is.
+
+    Its interval is withheld where queries with unequal numbers of pairs are few, whatever they
+    weigh: a query with one pair tells less than one with many.
+
+    Args:
+        found: The figure, with its effective queries.
+        clusters: Clusters of the pairs.
+        counts: Mask of the pairs that count. Shape ``(n,)``.
+    """
+    if clusters.alike is None or math.isnan(found.value):
+        return found
+    rows = np.bincount(clusters.index[counts])
+    found = replace(found, pairs=int(rows.sum()), uneven=len(set(rows[rows > 0].tolist())) > 1)
+    if found.reason or not is_uneven(found):
+        return found
+    why = f"{found.effective:.1f} effective queries; an interval takes {LEAST_EFFECTIVE:g}"
+    return replace(found, reason=f"{why} where queries have unequal numbers of contexts")
+
+
 def is_uneven(found: Estimate) -> bool:
-    """Tell whether a few queries outweigh the others, so that no interval is given."""
-    few = found.is_unequal and found.effective < LEAST_EFFECTIVE
+    """Tell whether queries of unequal weight, or unequal numbers of pairs, are too few."""
+    few = (found.is_unequal or found.uneven) and found.effective < LEAST_EFFECTIVE
     return few or found.effective < TOO_UNEQUAL * found.clusters
 
 
@@ -611,9 +656,13 @@ def clustered_ratio(
     whole = float(wholes.sum())
     if not whole:
         return UNDEFINED
-    sums = clusters.sums(parts, wholes)
-    found = weighed(estimate(sums, _ratio, clusters), sums[:, 1])
-    return replace(found, size=whole if share else math.nan, is_share_change=share_change)
+    weights = clusters.weights(wholes != 0)
+    weighted = weights * wholes
+    sums = clusters.sums(weights * parts, weighted)
+    found = of_pairs(weighed(estimate(sums, _ratio, clusters), sums[:, 1]), clusters, wholes != 0)
+    # Rows of one weight that would tell as much (Kish 1965); as many as there are, of weight 1.
+    rows = float(weighted.sum()) / (float((weights * weighted).sum()) / float(weighted.sum()))
+    return replace(found, size=rows if share else math.nan, is_share_change=share_change)
 
 
 def wilson_interval(share: float, size: float) -> tuple[float, float]:

@@ -200,20 +200,22 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
     means, mean_rates = (one / np.maximum(sizes, 1) for one in (sums, rates))
     several = (sizes > 1)[numbered.index]
     at = numbered.index[several]
+    # The product of what two cases are beyond their query's mean has one degree of freedom less.
+    weights = numbered.weights(several, less=1)[several]
+    within = clustered_pearson(
+        _beyond(p_safe[several], means[at]),
+        _beyond(rate[several], mean_rates[at]),
+        numbered.only(several),
+        weights,
+    )
     return WithinQueries(
         **_flips(cases.said[pairs], cases.safe[pairs], clusters.only(pairs[:, 0])),
         rank_agreement=_ranked_alike(cases.p_safe[ordered], clusters.only(ordered[:, 0])),
-        pcc_within_query=_of_enough(
-            clustered_pearson(
-                _beyond(p_safe[several], means[at]),
-                _beyond(rate[several], mean_rates[at]),
-                numbered.only(several),
-            )
-        ),
+        pcc_within_query=_of_enough(replace(within, pairs=int(numbers[pairs].all(axis=1).sum()))),
         pcc_between_queries=clustered_pearson(
             means[known],
             mean_rates[known],
-            replace(numbered, index=np.flatnonzero(known)),
+            replace(numbered, index=np.flatnonzero(known), alike=None),
         ),
         vote_share=vote_share(cases.votes_safe, cases.votes_unsafe, clusters),
         verdict_share=context_share(cases.said, clusters),
