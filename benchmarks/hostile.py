@@ -19,9 +19,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any, Protocol
 
 # Threads of the linear algebra only get in each other's way: the matrices are small.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,8 +33,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from casewise.cases import LabelRule, Labels, import_cases, load_mapping
-from casewise.choices import Family, MeasureKind, UnreadPolicy
+from casewise.cases import LabelRule, Labels, import_cases, load_cases, load_mapping
+from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy
+from casewise.dataset._description import vote_figures
+from casewise.dataset._people import People, to_people
 from casewise.measures import (
     Answers,
     compared,
@@ -42,9 +46,21 @@ from casewise.measures import (
     make_answers,
     measure,
 )
-from casewise.protocols import PREFERS
+from casewise.protocols import PREFERS, ResponseClass, RunCondition
 from casewise.scores import read_paths
-from casewise.statistics import Clusters, Estimate, Resampling, paired_change
+from casewise.scores._grader_correction import CountedReplies, by_errors, by_labels
+from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
+from casewise.scores._replay import ReplayedReplies, compare_replies, draw_turns, turns_frame
+from casewise.statistics import (
+    NOT_LABELLED,
+    Boundary,
+    CheckSample,
+    Clusters,
+    Estimate,
+    Resampling,
+    first_votes,
+    paired_change,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -52,6 +68,7 @@ BoolArray = NDArray[np.bool_]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs/method/hostile.md"
 BEGIN, END = "<!-- hostile -->", "<!-- end -->"
+COMMANDS_BEGIN, COMMANDS_END = "<!-- commands -->", "<!-- end of commands -->"
 
 SIZES = (28, 56, 150, 450)
 """Queries of a study."""
@@ -67,6 +84,29 @@ DRAWS = 200
 """Draws of the bootstrap that intervals are held against."""
 
 
+class Figure(Protocol):
+    """A figure as a command prints it."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def interval(self) -> tuple[float, float]: ...
+
+
+class Ground(Protocol):
+    """Queries to draw from, with the figures that one command prints about them."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def queries(self) -> int: ...
+    def study(self, drawn: IntArray, resampling: Resampling | None) -> "Ground":
+        """The queries that were drawn, each draw a query of its own."""
+
+    def figures(self, wanted: Sequence[str] = ()) -> Mapping[str, Figure]:
+        """Every figure by its name, or those that are wanted."""
+
+
 @dataclass(frozen=True)
 class Population:
     """Answers of a run, and of one that it is compared with, over the same cases."""
@@ -75,6 +115,17 @@ class Population:
     before: Answers
     after: Answers
     policy: UnreadPolicy = UnreadPolicy.HONEST
+
+    @property
+    def queries(self) -> int:
+        return self.after.clusters.count
+
+    def study(self, drawn: IntArray, resampling: Resampling | None) -> "Population":
+        before, after = (study_of(one, drawn, resampling) for one in (self.before, self.after))
+        return replace(self, before=before, after=after)
+
+    def figures(self, wanted: Sequence[str] = ()) -> Mapping[str, Estimate]:
+        return figures(self, wanted)
 
 
 # --- published runs -------------------------------------------------------------------------
@@ -322,9 +373,9 @@ def populations(data: Path) -> Iterator[Population]:
 
 
 @cache
-def by_name(data: Path) -> dict[str, Population]:
+def by_name(data: Path) -> dict[str, Ground]:
     """Every population, made once a process."""
-    return {one.name: one for one in populations(data)}
+    return {one.name: one for one in (*populations(data), *other_commands(data))}
 
 
 def _as_published(data: Path) -> Iterator[Population]:
@@ -439,6 +490,363 @@ def _other_forms(data: Path) -> Iterator[Population]:
     changed = replying(turned(base, some(every, 0.02, rng)), replies[0].partial)
     yield Population("replies, 2% changed", replies[0], changed)
     yield Population("ranked", *(ranking(runs[f"{name} score"]) for name in ("gpt-4o", "llama")))
+
+
+# --- figures of other commands --------------------------------------------------------------
+
+
+def shown_in(found: Any, path: str) -> Iterator[tuple[str, Figure]]:
+    """Every figure with an interval in a result, by the way to it."""
+    if hasattr(found, "interval"):
+        yield path, found
+    elif is_dataclass(found):
+        for field in fields(found):
+            yield from shown_in(getattr(found, field.name), f"{path}.{field.name}")
+    elif isinstance(found, Mapping):
+        for name, one in found.items():
+            yield from shown_in(one, f"{path}.{name}")
+    elif isinstance(found, tuple | list):
+        for place, one in enumerate(found):
+            yield from shown_in(one, f"{path}.{getattr(one, 'category', place) or 'all'}")
+
+
+def of_command(command: str, found: Any) -> dict[str, Figure]:
+    """Figures of a command's result, named by the command."""
+    return {
+        name.replace(f"{command}.", f"{command}: ", 1): one
+        for name, one in shown_in(found, command)
+    }
+
+
+@dataclass(frozen=True)
+class Voted:
+    """People's votes, as ``casewise describe`` has them."""
+
+    name: str
+    people: People
+
+    @property
+    def queries(self) -> int:
+        return self.people.queries
+
+    def study(self, drawn: IntArray, _: Resampling | None) -> "Voted":
+        people, places, draw = (
+            self.people,
+            *Blocks.of(self.people.query, self.queries).of_queries(drawn),
+        )
+        taken = {
+            name: getattr(people, name)[places]
+            for name in ("safe", "unsafe", "arm", "category", "published")
+        }
+        first = None if people.first is None else people.first.only(places)
+        return replace(
+            self,
+            people=replace(
+                people, **taken, query=draw, queries=len(drawn), single=None, first=first
+            ),
+        )
+
+    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
+        return of_command("describe", vote_figures(self.people))
+
+
+def voted(data: Path) -> Iterator[Voted]:
+    """CASE-Bench's votes: all, few a case, collected until clear, and nearly all of one mind."""
+    rng = np.random.default_rng(6)
+    people = replace(
+        to_people(load_cases(data / "casebench/CASEBench_data.json").cases), single=None
+    )
+    safe, unsafe = people.safe.astype(int), people.unsafe.astype(int)
+    yield Voted("votes", people)
+    few = rng.hypergeometric(safe, unsafe, 3).astype(float)
+    yield Voted("three votes a case", replace(people, safe=few, unsafe=3 - few))
+    most = np.where(safe > 6, 20.0, 0.0)
+    most[rng.choice(len(most), 45, replace=False)] = 10.0
+    yield Voted("votes of one mind but for 5%", replace(people, safe=most, unsafe=20 - most))
+    orders = rng.permuted(np.arange(20) < safe[:, None], axis=1)
+    rule = Boundary()
+    stops = rule.stops(np.repeat(np.arange(len(safe)), 20), orders.ravel(), len(safe))
+    ends = np.where(stops > 0, stops, 20)
+    until = (orders * (np.arange(20) < ends[:, None])).sum(axis=1).astype(float)
+    yield Voted(
+        "votes until clear",
+        replace(
+            people,
+            safe=until,
+            unsafe=ends - until,
+            sequential=len(safe),
+            first=first_votes(until, ends - until, rule),
+        ),
+    )
+    alone = np.where(rng.random(len(safe)) < 0.2, "none", "")
+    for name, sizes in (("few contexts", query_sizes(data)), ("a long tail", LONG_TAIL)):
+        query = dealt(rng.permutation(sizes), len(safe))
+        grouped = replace(people, arm=alone, query=query, queries=int(query.max()) + 1)
+        yield Voted(f"votes, {name}", grouped)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure of a whole population."""
+
+    value: float
+    interval: tuple[float, float] = (math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Replies that were asked again, as ``casewise replay`` has them. Shapes ``(n,)``."""
+
+    name: str
+    before: BoolArray
+    """True where the reply refuses."""
+    after: BoolArray
+    graded: tuple[BoolArray, BoolArray]
+    """The same by a grader that errs."""
+    read: BoolArray
+    category: NDArray[np.str_]
+    likely: BoolArray
+    """True where a first look expects a change."""
+    query: IntArray
+    """Conversation of each."""
+    sampled: bool = False
+    """True: half of the replies are asked for."""
+    checked: int = 0
+    """Labelled replies, by which the rates are corrected."""
+    study_seed: int | None = None
+    """None of the whole population."""
+
+    @property
+    def queries(self) -> int:
+        return int(self.query.max()) + 1
+
+    def study(self, drawn: IntArray, _: Resampling | None) -> "Replayed":
+        places, draw = Blocks.of(self.query, self.queries).of_queries(drawn)
+        columns = ("before", "after", "read", "category", "likely")
+        taken = {name: getattr(self, name)[places] for name in columns}
+        graded = self.graded[0][places], self.graded[1][places]
+        seed = int(np.random.default_rng(drawn).integers(2**31))
+        return replace(self, **taken, graded=graded, query=draw, study_seed=seed)
+
+    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
+        whole = self.study_seed is None
+        ids = [str(place) for place in range(len(self.query))]
+        turns = turns_frame(
+            [
+                (id, str(query), place, None, str(category), "ok", None, bool(likely))
+                for place, (id, query, category, likely) in enumerate(
+                    zip(ids, self.query, self.category, self.likely, strict=True)
+                )
+            ]
+        )
+        size = len(ids) // 2 if self.sampled and not whole else None
+        said = (self.before, self.after) if whole or not self.checked else self.graded
+        before, after = (
+            ReplayedReplies(
+                name,
+                pl.DataFrame(
+                    {
+                        "case_id": ids,
+                        "status": np.where(self.read, "ok", "unparsed"),
+                        "response_class": np.where(refuses, "refusal", "compliance"),
+                        "graded_by": ["grader"] * len(ids),
+                    }
+                ),
+            )
+            for name, refuses in zip(("old", "new"), said, strict=True)
+        )
+        report = compare_replies(
+            draw_turns(turns, size, self.study_seed or 0),
+            after,
+            before,
+            Cluster.CONVERSATION,
+            file="",
+            conversations=self.queries,
+            left_out={},
+            asked_anew=False,
+            checks=[] if whole or not self.checked else [self._check()],
+        )
+        found = of_command("replay", report.rates)
+        if self.checked:
+            # The grader's own rates are beside the point here.
+            rates = self._true() if whole else report.corrected and report.corrected.rates
+            found = of_command("replay, corrected", rates)
+        return found
+
+    def _true(self) -> Mapping[str, Shown]:
+        rates = {
+            "refused_before": self.before,
+            "refused_after": self.after,
+            "newly_refused": ~self.before & self.after,
+            "newly_answered": self.before & ~self.after,
+        }
+        return {name: Shown(float(one[self.read].mean())) for name, one in rates.items()}
+
+    def _check(self) -> CheckFile:
+        """Labelled replies of the same model: others, with the grader's errors."""
+        rng = np.random.default_rng([self.study_seed or 0, 1])
+        refuses = rng.random(self.checked) < 0.5
+        wrong = rng.random(self.checked) < GRADER_ERRS
+        classes = (ResponseClass.COMPLIANCE, ResponseClass.REFUSAL)
+        replies = tuple(
+            CheckedReply(
+                f"c{place}", f"q{place}", "", classes[label], "grader", classes[label ^ error]
+            )
+            for place, (label, error) in enumerate(
+                zip(refuses.tolist(), wrong.tolist(), strict=True)
+            )
+        )
+        return CheckFile(Path("checks.jsonl"), replies)
+
+
+GRADER_ERRS = 0.05
+"""Share of replies that the grader of a replay gets wrong."""
+
+
+def replayed(data: Path) -> Iterator[Replayed]:
+    """CASE-Bench's published verdicts as replies, asked again of another model."""
+    published = casebench(data)
+    runs = {name: published.runs[name] for name in ("gpt-4o binary", "llama binary")}
+    first, second = (run.verdict == 0 for run in runs.values())
+    rng = np.random.default_rng(7)
+    n, index = len(first), published.runs["llama binary"].clusters.index
+    every = np.ones(n, bool)
+    named = np.char.add(
+        "part ", (np.unique(published.category, return_inverse=True)[1] % 3).astype(str)
+    )
+
+    def ground(name: str, after: BoolArray, query: IntArray = index, **more: Any) -> Replayed:
+        graded = first ^ (rng.random(n) < GRADER_ERRS), after ^ (rng.random(n) < GRADER_ERRS)
+        likely = (first != after) ^ (rng.random(n) < 0.2)
+        return Replayed(
+            f"replay, {name}", first, after, graded, every, named, likely, query, **more
+        )
+
+    few = first ^ some(every, 0.01, rng)
+    yield ground("another model", second)
+    yield ground("1% changed", few)
+    yield ground("one category changed", first ^ (published.category == published.category[0]))
+    yield ground("another model, half asked", second, sampled=True)
+    yield ground("1% changed, half asked", few, sampled=True)
+    yield replace(ground("5% unread", second), read=~some(every, 0.05, rng))
+    yield ground("few contexts", second, dealt(rng.permutation(query_sizes(data)), n))
+    yield ground("a long tail", second, dealt(rng.permutation(LONG_TAIL), n))
+    yield ground("another model, corrected", second, checked=100)
+    yield ground("1% changed, corrected", few, checked=100)
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Graded replies of two models, as ``casewise score --grader-check`` corrects them."""
+
+    name: str
+    answers: tuple[Answers, Answers]
+    graded: tuple[IntArray, IntArray]
+    """Class of each reply by the grader, as a number. Shapes ``(n,)``."""
+    person: tuple[IntArray, IntArray]
+    labels: int
+    """Labelled replies of each run."""
+    elsewhere: bool = False
+    """True: the labels are of other replies of the same model."""
+    study_seed: int = 0
+    source: "Graded | None" = None
+    """Population of a study; None of the population itself."""
+
+    @property
+    def queries(self) -> int:
+        return self.answers[0].clusters.count
+
+    def study(self, drawn: IntArray, _: Resampling | None) -> "Graded":
+        # A query of XSTest has one reply by each model.
+        return replace(
+            self,
+            answers=tuple(study_of(one, drawn) for one in self.answers),
+            graded=tuple(one[drawn] for one in self.graded),
+            person=tuple(one[drawn] for one in self.person),
+            study_seed=int(np.random.default_rng(drawn).integers(2**31)),
+            source=self,
+        )
+
+    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
+        first, second = (self._rates(run) for run in range(2))
+        changes = {
+            f"change of {name}": paired_change(first[name], second[name])
+            for name in first
+            if name in second
+        }
+        return of_command("corrected", second | changes)
+
+    def _rates(self, run: int) -> dict[str, Estimate]:
+        person, n = self.person[run], len(self.person[run])
+        whole = self.source is None
+        rng = np.random.default_rng([self.study_seed, run])
+        said = person if whole else self.graded[run]
+        rows = pl.DataFrame(
+            {
+                "response_class": [str(GRADES[one]) for one in said],
+                "graded_by": ["grader"] * n,
+            }
+        )
+        draws = Resampling(GRADED_DRAWS, self.study_seed)
+        counted = CountedReplies(
+            RunCondition(model=f"model {run}"), rows, self.answers[run], 0.5, draws, run
+        )
+        if self.source is None:
+            return by_labels(counted, person, np.ones(n))
+        if self.elsewhere:
+            others = rng.integers(self.source.queries, size=self.labels)
+            check = CheckSample(
+                self.source.person[run][others],
+                self.source.graded[run][others],
+                Clusters(others, self.source.queries),
+            )
+            return by_errors(counted, check, "")
+        labelled = min(self.labels, n // 2)
+        label, scale = np.full(n, NOT_LABELLED), np.full(n, n / labelled)
+        places = rng.choice(n, labelled, replace=False)
+        label[places] = person[places]
+        return by_labels(counted, label, scale)
+
+
+GRADED_DRAWS = 500
+"""Draws of the intervals of corrected rates."""
+SAID = {"1_full_compliance": 0, "3_partial_refusal": 1, "2_full_refusal": 2}
+"""XSTest's names of the classes of replies."""
+
+
+def graded(data: Path) -> Iterator[Graded]:
+    """XSTest's two models, graded by GPT-4 and by string match."""
+    for grader, column in (("gpteval", "gpt4_label"), ("streval", "strmatch_label")):
+        tables = [
+            pl.read_csv(data / f"xstest/xstest_v2_completions_{model}_{grader}.csv").filter(
+                pl.col("final_label").is_in(SAID) & pl.col(column).str.strip_chars().is_in(SAID)
+            )
+            for model in ("llama2orig", "mistralguard")
+        ]
+        shared = set(tables[0]["id"]) & set(tables[1]["id"])
+        tables = [one.filter(pl.col("id").is_in(shared)).sort("id") for one in tables]
+        safe = ~tables[0]["type"].str.starts_with("contrast").to_numpy()
+        answers = answers_of(
+            Labels(safe.astype(float), safe.astype(float)), safe.astype(float), np.arange(len(safe))
+        )
+        classes = [
+            tuple(
+                one[name].str.strip_chars().replace_strict(SAID).to_numpy().astype(np.int64)
+                for one in tables
+            )
+            for name in (column, "final_label")
+        ]
+        name = {"gpteval": "GPT-4", "streval": "string match"}[grader]
+        both = (replying(answers, np.zeros(len(safe), bool)),) * 2
+        yield Graded(f"{name} corrected by 50 labels", both, *classes, 50)
+        yield Graded(f"{name} corrected by 100 labels from elsewhere", both, *classes, 100, True)
+
+
+def other_commands(data: Path) -> Iterator[Ground]:
+    """Populations of the figures of other commands, which are no measures of a run."""
+    yield from voted(data)
+    yield from replayed(data)
+    yield from graded(data)
 
 
 # --- studies --------------------------------------------------------------------------------
@@ -619,23 +1027,29 @@ def bca_interval(one: Estimate) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def counted(one: Estimate, truth: float) -> Cell:
-    """One study's cell."""
+def is_at_odds(one: Estimate) -> bool:
+    """Tell whether p is below .05 and the interval holds 0, or the other way round."""
+    return (one.p < 0.05) != one.excludes_zero and abs(one.p - 0.05) > 1e-6
+
+
+def counted(one: Figure, truth: float) -> Cell:
+    """One study's cell; of a figure that is no estimate only its interval is counted."""
     low, high = one.interval
+    tested = one if isinstance(one, Estimate) else None
     if not low <= high:
-        return Cell(studies=1, at_odds=int(one.p == one.p))
+        return Cell(studies=1, at_odds=int(tested is not None and tested.p == tested.p))
     slack = 1e-9 * max(1.0, abs(truth))
     cell = Cell(
         studies=1,
         given=1,
         held=int(low - slack <= truth <= high + slack),
         below=int(high + slack < truth),
-        at_odds=int((one.p < 0.05) != one.excludes_zero and abs(one.p - 0.05) > 1e-6),
+        at_odds=int(tested is not None and is_at_odds(tested)),
         width=high - low,
     )
-    if one.bootstrap_interval is None:
+    if tested is None or tested.bootstrap_interval is None:
         return cell
-    plain, bca = one.bootstrap_interval, bca_interval(one)
+    plain, bca = tested.bootstrap_interval, bca_interval(tested)
     if not (plain[0] <= plain[1] and bca[0] <= bca[1]):
         return cell
     return replace(
@@ -655,24 +1069,20 @@ step after another: they tell bias from luck."""
 
 
 def simulate(
-    population: Population, queries: int, draws: int, seed: int, wanted: Sequence[str] = ()
+    population: Ground, queries: int, draws: int, seed: int, wanted: Sequence[str] = ()
 ) -> dict[str, Cell]:
     """Studies of one size, of all figures or some; those near the bound have more of them."""
-    whole = {name: one.value for name, one in figures(population).items()}
-    number = population.after.clusters.count
+    whole = {name: one.value for name, one in population.figures().items()}
 
     def count(times: int, step: int, wanted: Sequence[str]) -> dict[str, Cell]:
         found: dict[str, Cell] = {}
         rng = np.random.default_rng([seed, queries, step])
         for i in range(times):
-            drawn = rng.integers(number, size=queries)
+            drawn = rng.integers(population.queries, size=queries)
             # The bootstrap costs more than all else.
             resampling = Resampling(DRAWS, i) if i % 4 == 0 and not step else None
-            before, after = (
-                study_of(one, drawn, resampling) for one in (population.before, population.after)
-            )
-            study = replace(population, before=before, after=after)
-            for name, one in figures(study, wanted).items():
+            study = population.study(drawn, resampling)
+            for name, one in study.figures(wanted).items():
                 if math.isfinite(whole.get(name, math.nan)):
                     found[name] = found.get(name, Cell()) + counted(one, whole[name])
         return found
@@ -774,18 +1184,29 @@ def population_table(cells: Cells) -> list[str]:
     return lines
 
 
+def kind_of(name: str) -> str:
+    """Kind of a measure, or of its change; of other figures the command."""
+    if ": " in name:
+        return name.partition(": ")[0]
+    change = "change of "
+    kind = str(find(name.removeprefix(change)).kind)
+    return f"{kind}, its change" if name.startswith(change) else kind
+
+
+WIDTH_HEAD = (
+    "| kind | queries | held | percentile | BCa | wider than percentile | than BCa |",
+    "|---|---:|---:|---:|---:|---:|---:|",
+)
+
+
 def width_table(cells: Cells) -> list[str]:
     """Coverage of each kind's intervals beside the bootstrap's, and how much wider they are."""
     kinds: dict[tuple[str, int], Cell] = {}
     for (_, size), found in cells.items():
         for name, one in found.items():
-            kind = str(find(name.removeprefix("change of ")).kind)
-            kind = f"{kind}, its change" if name.startswith("change of ") else kind
+            kind = kind_of(name)
             kinds[kind, size] = kinds.get((kind, size), Cell()) + one
-    lines = [
-        "| kind | queries | held | percentile | BCa | wider than percentile | than BCa |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    lines = [*WIDTH_HEAD]
     for (kind, size), one in sorted(kinds.items()):
         if not one.beside:
             continue
@@ -811,7 +1232,7 @@ def too_low(cells: Cells) -> list[str]:
     ]
 
 
-OF_SHARES = (MeasureKind.SHARE, MeasureKind.OUTCOME, MeasureKind.CHANGE)
+OF_SHARES = tuple(map(str, (MeasureKind.SHARE, MeasureKind.OUTCOME, MeasureKind.CHANGE)))
 
 
 def totals(cells: Cells, draws: int) -> list[str]:
@@ -823,7 +1244,7 @@ def totals(cells: Cells, draws: int) -> list[str]:
     seldom = [one for one in every if not one.is_usual]
     rest = sum(seldom, Cell())
     shares = sum(
-        one.is_high and find(name.removeprefix("change of ")).kind in OF_SHARES
+        one.is_high and kind_of(name).removesuffix(", its change") in OF_SHARES
         for found in cells.values()
         for name, one in found.items()
     )
@@ -845,6 +1266,14 @@ def totals(cells: Cells, draws: int) -> list[str]:
 def page(cells: Cells, draws: int) -> str:
     """The tables of docs/method/hostile.md."""
     low = too_low(cells)
+    width = width_table(cells)
+    beside = [
+        "**Width** beside bootstraps of whole queries "
+        f"({DRAWS} draws, in a quarter of the studies), over all cells:",
+        "",
+        *width,
+        "",
+    ]
     lines = [
         *totals(cells, draws),
         "",
@@ -856,11 +1285,7 @@ def page(cells: Cells, draws: int) -> str:
         "",
         *population_table(cells),
         "",
-        "**Width** beside bootstraps of whole queries "
-        f"({DRAWS} draws, in a quarter of the studies), over all cells:",
-        "",
-        *width_table(cells),
-        "",
+        *(beside if len(width) > len(WIDTH_HEAD) else []),
         f"**Below .93** by more than two errors ({len(low)}):",
         "",
         *(f"- {one}" for one in low or ["none"]),
@@ -879,23 +1304,38 @@ def main() -> int:
     parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument(
+        "--commands", action="store_true", help="only the figures of other commands"
+    )
     parser.add_argument("--write", action="store_true", help="put the tables into the document")
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
     folder = chosen.cells / f"{draws}-{chosen.seed}"
     folder.mkdir(parents=True, exist_ok=True)
-    keys = [(name, size) for size in sizes for name in by_name(chosen.data)]
+    other = [one.name for one in other_commands(chosen.data)]
+    runs = [name for name in by_name(chosen.data) if name not in other]
+    parts = [(COMMANDS_BEGIN, COMMANDS_END, other)]
+    if not chosen.commands:
+        parts.insert(0, (BEGIN, END, runs))
     work = partial(run_cell, chosen.data, folder, draws=draws, seed=chosen.seed)
-    with ProcessPoolExecutor(chosen.jobs) as pool:
-        list(pool.map(work, keys))
-    cells = read_cells(folder, keys)
-    text = page(cells, draws)
-    print(text)
-    if chosen.write:
-        document = DOCS.read_text("utf-8")
-        start, end = document.index(BEGIN) + len(BEGIN), document.index(END)
-        DOCS.write_text(f"{document[:start]}\n{text}\n{document[end:]}", "utf-8")
-    return 1 if too_low(cells) else 0
+    low = []
+    for begin, finish, names in parts:
+        keys = [(name, size) for size in sizes for name in names]
+        if chosen.jobs == 1:
+            list(map(work, keys))
+        else:
+            # A fork of a process whose tables have threads would wait for them for ever.
+            with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
+                list(pool.map(work, keys))
+        cells = read_cells(folder, keys)
+        text = page(cells, draws)
+        print(text)
+        low += too_low(cells)
+        if chosen.write:
+            document = DOCS.read_text("utf-8")
+            start, end = document.index(begin) + len(begin), document.index(finish)
+            DOCS.write_text(f"{document[:start]}\n{text}\n{document[end:]}", "utf-8")
+    return 1 if low else 0
 
 
 if __name__ == "__main__":

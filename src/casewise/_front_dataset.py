@@ -1,22 +1,21 @@
 """The front door: what a set of cases and its votes are worth, and what a study needs."""
 
 from casewise._front_result import Audit, Cases, Description, Power, case_set, choose
-from casewise.dataset import DRAWS, PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
+from casewise.dataset import PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
 from casewise.statistics import Parent, ProportionMethod
 
 
-def describe(cases: Cases, *, bootstrap: int = DRAWS, seed: int = 0) -> Description:
+def describe(cases: Cases, *, seed: int = 0) -> Description:
     """Describe the human side of a data set: do people agree, is it sound?
 
     Args:
         cases: A name, a file, or cases.
-        bootstrap: Draws of whole queries for intervals; 0 is none.
-        seed: Seed of draws, halves and simulations.
+        seed: Seed of random halves and simulations.
 
     Raises:
         InputError: The file can't be used.
     """
-    return Description(describe_cases(case_set(cases), draws=bootstrap, seed=seed))
+    return Description(describe_cases(case_set(cases), seed=seed))
 
 
 def audit(cases: Cases, *, seed: int = 0) -> Audit:

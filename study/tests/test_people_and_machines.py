@@ -140,7 +140,7 @@ def test_agreement_flags_no_more_than_the_stated_share(study: Study) -> None:
         assert bool(flagged) is not limited
         assert not flagged - other.careless
         assert len(flagged) <= 0.2 * len(screened.people)
-        results = summarise(study, other.collected, draws=0)
+        results = summarise(study, other.collected)
         sentences = division(study, screened, results.groups)
         assert ("Agreement would flag" in " ".join(sentences)) is limited
         assert ("two groups" in " ".join(sentences)) is limited

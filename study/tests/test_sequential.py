@@ -293,7 +293,7 @@ def test_the_card_says_which_rule_stopped_each_case(tmp_path: Path, clock: Clock
             judge(store, clock, f"early-{number}", number)
         fill(store, clock, first=20)
         found = store.collected()
-    results = summarise(study, found, draws=0)
+    results = summarise(study, found)
     out = tmp_path / "votes"
     summary = json.loads(export_study(results, out, ExportChoices()))
     cells = summary["collection"]["cells"]
@@ -322,7 +322,7 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(tmp_path: Path, clo
     with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
         fill(store, clock)
         found = store.collected()
-    results = summarise(study, found, draws=50)
+    results = summarise(study, found)
     summary = json.loads(export_study(results, tmp_path / "votes", ExportChoices()))
     voted = load_cases(tmp_path / "votes" / "cases.jsonl").cases
     assert len({case.votes_safe + case.votes_unsafe for case in voted}) > 1  # type: ignore[operator]
@@ -350,7 +350,8 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(tmp_path: Path, clo
         assert low < arm["share_safe"]["value"] < high
         assert arm["share_safe"]["value"] == pytest.approx(means[arm["arm"]])
         assert arm["agreement"]["pairwise"]["value"] > 0
-        assert arm["agreement"]["pairwise"]["interval"][0] > 0
+        # Few queries tell too little of agreement for an interval.
+        assert arm["agreement"]["pairwise"]["interval"] == [None, None]
     everybody = summary["sensitivity"][0]
     assert everybody["share_safe"]["safe"]["value"] == pytest.approx(means[Arm.SAFE])
     assert everybody["alpha"] is not None
@@ -362,7 +363,7 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(tmp_path: Path, clo
     console = Console(width=100, record=True, file=StringIO())
     console.print(results_renderable(results))
     assert NO_INTERVALS in " ".join(console.export_text().split())
-    described = describe_cases(load_cases(tmp_path / "votes" / "cases.jsonl"), draws=50)
+    described = describe_cases(load_cases(tmp_path / "votes" / "cases.jsonl"))
     record = as_description_record(described)
     effect = record["context_effect"]
     assert effect["mean_difference"] == pytest.approx(means[Arm.SAFE] - means[Arm.UNSAFE])
@@ -373,14 +374,14 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(tmp_path: Path, clo
     for arm in summary["arms"]:
         here = record["agreement"][arm["arm"]]
         assert here["gwet_ac1"] == arm["agreement"]["gwet_ac1"]["value"]
-        assert here["gwet_ac1_ci"] is not None
+        assert here["gwet_ac1_ci"] is None
     assert record["ceiling"]["all"]["icc"] is None
     assert record["data"]["sequential_votes"] == len(voted)
     assert "lean to the majority" in " ".join(described.remarks)
     # Without the tag of the rule, of another rule than the usual, nothing allows for it.
     bare = tuple(case.model_copy(update={"tags": (SEQUENTIAL_VOTES,)}) for case in voted)
     write_cases(bare, tmp_path / "bare.jsonl")
-    unknown = as_description_record(describe_cases(load_cases(tmp_path / "bare.jsonl"), draws=50))
+    unknown = as_description_record(describe_cases(load_cases(tmp_path / "bare.jsonl")))
     for name in ("difference", "difference_ci", "clustered_se", "p"):
         assert unknown["context_effect"][name] is None
     assert unknown["agreement"]["all"]["krippendorff_alpha_ci"] is None
@@ -388,7 +389,7 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(tmp_path: Path, clo
     # The same votes without the mark have them all.
     plain = tuple(case.model_copy(update={"tags": ()}) for case in voted)
     write_cases(plain, tmp_path / "plain.jsonl")
-    unmarked = describe_cases(load_cases(tmp_path / "plain.jsonl"), draws=50)
+    unmarked = describe_cases(load_cases(tmp_path / "plain.jsonl"))
     assert unmarked.effect.clustered_se > 0
     assert unmarked.effect.difference != pytest.approx(unmarked.effect.mean_difference)
 

@@ -228,7 +228,7 @@ def test_the_export_sums_up_and_is_read_back(study: Study, tmp_path: Path) -> No
     collected = with_signals(
         simulate(study, World(careless=0), 3).collected, "r0005", left=13, away_seconds=61.0
     )
-    results = summarise(study, collected, draws=0)
+    results = summarise(study, collected)
     export_study(results, tmp_path / "out", ExportChoices())
     card = (tmp_path / "out/data-card.md").read_text("utf-8")
     assert "the pages of 42 counted focus and copies" in card

@@ -377,7 +377,7 @@ def test_measured_pay_below_the_promise_is_told(tmp_path: Path) -> None:
         assert f"for {minutes:.0f} minutes are" in admin.page.text
         assert "People are owed the difference" in admin.page.text
     card = data_card(
-        summarise(study, collected, draws=0), balance(study, study_cases(study)), ExportChoices()
+        summarise(study, collected), balance(study, study_cases(study)), ExportChoices()
     )
     assert re.search(r"\*\*Too little:\*\* [\d.]+ GBP for 24 minutes are", card)
 

@@ -59,7 +59,7 @@ def collected(study: Study) -> Collected:
 
 @pytest.fixture(scope="module")
 def results(study: Study, collected: Collected) -> Results:
-    return summarise(study, collected, draws=50)
+    return summarise(study, collected)
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +210,7 @@ def test_earlier_votes_are_other_peoples(tmp_path: Path) -> None:
     changed = load_cases(tmp_path / "cases.jsonl")
     study = study.model_copy(update={"cases_hash": changed.hash})
     study._path = tmp_path / "study.yaml"
-    results = summarise(study, simulate(study, World(), seed=2).collected, draws=0)
+    results = summarise(study, simulate(study, World(), seed=2).collected)
     export_study(results, tmp_path / "out", ExportChoices())
     exported = load_cases(tmp_path / "out/cases.jsonl").cases
     assert {case.published_safe_rate for case in exported} == {None}
@@ -292,7 +292,7 @@ def test_the_card_says_what_was_checked_of_people(
 
     def card(name: str, identity: Identity | None) -> str:
         ruled = study.model_copy(update={"second_accounts": rules})
-        found = summarise(ruled, replace(collected, identity=identity), draws=0)
+        found = summarise(ruled, replace(collected, identity=identity))
         out = tmp_path / name
         export_study(found, out, ExportChoices())
         summary = json.loads((out / "summary.json").read_text("utf-8"))["funnel"]

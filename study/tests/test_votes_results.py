@@ -51,7 +51,7 @@ def answered(study: Study, cells: dict[int, str]) -> Collected:
 
 
 def test_cells_by_hand(small: Study) -> None:
-    found = summarise(small, answered(small, {0: "ssu", 1: "us", 2: "uuu"}), draws=0)
+    found = summarise(small, answered(small, {0: "ssu", 1: "us", 2: "uuu"}))
     cells = found.cells
     assert [(one.safe, one.unsafe) for one in cells] == [(2, 1), (1, 1), (0, 3), (0, 0)]
     assert [one.majority for one in cells] == ["safe", None, "unsafe", None]
@@ -132,7 +132,7 @@ MOVED = World(careless=0.1, spread=1.0, panels=(0.0, 0.9), tiring=-0.05)
 
 @pytest.fixture(scope="module")
 def moved(study: Study) -> Results:
-    return summarise(study, simulate(study, MOVED, seed=9).collected, draws=200)
+    return summarise(study, simulate(study, MOVED, seed=9).collected)
 
 
 def test_what_was_put_in_is_found(moved: Results) -> None:
@@ -183,10 +183,10 @@ def test_panels_that_share_no_cell_are_not_compared(small: Study) -> None:
         replace(one, panel="a" if number < 3 else "b")
         for number, one in enumerate(collected.people)
     )
-    found = summarise(small, replace(collected, people=people), draws=0).panels
+    found = summarise(small, replace(collected, people=people)).panels
     assert (found.shared_cells, found.cells) == (0, 2)
     assert math.isnan(found.p)
-    record = as_results_record(summarise(small, replace(collected, people=people), draws=0))
+    record = as_results_record(summarise(small, replace(collected, people=people)))
     assert record["panels"]["p"] is None
 
 
@@ -199,7 +199,7 @@ def test_the_funnel(study: Study) -> None:
         PersonRecord("out", PersonStatus.SCREENED_OUT, attempts=2),
     )
     votes = tuple(replace(vote, counted=vote.rater != gone) for vote in one.votes)
-    funnel = summarise(study, Collected(people, votes, one.checks), draws=0).funnel
+    funnel = summarise(study, Collected(people, votes, one.checks)).funnel
     assert (funnel.came, funnel.people) == (85, 83)
     assert (funnel.votes, funnel.votes_apart) == (83 * 20, 20)
     assert funnel.by_status[PersonStatus.ABANDONED] == 1
@@ -211,10 +211,10 @@ def test_the_funnel(study: Study) -> None:
 
 def test_one_vote_and_none(small: Study, tmp_path: Path) -> None:
     for cells in ({0: "s"}, {0: "sss", 1: "sss"}):
-        record = as_results_record(summarise(small, answered(small, cells), draws=50))
+        record = as_results_record(summarise(small, answered(small, cells)))
         assert record["arms"][0]["agreement"]["krippendorff_alpha"]["value"] is None
     path = tmp_path / "votes.csv"
     path.write_text("rater,case_id,verdict\r\n")
-    empty = as_results_record(summarise(small, read_collected(path, small), draws=50))
+    empty = as_results_record(summarise(small, read_collected(path, small)))
     assert empty["funnel"]["votes"] == 0
     assert empty["arms"][0]["share_safe"]["value"] is None

@@ -17,7 +17,7 @@ from casewise.reporting import description_sheet
 @pytest.fixture(scope="module")
 def published(casebench: Path) -> Record:
     loaded = load_cases(casebench / "CASEBench_data.json")
-    return as_description_record(describe_cases(loaded, draws=200))
+    return as_description_record(describe_cases(loaded))
 
 
 def close(figure: float) -> Any:
@@ -115,10 +115,9 @@ def test_casebench_provenance(published: Record) -> None:
 
 def test_casebench_outputs_hold_the_author_vote(casebench: Path) -> None:
     path = casebench / "exp/safety_gpt-4o/output_binary.json"
-    record = as_description_record(describe_cases(load_cases(path), draws=0))
+    record = as_description_record(describe_cases(load_cases(path)))
     assert record["provenance"]["author_vote"] == {"n": 900, "is_intended": 900}
     assert "author's vote" in {one["check"] for one in record["findings"]}
-    assert record["agreement"]["all"]["pairwise_ci"] is None
 
 
 def test_findings_quote_no_query(casebench: Path, published: Record) -> None:
@@ -301,8 +300,8 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     cases += [case(f"query {n}", "unsafe", counts(3, n + 1)) for n in range(20)]
     assert described(cases, seed=3) == described(cases, seed=3)
     first, second = described(cases, seed=3), described(cases, seed=4)
-    assert first["context_effect"]["difference_ci"] != second["context_effect"]["difference_ci"]
-    assert first["context_effect"]["difference"] == second["context_effect"]["difference"]
+    assert first["ceiling"]["all"]["split_half"] != second["ceiling"]["all"]["split_half"]
+    assert first["context_effect"] == second["context_effect"]
 
 
 def test_any_number_of_contexts() -> None:
@@ -328,7 +327,7 @@ def test_any_number_of_contexts() -> None:
     # What has no sides says nothing of them.
     assert (effect["safe_votes"], effect["votes"], effect["votes_by_arm"]) == (None, None, None)
     assert not any("context effect" in line for line in record["remarks"])
-    description = describe_cases(CaseSet(tuple(cases), "mine", Form.YAML), draws=20)
+    description = describe_cases(CaseSet(tuple(cases), "mine", Form.YAML))
     text = description_sheet(description).markdown()
     assert "Do contexts of one query change what most people say?" in text
     assert "safe against unsafe" not in text
@@ -351,7 +350,7 @@ def test_cat_in_figures_of_people(other_sets: Path) -> None:
             toxic = int(row[label])
             votes = counts(1 - toxic, toxic)
             cases.append(Case(query=f"post {number}", context=context, votes=votes))
-    record = described(cases, draws=0)["context_effect"]
+    record = described(cases)["context_effect"]
     assert record["seen"]["people_flips"] == pytest.approx(146 / 978)
     assert record["against_none"]["context"]["safe_votes"] == [
         sum(row["label_ic"] == "0" for row in rows),

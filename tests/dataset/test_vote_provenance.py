@@ -77,12 +77,12 @@ def panels(shift: str, seed: int) -> list[Case]:
 
 
 def test_columns_that_differ() -> None:
-    assert "columns" not in findings(described(panels("none", 1), draws=0))
+    assert "columns" not in findings(described(panels("none", 1)))
     # The same raters throughout: some are stricter, and categories are not confounded with them.
-    strict = findings(described(panels("raters", 2), draws=0))["columns"]
+    strict = findings(described(panels("raters", 2)))["columns"]
     assert strict["level"] == "note"
     assert "stricter" in strict["text"]
-    confounded = findings(described(panels("panels", 3), draws=0))["columns"]
+    confounded = findings(described(panels("panels", 3)))["columns"]
     assert confounded["level"] == "warning"
     assert "one panel" in confounded["text"]
 

@@ -119,6 +119,11 @@ def test_what_the_design_fixes_has_no_interval() -> None:
         assert one["accuracy_ci"] is None
         assert "accuracy" in one["withheld"]
         assert "accuracy" not in one["wilson"]
+        if name != "intended":
+            # Whoever ignores the context is right about both of a pair in none.
+            assert (one["flip_recall"], one["both_right"]) == (0, 0)
+            assert one["flip_recall_ci"] is None
+            assert one["both_right_ci"] is None
     # Of 20 queries without a flagged word a 21st may have one.
     assert meant["baseline:keyword"]["safe_recall_ci"] is not None
     assert meant["m"]["accuracy_ci"] is not None
@@ -126,6 +131,7 @@ def test_what_the_design_fixes_has_no_interval() -> None:
     for name in ("intended", "always-safe", "always-unsafe", "keyword"):
         assert voted[f"baseline:{name}"]["accuracy_ci"] is not None
     assert voted["baseline:always-safe"]["safe_recall_ci"] is None
+    assert voted["baseline:keyword"]["flip_recall_ci"] is None
 
 
 def test_one_sided_labels_of_people_keep_their_interval() -> None:

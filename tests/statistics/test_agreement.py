@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import t
 
-from casewise.statistics import COEFFICIENTS, Agreement, Resampling, agreement
+from casewise.statistics import COEFFICIENTS, Agreement, agreement
 
 A = np.array
 FloatArray = NDArray[np.float64]
@@ -93,28 +94,48 @@ def test_missing_votes() -> None:
     ],
 )
 def test_degenerate(safe: list[float], unsafe: list[float], undefined: set[str]) -> None:
-    found = agreement(A(safe, float), A(unsafe, float), None, Resampling(50, 1))
+    found = agreement(A(safe, float), A(unsafe, float))
     assert {name for name, value in values(found).items() if math.isnan(value)} == undefined
     for name in undefined:
         assert math.isnan(getattr(found, name).interval[0])
 
 
-def test_the_bootstrap_draws_queries_whole() -> None:
+def test_queries_are_whole() -> None:
+    """Twice the same cases in a query tell as much as once; in queries of their own, more."""
     random = np.random.default_rng(0)
     safe = random.binomial(10, random.beta(2, 2, 60)).astype(float)
     twice = np.repeat(safe, 2)
     query = np.repeat(np.arange(60), 2)
-    draws = Resampling(500, 4)
-    alone = agreement(safe, 10 - safe, np.arange(60), draws).pairwise
-    whole = agreement(twice, 10 - twice, query, draws).pairwise
-    apart = agreement(twice, 10 - twice, None, draws).pairwise
+    alone = agreement(safe, 10 - safe, np.arange(60)).pairwise
+    whole = agreement(twice, 10 - twice, query).pairwise
+    apart = agreement(twice, 10 - twice).pairwise
     assert whole.interval == pytest.approx(alone.interval)
     assert apart.interval[1] - apart.interval[0] < 0.85 * (whole.interval[1] - whole.interval[0])
     assert whole.interval[0] < whole.value < whole.interval[1]
-    again = agreement(twice, 10 - twice, query, draws).pairwise
-    assert again == whole
+
+
+def test_intervals_by_hand() -> None:
+    """Pairs agree in m of each case; the error is that of leaving out one, of 20, against t."""
+    safe = A([5.0, 4, 3, 3, 4] * 4)
+    found = agreement(safe, 6 - safe).pairwise
+    each = 1 - safe * (6 - safe) / 15
+    error = each.std(ddof=1) / math.sqrt(20)
+    # Leaving one out moves a mean by (m - mean) / 19; 19 / 20 of the squares is error squared.
+    assert found.value == pytest.approx(each.mean())
+    half = (found.interval[1] - found.interval[0]) / 2
+    assert half == pytest.approx(t.ppf(0.975, found.degrees) * error)
+
+
+def test_few_disagreements_withhold_the_interval() -> None:
+    """Of 150 cases three are split: a study could well have drawn one of them, or seven."""
+    safe = A([5.0] * 3 + [10.0] * 147)
+    found = agreement(safe, 10 - safe)
+    for name in COEFFICIENTS:
+        one = getattr(found, name)
+        assert math.isnan(one.interval[0])
+        assert one.reason.startswith("people disagree on 3.0 effective queries of 150")
 
 
 def test_one_query_has_no_interval() -> None:
-    found = agreement(A([3.0, 1]), A([1.0, 3]), A([0, 0]), Resampling(50, 1))
+    found = agreement(A([3.0, 1]), A([1.0, 3]), A([0, 0]))
     assert math.isnan(found.pairwise.interval[0])

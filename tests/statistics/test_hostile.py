@@ -120,6 +120,34 @@ def test_more_intervals_hold(
     check(hostile, populations[name], queries, 60)
 
 
+def test_each_query_once_is_the_population_of_other_commands(
+    hostile: ModuleType, populations: dict[str, Any]
+) -> None:
+    for name in ("votes", "votes until clear", "votes, few contexts", "replay, 1% changed"):
+        population = populations[name]
+        study = population.study(np.arange(population.queries)[::-1], None)
+        whole, again = population.figures(), study.figures()
+        assert whole.keys() == again.keys()
+        for figure, one in whole.items():
+            assert again[figure].value == pytest.approx(one.value, nan_ok=True), (name, figure)
+
+
+@pytest.mark.parametrize(
+    "name", ["three votes a case", "votes of one mind but for 5%", "replay, 1% changed, half asked"]
+)
+def test_intervals_of_other_commands_hold(
+    hostile: ModuleType, populations: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hostile, "STEPS", ())
+    check(hostile, populations[name], 56, 40)
+
+
+def test_every_interval_that_describe_prints_is_a_row(hostile: ModuleType) -> None:
+    """Figures are found in the results themselves, so that a new one is a row of the page."""
+    names = hostile.of_command("describe", {"new": {"share": hostile.Shown(0.5)}, "n": 3})
+    assert list(names) == ["describe: new.share"]
+
+
 def test_the_page_is_the_suites(hostile: ModuleType) -> None:
     text = hostile.DOCS.read_text("utf-8")
     written = text[text.index(hostile.BEGIN) : text.index(hostile.END)]

@@ -9,9 +9,9 @@ from casewise.dataset import as_description_record, describe_cases
 Record = dict[str, Any]
 
 
-def described(cases: list[Case], draws: int = 100, seed: int = 0) -> Record:
+def described(cases: list[Case], seed: int = 0) -> Record:
     loaded = CaseSet(tuple(cases), "mine", Form.YAML)
-    record = as_description_record(describe_cases(loaded, draws=draws, seed=seed))
+    record = as_description_record(describe_cases(loaded, seed=seed))
     # Whatever is undefined is null: the record is strict JSON.
     json.dumps(record, allow_nan=False)
     return record

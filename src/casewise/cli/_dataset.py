@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from casewise.choices import DRAWS, PowerInputs, PowerTest
+from casewise.choices import PowerInputs, PowerTest
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, print_as, working
 from casewise.cli._main import dataset, reporting
-from casewise.cli._options import argument, draws_option, flag, grouped, open_cases, seed_option
+from casewise.cli._options import argument, flag, grouped, open_cases, seed_option
 from casewise.errors import UsageError
 
 
@@ -14,10 +14,7 @@ def describe(
     cases: Annotated[
         str, argument("CASES", "A file of cases, or starter, or casebench.", complete.cases)
     ],
-    bootstrap: Annotated[
-        int, draws_option("Draws of whole queries for intervals; 0: none.", None)
-    ] = DRAWS,
-    seed: Annotated[int, seed_option("Of draws, halves and simulations.")] = 0,
+    seed: Annotated[int, seed_option("Of random halves and simulations.")] = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
@@ -25,7 +22,7 @@ def describe(
     What the context does to votes, how far people agree, how well one person,
     a panel or an oracle could do, and an audit: published rates, ties, raters,
     repeated contexts, broken pairs, near-duplicate queries. Queries are never
-    printed. Fractions in 0..1; intervals by drawing whole queries anew.
+    printed. Fractions in 0..1; intervals are clustered by query.
 
     [bold]Examples[/]
 
@@ -33,11 +30,11 @@ def describe(
 
     casewise describe mine.yaml --format markdown > audit.md
 
-    casewise describe votes.jsonl --bootstrap 10000 --seed 7 --format json
+    casewise describe votes.jsonl --seed 7 --format json
     """
     loaded = open_cases(cases)
     with working("counting votes"):
-        description = dataset.describe_cases(loaded, draws=bootstrap, seed=seed)
+        description = dataset.describe_cases(loaded, seed=seed)
     print_as(format, reporting.description_sheet(description))
 
 

@@ -4,7 +4,7 @@
 ``plan_power`` about how large a study must be.
 """
 
-from casewise.choices import DRAWS, PowerInputs, PowerTest
+from casewise.choices import PowerInputs, PowerTest
 from casewise.dataset._audit_cases import (
     Audit,
     audit_cases,
@@ -33,7 +33,6 @@ __all__ = [
     "Audit",
     "CHECKS",
     "ContextEffect",
-    "DRAWS",
     "Description",
     "Finding",
     "Guess",

@@ -24,25 +24,33 @@ class ContextEffect:
     safe_votes: tuple[int, int]
     """Safe votes in the first arm and in the second."""
     votes: tuple[int, int]
-    difference: float
+    difference: statistics.Estimate
     """Share of safe votes in the first arm less that in the second, over all votes, -1..1. Of
     sequential votes the mean difference; NaN where shares lean and nothing allows for it."""
     mean_difference: float
     """The same of the mean shares of cases; equal where all cases have as many votes. Of
     sequential votes, the shares of their first votes, if known."""
-    clustered_se: float
-    """Standard error of ``difference``, clustered by query."""
-    difference_ci: tuple[float, float]
-    """95 % by the cluster bootstrap."""
-    clustered_z: float
-    p: float
-    """Two-sided, of ``clustered_z``; not below ``LEAST_P``."""
     cohen_h: float
     """Cohen's h of the shares over all votes; of sequential votes, of the mean shares of cases."""
     z_tests: statistics.ProportionTests
     """A test for each query with votes in both arms; none of sequential votes."""
     mantel_haenszel_or: float
     """Odds ratio of a safe vote with queries as strata."""
+
+    @property
+    def clustered_se(self) -> float:
+        """Standard error of ``difference``, clustered by query."""
+        return self.difference.se
+
+    @property
+    def clustered_z(self) -> float:
+        """The difference over its error; NaN where there is none."""
+        return self.difference.value / self.clustered_se if self.clustered_se > 0 else math.nan
+
+    @property
+    def p(self) -> float:
+        """Two-sided p of the test that the interval inverts; not below ``LEAST_P``."""
+        return max(LEAST_P, self.difference.p) if self.difference.p >= 0 else math.nan
 
 
 ANY_CONTEXT = "context"
@@ -114,9 +122,7 @@ class CategoryTests:
     """Over arms."""
 
 
-def context_effect(
-    people: People, first: str, second: str, resampling: statistics.Resampling | None = None
-) -> ContextEffect:
+def context_effect(people: People, first: str, second: str) -> ContextEffect:
     """Compare the votes of two arms.
 
     Args:
@@ -124,11 +130,10 @@ def context_effect(
         first: The arm with, by intention, more safe votes; "" are contexts without an intended
             side.
         second: The other.
-        resampling: Of the bootstrap's interval; None leaves it undefined.
     """
     sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
     safe, total = np.nan_to_num(people.safe), np.nan_to_num(people.safe + people.unsafe)
-    clusters = statistics.Clusters(people.query, people.queries, resampling)
+    clusters = statistics.Clusters(people.query, people.queries)
     # Cases that people disagree on have more of the sequential votes, so there cases weigh alike.
     weight = people.voted.astype(float) if people.sequential else total
     said = np.nan_to_num(people.rate) * weight if people.sequential else safe
@@ -137,22 +142,14 @@ def context_effect(
         statistics.clustered_mean(people.rate[side], clusters.only(side)).value for side in sides
     ]
     difference = statistics.UNDEFINED if people.leans else shares[0] - shares[1]
-    se = math.nan if difference.reason else difference.se
-    z = difference.value / se if se > 0 else math.nan
-    # A single query varies with nothing: without an error there is no interval either.
-    interval = difference.bootstrap_interval if math.isfinite(se) else None
     pairs = _by_query(people, [side & (not people.sequential) for side in sides])
     compared = means if people.sequential else [share.value for share in shares]
     return ContextEffect(
         arms=(first or ANY_CONTEXT, second),
         safe_votes=_summed(safe, sides),
         votes=_summed(total, sides),
-        difference=difference.value,
+        difference=difference,
         mean_difference=means[0] - means[1],
-        clustered_se=se,
-        difference_ci=interval or (math.nan, math.nan),
-        clustered_z=z,
-        p=max(math.erfc(abs(z) / math.sqrt(2)), LEAST_P) if math.isfinite(z) else math.nan,
         cohen_h=statistics.cohen_h(*compared),
         z_tests=statistics.proportion_tests(pairs),
         mantel_haenszel_or=statistics.mantel_haenszel(pairs),

@@ -76,14 +76,15 @@ def _context_votes(found: ContextVotes) -> dict[str, Any]:
 
 def _effect(effect: ContextEffect) -> dict[str, Any]:
     tests, votes = effect.z_tests, effect.votes
-    figures = ("difference", "difference_ci", "mean_difference", "clustered_se", "clustered_z", "p")
+    figures = ("mean_difference", "clustered_se", "clustered_z", "p", "cohen_h")
     return {
         **json_fields(effect, "arms"),
         "safe_votes": list(effect.safe_votes) if any(votes) else None,
         # Null where the arms have unequal numbers.
         "votes": (votes[0] or None) if votes[0] == votes[1] else None,
         "votes_by_arm": list(votes) if any(votes) else None,
-        **json_fields(effect, *figures, "cohen_h", "mantel_haenszel_or"),
+        **_figure("difference", effect.difference),
+        **json_fields(effect, *figures, "mantel_haenszel_or"),
         "z_tests": {"n": tests.n}
         | {name: getattr(tests, name) if tests.n else None for name in ("raw", "holm", "bh")},
     }
@@ -101,7 +102,7 @@ def _group_tests(tests: CategoryTests, arms: list[str]) -> dict[str, Any]:
 
 
 def _agreement(agreement: Agreement) -> dict[str, Any]:
-    coefficients = {name: getattr(agreement, name) for name in COEFFICIENTS}
+    coefficients: dict[str, Estimate] = {name: getattr(agreement, name) for name in COEFFICIENTS}
     return {
         **{name: json_number(one.value) for name, one in coefficients.items()},
         **{f"{name}_ci": json_interval(one.interval) for name, one in coefficients.items()},

@@ -2,13 +2,12 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from casewise import statistics
 from casewise.cases import SEQUENTIAL_VOTES, CaseSet, sequential_tags
-from casewise.choices import DRAWS
 from casewise.dataset._context_effect import (
     ANY_CONTEXT,
     CategoryTests,
@@ -37,8 +36,22 @@ class Ceiling:
     oracle: statistics.Oracle
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteFigures:
+    """Figures of people's votes that have an interval."""
+
+    effect: ContextEffect
+    """Votes in contexts intended safe, against those intended unsafe."""
+    against_none: dict[str, ContextEffect]
+    """Safe, unsafe and, as ``context``, contexts without an intended side against no context;
+    empty where every case has one."""
+    contexts: ContextVotes
+    agreement: dict[str, statistics.Agreement]
+    """Agreement on all cases (``all``), and on those of each arm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description(VoteFigures):
     """The human side of a data set."""
 
     name: str
@@ -55,15 +68,7 @@ class Description:
     sequential: int
     """Cases that were asked no further once their majority was decided."""
     votes: int
-    effect: ContextEffect
-    """Votes in contexts intended safe, against those intended unsafe."""
-    against_none: dict[str, ContextEffect]
-    """Safe, unsafe and, as ``context``, contexts without an intended side against no context;
-    empty where every case has one."""
-    contexts: ContextVotes
     tests: CategoryTests
-    agreement: dict[str, statistics.Agreement]
-    """Agreement on all cases (``all``), and on those of each arm."""
     ceilings: dict[str, Ceiling]
     """Ceilings of the same parts; undefined of sequential votes."""
     by_rater: bool
@@ -73,21 +78,17 @@ class Description:
     """Why figures are undefined, and what they rest on."""
 
 
-def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Description:
+def describe_cases(loaded: CaseSet, *, seed: int = 0) -> Description:
     """Describe the votes on a set of cases.
 
     Args:
         loaded: The cases.
-        draws: Of the cluster bootstrap; 0 leaves the intervals undefined.
-        seed: Of the bootstrap, the random halves and the simulations.
+        seed: Of the random halves and the simulations.
     """
     people = to_people(loaded.cases)
-    resampling = statistics.Resampling(draws, seed) if draws else None
-    parts = {"all": np.ones(len(people.safe), bool)} | {arm: people.in_arm(arm) for arm in ARMS}
+    found = vote_figures(people)
     counts = {arm: int(people.in_arm(arm).sum()) for arm in (*ARMS, "")}
-    against = [arm for arm in ("safe", "unsafe", "") if counts["none"] and counts[arm]]
-    ceilings = {part: _ceiling(people, kept, seed) for part, kept in parts.items()}
-    effect = context_effect(people, "safe", "unsafe", resampling)
+    ceilings = {part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()}
     return Description(
         name=loaded.name,
         hash=loaded.hash,
@@ -105,27 +106,54 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         voted=int(people.voted.sum()),
         sequential=people.sequential,
         votes=int(np.nansum(people.safe + people.unsafe)),
-        effect=effect,
-        against_none={
-            arm or ANY_CONTEXT: context_effect(people, arm, "none", resampling) for arm in against
-        },
-        contexts=context_votes(people),
+        effect=found.effect,
+        against_none=found.against_none,
+        contexts=found.contexts,
+        agreement=found.agreement,
         tests=category_tests(people),
-        agreement={
-            part: statistics.agreement(
-                people.safe[kept],
-                people.unsafe[kept],
-                people.query[kept],
-                None if people.leans else resampling,
-                None if people.first is None else people.first.only(kept),
-            )
-            for part, kept in parts.items()
-        },
         ceilings=ceilings,
         by_rater=people.single is not None,
         provenance=check_provenance(loaded.cases, people),
-        remarks=tuple(_remarks(people, ceilings["all"], effect)),
+        remarks=(*_remarks(people, ceilings["all"], found.effect), *_without_interval(found)),
     )
+
+
+def vote_figures(people: People) -> VoteFigures:
+    """Figures of votes that have an interval, clustered by query."""
+    alone = bool(people.in_arm("none").any())
+    against = [arm for arm in ("safe", "unsafe", "") if alone and people.in_arm(arm).any()]
+    return VoteFigures(
+        effect=context_effect(people, "safe", "unsafe"),
+        against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
+        contexts=context_votes(people),
+        agreement={part: _agreement(people, kept) for part, kept in _parts(people).items()},
+    )
+
+
+def _without_interval(found: VoteFigures) -> list[str]:
+    """Reasons why coefficients of agreement have no interval, each once."""
+    reasons: dict[str, dict[str, None]] = {}
+    for part, agreed in found.agreement.items():
+        for name in statistics.COEFFICIENTS:
+            if reason := getattr(agreed, name).reason:
+                reasons.setdefault(reason, {})[f"{part}: {name}"] = None
+    return [f"No interval ({', '.join(names)}): {reason}." for reason, names in reasons.items()]
+
+
+def _parts(people: People) -> dict[str, statistics.BoolArray]:
+    return {"all": np.ones(len(people.safe), bool)} | {arm: people.in_arm(arm) for arm in ARMS}
+
+
+def _agreement(people: People, kept: statistics.BoolArray) -> statistics.Agreement:
+    first = None if people.first is None else people.first.only(kept)
+    found = statistics.agreement(people.safe[kept], people.unsafe[kept], people.query[kept], first)
+    if not people.leans:
+        return found
+    withheld = {
+        name: replace(getattr(found, name), reason="votes were collected until clear")
+        for name in statistics.COEFFICIENTS
+    }
+    return replace(found, **withheld)
 
 
 def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:

@@ -104,8 +104,8 @@ def _effects(one: Description) -> Table:
     rows: dict[str, Callable[[ContextEffect], str]] = {
         "safe votes": lambda effect: " and ".join(map(count, effect.safe_votes)),
         "votes": lambda effect: " and ".join(map(count, effect.votes)),
-        "difference of shares": lambda effect: number(effect.difference),
-        "95 % (bootstrap)": lambda effect: interval(effect.difference_ci),
+        "difference of shares": lambda effect: number(effect.difference.value),
+        "95 %": lambda effect: interval(effect.difference.interval),
         "mean difference of cases": lambda effect: number(effect.mean_difference),
         "z, clustered by query": lambda effect: number(effect.clustered_z, 2),
         "p": lambda effect: p_value(effect.p),
@@ -183,7 +183,7 @@ def _agreement(one: Description, parts: Sequence[str]) -> Table:
     return Table(
         [Column(""), *figures(Kind.ESTIMATE, *_COEFFICIENTS.values())],
         rows,
-        "Do people agree? (95 % by bootstrap)",
+        "Do people agree? (95 %)",
     )
 
 

@@ -31,6 +31,7 @@ from casewise.statistics import (
     BoolArray,
     CheckSample,
     Estimate,
+    FloatArray,
     GradedReplies,
     IntArray,
     Question,
@@ -132,7 +133,7 @@ def correct_rates(
     for place, (run, rows, part) in enumerate(zip(runs, (first, *others), parts, strict=True)):
         weight = scoring.partial_weight
         answers = make_answers(rows, truth, None, weight, acting()[0])
-        graded = _Counted(run.condition, rows, answers, weight, Resampling(draws, 0), place)
+        graded = CountedReplies(run.condition, rows, answers, weight, Resampling(draws, 0), place)
         if isinstance(part, str) or failed:
             found.append(_by_errors(graded, checks, failed))
         else:
@@ -176,7 +177,7 @@ def _with_untold(
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class CountedReplies:
     """Replies of one run that its rates count."""
 
     condition: RunCondition
@@ -264,26 +265,37 @@ def _random_part(
     }
 
 
-def _by_labels(counted: _Counted, part: Mapping[str, tuple[int, float]]) -> GraderCorrection:
-    graded, ids = counted.graded, reply_ids(counted.rows)
+def _by_labels(counted: CountedReplies, part: Mapping[str, tuple[int, float]]) -> GraderCorrection:
+    ids = reply_ids(counted.rows)
     own = [part.get(id, (NOT_LABELLED, 1.0)) for id in ids]
     label = np.array([one for one, _ in own], np.int64)
     scale = np.array([one for _, one in own])
-    known = label >= 0
-    both = known & (graded < len(GRADES))
+    corrected = by_labels(counted, label, scale)
+    labelled, method = int((label >= 0).sum()), Method.PREDICTION_POWERED
+    return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected)
+
+
+def by_labels(counted: CountedReplies, label: IntArray, scale: FloatArray) -> dict[str, Estimate]:
+    """Rates corrected by labels of a random part of the replies. Shapes ``(n,)``.
+
+    Args:
+        counted: The replies.
+        label: Class of each by people, ``NOT_LABELLED`` or ``CANNOT_TELL``.
+        scale: Number of replies that each labelled one stands for.
+    """
+    graded = counted.graded
+    both = (label >= 0) & (graded < len(GRADES))
     check = CheckSample(label[both], graded[both], counted.answers.clusters.only(both))
     refused = no_better(check, counted.refusal, counted.draws, needs_both=False)
-    corrected = {
+    return {
         name: replace(UNDEFINED, reason=refused)
         if refused
         else prediction_powered(replies, label, scale, counted.draws, counted.run)
         for name, (_, replies) in counted.asked.items()
     }
-    labelled, method = int(known.sum()), Method.PREDICTION_POWERED
-    return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected)
 
 
-def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> GraderCorrection:
+def _by_errors(counted: CountedReplies, checks: Sequence[CheckFile], why: str) -> GraderCorrection:
     graders = set(counted.rows["graded_by"].drop_nulls()) - {PROVIDER, ResponseClass.TOOL_CALL}
     if len(graders) != 1:
         said = " and ".join(sorted(graders)) or "nobody that the table names"
@@ -293,7 +305,23 @@ def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> Grad
     check = checked_grades(checks, grader)
     if isinstance(check, str):
         return _refused(counted, check, why)
-    strange = _of_others(counted.condition.model, checks)
+    corrected = by_errors(counted, check, _of_others(counted.condition.model, checks))
+    note = (
+        f"{why}: so it is corrected by the errors of {grader} on {len(check.label)} labelled "
+        "replies from elsewhere (Rogan & Gladen), as if it erred here as there."
+    )
+    labelled, method = len(check.label), Method.ROGAN_GLADEN
+    return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected, (note,))
+
+
+def by_errors(counted: CountedReplies, check: CheckSample, strange: str) -> dict[str, Estimate]:
+    """Rates corrected by the grader's errors on labelled replies from elsewhere.
+
+    Args:
+        counted: The replies.
+        check: The labelled replies.
+        strange: Reason to give no interval; empty if there is none.
+    """
     corrected = {}
     for name, (question, asked) in counted.asked.items():
         replies = replace(asked, worth=asked.worth[:, : len(GRADES)])
@@ -306,12 +334,7 @@ def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> Grad
                 rogan_gladen(replies, check, question, counted.draws, counted.run), reason=strange
             )
         )
-    note = (
-        f"{why}: so it is corrected by the errors of {grader} on {len(check.label)} labelled "
-        "replies from elsewhere (Rogan & Gladen), as if it erred here as there."
-    )
-    labelled, method = len(check.label), Method.ROGAN_GLADEN
-    return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected, (note,))
+    return corrected
 
 
 def _of_others(model: str, checks: Sequence[CheckFile]) -> str:
@@ -354,7 +377,7 @@ def _grade(one: CheckedReply, grader: str) -> ResponseClass | None:
     return read_reply(one.reply, one.query).response_class if grader == RULES else None
 
 
-def _refused(counted: _Counted, reason: str, why: str) -> GraderCorrection:
+def _refused(counted: CountedReplies, reason: str, why: str) -> GraderCorrection:
     withheld = dict.fromkeys(correctable(), replace(UNDEFINED, reason=reason))
     notes = (f"{why}.",)
     return GraderCorrection(counted.condition, Method.ROGAN_GLADEN, 0, counted.raw, withheld, notes)

@@ -160,8 +160,8 @@ def _without_fixed(score: Score, name: str) -> Score:
     return replace(score, measures=measures)
 
 
-_SAME_ANSWER = {"adapts", "inverted", "flip_rate", "model_flips"}
-"""Shares of answers that change with the context: 0 where the context isn't read."""
+_SAME_ANSWER = {"adapts", "inverted", "flip_rate", "model_flips", "flip_recall", "missed_flips"}
+"""Shares of answers that change with the context: 0, or 1, where the context isn't read."""
 
 
 def _is_fixed(one: Estimate, metric: str, name: str, labels: LabelRule) -> bool:
@@ -175,6 +175,9 @@ def _is_fixed(one: Estimate, metric: str, name: str, labels: LabelRule) -> bool:
     if name == "intended":
         return labels is LabelRule.INTENDED
     if 0 < one.value < 1 or metric in _SAME_ANSWER:
+        return True
+    # Nobody who ignores the context is right about both sides of a pair.
+    if labels is LabelRule.INTENDED and metric == "both_right":
         return True
     by_answer = labels is LabelRule.INTENDED or metric not in ("accuracy", "both_right")
     return name.startswith("always-") and by_answer
@@ -229,7 +232,6 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
         coverage=math.nan,
         measures=measures,
         bins=(),
-        merged_bins=(),
         pairs=0,
         bounds={},
         statuses={},

@@ -1,23 +1,27 @@
 """Agreement: of people on two verdicts, and of one classification with another."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._clustered import (
+    LEAST_EFFECTIVE,
+    LEAST_MOVED,
+    SHORT_TAIL,
     BoolArray,
     Clusters,
     Estimate,
     FloatArray,
     IntArray,
-    Resampling,
+    Scale,
     clustered_mean,
     clustered_ratio,
+    effective_number,
     estimate,
     number_clusters,
-    percentile_interval,
-    replicate,
+    weighed,
 )
 from casewise.statistics._stopping import FirstVotes
 
@@ -26,25 +30,16 @@ COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
 
 
 @dataclass(frozen=True, slots=True)
-class Coefficient:
-    """A coefficient of agreement; NaN is undefined."""
-
-    value: float
-    interval: tuple[float, float]
-    """95 %, by the cluster bootstrap; NaN without one, and of a single cluster."""
-
-
-@dataclass(frozen=True, slots=True)
 class Agreement:
     """Agreement of the votes on one case."""
 
-    fleiss_kappa: Coefficient
+    fleiss_kappa: Estimate
     """-1..1. NaN where everybody says the same, or no case has two votes."""
-    krippendorff_alpha: Coefficient
+    krippendorff_alpha: Estimate
     """-1..1, nominal. NaN as kappa."""
-    gwet_ac1: Coefficient
+    gwet_ac1: Estimate
     """-1..1. NaN where no case has two votes."""
-    pairwise: Coefficient
+    pairwise: Estimate
     """Chance that two people who judge one case say the same, 0..1. NaN as AC1."""
     cases: int
     """Cases with two votes or more."""
@@ -56,7 +51,6 @@ def agreement(
     safe: FloatArray,
     unsafe: FloatArray,
     clusters: IntArray | None = None,
-    resampling: Resampling | None = None,
     first: FirstVotes | None = None,
 ) -> Agreement:
     """Measure agreement; any votes may be missing.
@@ -69,8 +63,7 @@ def agreement(
     Args:
         safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
         unsafe: Unsafe votes. Shape ``(n,)``.
-        clusters: The query of each case, which is drawn whole; None draws cases. Shape ``(n,)``.
-        resampling: Of the intervals; None leaves them undefined.
+        clusters: The query of each case; None: each case is one. Shape ``(n,)``.
         first: Of votes collected until a majority was decided; None of others.
     """
     s, u = np.asarray(safe, float), np.asarray(unsafe, float)
@@ -80,20 +73,35 @@ def agreement(
     else:
         mean = float((s + u)[voted].mean()) if voted.any() else 0.0
         terms = _first_terms(first.safe[voted], first.alike[voted], mean)
-    values = _coefficients(terms.sum(axis=0, keepdims=True))[0]
     names = np.arange(len(voted)) if clusters is None else clusters
-    drawn = number_clusters(names[voted], resampling)
-    sums = drawn.sums(*terms.T)
-    replicates = np.empty(0)
-    if drawn.count > 1:
-        replicates = replicate(drawn, lambda weights: _coefficients(weights @ sums))
-    columns = replicates.reshape(-1, len(COEFFICIENTS)).T
-    found = {
-        name: Coefficient(float(value), percentile_interval(column))
-        for name, value, column in zip(COEFFICIENTS, values, columns, strict=True)
-    }
+    queries = number_clusters(names[voted])
+    sums = queries.sums(*terms.T)
+    found = {name: _coefficient(place, sums, queries) for place, name in enumerate(COEFFICIENTS)}
     several = s + u >= 2
     return Agreement(**found, cases=int(several.sum()), votes=int((s + u)[several].sum()))
+
+
+def _coefficient(place: int, sums: FloatArray, queries: Clusters) -> Estimate:
+    """One coefficient; without an interval where few queries make all disagreement.
+
+    Nor has one whose chance is told by few queries.
+    """
+    found = estimate(sums, lambda totals: _coefficients(totals)[..., place], queries)
+    if not math.isfinite(found.value):
+        return found
+    scale: Scale = "plain" if COEFFICIENTS[place] == "pairwise" else "fisher"
+    found = weighed(replace(found, scale=scale), sums[:, _SEVERAL])
+    if COEFFICIENTS[place] in _OF_MARGINS and found.clusters < SHORT_TAIL and not found.reason:
+        found = replace(found, reason=f"an interval takes {SHORT_TAIL} queries")
+    differ = effective_number(sums[:, _DISAGREEING])
+    least = max(LEAST_EFFECTIVE, min(float(LEAST_MOVED), found.clusters / 3))
+    if found.reason or not differ < least:
+        return found
+    return replace(
+        found,
+        reason=f"people disagree on {differ:.1f} effective queries of {found.clusters}; an "
+        f"interval takes {math.ceil(least)}",
+    )
 
 
 def _terms(safe: FloatArray, unsafe: FloatArray) -> FloatArray:
@@ -138,9 +146,16 @@ def _first_terms(share: FloatArray, alike: FloatArray, votes: float) -> FloatArr
     )
 
 
-def _coefficients(sums: FloatArray) -> FloatArray:
-    """Sums of terms, shape ``(m, 7)``, to coefficients in the order of the names, ``(m, 4)``."""
-    voted, shares, several, agreeing, safe, unsafe, disagreeing = sums.T
+_OF_MARGINS = ("fleiss_kappa", "krippendorff_alpha")
+"""Coefficients whose chance is 1 where all say the same."""
+
+_SEVERAL, _DISAGREEING = 2, 6
+"""Places among the terms of cases with two votes, and of pairs that disagree."""
+
+
+def _coefficients(sums: NDArray[np.inexact]) -> NDArray[np.inexact]:
+    """Sums of terms, ``(..., 7)``, to coefficients in the order of the names, ``(..., 4)``."""
+    voted, shares, several, agreeing, safe, unsafe, disagreeing = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         observed = agreeing / several
         return np.stack(
@@ -150,11 +165,11 @@ def _coefficients(sums: FloatArray) -> FloatArray:
                 gwet_ac1(observed, shares / voted),
                 observed,
             ],
-            axis=1,
+            axis=-1,
         )
 
 
-def fleiss_kappa(observed: FloatArray, safe: FloatArray) -> FloatArray:
+def fleiss_kappa(observed: NDArray[np.inexact], safe: NDArray[np.inexact]) -> NDArray[np.inexact]:
     """Fleiss (1971), doi:10.1037/h0031619. NaN where the shares leave no disagreement by chance.
 
     With unequal numbers of votes, the overall share is that of all votes, and each case's
@@ -169,7 +184,9 @@ def fleiss_kappa(observed: FloatArray, safe: FloatArray) -> FloatArray:
     return np.where(both, (observed - chance) / (1 - chance), np.nan)
 
 
-def krippendorff_alpha(disagreeing: FloatArray, safe: FloatArray, unsafe: FloatArray) -> FloatArray:
+def krippendorff_alpha(
+    disagreeing: NDArray[np.inexact], safe: NDArray[np.inexact], unsafe: NDArray[np.inexact]
+) -> NDArray[np.inexact]:
     """Krippendorff's alpha, nominal, two values: 1 - observed over expected disagreement.
 
     Krippendorff (2011), Computing Krippendorff's alpha-reliability,
@@ -186,7 +203,7 @@ def krippendorff_alpha(disagreeing: FloatArray, safe: FloatArray, unsafe: FloatA
     return np.where((safe > 0) & (unsafe > 0), 1 - disagreeing / expected, np.nan)
 
 
-def gwet_ac1(observed: FloatArray, safe: FloatArray) -> FloatArray:
+def gwet_ac1(observed: NDArray[np.inexact], safe: NDArray[np.inexact]) -> NDArray[np.inexact]:
     """Gwet's AC1: Gwet (2008), doi:10.1348/000711006X126600.
 
     Chance agreement is ``2 q (1 - q)``, at most 1/2, so it stays defined where all agree.
@@ -198,7 +215,7 @@ def gwet_ac1(observed: FloatArray, safe: FloatArray) -> FloatArray:
             2).
     """
     chance = 2 * safe * (1 - safe)
-    return (observed - chance) / (1 - chance)
+    return np.asarray((observed - chance) / (1 - chance))
 
 
 LEFT_OPEN = -1

@@ -49,7 +49,7 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path, collected: Collected) ->
         "votes.csv",
         "votes.parquet",
     ]
-    described = cli("describe", "out/cases.jsonl", "--format", "json", "--bootstrap", "50")
+    described = cli("describe", "out/cases.jsonl", "--format", "json")
     assert described.returncode == 0, described.stderr
     record = json.loads(described.stdout)
     summary = json.loads((tmp_path / "out/summary.json").read_text())

@@ -155,9 +155,7 @@ def cell_votes(
     return tuple(votes)
 
 
-def arm_votes(
-    table: VoteTable, cells: Sequence[CellVotes], resampling: statistics.Resampling | None
-) -> tuple[ArmVotes, ...]:
+def arm_votes(table: VoteTable, cells: Sequence[CellVotes]) -> tuple[ArmVotes, ...]:
     """Every arm that has cells."""
     queries = table.cell_queries()
     safe, counts = table.counts_safe, table.counts
@@ -179,7 +177,6 @@ def arm_votes(
                     safe[places],
                     (counts - safe)[places],
                     queries[places],
-                    resampling,
                     None if table.first is None else table.first.only(places),
                 ),
             )

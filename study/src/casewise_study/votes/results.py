@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from casewise.statistics import DawidSkene, Estimate, Resampling, TwoWay, agreement, dawid_skene
+from casewise.statistics import DawidSkene, Estimate, TwoWay, agreement, dawid_skene
 from casewise_study.study.planning import session_pay
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_rules import SIGNALS, Rule
@@ -42,9 +42,6 @@ from casewise_study.votes.quality import (
     person_quality,
 )
 from casewise_study.votes.screening import Groups, Screened, groups_of, screen
-
-DRAWS = 1000
-"""Draws of whole queries for the intervals of agreement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +124,12 @@ class Results:
     sensitivity: tuple[SensitivityRow, ...]
 
 
-def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Results:
+def summarise(study: Study, collected: Collected) -> Results:
     """Screen and summarise what a study has collected, counted votes alone.
 
     Args:
         study: Whose rules they are.
         collected: From the app, or from a file.
-        draws: Of the intervals of agreement; the seed is the study's. 0 leaves them undefined.
     """
     table = vote_table(study, collected)
     screened = screen(study, collected)
@@ -142,7 +138,6 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
     )
     stops = cell_stops(study, table)
     cells = cell_votes(table, study.votes, classes, stops)
-    resampling = Resampling(draws, study.seed) if draws else None
     return Results(
         study=study,
         collected=collected,
@@ -152,7 +147,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
         classes=classes,
         cells=cells,
         stops=stops,
-        arms=arm_votes(table, cells, resampling),
+        arms=arm_votes(table, cells),
         contrasts=tuple(map(contrast, pairs_of_arms(table))),
         people=person_quality(table, screened, classes),
         drift=drift(table),
