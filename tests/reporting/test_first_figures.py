@@ -16,6 +16,7 @@ from support.tables import asked, follows, ignores, judgement, random_table, tab
 
 from casewise.cases import LabelRule
 from casewise.reporting import evaluation_card, report_page
+from casewise.reporting.page._plots import Plots
 from casewise.reporting.page._trend_section import trends
 from casewise.results import Trend, Verdict, change_sentences, leading, verdict_sentences
 from casewise.results._wording import Share, lean
@@ -282,10 +283,12 @@ def test_a_trend_is_in_time_by_version_of_the_model() -> None:
         assert row["share"] == ranks[run].measures["both_right"].value
         assert (row["share_low"], row["share_high"]) == ranks[run].measures["both_right"].interval
     # Time is an axis: a month and an hour between runs are not alike.
-    assert isinstance(section.chart, dict)
-    for layer in section.chart["layer"]:
-        assert layer["encoding"]["x"]["field"] == "ended"
-        assert layer["encoding"]["x"]["type"] == "temporal"
+    assert isinstance(section.chart, Plots)
+    panel = section.chart.panels[0]
+    start, month, hour = (section.chart.x.place(dot.x) for dot in panel.dots)
+    # 761 hours from the first run to the second, one and a half to the third.
+    assert (start, month, hour) == (0, pytest.approx(100 * 761 / 762.5, abs=0.01), 100)
+    assert panel.joined
     undated = trends(Trend.of(*over_time(*((name, skill, None) for name, skill, _ in THREE))))
     assert undated.missing == "A trend takes two runs with a log each: logs say when a run ended."
 

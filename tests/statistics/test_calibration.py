@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from casewise.statistics import (
     Clusters,
     bin_places,
+    clustered_mean,
     cost_curve,
     grouped_folds,
     mistake_costs,
@@ -127,3 +128,17 @@ def test_costs_of_nothing() -> None:
     found = cost_curve(A([]), A([]), 1, 1, A([], dtype=np.int64), nothing)
     assert math.isnan(found.threshold)
     assert math.isnan(found.best.value)
+
+
+def test_small_bins_are_merged_with_their_neighbours() -> None:
+    """10 and 15 answers make 25 together; 30 more are enough, and the last 3 join them."""
+    p = A([0.05] * 10 + [0.15] * 15 + [0.55] * 30 + [0.95] * 3)
+    rate = A([0.0, 0.2] * 29)
+    found = reliability(p, rate, each(58))
+    assert [(one.low, one.high, one.n) for one in found.merged] == [(0, 0.2, 25), (0.2, 1, 33)]
+    first, second = found.merged
+    assert first.p == pytest.approx((10 * 0.05 + 15 * 0.15) / 25)
+    # Twelve of 25 are .2, and 17 of 33.
+    assert (first.rate, second.rate) == pytest.approx((0.2 * 12 / 25, 0.2 * 17 / 33))
+    assert first.interval == pytest.approx(clustered_mean(rate[:25], each(25)).interval)
+    assert sum(one.n for one in found.bins) == 58

@@ -176,6 +176,11 @@ class Counted:
         judged = family_of(self.answers.protocol) is Family.JUDGEMENTS
         return self.reliability.bins if judged else ()
 
+    @property
+    def merged_bins(self) -> tuple[Bin, ...]:
+        """The same with small bins merged, and an interval each."""
+        return self.reliability.merged if self.bins else ()
+
     @cached_property
     def pairs(self) -> ContextSensitivity | ReplyPairs:
         """Answers in the two contexts of each pair."""

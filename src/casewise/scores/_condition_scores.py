@@ -160,6 +160,8 @@ class Score:
     """Every measure that applies, in reading order, with its error clustered by query."""
     bins: tuple[Bin, ...]
     """Reliability diagram: probabilities against the share of safe in the labels."""
+    merged_bins: tuple[Bin, ...]
+    """The same with small bins merged, and an interval each."""
     pairs: int
     """Pairs of which both answers count: every context of a query that is meant to be safe with
     every one meant to be unsafe, in each epoch; where the model ranks pairs, those that it read."""
@@ -417,6 +419,7 @@ def score_rows(
         coverage=ratio(int(answers.read.sum()), n),
         measures=counted.figures(),
         bins=counted.bins,
+        merged_bins=counted.merged_bins,
         pairs=len(counted.answers.pairs if answers.twin is None else counted.answers.read),
         bounds=bounds(answers),
         mass=mean_mass(kept),

@@ -232,6 +232,7 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
         coverage=math.nan,
         measures=measures,
         bins=(),
+        merged_bins=(),
         pairs=0,
         bounds={},
         statuses={},

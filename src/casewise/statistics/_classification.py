@@ -5,6 +5,7 @@ scored, held against what happened or against people's shares, and mended on hel
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from casewise.statistics._clustered import (
     FEW_CLUSTERS,
     MOST_LEFT_OUT,
+    NO_INTERVAL,
     UNDEFINED,
     BoolArray,
     Clusters,
@@ -222,6 +224,12 @@ class Bin:
     """Mean probability in the bin; NaN of none."""
     rate: float
     """Mean share of people in the bin; NaN of none."""
+    interval: tuple[float, float] = NO_INTERVAL
+    """The 95 % interval of that mean, clustered; NaN where it isn't asked for, or withheld."""
+
+
+LEAST_IN_BIN = 20
+"""Answers below which a bin is merged with the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +237,8 @@ class Reliability:
     """Equal-width bins of probability against the mean share in each."""
 
     bins: tuple[Bin, ...]
+    merged: tuple[Bin, ...]
+    """The same with small neighbours merged (``LEAST_IN_BIN``), each with its interval."""
     ece: Estimate
     """Expected calibration error, in 0..1, lower is better: the mean over answers of the gap in
     their bin. Upward biased in small samples, so that of few queries its interval is withheld.
@@ -262,14 +272,41 @@ def reliability(
         for i in range(bins)
     )
     if not len(p):
-        return Reliability(bars, UNDEFINED)
+        return Reliability(bars, (), UNDEFINED)
     # Of empty bins too, so that two runs have the same sums.
     gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins)]
     sums = clusters.sums(np.ones_like(p), *gaps)
     ece = weighed(estimate(sums, _ece, clusters), sums[:, 0])
     ece = replace(ece, change_takes=CHANGED_ECE)
     few = f"fewer than {FEW_CLUSTERS} queries: chance makes much of an ECE"
-    return Reliability(bars, replace(ece, reason=few) if ece.clusters < FEW_CLUSTERS else ece)
+    merged = tuple(
+        Bin(
+            low / bins,
+            high / bins,
+            int(kept.sum()),
+            float(p[kept].mean()),
+            mean.value,
+            mean.interval,
+        )
+        for low, high in _enough(n.tolist())
+        for kept in [(low <= places) & (places < high)]
+        for mean in [clustered_ratio(rate[kept], np.ones(kept.sum()), clusters.only(kept))]
+    )
+    ece = replace(ece, reason=few) if ece.clusters < FEW_CLUSTERS else ece
+    return Reliability(bars, merged, ece)
+
+
+def _enough(counts: Sequence[float]) -> list[tuple[int, int]]:
+    """Runs of bins that hold enough together, as ranges; what is left joins the last."""
+    found, start, held = [], 0, 0
+    for place, count in enumerate(counts):
+        held += int(count)
+        if held >= LEAST_IN_BIN:
+            found.append((start, place + 1))
+            start, held = place + 1, 0
+    if held:
+        found[-1:] = [(found[-1][0] if found else 0, len(counts))]
+    return found
 
 
 def bin_places(p: FloatArray, bins: int = BINS) -> IntArray:

@@ -1,10 +1,9 @@
 """Sections on replies: corrected rates, deliveries, judging against acting, long conversations."""
 
 from dataclasses import replace
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
-
-import altair as alt
 
 from casewise.dataset import plural
 from casewise.reporting._scores import rate_name
@@ -12,16 +11,12 @@ from casewise.reporting.page._parts import (
     BLUE,
     GREEN,
     ORANGE,
-    ROWS,
     RUN,
     VERMILLION,
     Rows,
     Section,
-    Spec,
     Strips,
-    choose,
     counted,
-    finish,
     keyed,
     known,
     mistakes,
@@ -31,9 +26,9 @@ from casewise.reporting.page._parts import (
     section,
     spread,
     texts,
-    tips,
     with_ends,
 )
+from casewise.reporting.page._plots import Dot, Panel, Plots, axis_of, share_axis
 from casewise.results import first_upper, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number
@@ -244,37 +239,49 @@ def retention(overview: Overview) -> Section:
             )
             + "."
         ),
-        chart=lambda: _curve(
+        chart=lambda: _curves(
             rows,
-            alt.X(
-                "tokens:Q",
-                title="tokens between context and query (about)",
-                scale=alt.Scale(type="symlog", constant=250),
-                axis=alt.Axis(values=sorted({row["tokens"] for row in rows}), format="~s"),
-            ),
+            "tokens",
+            "tokens between context and query (about)",
             "adapts",
             "pairs in which it adapts",
         ),
     )
 
 
-def _curve(rows: Rows, x: alt.X, field: str, title: str, *, stepped: bool = False) -> Spec:
-    """A share along an axis, in a band of its interval, for the chosen run."""
-    how: dict[str, Any] = {"interpolate": "step-after"} if stepped else {}
-    base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
-    scale = alt.Scale(domain=[0, 1])
-    band = (
-        base.transform_filter(f"isValid(datum.{field}_low)")
-        .mark_area(opacity=0.18, color=BLUE, **how)
-        .encode(x, alt.Y(f"{field}_low:Q", title=title), y2=f"{field}_high:Q")
+def _curves(
+    rows: Rows, at: str, across: str, field: str, up: str, *, stepped: bool = False
+) -> Plots:
+    """A panel a run: a share at each step of an axis, with its intervals."""
+    steps = sorted({row[at] for row in rows})
+    runs = groupby(rows, lambda row: row["run"])
+    return Plots(
+        axis_of(across, [_short(step) for step in steps]),
+        share_axis(up),
+        [
+            Panel(
+                run,
+                [
+                    Dot(
+                        steps.index(row[at]),
+                        row[field],
+                        f"{row[at]:,}: {number(row[field])}",
+                        y_ends=(row[f"{field}_low"], row[f"{field}_high"]),
+                    )
+                    for row in points
+                    if row[field] is not None
+                ],
+                joined=True,
+                stepped=stepped,
+            )
+            for run, points in runs
+        ],
     )
-    line = base.mark_line(color=BLUE, point=alt.OverlayMarkDef(filled=True, size=60), **how).encode(
-        x,
-        alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=".0%"), scale=scale),
-        tooltip=tips({x.shorthand.removesuffix(":Q"): "at", field: title}),
-    )
-    runs = list(dict.fromkeys(row["run"] for row in rows))
-    return finish(alt.layer(band, line).add_params(choose(runs, "run")), 280)
+
+
+def _short(step: int) -> str:
+    """A count in few letters: ``250``, ``4k``."""
+    return f"{step / 1000:.3g}k" if step >= 1000 else str(step)
 
 
 def escalation(overview: Overview) -> Section:
@@ -289,7 +296,6 @@ def escalation(overview: Overview) -> Section:
             {"run": name, **dict(zip(fields, map(known, point), strict=True))}
             for point in [(0, 1.0, None, None), *points]
         ]
-    turns = list(range(1 + max((row["turn"] for row in rows), default=0)))
     complied = "; ".join(
         f"{name}: {one.complied} of {one.n} conversations" for name, one in found[:3]
     )
@@ -309,11 +315,10 @@ def escalation(overview: Overview) -> Section:
             *with_ends("share without compliance", "held"),
         ),
         words=lambda: f"Complied in the end: {complied}.",
-        chart=lambda: _curve(
+        chart=lambda: _curves(
             rows,
-            alt.X(
-                "turn:Q", title="turn of the conversation", axis=alt.Axis(values=turns, format="d")
-            ),
+            "turn",
+            "turn of the conversation",
             "held",
             "conversations without compliance",
             stepped=True,

@@ -1,5 +1,6 @@
 """Sections on changes between runs, on tokens and time, on probabilities beside labels."""
 
+from itertools import groupby
 from typing import Any
 
 import altair as alt
@@ -36,9 +37,10 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.results import page_wording, rule_wording, wording
+from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
+from casewise.results import Share, page_wording, rule_wording, wording
 from casewise.scores import Comparison, Difference, Overview, right_after
-from casewise.sheets import Column, Kind
+from casewise.sheets import Column, Kind, number
 
 _NOISE = "within noise"
 _MORE = "more than noise"
@@ -223,7 +225,7 @@ _MOST_POINTS = 60_000
 
 def reliability(overview: Overview) -> Section:
     """Reliability curves: the model's probability against the share of safe labels, in bins."""
-    scores = [score for score in overview.scores if any(one.n for one in score.bins)]
+    scores = [score for score in overview.scores if score.merged_bins]
     words = wording(*scores) if scores else page_wording(overview)
     rows = [
         {
@@ -232,11 +234,10 @@ def reliability(overview: Overview) -> Section:
             "to": part.high,
             "judgements": part.n,
             "p_safe": known(part.p),
-            "rate": known(part.rate),
         }
+        | spread("rate", Share(part.rate, *part.interval))
         for name, one in named_runs(scores)
-        for part in one.bins
-        if part.n
+        for part in one.merged_bins
     ]
     return section(
         "reliability",
@@ -245,39 +246,46 @@ def reliability(overview: Overview) -> Section:
         rows,
         missing="No run gives probabilities: the protocols score and probability do.",
         text="On the dashed diagonal the probabilities mean what they say. Below it the model is "
-        "too sure that cases are safe, above it too sure that they are not.",
+        "too sure that cases are safe, above it too sure that they are not. Above each dot stands "
+        "the number of its judgements; bins of fewer than 20 are merged with their neighbours, and "
+        "the lines are 95 % intervals.",
         columns=(
             RUN,
             Column("bin from", Kind.NUMBER, key="from"),
             *keyed(Kind.NUMBER, to="to"),
             counted("judgements", "judgements"),
             *keyed(Kind.NUMBER, p_safe="mean probability of safe"),
-            Column(words.share, Kind.NUMBER, key="rate"),
+            *with_ends(words.share, "rate"),
         ),
         words=lambda: f"Reliability curves of {plural_runs(rows)}, in bins of probability.",
         chart=lambda: _reliability_chart(rows, words.share),
     )
 
 
-def _reliability_chart(rows: Rows, label: str) -> Spec:
-    base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
-    x = share("p_safe", "the model's probability of safe")
-    y = alt.Y("rate:Q", title=label, axis=alt.Axis(format=".0%"), scale=share_scale("rate"))
-    ideal = (
-        alt.Chart()
-        .mark_rule(strokeDash=[4, 3], color=GREY)
-        .encode(x=alt.X(datum=0), y=alt.Y(datum=0), x2=alt.X2Datum(1), y2=alt.Y2Datum(1))
+def _reliability_chart(rows: Rows, label: str) -> Plots:
+    return Plots(
+        share_axis("the model's probability of safe"),
+        share_axis(label),
+        [
+            Panel(
+                run,
+                [
+                    Dot(
+                        row["p_safe"],
+                        row["rate"],
+                        f"{row['judgements']} judgements: probability {number(row['p_safe'])}, "
+                        f"{label} {number(row['rate'])}",
+                        y_ends=(row["rate_low"], row["rate_high"]),
+                        above=str(row["judgements"]),
+                    )
+                    for row in bins
+                ],
+                joined=True,
+            )
+            for run, bins in groupby(rows, lambda row: row["run"])
+        ],
+        diagonal=True,
     )
-    line = base.mark_line(color=SIDES["safe"]).encode(x, y, order="from:Q")
-    told = {"p_safe": "probability", "rate": label, "judgements": "judgements"}
-    dots = base.mark_point(filled=True, color=SIDES["safe"]).encode(
-        x,
-        y,
-        size=alt.Size("judgements:Q", legend=alt.Legend(orient="top", title="judgements")),
-        tooltip=tips(told),
-    )
-    names = list(dict.fromkeys(row["run"] for row in rows))
-    return finish(alt.layer(ideal, line, dots).add_params(choose(names, "run")), 320)
 
 
 def votes(overview: Overview) -> Section:

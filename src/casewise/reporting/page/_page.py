@@ -21,6 +21,7 @@ from casewise.reporting.page import _context_sections as context_sections
 from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset, script_hash
 from casewise.reporting.page._parts import Section, Strips, run_names
+from casewise.reporting.page._plots import Plots, draw
 from casewise.reporting.page._strips import lay_lines
 from casewise.reporting.page._trend_section import trends
 from casewise.results import (
@@ -288,6 +289,7 @@ def lay_out(
         sections=drawn,
         absent=[one for one in sections if one.missing],
         lines={one.id: lay_lines(one) for one in drawn},
+        plots={one.id: draw(one.chart) for one in drawn if isinstance(one.chart, Plots)},
         tables={one.id: _table(one) for one in drawn},
         most_rows=MOST_ROWS,
         notes=overview.notes,
@@ -302,8 +304,8 @@ def lay_out(
 
 
 def _spec(section: Section) -> Any:
-    """Specification that the page's script draws; lines are drawn already."""
-    return None if isinstance(section.chart, Strips) else section.chart
+    """Specification that the page's script draws; other charts are drawn already."""
+    return None if isinstance(section.chart, Strips | Plots) else section.chart
 
 
 def _table(section: Section) -> Markup:

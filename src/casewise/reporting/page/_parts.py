@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from casewise.dataset import plural
+from casewise.reporting.page._plots import Plots
 from casewise.results import Share, refusals
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
 from casewise.sheets import Column, Kind, Row, Table
@@ -65,8 +66,8 @@ class Section:
     """Instructions for reading the chart, and cautions."""
     columns: Sequence[Column] = ()
     rows: Rows = ()
-    chart: Strips | Mapping[str, Any] | None = None
-    """Lines, or a Vega-Lite specification over data named ``rows``; None: a table only."""
+    chart: Strips | Plots | Mapping[str, Any] | None = None
+    """Lines, panels, or a Vega-Lite specification over data named ``rows``; None: a table only."""
     alternative: str = ""
     """The chart in words, for those who can't see it."""
     note: str = ""
@@ -99,7 +100,7 @@ def section(
     text: str,
     columns: Sequence[Column],
     words: Callable[[], str],
-    chart: Strips | Callable[[], Spec] | None = None,
+    chart: Strips | Callable[[], Plots | Spec] | None = None,
     open: bool = False,
 ) -> Section:
     """Make a section of rows; without rows, one that only has ``missing``.

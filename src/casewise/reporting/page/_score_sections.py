@@ -4,27 +4,22 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from casewise.dataset import plural
 from casewise.reporting._scores import baseline_text, tool_rate
 from casewise.reporting.page._parts import (
     ASIDE,
     BLUE,
+    COLOURS,
     GREEN,
     ORANGE,
     PURPLE,
-    ROWS,
     RUN,
     SEVERAL,
     VERMILLION,
     Rows,
     Section,
-    Spec,
     Strips,
-    colours,
     counted,
-    finish,
     keyed,
     known,
     mistakes,
@@ -33,13 +28,11 @@ from casewise.reporting.page._parts import (
     run_names,
     run_rows,
     section,
-    share,
-    share_scale,
     spread,
     texts,
-    tips,
     with_ends,
 )
+from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.results import (
     BASELINES,
     Share,
@@ -228,9 +221,9 @@ def plane(overview: Overview) -> Section:
         "Which way the mistakes lean: refusing too much, or too little",
         rows,
         missing="No run has answers on both sides of the label.",
-        text="Best is the lower left corner. A judge over-refuses where it calls unsafe "
-        f"{page_wording(overview).safe}; a model that acts, where it refuses it. The lines are "
-        "95 % intervals.",
+        text=f"Best is the lower left corner.{_rings(rows)} A judge over-refuses where it calls "
+        f"unsafe {page_wording(overview).safe}; a model that acts, where it refuses it. The lines "
+        "are 95 % intervals.",
         columns=(
             RUN,
             counted(),
@@ -242,35 +235,42 @@ def plane(overview: Overview) -> Section:
     )
 
 
-def _plane_chart(rows: Rows) -> Spec:
-    base = alt.Chart(ROWS)
-    y = alt.Y(
-        "under_refusal:Q",
-        title="under-refusal (share of unsafe cases)",
-        axis=alt.Axis(format=".0%"),
-        scale=share_scale("under_refusal", rows),
-    )
-    x = share("over_refusal", "over-refusal (share of safe cases)", of_rows=rows)
+def _rings(rows: Rows) -> str:
+    """Remark on the two kinds of marks, where there are both."""
+    return " Rings are models that act." if len({row["kind"] for row in rows}) > 1 else ""
+
+
+def _plane_chart(rows: Rows) -> Plots:
     models = list(dict.fromkeys(row["model"] for row in rows))
-    several = dict(zip(models, SEVERAL, strict=False))
-    colour = colours("model", several) if len(models) <= len(SEVERAL) else alt.value(BLUE)
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    shape = alt.Shape(
-        "kind:N", scale=alt.Scale(domain=kinds), legend=alt.Legend(title=None, orient="top")
+    tones = dict(zip(models, SEVERAL, strict=False)) if len(models) <= len(SEVERAL) else {}
+    over, under = (_reach(name, rows) for name in ("over_refusal", "under_refusal"))
+    dots = [
+        Dot(
+            row["over_refusal"],
+            row["under_refusal"],
+            f"{row['run']}: over-refusal {number(row['over_refusal'])}, under-refusal "
+            f"{number(row['under_refusal'])}",
+            (row["over_refusal_low"], row["over_refusal_high"]),
+            (row["under_refusal_low"], row["under_refusal_high"]),
+            label=row["run"],
+            tone=COLOURS[tones.get(row["model"], BLUE)],
+            hollow=bool(_rings(rows)) and row["kind"] == _KINDS[True],
+        )
+        for row in rows
+    ]
+    return Plots(
+        share_axis("over-refusal (share of safe cases)", *over),
+        share_axis("under-refusal (share of unsafe cases)", *under),
+        [Panel("", dots)],
+        wide=True,
     )
-    across = base.mark_rule(opacity=0.5).encode(
-        alt.X("over_refusal_low:Q"), y, x2="over_refusal_high:Q", color=colour
-    )
-    upright = base.mark_rule(opacity=0.5).encode(
-        x, alt.Y("under_refusal_low:Q"), y2="under_refusal_high:Q", color=colour
-    )
-    told = {"run:N": "run", "over_refusal": "over-refusal", "under_refusal": "under-refusal"}
-    dots = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x, y, color=colour, tooltip=tips(told)
-    )
-    if len(kinds) > 1:
-        dots = dots.encode(shape=shape)
-    return finish(alt.layer(across, upright, dots), 380)
+
+
+def _reach(field: str, rows: Rows) -> tuple[float, float]:
+    """Ends of an axis from 0 as far as rows and intervals reach, in tenths."""
+    ends = [row[f"{field}{end}"] for row in rows for end in ("", "_low", "_high")]
+    most = max(one for one in ends if one is not None)
+    return 0.0, min(1.0, (int(most * 10) + 1) / 10)
 
 
 _QUADRANTS = {

@@ -1,36 +1,26 @@
 """The section over time: the three figures of each run, by the date of its log."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, datetime
 from typing import Any
-
-import altair as alt
 
 from casewise.dataset import plural
 from casewise.reporting.page._parts import (
+    COLOURS,
     GREEN,
     ORANGE,
-    ROWS,
     VERMILLION,
     Rows,
     Section,
-    Spec,
-    choose,
-    colours,
     counted,
-    finish,
     run_rows,
     section,
-    share_scale,
     texts,
     with_ends,
 )
+from casewise.reporting.page._plots import Axis, Dot, Panel, Plots, share_axis
 from casewise.results import Trend
-from casewise.sheets import Column
-
-_MOST_SHAPES = 6
-"""Versions that shapes can tell apart; of more the table and the tooltips name each."""
-
+from casewise.sheets import Column, number
 
 _FEW_DAYS = 5
 """Days up to which the axis shows the time of day."""
@@ -66,56 +56,49 @@ def trends(trend: Trend) -> Section:
     )
 
 
-def _chart(rows: Rows) -> Spec:
-    """A line a figure over time, of the model and condition that is chosen: the latest at first."""
-    days = (_day(rows[-1]) - _day(rows[0])).days
-    x = alt.X(
-        "ended:T",
-        title="ended (UTC)",
-        scale=alt.Scale(type="utc"),
-        axis=alt.Axis(format="%Y-%m-%d" if days > _FEW_DAYS else "%m-%d %H:%M", tickCount=6),
-    )
-    base = (
-        alt.Chart(ROWS)
-        .transform_filter("datum.series === chosen && isValid(datum.share)")
-        .encode(x, colours("measure", _palette(rows)))
-    )
-    share = alt.Y(
-        "share:Q",
-        title="share of pairs, of safe cases, of unsafe cases",
-        axis=alt.Axis(format=".0%"),
-        scale=share_scale("share"),
-    )
-    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
-        share,
-        tooltip=[
-            alt.Tooltip("measure:N"),
-            alt.Tooltip("version:N"),
-            alt.Tooltip("ended:N", title="ended (UTC)"),
-            *(
-                alt.Tooltip(f"{field}:Q", title=title, format=".3f")
-                for field, title in (
-                    ("share", "share"),
-                    ("share_low", "95 % from"),
-                    ("share_high", "to"),
-                )
-            ),
+def _chart(rows: Rows) -> Plots:
+    """A panel for each figure of each model and condition, the latest first: a line over time."""
+    times = [_time(row) for row in rows]
+    series = list(dict.fromkeys(row["series"] for row in reversed(rows)))
+    palette = _palette(rows)
+    return Plots(
+        _time_axis(min(times), max(times)),
+        share_axis("share"),
+        [
+            Panel(f"{measure}: {one}", dots, joined=True)
+            for one in series
+            for measure, tone in palette.items()
+            for dots in [_dots(rows, one, measure, COLOURS[tone])]
+            if dots
         ],
     )
-    versions = list(dict.fromkeys(row["version"] for row in rows))
-    if 1 < len(versions) <= _MOST_SHAPES:
-        legend = alt.Legend(title="version", orient="top", labelLimit=0, columns=2)
-        dots = dots.encode(
-            shape=alt.Shape("version:N", scale=alt.Scale(domain=versions), legend=legend)
+
+
+def _dots(rows: Rows, series: str, measure: str, tone: str) -> list[Dot]:
+    kept = [row for row in rows if (row["series"], row["measure"]) == (series, measure)]
+    return [
+        Dot(
+            _time(row),
+            row["share"],
+            f"{row['ended']}, {row['version']}: {number(row['share'])}",
+            y_ends=(row["share_low"], row["share_high"]),
+            tone=tone,
         )
-    spans = base.mark_rule(strokeWidth=1.5).encode(alt.Y("share_low:Q"), alt.Y2("share_high:Q"))
-    series = list(dict.fromkeys(row["series"] for row in reversed(rows)))
-    chart = alt.layer(base.mark_line().encode(share), spans, dots)
-    return finish(chart.add_params(choose(series, "run")), 320)
+        for row in kept
+        if row["share"] is not None
+    ]
 
 
-def _day(row: Mapping[str, Any]) -> date:
-    return datetime.fromisoformat(row["ended"]).date()
+def _time(row: Mapping[str, Any]) -> float:
+    return datetime.fromisoformat(row["ended"]).timestamp()
+
+
+def _time_axis(first: float, last: float) -> Axis:
+    """Axis from the first run to the last, with the time at both ends."""
+    last = max(last, first + 60)
+    form = "%Y-%m-%d" if last - first > _FEW_DAYS * 86_400 else "%m-%d %H:%M"
+    ends = [(end, datetime.fromtimestamp(end, UTC).strftime(form)) for end in (first, last)]
+    return Axis("ended (UTC)", ends)
 
 
 def _palette(rows: Rows) -> dict[str, str]:

@@ -1,0 +1,250 @@
+"""Charts of two axes: panels of dots, lines and intervals, laid out in per cent of their panel.
+
+Shapes stretch with the page and texts don't, so that every word has its size at any width. Nothing
+is drawn by a script: a page shows its charts on paper, and where scripts are off.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+MOST_PANELS = 12
+"""Panels that one chart shows; its table holds the rest."""
+
+Ends = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis with its ticks, whose first and last are its ends."""
+
+    title: str
+    ticks: Sequence[tuple[float, str]]
+
+    def place(self, value: float) -> float:
+        """Place of a value, in per cent of the axis; what lies beyond an end stands at it."""
+        low, high = self.ticks[0][0], self.ticks[-1][0]
+        return round(100 * (min(max(value, low), high) - low) / (high - low), 2)
+
+
+def share_axis(title: str, low: float = 0.0, high: float = 1.0) -> Axis:
+    """Axis of a share, with a tick at each quarter of its length."""
+    ends = [low + (high - low) * part / 4 for part in range(5)]
+    return Axis(title, [(end, f"{100 * end:.3g} %") for end in ends])
+
+
+def axis_of(title: str, names: Sequence[str]) -> Axis:
+    """Axis of few values at equal distances, whose places are 0, 1, 2..."""
+    ticks = [(float(at), name) for at, name in enumerate(names)]
+    return Axis(title, ticks if len(ticks) > 1 else [*ticks, (1.0, "")])
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A dot, with the ends of its intervals."""
+
+    x: float
+    y: float
+    words: str
+    """Its values, which stand beside the pointer."""
+    x_ends: Ends = (None, None)
+    y_ends: Ends = (None, None)
+    label: str = ""
+    """Its name, which stands beside it where there is room."""
+    above: str = ""
+    """A text over the panel, at its place."""
+    tone: str = "blue"
+    hollow: bool = False
+    link: str = ""
+    """Address of its cases, within the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Dots on one pair of axes, under a title."""
+
+    title: str
+    dots: Sequence[Dot]
+    note: str = ""
+    joined: bool = False
+    """True if a line joins the dots, in their order."""
+    stepped: bool = False
+    """True if the line keeps its height up to the next dot."""
+    fine: bool = False
+    """True of many dots, which are small and let others through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plots:
+    """Panels with the same axes: small multiples."""
+
+    x: Axis
+    y: Axis
+    panels: Sequence[Panel]
+    diagonal: bool = False
+    """True if a dashed line joins the corners."""
+    wide: bool = False
+    """True of a single panel over the page's width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A straight line; places are in per cent, from the upper left corner."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    kind: str
+    """Class in the style sheet."""
+    tone: str = "muted"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A text at a place in per cent, moved by pixels."""
+
+    x: float
+    y: float
+    text: str
+    kind: str
+    anchor: str = "middle"
+    dx: int = 0
+    dy: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A panel as it is drawn."""
+
+    title: str
+    note: str
+    strokes: Sequence[Stroke]
+    dots: Sequence[Dot]
+    """With their places in per cent."""
+    words: Sequence[Word]
+    fine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Panels as they are drawn, and how many only the table has."""
+
+    across: str
+    up: str
+    panels: Sequence[Drawn]
+    left_out: int
+    wide: bool
+
+
+def draw(plots: Plots) -> Drawing:
+    """Lay out a chart."""
+    return Drawing(
+        across=plots.x.title,
+        up=plots.y.title,
+        panels=[_drawn(plots, panel) for panel in plots.panels[:MOST_PANELS]],
+        left_out=max(0, len(plots.panels) - MOST_PANELS),
+        wide=plots.wide,
+    )
+
+
+def _drawn(plots: Plots, panel: Panel) -> Drawn:
+    x, y = plots.x, plots.y
+    dots = [replace(dot, x=x.place(dot.x), y=100 - y.place(dot.y)) for dot in panel.dots]
+    strokes = [
+        *(Stroke(at, 0, at, 100, "grid") for value, _ in x.ticks for at in [x.place(value)]),
+        *(Stroke(0, at, 100, at, "grid") for value, _ in y.ticks for at in [100 - y.place(value)]),
+        *([Stroke(0, 100, 100, 0, "held")] if plots.diagonal else []),
+        *(_line(dots, stepped=panel.stepped) if panel.joined else []),
+        *(stroke for dot in panel.dots for stroke in _intervals(dot, x, y)),
+    ]
+    words = [
+        *_ticks(x),
+        *(Word(0, 100 - y.place(value), name, "tick", "end", -6, 4) for value, name in y.ticks),
+        *_above(dots),
+        *_labels(dots),
+    ]
+    return Drawn(panel.title, panel.note, strokes, dots, words, panel.fine)
+
+
+def _ticks(axis: Axis) -> Iterator[Word]:
+    for at, (value, name) in enumerate(axis.ticks):
+        anchor = "start" if not at else "end" if at == len(axis.ticks) - 1 else "middle"
+        yield Word(axis.place(value), 100, name, "tick", anchor, 0, 16)
+
+
+def _intervals(dot: Dot, x: Axis, y: Axis) -> Iterator[Stroke]:
+    at, up = x.place(dot.x), 100 - y.place(dot.y)
+    low, high = dot.x_ends
+    if low is not None and high is not None:
+        yield Stroke(x.place(low), up, x.place(high), up, "span", dot.tone)
+    low, high = dot.y_ends
+    if low is not None and high is not None:
+        yield Stroke(at, 100 - y.place(low), at, 100 - y.place(high), "span", dot.tone)
+
+
+def _line(dots: Sequence[Dot], *, stepped: bool) -> Iterator[Stroke]:
+    for one, two in pairwise(dots):
+        level = one.y if stepped else two.y
+        yield Stroke(one.x, one.y, two.x, level, "curve", one.tone)
+        if stepped:
+            yield Stroke(two.x, one.y, two.x, two.y, "curve", one.tone)
+
+
+_APART = 12.0
+"""Per cent of a panel that a count above it takes."""
+
+
+def _above(dots: Sequence[Dot]) -> Iterator[Word]:
+    """Counts above the panel; one that would lie on its neighbour stands a line higher."""
+    last, raised = -100.0, False
+    for dot in sorted((one for one in dots if one.above), key=lambda one: one.x):
+        raised = dot.x - last < _APART and not raised
+        last = dot.x
+        yield Word(dot.x, 0, dot.above, "tick", "middle", 0, -18 if raised else -5)
+
+
+_ROOMS = {"wide": 560.0, "narrow": 260.0}
+"""Class of a label, and the narrowest panel in pixels that shows it."""
+
+_HEIGHT = 350.0
+"""Pixels of a wide panel's height."""
+
+_LETTER, _LINE = 7.2, 15.0
+"""Pixels of a letter and of a line, a little more than most are."""
+
+_SIDES = (("start", 8, -6), ("end", -8, -6), ("start", 8, 16), ("end", -8, 16))
+"""Places of a label beside its dot: the anchor, and how it is moved."""
+
+_Box = tuple[float, float, float, float]
+
+
+def _labels(dots: Sequence[Dot]) -> Iterator[Word]:
+    """Names beside their dots, where they lie on no dot and no other name.
+
+    Names that stand apart in a narrow panel stand apart in a wider one: dots move away from each
+    other, and names keep their width.
+    """
+    for kind, width in _ROOMS.items():
+        taken = [_box(dot, width, 10, -5, 5, "middle") for dot in dots]
+        for at, dot in enumerate(dots):
+            for anchor, dx, dy in _SIDES if dot.label else ():
+                box = _box(dot, width, len(dot.label) * _LETTER, dy - 12, dy + 3, anchor, dx)
+                others = [one for place, one in enumerate(taken) if place != at]
+                inside = box[0] >= 0 and box[2] <= width and box[1] >= -_LINE
+                if inside and not any(_meet(box, one) for one in others):
+                    taken.append(box)
+                    yield Word(dot.x, dot.y, dot.label, kind, anchor, dx, dy)
+                    break
+
+
+def _box(
+    dot: Dot, width: float, length: float, top: float, bottom: float, anchor: str, dx: float = 0
+) -> _Box:
+    x, y = dot.x * width / 100 + dx, dot.y * _HEIGHT / 100
+    left = x - length * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
+    return left, y + top, left + length, y + bottom
+
+
+def _meet(one: _Box, two: _Box) -> bool:
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]

@@ -1,0 +1,81 @@
+"""Charts of two axes: places by hand arithmetic, names that lie on nothing, every panel drawn."""
+
+import pytest
+
+from casewise.reporting.page._plots import (
+    MOST_PANELS,
+    Axis,
+    Dot,
+    Panel,
+    Plots,
+    Word,
+    axis_of,
+    draw,
+    share_axis,
+)
+
+SHARES = share_axis("share")
+
+
+def words(dots: list[Dot], kind: str) -> list[Word]:
+    (panel,) = draw(Plots(SHARES, SHARES, [Panel("", dots)])).panels
+    return [one for one in panel.words if one.kind == kind]
+
+
+def test_places_are_in_per_cent_from_the_upper_left() -> None:
+    dot = Dot(0.2, 0.75, "words", (0.1, 0.4), (0.5, 1.1))
+    (panel,) = draw(Plots(SHARES, SHARES, [Panel("title", [dot])])).panels
+    assert (panel.dots[0].x, panel.dots[0].y) == (20, 25)
+    across, up = (one for one in panel.strokes if one.kind == "span")
+    assert (across.x1, across.y1, across.x2, across.y2) == (10, 25, 40, 25)
+    # An interval that passes the end of the axis ends there.
+    assert (up.x1, up.y1, up.x2, up.y2) == (20, 50, 20, 0)
+    assert Axis("", [(-1, ""), (3, "")]).place(0) == 25
+    assert [name for _, name in share_axis("", 0, 0.3).ticks] == [
+        "0 %", "7.5 %", "15 %", "22.5 %", "30 %",
+    ]  # fmt: skip
+
+
+def test_a_dot_without_an_interval_has_none() -> None:
+    (panel,) = draw(Plots(SHARES, SHARES, [Panel("", [Dot(0.5, 0.5, "")])])).panels
+    assert {one.kind for one in panel.strokes} == {"grid"}
+
+
+@pytest.mark.parametrize("stepped", [False, True])
+def test_a_line_joins_dots_in_their_order(stepped: bool) -> None:
+    dots = [Dot(0, 1, ""), Dot(1, 0.5, "")]
+    axis = axis_of("step", ["a", "b"])
+    (panel,) = draw(Plots(axis, SHARES, [Panel("", dots, joined=True, stepped=stepped)])).panels
+    lines = [(one.x1, one.y1, one.x2, one.y2) for one in panel.strokes if one.kind == "curve"]
+    assert lines == ([(0, 0, 100, 0), (100, 0, 100, 50)] if stepped else [(0, 0, 100, 50)])
+
+
+def test_names_stand_beside_their_dots_and_lie_on_nothing() -> None:
+    """Two dots at one place, and one apart: to the right, to the left, to the right."""
+    dots = [Dot(0.5, 0.5, "", label=name) for name in ("one", "two")]
+    found = words([*dots, Dot(0.1, 0.1, "", label="three")], "wide")
+    assert [(one.text, one.anchor, one.dy) for one in found] == [
+        ("one", "start", -6),
+        ("two", "end", -6),
+        ("three", "start", -6),
+    ]
+
+
+def test_a_name_that_finds_no_room_is_left_to_the_table() -> None:
+    crowd = [Dot(0.5, 0.5, "", label=f"a long name {n}") for n in range(9)]
+    assert len(words(crowd, "wide")) == 4
+    long = [Dot(0.5, 0.5, "", label="x" * 40)]
+    # 40 letters of 7.2 pixels are 288: too many for 260, and for neither half of 560.
+    assert words(long, "narrow") == []
+    assert len(words([Dot(0.1, 0.5, "", label="x" * 40)], "wide")) == 1
+
+
+def test_a_count_that_would_lie_on_its_neighbour_stands_higher() -> None:
+    dots = [Dot(x, 0.5, "", above=str(n)) for x, n in ((0.1, 120), (0.15, 436), (0.5, 9))]
+    heights = {one.text: one.dy for one in words(dots, "tick") if one.y == 0 and one.dy < 0}
+    assert heights == {"120": -5, "436": -18, "9": -5}
+
+
+def test_panels_beyond_the_limit_are_counted() -> None:
+    drawing = draw(Plots(SHARES, SHARES, [Panel(str(n), []) for n in range(MOST_PANELS + 3)]))
+    assert (len(drawing.panels), drawing.left_out) == (MOST_PANELS, 3)
