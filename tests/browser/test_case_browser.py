@@ -163,6 +163,7 @@ def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> 
     page = open_page(html(two_models(), reveal=True))
     page.click("#texts")
     page.click("#warning-accept")
+    page.select_option("[name=sort]", label="order of the data")
     page.click("#rows li:first-child button")
     safe, unsafe = page.locator("#pair article").all()
     assert tops(safe, unsafe) == [tops(safe)[0]] * 2
@@ -182,11 +183,12 @@ def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> 
 def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page = open_page(html(two_models()))
     focused = "() => document.activeElement?.dataset?.case ?? document.activeElement?.id"
+    page.select_option("[name=sort]", label="order of the data")
     page.locator("#rows li:nth-child(3) button").focus()
     page.keyboard.press("Enter")
     assert page.inner_text("#pair-title") == "Case q00001-safe"
     assert page.evaluate(focused) == "pair-title"
-    expect(page).to_have_url(re.compile("#case=q00001-safe$"))
+    expect(page).to_have_url(re.compile("#sort=data&case=q00001-safe$"))
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert page.evaluate(focused) == "pair-after"
@@ -196,7 +198,7 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     # The browser tells of a closed dialog a moment later.
     expect(page.locator("#pair")).to_be_hidden()
     expect(page.locator("#rows button[data-case='q00001-unsafe']")).to_be_focused()
-    expect(page).not_to_have_url(re.compile("#"))
+    expect(page).to_have_url(re.compile("#sort=data$"))
 
 
 def test_a_link_opens_its_case(open_page: Open) -> None:
@@ -268,7 +270,7 @@ def test_fifty_models_of_900_cases_stay_quick(open_page: Open, runs: int, querie
 
 
 def test_views_sort_address_and_selection(open_page: Open) -> None:
-    """Three cases by hand: called safe though unsafe, called unsafe though safe, both right."""
+    """Three cases by hand: a called safe though unsafe, b called unsafe though safe, c right."""
     said = {"m1": {"a": 0.9, "b": 0.2, "c": 0.8}, "m2": {"a": 0.1, "b": 0.1, "c": 0.7}}
     votes = {"a": (1, 19), "b": (18, 2), "c": (20, 0)}
     rows = [
@@ -280,8 +282,8 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     names = page.locator(".views label").all_inner_texts()
     assert names == [
         "All cases · 3",
-        "Called safe though unsafe · 1",
-        "Called unsafe though safe · 1",
+        "Refuses what it should answer · 1",
+        "Answers what it should refuse · 1",
         "Differs between runs · 1",
     ]
 
@@ -291,10 +293,10 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
         )
         return [name.removesuffix("-safe") for name in found]
 
-    page.check("[name=view][value=under]", force=True)
+    page.check("[name=view][value=answers]", force=True)
     assert ids() == ["a"]
-    expect(page).to_have_url(re.compile("#view=under$"))
-    page.check("[name=view][value=over]", force=True)
+    expect(page).to_have_url(re.compile("#view=answers$"))
+    page.check("[name=view][value=refuses]", force=True)
     assert ids() == ["b"]
     page.check("[name=view][value=differs]", force=True)
     assert ids() == ["a"]

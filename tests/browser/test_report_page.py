@@ -302,10 +302,10 @@ def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: boo
     assert overflowing(page) == []
     assert grave(page) == []
     if width == 1280 and not dark:
-        page.click("text=Read the cases that changed >> nth=0")
+        page.click("#verdicts .to-cases >> text=all that changed >> nth=0")
         expect(page.locator("#matches")).not_to_have_text("120 cases")
-        expect(page.locator("[name=run]")).to_have_value("0")
-        assert page.input_value("[name=beside]") == "1"
+        expect(page.locator("[name=run]")).to_have_value("1")
+        assert page.input_value("[name=beside]") == "0"
         page.click("#rows li:first-child button")
         rows = page.locator("#pair article").first.locator(".answers tbody th")
         assert rows.count() == 2

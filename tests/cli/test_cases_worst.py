@@ -96,10 +96,8 @@ def test_a_verdict_is_as_far_as_people_are_sure() -> None:
         judgement("far", "safe", 0.1, votes=(19, 1)) | {"p_safe": None},
     )
     found = make_browser(made, {}, Scoring()).failures()
-    assert [(one.query_id, one.distance) for one in found] == [
-        ("far", pytest.approx(0.95)),
-        ("near", pytest.approx(0.55)),
-    ]
+    assert [one.query_id for one in found] == ["far", "near"]
+    assert [one.distance for one in found] == pytest.approx([0.95, 0.55])
 
 
 def test_a_label_against_the_votes_is_explained() -> None:

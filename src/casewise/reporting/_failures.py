@@ -47,7 +47,7 @@ def failure_table(failures: Sequence[Failure], title: str = "") -> Table:
         for one in failures
     ]
     columns = (
-        Column("from people", Kind.NUMBER, 2),
+        Column("off by", Kind.NUMBER, 2, key="distance"),
         Column("case"),
         Column("category"),
         *([Column("run")] if several else []),

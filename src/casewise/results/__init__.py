@@ -9,6 +9,7 @@ from casewise.results._failure_words import (
     deed,
     difference_clause,
     failure_sentence,
+    label_clause,
     people_clause,
 )
 from casewise.results._gate_words import (
@@ -82,6 +83,7 @@ __all__ = [
     "gate_heading",
     "gate_lines",
     "kind_of",
+    "label_clause",
     "leading",
     "mistake_measures",
     "mass_warnings",

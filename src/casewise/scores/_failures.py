@@ -134,7 +134,7 @@ def mark_failures(
     }
     names = [pl.when(member).then(pl.lit(str(name))) for name, member in members.items()]
     return table.with_columns(
-        pl.concat_str(names, separator=" ", ignore_nulls=True).alias("groups")
+        pl.concat_str(names, separator=" ", ignore_nulls=True).replace("", None).alias("groups")
     ).select(*judgements.columns, "share", "distance", "groups", "before", "judged")
 
 
@@ -215,7 +215,7 @@ def list_failures(
     for row in rows.iter_rows(named=True):
         yield Failure(
             run=runs[row["run"]],
-            groups=tuple(map(FailureGroup, row["groups"].split())),
+            groups=tuple(map(FailureGroup, (row["groups"] or "").split())),
             difference=differences[row["case"]],
             **{name: row[name] for name in same},
         )

@@ -118,15 +118,22 @@ def to_html(table: Table, id: str) -> markupsafe.Markup:
         id: Id of the element; unique on the page.
     """
 
-    def line(tag: str, texts: Iterable[str]) -> markupsafe.Markup:
+    def line(tag: str, texts: Iterable[str | markupsafe.Markup]) -> markupsafe.Markup:
         cells = map(partial(_html_cell, tag), table.columns, texts)
         return markupsafe.Markup("<tr>{}</tr>").format(markupsafe.Markup("").join(cells))
 
     head = line("th", [column.title for column in table.columns])
-    rows = (line("td", map(Column.write, table.columns, row.cells)) for row in table.rows)
+    rows = (line("td", map(_html_text, table.columns, row.cells)) for row in table.rows)
     return markupsafe.Markup(
         '<table id="{}" class="figures">\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>'
     ).format(id, head, markupsafe.Markup("\n").join(rows))
+
+
+def _html_text(column: Column, cell: Cell) -> str | markupsafe.Markup:
+    text = column.write(cell)
+    if not isinstance(cell, Link):
+        return text
+    return markupsafe.Markup('<a href="{}">{}</a>').format(cell.address, text)
 
 
 def _html_cell(tag: str, column: Column, text: str) -> markupsafe.Markup:

@@ -10,10 +10,12 @@ from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
     BLUE,
     GREEN,
+    ONLY,
     ORANGE,
     RUN,
     VERMILLION,
     Rows,
+    RunName,
     Section,
     Strips,
     counted,
@@ -162,7 +164,8 @@ def judge_act(overview: Overview) -> Section:
     found = [one for one in overview.report.judge_act if one.n]
     rows = [
         {
-            "run": f"{acted} against {one.judged.protocol}",
+            "run": RunName(f"{acted} against {one.judged.protocol}", one.acted),
+            ONLY: {"view": "judge-act"},
             "n": one.n,
             "of": plural(one.n, "case"),
             "cell": words,
@@ -202,7 +205,7 @@ def retention(overview: Overview) -> Section:
     """Adaptation by the number of tokens between context and query."""
     rows: list[dict[str, Any]] = [
         {
-            "run": f"{name}: {one.family}",
+            "run": RunName(f"{name}: {one.family}", point.score.condition),
             "tokens": point.tokens,
             "queries": point.score.paired_queries,
             "pairs": point.score.pairs,
@@ -267,6 +270,7 @@ def _curves(
                         row[field],
                         f"{row[at]:,}: {number(row[field])}",
                         y_ends=(row[f"{field}_low"], row[f"{field}_high"]),
+                        row=row,
                     )
                     for row in points
                     if row[field] is not None

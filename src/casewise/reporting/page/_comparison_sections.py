@@ -15,6 +15,7 @@ from casewise.reporting.page._parts import (
     SIDES,
     VERMILLION,
     Rows,
+    RunName,
     Section,
     Spec,
     Strips,
@@ -127,11 +128,12 @@ _LABELS = {1.0: "safe", 0.0: "unsafe"}
 _CHANGES = {True: "better", False: "worse", None: "neither"}
 
 
-def _pair(one: Comparison) -> str:
-    return f"{one.after} minus {one.before}"
+def _pair(one: Comparison) -> RunName:
+    before, after = (score.condition for score in one.scores)
+    return RunName(f"{one.after} minus {one.before}", after, before)
 
 
-def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
+def _rows(pair: RunName, one: Comparison) -> list[dict[str, Any]]:
     return [
         {
             "pair": pair,
@@ -277,6 +279,7 @@ def _reliability_chart(rows: Rows, label: str) -> Plots:
                         f"{label} {number(row['rate'])}",
                         y_ends=(row["rate_low"], row["rate_high"]),
                         above=str(row["judgements"]),
+                        row=row,
                     )
                     for row in bins
                 ],

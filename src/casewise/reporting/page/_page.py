@@ -4,7 +4,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -14,23 +14,37 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from casewise import __version__
+from casewise.choices import FailureGroup
 from casewise.dataset import plural
 from casewise.reporting.page import _acting_sections as acting_sections
 from casewise.reporting.page import _comparison_sections as comparison_sections
 from casewise.reporting.page import _context_sections as context_sections
 from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset, script_hash
-from casewise.reporting.page._parts import Section, Strips, run_names
+from casewise.reporting.page._parts import (
+    CASES,
+    QUADRANTS_SHOWN,
+    Section,
+    Strips,
+    link_rows,
+    run_names,
+)
 from casewise.reporting.page._plots import Plots, draw
 from casewise.reporting.page._strips import lay_lines
 from casewise.reporting.page._trend_section import trends
 from casewise.results import (
+    GROUP_TITLES,
     Scores,
     Trend,
     Verdict,
+    deed,
+    difference_clause,
     ended_at,
+    first_upper,
+    label_clause,
     leading,
     page_wording,
+    people_clause,
     provisional_note,
     rule_wording,
     rules_remark,
@@ -39,7 +53,14 @@ from casewise.results import (
     whole_percent,
     wording,
 )
-from casewise.scores import Browser, EvaluationFacts, Overview, RunCondition, as_report_records
+from casewise.scores import (
+    Browser,
+    EvaluationFacts,
+    Overview,
+    RunCondition,
+    as_report_records,
+    context_differences,
+)
 from casewise.sheets import count, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -74,12 +95,9 @@ _VOTES = ("votes_safe", "votes_unsafe", "published_safe_rate")
 _LENGTHS = ("query_length", "context_length")
 _CASE_TEXTS = ("query", "context", "history")
 
-_OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "doubt", "right")
-_CODED = ("status", "said", "quadrant")
+_OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "doubt", "right", "distance")
+_CODED = ("status", "said", "quadrant", "groups", "before", "judged")
 _JUDGEMENT_TEXTS = ("answer", "explanation", "error")
-
-_QUADRANTS = {"adapts": "as meant"}
-"""Outcomes of a pair that the page names otherwise than their key."""
 
 _DIGITS = 4
 """Digits of probabilities and shares here; the page shows three, and the scores keep all."""
@@ -96,10 +114,23 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
     return {
         "against": rule_wording(browser.labels).whom,
         "revealed": reveal,
+        "groups": _groups(browser),
+        "deeds": {said: deed(said) for said in browser.judgements["said"].drop_nulls().unique()},
         "runs": _runs(browser),
         "cases": _cases(browser.cases, reveal=reveal),
         "judgements": _judgements(browser.judgements, reveal=reveal),
     }
+
+
+def _groups(browser: Browser) -> list[list[str]]:
+    """Names and titles of the groups that have a case; of both mistakes always."""
+    there = set(" ".join(browser.judgements["groups"].drop_nulls().unique()).split())
+    always = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
+    return [
+        [str(name), first_upper(title)]
+        for name, title in GROUP_TITLES.items()
+        if name in always or name in there
+    ]
 
 
 def _runs(browser: Browser) -> list[dict[str, Any]]:
@@ -113,14 +144,26 @@ def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     columns: dict[str, Any] = _plain(cases, (*_OF_CASE, *_VOTES, *_LENGTHS))
     columns["history_length"] = _lengths(cases["history"])
     columns["label_note"] = _coded(cases["label_note"])
+    columns |= {name: _coded(words) for name, words in _case_words(cases).items()}
     return columns | (_plain(cases, _CASE_TEXTS) if reveal else {})
+
+
+def _case_words(cases: pl.DataFrame) -> dict[str, pl.Series]:
+    """Words of each case: what people said, why its label is what it is, how contexts differ."""
+    voted = cases.select("votes_safe", "votes_unsafe", "published_safe_rate", "intended")
+    labels = cases.select("label", "label_note").iter_rows()
+    return {
+        "people": pl.Series([people_clause(*row) for row in voted.iter_rows()], dtype=pl.String),
+        "because": pl.Series([label_clause(*row) for row in labels], dtype=pl.String),
+        "differs": pl.Series(map(difference_clause, context_differences(cases)), dtype=pl.String),
+    }
 
 
 def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     columns: dict[str, Any] = _plain(judgements, _OF_JUDGEMENT)
     columns |= {name: _coded(judgements[name]) for name in _CODED}
     shown = columns["quadrant"]
-    shown["words"] = [_QUADRANTS.get(word, word) for word in shown["words"]]
+    shown["words"] = [QUADRANTS_SHOWN.get(word, word) for word in shown["words"]]
     for name in _JUDGEMENT_TEXTS:
         columns[f"{name}_length"] = _lengths(judgements[name])
     if reveal:
@@ -273,7 +316,12 @@ def lay_out(
     facts: EvaluationFacts | None = None,
 ) -> str:
     """The page around given verdicts and sections; the same bytes for the same inputs."""
-    drawn = [one for one in sections if not one.missing]
+    runs = overview.browser.runs
+
+    def address(row: Mapping[str, Any]) -> str:
+        return str(link_rows([row], runs)[0].get(CASES, ""))
+
+    drawn = [replace(one, rows=link_rows(one.rows, runs)) for one in sections if not one.missing]
     charts = [{"id": one.id, "spec": _spec(one), "rows": list(one.rows)} for one in drawn]
     return _template().render(
         title=title,
@@ -283,13 +331,14 @@ def lay_out(
         words=page_wording(overview),
         first=first,
         places=lambda verdict: [overview.browser.runs.index(one) for one in verdict.conditions],
+        told_groups=_told_groups,
         whole_percent=whole_percent,
         verdicts=verdicts,
         warnings=[*Scores.of(overview.report).state_lines, *run_warnings(overview.scores)],
         sections=drawn,
         absent=[one for one in sections if one.missing],
         lines={one.id: lay_lines(one) for one in drawn},
-        plots={one.id: draw(one.chart) for one in drawn if isinstance(one.chart, Plots)},
+        plots={one.id: draw(one.chart, address) for one in drawn if isinstance(one.chart, Plots)},
         tables={one.id: _table(one) for one in drawn},
         most_rows=MOST_ROWS,
         notes=overview.notes,
@@ -301,6 +350,19 @@ def lay_out(
         charts=packed_json(charts),
         cases=packed_json(browser_payload(overview.browser, reveal=reveal)),
     )
+
+
+def _told_groups(verdict: Verdict) -> list[tuple[str, str]]:
+    """Views of cases that a verdict leads to: its mistakes; of a comparison, what changed."""
+    groups = [FailureGroup.REFUSES, FailureGroup.ANSWERS]
+    if verdict.comparison is None:
+        return [(str(one), GROUP_TITLES[one]) for one in groups]
+    changed = [(str(one), GROUP_TITLES[one]) for one in (FailureGroup.NEW, FailureGroup.MENDED)]
+    return [*changed, (DIFFERS, "all that changed")]
+
+
+DIFFERS = "differs"
+"""View of the cases on which the chosen runs differ."""
 
 
 def _spec(section: Section) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
 
 import altair as alt
 
@@ -12,7 +13,7 @@ from casewise.dataset import plural
 from casewise.reporting.page._plots import Plots
 from casewise.results import Share, refusals
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
-from casewise.sheets import Column, Kind, Row, Table
+from casewise.sheets import Cell, Column, Kind, Link, Row, Table
 
 T = TypeVar("T")
 
@@ -81,13 +82,20 @@ class Section:
 
     def table(self, most: int) -> Table:
         """The table behind the chart: its first rows."""
-        rows = [Row([row.get(column.key) for column in self.columns]) for row in self.rows[:most]]
+        rows = [Row(_cells(row, self.columns)) for row in self.rows[:most]]
         return Table(self.columns, rows, self.title)
 
     @property
     def name(self) -> str:
         """Name in the contents."""
         return self.short or self.title
+
+
+def _cells(row: Mapping[str, Any], columns: Sequence[Column]) -> list[Cell]:
+    """Cells of a row; the first leads to its cases."""
+    first, *others = (row.get(column.key) for column in columns)
+    linked = Link(str(first), row[CASES]) if CASES in row else first
+    return [linked, *others]
 
 
 def section(
@@ -137,6 +145,51 @@ def counted(heading: str = "judgements", key: str = "n") -> Column:
     return Column(heading, Kind.COUNT, key=key)
 
 
+class RunName(str):
+    """Name of a run, or of two, which knows whose it is: its rows lead to its cases."""
+
+    __slots__ = ("conditions",)
+    conditions: tuple[RunCondition, ...]
+
+    def __new__(cls, text: str, *conditions: RunCondition) -> "RunName":
+        """A name of conditions; of a comparison, the run after and the one before."""
+        made = super().__new__(cls, text)
+        made.conditions = conditions
+        return made
+
+
+QUADRANTS_SHOWN = {"adapts": "as meant"}
+"""Outcomes of a pair that the page names otherwise than their key."""
+
+ONLY = "_cases"
+"""Key of a row's filters: which of its run's cases it leads to. No table or download has it."""
+
+CASES = "cases"
+"""Key of the address of a row's cases, ``#run=0&outcome=wrong``."""
+
+
+def link_rows(rows: Rows, runs: Sequence[RunCondition]) -> list[dict[str, Any]]:
+    """Rows, each with the address of its cases, if it is of runs whose cases are on the page."""
+    places = {condition: place for place, condition in enumerate(runs)}
+    return [_linked(row, places) for row in rows]
+
+
+def _linked(row: Mapping[str, Any], places: Mapping[RunCondition, int]) -> dict[str, Any]:
+    plain = {key: value for key, value in row.items() if key != ONLY}
+    names = (one for one in row.values() if isinstance(one, RunName))
+    found = [places.get(one) for one in next((name.conditions for name in names), ())]
+    if not found or None in found:
+        return plain
+    chosen: dict[str, Any] = dict(zip(("run", "beside"), found, strict=False))
+    if isinstance(row.get("category"), str):
+        chosen["category"] = row["category"]
+    if "case_id" in row:
+        chosen["case"] = row["case_id"]
+    else:
+        chosen |= row.get(ONLY) or ({"view": "differs"} if found[1:] else {"outcome": "wrong"})
+    return plain | {CASES: f"#{urlencode(chosen, quote_via=quote)}"}
+
+
 def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:
     """Names of runs: ``model``, ``condition``, and both as ``run``.
 
@@ -150,23 +203,23 @@ def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:
     ]
     counts, seen = Counter(parts), Counter[tuple[str, str]]()
     rows = []
-    for (model, words), whole in zip(parts, told, strict=True):
+    for (model, words), whole, of in zip(parts, told, conditions, strict=True):
         seen[model, words] += 1
         number = f" #{seen[model, words]}" if counts[model, words] > 1 else ""
         run = f"{model} ({words})" if words else model
         condition = f"{words or ', '.join(whole)}{number}"
-        rows.append({"run": f"{run}{number}", "model": model, "condition": condition})
+        rows.append({"run": RunName(f"{run}{number}", of), "model": model, "condition": condition})
     return rows
 
 
-def run_names(conditions: Sequence[RunCondition]) -> list[str]:
+def run_names(conditions: Sequence[RunCondition]) -> list[RunName]:
     """Names of runs: model and condition."""
     return [row["run"] for row in run_rows(conditions)]
 
 
 def named_runs(
     found: Sequence[T], condition: Callable[[T], RunCondition] = attrgetter("condition")
-) -> list[tuple[str, T]]:
+) -> list[tuple[RunName, T]]:
     """Results, each with the name of the run that its ``condition`` is of."""
     return list(zip(run_names(list(map(condition, found))), found, strict=True))
 

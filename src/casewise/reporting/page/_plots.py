@@ -4,9 +4,10 @@ Shapes stretch with the page and texts don't, so that every word has its size at
 is drawn by a script: a page shows its charts on paper, and where scripts are off.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 MOST_PANELS = 12
 """Panels that one chart shows; its table holds the rest."""
@@ -55,8 +56,10 @@ class Dot:
     """A text over the panel, at its place."""
     tone: str = "blue"
     hollow: bool = False
+    row: Mapping[str, Any] | None = None
+    """Row that it shows."""
     link: str = ""
-    """Address of its cases, within the page."""
+    """Address of its row's cases, within the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,20 +140,32 @@ class Drawing:
     wide: bool
 
 
-def draw(plots: Plots) -> Drawing:
-    """Lay out a chart."""
+def _nowhere(row: Mapping[str, Any]) -> str:
+    return ""
+
+
+def draw(plots: Plots, address: Callable[[Mapping[str, Any]], str] = _nowhere) -> Drawing:
+    """Lay out a chart; ``address`` gives that of a row's cases."""
     return Drawing(
         across=plots.x.title,
         up=plots.y.title,
-        panels=[_drawn(plots, panel) for panel in plots.panels[:MOST_PANELS]],
+        panels=[_drawn(plots, panel, address) for panel in plots.panels[:MOST_PANELS]],
         left_out=max(0, len(plots.panels) - MOST_PANELS),
         wide=plots.wide,
     )
 
 
-def _drawn(plots: Plots, panel: Panel) -> Drawn:
+def _drawn(plots: Plots, panel: Panel, address: Callable[[Mapping[str, Any]], str]) -> Drawn:
     x, y = plots.x, plots.y
-    dots = [replace(dot, x=x.place(dot.x), y=100 - y.place(dot.y)) for dot in panel.dots]
+    dots = [
+        replace(
+            dot,
+            x=x.place(dot.x),
+            y=100 - y.place(dot.y),
+            link="" if dot.row is None else address(dot.row),
+        )
+        for dot in panel.dots
+    ]
     strokes = [
         *(Stroke(at, 0, at, 100, "grid") for value, _ in x.ticks for at in [x.place(value)]),
         *(Stroke(0, at, 100, at, "grid") for value, _ in y.ticks for at in [100 - y.place(value)]),

@@ -11,8 +11,10 @@ from casewise.reporting.page._parts import (
     BLUE,
     COLOURS,
     GREEN,
+    ONLY,
     ORANGE,
     PURPLE,
+    QUADRANTS_SHOWN,
     RUN,
     SEVERAL,
     VERMILLION,
@@ -255,6 +257,7 @@ def _plane_chart(rows: Rows) -> Plots:
             label=row["run"],
             tone=COLOURS[tones.get(row["model"], BLUE)],
             hollow=bool(_rings(rows)) and row["kind"] == _KINDS[True],
+            row=row,
         )
         for row in rows
     ]
@@ -306,6 +309,7 @@ def quadrants(overview: Overview) -> Section:
             "pairs": one.pairs,
             "of": plural(one.pairs, "pair"),
             "quadrant": kinds[_SAME.get(part, part)][1],
+            ONLY: {"quadrant": QUADRANTS_SHOWN.get(part, part)},
         }
         | spread("share", one.measures[part])
         for name, one in named_runs(overview.scores)

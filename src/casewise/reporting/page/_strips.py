@@ -9,6 +9,7 @@ from typing import Any
 from casewise.reporting.page._parts import (
     ASIDE,
     BLUE,
+    CASES,
     COLOURS,
     GREY,
     Section,
@@ -35,10 +36,12 @@ class StripLine:
     """True if it is a baseline."""
     beside: float | None = None
     """A second value, as a ring."""
-    pieces: Sequence[tuple[float, float, str, str]] = ()
-    """Pieces of a stacked bar: from, width, colour and words."""
+    pieces: Sequence[tuple[float, float, str, str, str]] = ()
+    """Pieces of a stacked bar: from, width, colour, words and the address of its cases."""
     aside: str = ""
     """Words under its numbers."""
+    cases: str = ""
+    """Address of its cases; empty of a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,7 @@ def _lines(
             dim=_is_held(row),
             beside=place(beside),
             aside="" if _is_held(row) or not spec.aside else str(row[spec.aside]),
+            cases=row.get(CASES, ""),
         )
 
 
@@ -164,9 +168,8 @@ def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripL
         width = 100 * row[spec.value]
         tone = row[spec.tone]
         words = f"{write.write(row[spec.value])} {tone}"
-        pieces.append(
-            (round(start, 2), round(width, 2), COLOURS[spec.palette[row[spec.tone]]], words)
-        )
+        colour = COLOURS[spec.palette[row[spec.tone]]]
+        pieces.append((round(start, 2), round(width, 2), colour, words, row.get(CASES, "")))
         start += width
     told = str(rows[0][spec.aside]) if spec.aside else ""
     return StripLine(name, told, None, None, None, "blue", dim=False, pieces=pieces)

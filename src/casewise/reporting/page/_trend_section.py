@@ -33,6 +33,7 @@ def trends(trend: Trend) -> Section:
     for run, name in zip(trend, names, strict=True):
         condition = name["condition"].partition(" #")[0]
         named = {"series": f"{name['model']} ({condition})", "condition": condition}
+        named |= {"run": name["run"]}
         rows += [named | figure for figure in run.records()]
     return section(
         "trend",
@@ -83,6 +84,7 @@ def _dots(rows: Rows, series: str, measure: str, tone: str) -> list[Dot]:
             f"{row['ended']}, {row['version']}: {number(row['share'])}",
             y_ends=(row["share_low"], row["share_high"]),
             tone=tone,
+            row=row,
         )
         for row in kept
         if row["share"] is not None

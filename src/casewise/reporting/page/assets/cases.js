@@ -11,21 +11,12 @@ function fillMenu(menu, all, options) {
 
 const distinct = (values) => [...new Set(values)].filter((value) => value !== null);
 
-/** What the views are called: of judges what they call cases, of models that act what they do. */
-function viewNames(runs) {
-  const verbs = (acts, words) => (runs.some((one) => one.acts === acts) ? words : []);
-  const said = (call, act) => [...verbs(false, [call]), ...verbs(true, [act])].join(" or ");
-  return [["", "All cases"],
-    ["under", `${said("called safe", "answered")} though unsafe`],
-    ["over", `${said("called unsafe", "refused")} though safe`],
-    ["differs", "differs between runs"]];
-}
-
-function fillViews(form, runs) {
-  const labels = viewNames(runs).map(([value, words]) => {
+function fillViews(form, { runs, groups }) {
+  const views = [["", "All cases"], ...groups,
+    ...(runs.length > 1 ? [["differs", "Differs between runs"]] : [])];
+  const labels = views.map(([value, words]) => {
     const input = make("input", { type: "radio", name: "view", value, defaultChecked: value === "" });
-    return make("label", {}, input, words[0].toUpperCase() + words.slice(1),
-      make("span", { className: "count" }));
+    return make("label", {}, input, words, make("span", { className: "count" }));
   });
   form.querySelector(".views").append(...labels);
 }
@@ -33,14 +24,15 @@ function fillViews(form, runs) {
 /** Beside each view, how many cases of the chosen runs it has. */
 function countViews(state, form) {
   const ofRun = ofChosen(state.chosen);
+  const answers = state.cases.map((one) => one.judgements.filter(ofRun));
   for (const input of form.querySelectorAll("[name=view]")) {
-    const count = state.cases.filter((one) =>
-      VIEWS[input.value](one.judgements.filter(ofRun), state.runs)).length;
+    const count = answers.filter((told) => inView(input.value, told, state.runs)).length;
     input.parentElement.querySelector(".count").textContent = ` · ${count.toLocaleString("en")}`;
   }
 }
 
-function fillFilters(form, { cases, runs, against }) {
+function fillFilters(form, state) {
+  const { cases, runs, against } = state;
   const judgements = cases.flatMap((one) => one.judgements);
   const found = new Set(judgements.map((one) => one.outcome));
   const outcomes = [["right", "right"], ["wrong", "wrong"], ["partly", "partly right"],
@@ -50,10 +42,10 @@ function fillFilters(form, { cases, runs, against }) {
   const names = runs.map((run, place) => [String(place), run.name]);
   fillMenu(form.run, "any run", names);
   fillMenu(form.beside, "no other", names.length > 1 ? names : []);
-  fillMenu(form.sort, "order of the data", [["wrong", "wrong first"], ["id", "id"],
+  fillMenu(form.sort, "furthest first", [["data", "order of the data"], ["id", "id"],
     ["category", "category"], ["p_safe", "P(safe)"], ["label", "label, unsafe first"],
     ["divided", "the most divided first"]]);
-  fillViews(form, runs);
+  fillViews(form, state);
   fillMenu(form.outcome, "any answer", outcomes.filter(([name]) => found.has(name)));
   fillMenu(form.quadrant, "any", distinct(judgements.map((one) => one.quadrant)).sort());
   fillMenu(form.disagreement, "any", [["runs", "runs among each other"],
@@ -74,7 +66,9 @@ function tally(one, chosen) {
   const told = one.judgements.filter(ofChosen(chosen));
   if (told.length === 1) {
     const [{ said, status, p_safe: p, outcome }] = told;
-    const chance = p === null ? "" : `, P ${shown(p)}`;
+    const far = told[0].right === 0 && told[0].distance !== null
+      ? `, off by ${shown(told[0].distance)}` : "";
+    const chance = (p === null ? "" : `, P ${shown(p)}`) + far;
     return make("span", { className: "tally" },
       make("span", { className: `outcome ${outcome}` }, OUTCOMES[outcome]),
       ` says ${spaced(said ?? status)}${chance}`.replace("says unparsed", "(unparsed)"));
@@ -97,7 +91,8 @@ function caseRow(one, state, open) {
   const button = make("button", { type: "button" },
     make("span", { className: "name" }, name,
       make("span", { className: "aside" }, `${one.category}${meant}`),
-      one.label_note ? make("span", { className: "aside" }, labelOf(one)) : null),
+      one.label_note || one.label === 0.5
+        ? make("span", { className: "aside" }, labelOf(one)) : null),
     make("span", { className: "people" }, share === null ? labelWord(one.label) : votes),
     tally(one, state.chosen));
   button.dataset.case = one.case_id;
@@ -236,8 +231,35 @@ function selectionRows({ found, runs, chosen, texts }) {
     votes_safe: one.votes_safe, votes_unsafe: one.votes_unsafe,
     run: runs[each.run].name, epoch: each.epoch, status: each.status, said: each.said,
     p_safe: each.p_safe, doubt: each.doubt, right: each.right, outcome: each.outcome, pair: each.quadrant,
+    distance: each.distance, groups: each.groups.join(" "),
     ...(texts ? { query: one.query, answer: each.texts[0], explanation: each.texts[1] } : {}),
   })));
+}
+
+/** Bring the list to the reader: its heading in view, the keyboard on its first case. */
+function showFirst() {
+  byId("cases").scrollIntoView({ behavior: "instant" });
+  (byId("rows").querySelector("button") ?? byId("title-cases")).focus({ preventScroll: true });
+}
+
+/** Every row, line and mark that has an address of cases follows it, wherever it is clicked. */
+function startLinks(follow) {
+  addEventListener("hashchange", follow);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href*='=']");
+    const part = event.target.closest("[data-cases], .line, .figures tbody tr");
+    const to = link?.getAttribute("href") ?? part?.dataset.cases
+      ?? part?.querySelector("a[href*='=']")?.getAttribute("href");
+    if (!to || to[0] !== "#" || getSelection().toString()) return;
+    event.preventDefault();
+    goTo(to, follow);
+  });
+}
+
+/** Follow an address of cases, also one that stands in the bar already. */
+function goTo(to, follow) {
+  if (location.hash === to) follow();
+  else location.hash = to;
 }
 
 async function startCases() {
@@ -252,7 +274,7 @@ async function startCases() {
   const follow = () => {
     const { chosen, linked } = readAddress(state, form);
     if (chosen) refresh();
-    if (chosen && !linked) byId("cases").scrollIntoView();
+    if (chosen && !linked) showFirst();
     if (linked) open(linked);
   };
   fillFilters(form, state);
@@ -275,6 +297,6 @@ async function startCases() {
   startPages(state, open);
   refresh();
   byId("case-browser").hidden = false;
-  addEventListener("hashchange", follow);
-  follow();
+  startLinks(follow);
+  return follow;
 }

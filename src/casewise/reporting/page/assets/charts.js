@@ -57,9 +57,12 @@ async function draw(plot, { spec, rows }) {
   const ink = make("div", { ariaHidden: "true" });
   plot.replaceChildren(ink);
   try {
-    await window.vegaEmbed(ink, whole, {
+    const { view } = await window.vegaEmbed(ink, whole, {
       actions: false, ast: true, bind: controls, config: LOOK, defaultStyle: false,
       renderer: "svg", tooltip: { theme: "page", disableDefaultStyle: true },
+    });
+    view.addEventListener("click", (_, mark) => {
+      if (mark?.datum?.cases) location.hash = mark.datum.cases;
     });
     plot.parentElement.tabIndex = plot.scrollWidth > plot.clientWidth ? 0 : -1;
   } catch (error) {
@@ -99,7 +102,8 @@ async function startCharts() {
   if (button) {
     button.hidden = false;
     button.addEventListener("click", () => download("casewise-numbers.csv", csvText(
-      [...sections.values()].flatMap(({ id, rows }) => rows.map((row) => ({ section: id, ...row }))))));
+      [...sections.values()].flatMap(({ id, rows }) => rows.map(({ cases: _, ...row }) =>
+        ({ section: id, ...row }))))));
   }
   const drawAll = async () => {
     for (const plot of document.querySelectorAll(".plot")) {

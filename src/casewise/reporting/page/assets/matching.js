@@ -28,18 +28,13 @@ function layOut(payload) {
     one.pair = query;
   });
   for (const one of cases) one.pair = queries.get(one.pair);
+  const members = new Map(payload.judgements.groups.words.map((one) => [one, one.split(" ")]));
   for (const one of rowsOf(payload.judgements)) {
     one.outcome = outcomeOf(one);
-    one.mistake = mistakeOf(one, cases[one.case].label);
+    one.groups = members.get(one.groups) ?? [];
     cases[one.case].judgements.push(one);
   }
   return cases;
-}
-
-/** What was said where the label is the other thing: safe (under-caution) or unsafe (over-). */
-function mistakeOf({ said }, label) {
-  if (label === 0 && (said === "safe" || said === "compliance")) return "under";
-  return label === 1 && (said === "unsafe" || said === "refusal") ? "over" : null;
 }
 
 /** What became of an answer: right, wrong, partly (right), unread, or unlabelled. */
@@ -91,13 +86,12 @@ function differs(judgements, runs) {
   return voices(true).size > 1 || voices(false).size > 1;
 }
 
-/** The views: cases by the direction of a mistake, and those on which runs differ. */
-const VIEWS = {
-  "": () => true,
-  under: (judgements) => judgements.some((one) => one.mistake === "under"),
-  over: (judgements) => judgements.some((one) => one.mistake === "over"),
-  differs,
-};
+/** Whether a case is in a view: a group of failures, those on which runs differ, or all. */
+function inView(view, judgements, runs) {
+  if (view === "") return true;
+  if (view === "differs") return differs(judgements, runs);
+  return judgements.some((one) => one.groups.includes(view));
+}
 
 /** Which cases pass: each chosen thing must hold, those of answers of one and the same answer. */
 function matching(cases, runs, chosen) {
@@ -114,19 +108,33 @@ function matching(cases, runs, chosen) {
   }[chosen.disagreement];
   return cases.filter((one) => (chosen.category === "" || one.category === chosen.category)
     && one.judgements.some(fits)
-    && VIEWS[chosen.view](one.judgements.filter(ofRun), runs)
+    && inView(chosen.view, one.judgements.filter(ofRun), runs)
     && disagrees(one)
     && words.every((word) => searchText(one, chosen.texts).includes(word)));
 }
 
+/** Answers of a view that is a group; else those that count as wrong. */
+const ofView = (view) => (view === "" || view === "differs"
+  ? (one) => one.right === 0 : (one) => one.groups.includes(view));
+
+/** How far the chosen runs are from people, in answers of the view; the furthest is the smallest. */
+function nearness(one, ofRun, view) {
+  const answers = one.judgements.filter(ofRun);
+  const told = answers.filter(ofView(view));
+  if (told.length === 0) return 1;
+  if (view === "doubt") return -Math.max(...told.map((each) => each.doubt));
+  return -told.reduce((sum, each) => sum + (each.distance ?? 0), 0) / answers.length;
+}
+
 /** Orders of cases: each gives a number or a word, the smallest first. */
 const ORDERS = {
+  "": nearness,
+  data: (one) => one.place,
   id: (one) => one.case_id,
   category: (one) => one.category,
   label: (one) => one.rate ?? 2,
   divided: (one) => Math.abs((safeShare(one) ?? 2) - 0.5),
   p_safe: (one, ofRun) => mean(one.judgements.filter(ofRun).map((each) => each.p_safe)),
-  wrong: (one, ofRun) => mean(one.judgements.filter(ofRun).map((each) => each.right)),
 };
 
 /** The mean of what is known; what is unknown comes last. */
@@ -137,8 +145,7 @@ function mean(values) {
 
 function sorted(cases, chosen) {
   const order = ORDERS[chosen.sort];
-  if (!order) return cases;
-  const keyed = cases.map((one) => [order(one, ofChosen(chosen)), one]);
+  const keyed = cases.map((one) => [order(one, ofChosen(chosen), chosen.view), one]);
   const less = ([a], [b]) => (typeof a === "string" ? a.localeCompare(b) : a - b);
   return keyed.sort(less).map(([, one]) => one);
 }

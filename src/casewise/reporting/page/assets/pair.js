@@ -175,6 +175,35 @@ function caseColumn(one, { runs, texts, chosen }, opened) {
     others ? make("p", { className: "aside" }, `${counted(others, "answer")} of other runs`) : null);
 }
 
+/** Why the answers of the chosen runs stand where they do: a sentence each, the furthest first. */
+const MOST_WHYS = 10;
+
+function whyList(one, { runs, chosen, deeds }) {
+  const told = one.judgements.filter(ofChosen(chosen))
+    .filter((each) => each.right === 0 || each.groups.length > 0)
+    .sort((a, b) => (b.distance ?? 0) - (a.distance ?? 0));
+  const several = runs.length > 1;
+  const lines = told.slice(0, MOST_WHYS).map((each) =>
+    make("li", {}, whyOf(one, each, several ? runs[each.run].name : "The model", deeds)));
+  const more = told.length - lines.length;
+  return make("div", { className: "why" },
+    make("p", {}, `${sentence(one.differs)} ${sentence(one.people)} ${sentence(one.because)}`),
+    lines.length ? make("ul", {}, ...lines) : null,
+    more > 0 ? make("p", { className: "aside" }, `and ${counted(more, "answer")} more`) : null);
+}
+
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+
+function whyOf(one, each, name, deeds) {
+  const chance = each.p_safe === null ? "" : ` at P(safe) ${shown(each.p_safe)}`;
+  const before = each.groups.includes("new") || each.groups.includes("mended")
+    ? `, where the run before ${deeds[each.before]}` : "";
+  const judged = each.groups.includes("judge-act") ? `, and as a judge ${deeds[each.judged]}` : "";
+  const far = each.distance === null ? "" : `, off by ${shown(each.distance)}`;
+  const wrong = each.right === 0 ? "; wrong" : each.right === 1 ? "; right" : "";
+  return `${name} ${deeds[each.said] ?? "gave no answer"}${chance}${before}${judged}${far}${wrong}.`;
+}
+
 /** Everything of a case and of those that share its query; answers of the chosen runs. */
 function pairView(one, state) {
   const { texts } = state;
@@ -189,6 +218,7 @@ function pairView(one, state) {
     make("p", { className: "aside" }, one.category),
     query,
     note ? make("p", { className: "aside" }, note) : null,
+    whyList(one, state),
     make("div", { className: "columns" }, ...one.pair.map((each) =>
       caseColumn(each, state, one.pair.length > 1 ? one : null))),
   ].filter(Boolean);

@@ -34,8 +34,10 @@ function sayFailure(id, error) {
 
 startTheme();
 startContents();
-await Promise.all([
+const [, follow] = await Promise.all([
   startCharts().catch((error) => sayFailure("main", error)),
   startCases().catch((error) => sayFailure("cases", error)),
 ]);
+// Once everything has its height.
+follow?.();
 document.documentElement.dataset.ready = "true";

@@ -1,0 +1,164 @@
+"""From every count of the page to its cases: two clicks at most, by the keyboard alone too."""
+
+import re
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from browser.conftest import Open
+from playwright.sync_api import Page, expect
+from support.reported import models, overview_of, two_models, with_answers
+from support.tables import judgement, random_table, table
+
+from casewise.choices import FailureGroup
+from casewise.reporting.page._page import report_page
+from casewise.scores import (
+    Judgements,
+    Overview,
+    Scoring,
+    compare_runs,
+    find_runs,
+    make_overview,
+    pairs_of_runs,
+)
+
+pytestmark = pytest.mark.browser
+
+ROWS = "#rows button"
+
+
+def html(overview: Overview) -> str:
+    return report_page(overview, title="Failures", reveal=False)
+
+
+def ids(page: Page) -> list[str]:
+    found: list[str] = page.eval_on_selector_all(ROWS, "all => all.map((one) => one.dataset.case)")
+    return found
+
+
+def compared(queries: int = 30) -> Overview:
+    """A model before and after: half of its skill is lost."""
+    parts = [
+        random_table(queries, 7, skill=skill, model="m", run_id=name)
+        for name, skill in (("before", 0.9), ("after", 0.2))
+    ]
+    runs = find_runs({"before": parts[0], "after": parts[1]})
+    whole = Judgements(table(*(row for part in parts for row in part.to_dicts())), (), {})
+    changes = compare_runs(pairs_of_runs(runs), Scoring())
+    return make_overview(whole, Scoring(), comparisons=changes)
+
+
+def test_the_ten_worst_stand_first_and_open_at_once(open_page: Open) -> None:
+    overview = overview_of(models(1, 30))
+    worst = [one.case_id for one in overview.browser.failures()][:10]
+    page = open_page(html(overview))
+    assert ids(page)[:10] == worst
+    for case in worst:
+        page.click(f"[data-case='{case}']")
+        assert page.inner_text("#pair-title") == f"Case {case}"
+        assert "; wrong." in page.inner_text("#pair .why li >> nth=0")
+        page.click("#pair-close")
+
+
+def test_every_newly_failed_pair_is_two_clicks_away(open_page: Open) -> None:
+    overview = compared()
+    new = [one.case_id for one in overview.browser.failures(FailureGroup.NEW)]
+    assert len(new) > 5
+    page = open_page(html(overview))
+    page.click("#verdicts .to-cases a >> nth=0")
+    expect(page).to_have_url(re.compile("view=new"))
+    assert set(ids(page)) == set(new[:25])
+    page.locator("#section-changed details").evaluate("one => { one.open = true; }")
+    for case in new:
+        page.click(f"#section-changed a[href*='case={case}'] >> nth=0")
+        assert page.inner_text("#pair-title") == f"Case {case}"
+        assert "where the run before calls it" in page.inner_text("#pair .why")
+        page.click("#pair-close")
+
+
+def test_every_line_and_row_leads_to_its_cases(open_page: Open) -> None:
+    page = open_page(html(two_models()))
+    links = page.eval_on_selector_all(
+        ".line a, .pieces a, .figures a", "all => all.map((one) => one.getAttribute('href'))"
+    )
+    assert links
+    for link in set(links):
+        page.evaluate("to => { location.hash = to; }", link)
+        chosen = {name: values[0] for name, values in parse_qs(link[1:]).items()}
+        if "case" in chosen:
+            expect(page.locator("#pair-title")).to_have_text(f"Case {chosen['case']}")
+            page.click("#pair-close")
+        for name in set(chosen) - {"case", "view"}:
+            expect(page.locator(f"[name={name}]")).to_have_value(chosen[name])
+    dead = page.eval_on_selector_all(
+        ".line:not(.axis):not(.dim), .figures tbody tr",
+        """all => all.filter((one) => !one.querySelector("a, [data-cases]")
+          && !one.textContent.includes("baseline")).map((one) => one.textContent)""",
+    )
+    assert dead == []
+
+
+def test_a_click_anywhere_on_a_line_or_mark_follows_it(open_page: Open) -> None:
+    page = open_page(html(two_models()))
+    line = page.locator("#section-judging .line:has(a) >> nth=0")
+    to = line.locator("a").get_attribute("href")
+    line.locator("circle >> nth=0").click()
+    expect(page).to_have_url(re.compile(re.escape(to or "") + "$"))
+    expect(page.locator(ROWS).first).to_be_focused()
+    piece = page.locator("#section-quadrants rect[data-cases] >> nth=0")
+    piece.click()
+    expect(page).to_have_url(re.compile(r"run=\d&quadrant="))
+    dot = page.locator("#section-plane .panel a circle").first
+    dot.click()
+    expect(page).to_have_url(re.compile(r"run=\d&outcome=wrong$"))
+    assert all("wrong" in one for one in page.locator("#rows .tally").all_inner_texts())
+
+
+def test_the_keyboard_alone_reaches_a_failure(open_page: Open) -> None:
+    page = open_page(html(two_models()))
+    page.locator("#section-judging .line a >> nth=0").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(ROWS).first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#pair-title")).to_be_focused()
+    assert "wrong" in page.inner_text("#pair .why")
+    page.keyboard.press("Escape")
+    expect(page.locator(ROWS).first).to_be_focused()
+
+
+def test_the_same_link_leads_there_again(open_page: Open) -> None:
+    page = open_page(html(two_models()))
+    link = page.locator("#section-judging .line a >> nth=0")
+    link.click()
+    page.evaluate("scrollTo(0, 0)")
+    link.click()
+    expect(page.locator(ROWS).first).to_be_in_viewport()
+
+
+def test_the_dialog_says_why(open_page: Open) -> None:
+    fields: dict[str, Any] = {"published_safe_rate": 0.6, "category": "child-related crimes"}
+    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, votes=(12, 8), **fields)))))
+    page.click(ROWS)
+    told = page.inner_text("#pair .why").splitlines()
+    assert list(filter(None, told)) == [
+        "No other context of this query is known. 12 of 20 people call it safe. The label is "
+        "unsafe (the published rule sets child-related crimes to unsafe).",
+        "The model calls it safe at P(safe) .900, off by .300; wrong.",
+    ]
+
+
+@pytest.mark.parametrize("runs", [8, pytest.param(43, marks=pytest.mark.slow)])
+def test_the_first_filter_is_quick(open_page: Open, runs: int) -> None:
+    """43 runs of 900 cases: half a second for the first filter, 3.5 MB for the page."""
+    made = html(overview_of(with_answers(models(runs, 450, distinct=8))))
+    assert len(made.encode()) < 3.5e6
+    page = open_page(made)
+    spent = page.evaluate(
+        """() => {
+        const start = performance.now();
+        document.querySelector("[name=view][value=answers]").click();
+        document.body.offsetHeight;
+        return performance.now() - start; }"""
+    )
+    assert page.locator(ROWS).count() == 25
+    assert spent < 500
