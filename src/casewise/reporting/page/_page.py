@@ -115,7 +115,9 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
         "against": rule_wording(browser.labels).whom,
         "revealed": reveal,
         "groups": _groups(browser),
-        "deeds": {said: deed(said) for said in browser.judgements["said"].drop_nulls().unique()},
+        "deeds": {
+            said: deed(said) for said in sorted(set(browser.judgements["said"].drop_nulls()))
+        },
         "runs": _runs(browser),
         "cases": _cases(browser.cases, reveal=reveal),
         "judgements": _judgements(browser.judgements, reveal=reveal),

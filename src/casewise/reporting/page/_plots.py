@@ -140,7 +140,7 @@ class Drawing:
     wide: bool
 
 
-def _nowhere(row: Mapping[str, Any]) -> str:
+def _nowhere(_: Mapping[str, Any]) -> str:
     return ""
 
 
