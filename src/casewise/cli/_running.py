@@ -263,6 +263,7 @@ def run_with_progress(
         Observers,
         has_answers,
         make_budget,
+        moved_note,
         out_before,
         read_done,
         run_cells,
@@ -280,6 +281,8 @@ def run_with_progress(
         note("going on: the answers of the start before were kept, and are not asked for again")
     for line in out_before(folder.path):
         note(line)
+    if (moved := moved_note()) is not None:
+        note(moved)
     if budget is not None:
         _note_cap(cells, done, budget)
     try:

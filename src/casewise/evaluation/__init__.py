@@ -24,6 +24,7 @@ from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_
 from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import is_secret, refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
+from casewise.evaluation.models._seam import moved_note
 from casewise.evaluation.models._services import ask_services, services
 from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
 from casewise.evaluation.plan._costs import Budget, CostEstimate
@@ -69,6 +70,7 @@ __all__ = [
     "make_budget",
     "lone_ablations",
     "make_plan",
+    "moved_note",
     "out_before",
     "plan_generation",
     "plan_sweep",

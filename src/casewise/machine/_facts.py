@@ -92,6 +92,7 @@ def examine(*, reach: bool = False) -> Iterator[MachineFact]:
     if isinstance(evaluation, MachineFact):
         yield evaluation
         return
+    yield _inspect(evaluation)
     yield from _keys(evaluation)
     yield _embedded_model(evaluation)
     yield from _services(evaluation, reach=reach)
@@ -277,6 +278,14 @@ def _evaluation() -> ModuleType | MachineFact:
     except Exception as error:
         return _broken(error)
     return casewise.evaluation
+
+
+def _inspect(evaluation: ModuleType) -> MachineFact:
+    """Fit of Inspect's release: what of its private names casewise does without."""
+    said = evaluation.moved_note()
+    if said is None:
+        return MachineFact(Topic.VERSIONS, "Inspect", "all that casewise uses of it is as expected")
+    return MachineFact(Topic.VERSIONS, "Inspect", said, State.ABSENT)
 
 
 def _broken(error: Exception) -> MachineFact:

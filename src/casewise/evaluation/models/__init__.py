@@ -266,7 +266,7 @@ def open_model(
     try:
         model = _open(name, base_url, model_args or {}, memoize, client)
     except PrerequisiteError as error:
-        raise _MissingError(f"{name}: {plain(str(error.message))}") from None
+        raise _MissingError(f"{name}: {plain(str(getattr(error, 'message', error)))}") from None
     except (ValueError, ImportError, TypeError) as error:
         raise ModelError(redacted(f"{name}: {error}")) from None
     if prices is not None:

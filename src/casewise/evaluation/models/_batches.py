@@ -22,7 +22,7 @@ from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._answer_journal import AnswerJournal
 from casewise.evaluation.models._fault_table import row_of
 from casewise.evaluation.models._faults import count_in, holding
-from casewise.evaluation.models._seam import HOOKS, batcher
+from casewise.evaluation.models._seam import MOVED, batcher, hooks_of
 from casewise.files import write_atomically
 
 PRICE = 0.5
@@ -53,9 +53,14 @@ def check_batches(*models: str | None) -> None:
     """Refuse models that would be asked live.
 
     Raises:
-        UsageError: Inspect knows no batch interface for a model, or the environment's setting is
-            wrong (``batch_settings``).
+        UsageError: Inspect knows no batch interface for a model, or has changed it, or the
+            environment's setting is wrong (``batch_settings``).
     """
+    if "batch" in MOVED:
+        raise UsageError(
+            "--batch: this release of Inspect collects batches otherwise: leave --batch out, or "
+            "install inspect-ai 0.3.285"
+        )
     batch_settings()
     for model in filter(None, models):
         provider, _, name = model.partition("/")
@@ -335,7 +340,7 @@ def as_batched(model: Model, config: GenerateConfig, number: str | None) -> Gene
         vars(model.api)["casewise_batches"] = BatchDesk(model, ledger)
     elif not collected and run is not None:
         run.ledger.lost(str(model))
-    hooks = getattr(model.api, HOOKS, None)
+    hooks = hooks_of(model.api)
     if number is None or hooks is None:
         return config
     headers = dict(config.extra_headers or {}) | {hooks.REQUEST_ID_HEADER: number}

@@ -29,7 +29,7 @@ from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import UnreadAnswerError, redacted_body
 from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
 from casewise.evaluation.models._said import error_within
-from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
+from casewise.evaluation.models._seam import SENDS, OpenAICompatibleAPI, hooks_of
 
 _PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})
@@ -58,7 +58,7 @@ def send_leanly(model: Model) -> bool:
         True if they go over aiohttp.
     """
     api = model.api
-    if type(api) is not OpenAICompatibleAPI or model.model_args:
+    if type(api) is not OpenAICompatibleAPI or model.model_args or hooks_of(api) is None:
         return False
     address = api.client.base_url
     if any(name.startswith(_SETTINGS) for name in os.environ) or address.userinfo:
@@ -115,7 +115,7 @@ class _Sender:
         """Status, headers and body of one attempt's answer."""
         session = await self._session.get()
         # Inspect counts and times attempts under this header.
-        hooks = getattr(self._api, HOOKS)
+        hooks = hooks_of(self._api)
         number = headers[hooks.REQUEST_ID_HEADER]
         hooks.update_request_time(number)
         async with session.post(self._url, data=body, headers=headers) as response:

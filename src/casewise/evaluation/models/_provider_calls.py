@@ -46,7 +46,7 @@ from casewise.evaluation.models._reachability import (
     with_address,
 )
 from casewise.evaluation.models._said import error_within, said_of
-from casewise.evaluation.models._seam import HOOKS
+from casewise.evaluation.models._seam import hooks_of
 from casewise.evaluation.models._standing import current_asking, out, seconds_before
 
 LONGEST = 2_000_000
@@ -133,7 +133,7 @@ def watch(model: Model) -> Model:
     client: Any = getattr(api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
-    _watch_attempts(getattr(api, HOOKS, None))
+    _watch_attempts(hooks_of(api))
     follows_connections = _watch_connections(client)
     _redact_errors(client)
     watcher = _Watcher(model, follows_connections)

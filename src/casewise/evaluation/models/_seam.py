@@ -1,31 +1,146 @@
-"""Private names of Inspect that casewise uses.
+"""Private names of Inspect that casewise uses, each checked when it is imported.
 
-Each name has a test that says what changed where a release of Inspect moves or alters it
-(tests/evaluation/test_seam.py). Nothing else in casewise imports a private name of Inspect.
+Nothing else in casewise imports a private name of Inspect. Where a release of Inspect has moved or
+changed one, what stands here in its place is slower or shows less, and gives the same table;
+``MOVED`` says what is lost.
 """
 
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.model._model import use_model_event_sink
-from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
-from inspect_ai.model._providers.util import batch as batcher
-from inspect_ai.util._concurrency import init_concurrency
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import version
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 SENDS = "_generate_completion"
 """Method of ``OpenAICompatibleAPI`` that sends a request and returns its completion."""
 
-HOOKS = "_http_hooks"
-"""Attribute of ``OpenAICompatibleAPI`` that is told of each attempt, and of its answer."""
+_HOOKS = "_http_hooks"
+"""Attribute of a provider that is told of each attempt, and of its answer."""
 
 TOOLS = "tools_to_openai"
 """Method of ``OpenAICompatibleAPI`` that writes tools in the form that is sent."""
 
+MOVED: dict[str, str] = {}
+"""Names that this release of Inspect has moved or changed, with what a run does without each."""
+
+
+def _taken(place: str, fits: Callable[[Any], bool], instead: Any, lost: str) -> Any:
+    """A private name of Inspect, or what stands in its place where it isn't as expected."""
+    module, _, name = place.rpartition(".")
+    try:
+        found = getattr(import_module(f"inspect_ai.{module}"), name)
+        if fits(found):
+            return found
+    except (ImportError, AttributeError, TypeError, ValueError):
+        pass
+    MOVED[name] = lost
+    return instead
+
+
+def _parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def _shows_a_message(error: Any) -> bool:
+    return isinstance(error("why"), Exception) and error("why").message == "why"
+
+
+def _sends(provider: Any) -> bool:
+    return (
+        inspect.iscoroutinefunction(getattr(provider, SENDS))
+        and _parameters(getattr(provider, SENDS)) == ["self", "request", "config"]
+        and _parameters(getattr(provider, TOOLS)) == ["self", "tools"]
+        and callable(provider.resolve_stream)
+    )
+
+
+def _is_collected(batch: Any) -> bool:
+    watched = (batch.emit_batch_status, batch.log_batch, batch.run_in_background)
+    fields = _parameters(batch.BatchStatus)
+    counts = {"pending_requests", "completed_requests", "failed_requests"}
+    return all(map(callable, watched)) and counts <= set(fields)
+
+
+@contextmanager
+def _no_sink(_: object) -> Iterator[None]:
+    yield
+
+
+class _NoProvider:
+    """No model's provider: each of Inspect's sends its requests itself."""
+
+
+if TYPE_CHECKING:
+    from inspect_ai._util.error import PrerequisiteError
+    from inspect_ai.model._model import use_model_event_sink
+    from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
+    from inspect_ai.model._providers.util import batch as batcher
+    from inspect_ai.util._concurrency import init_concurrency
+else:
+    PrerequisiteError = _taken(
+        "_util.error.PrerequisiteError",
+        _shows_a_message,
+        Exception,
+        "a missing key or package is told at greater length",
+    )
+    use_model_event_sink = _taken(
+        "model._model.use_model_event_sink",
+        lambda sink: _parameters(sink) == ["sink"],
+        _no_sink,
+        "logs hold no events",
+    )
+    OpenAICompatibleAPI = _taken(
+        "model._providers.openai_compatible.OpenAICompatibleAPI",
+        _sends,
+        _NoProvider,
+        "requests go out by Inspect's own client, which takes longer",
+    )
+    batcher = _taken(
+        "model._providers.util.batch",
+        _is_collected,
+        SimpleNamespace(emit_batch_status=None, log_batch=None, run_in_background=None),
+        "--batch is refused",
+    )
+    init_concurrency = _taken(
+        "util._concurrency.init_concurrency",
+        lambda begin: (
+            not any(
+                one.default is one.empty for one in inspect.signature(begin).parameters.values()
+            )
+        ),
+        lambda: None,
+        "several runs of one Python process share the limits of the first",
+    )
+
+
+def hooks_of(api: Any) -> Any:
+    """What a provider tells of its attempts; None where it has no such attribute, or another."""
+    hooks = getattr(api, _HOOKS, None)
+    names = ("update_request_time", "record_response", "REQUEST_ID_HEADER")
+    return hooks if all(hasattr(hooks, name) for name in names) else None
+
+
+def moved_note() -> str | None:
+    """Note on what this release of Inspect has moved; None where everything is as expected."""
+    if not MOVED:
+        return None
+    return (
+        f"inspect-ai {version('inspect-ai')} has moved or changed {', '.join(MOVED)}: "
+        f"{'; '.join(MOVED.values())}"
+    )
+
+
 __all__ = [
-    "HOOKS",
+    "MOVED",
     "OpenAICompatibleAPI",
     "PrerequisiteError",
     "SENDS",
     "TOOLS",
     "batcher",
+    "hooks_of",
     "init_concurrency",
+    "moved_note",
     "use_model_event_sink",
 ]
