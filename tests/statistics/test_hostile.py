@@ -10,7 +10,8 @@ import pytest
 from conftest import ROOT
 from support.scripts import load_script
 
-from casewise.measures import compared, find, scored
+from casewise.measures import compared, correctable, find, scored
+from casewise.statistics import COEFFICIENTS
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +147,13 @@ def test_every_interval_that_describe_prints_is_a_row(hostile: ModuleType) -> No
     """Figures are found in the results themselves, so that a new one is a row of the page."""
     names = hostile.of_command("describe", {"new": {"share": hostile.Shown(0.5)}, "n": 3})
     assert list(names) == ["describe: new.share"]
+    text = hostile.DOCS.read_text("utf-8")
+    start = text.index(hostile.COMMANDS_BEGIN)
+    rows = set(re.findall(r"^\| `([^`]+)` \|", text[start:], re.M))
+    for part in ("all", "safe", "unsafe", "none"):
+        assert {f"describe: agreement.{part}.{name}" for name in COEFFICIENTS} <= rows
+    assert {"describe: effect.difference", "replay: all.refused", "replay: all.answered"} <= rows
+    assert {f"corrected: {name}" for name in correctable()} <= rows
 
 
 def test_the_page_is_the_suites(hostile: ModuleType) -> None:
