@@ -59,8 +59,8 @@ def test_the_furthest_from_people_stand_first(cli_inside: Cli, runs: Path) -> No
         ("c-safe", 0.65, ["answers"]),
     ]
     assert found[0]["sentence"] == (
-        "No other context of this query is known. 16 of 20 people call it safe; the model calls it "
-        "unsafe at P(safe) .05. Wrong, as the label is safe."
+        "16 of 20 people call it safe; the model calls it unsafe at P(safe) .05. Wrong, as the "
+        "label is safe."
     )
     printed = cli_inside("cases", "worst", "run.parquet", "--limit", "2").stdout
     assert "Answers that count as wrong: 3, the first 2" in printed

@@ -130,7 +130,8 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
         ("rule 3: unsafe_recall (category c) at least .71", "failure"),
         ("rule 4: safe_recall at least .9", "system-out"),
     ]
-    assert {one.get("classname") for one in suite} == {"a|b<&>\ufffd"}
+    cases = [one for one in suite if one.tag == "testcase"]
+    assert {one.get("classname") for one in cases} == {"a|b<&>\ufffd"}
     failure = suite[1][0].text or ""
     assert "value .700, baseline .990, change -.290" in failure
     assert "would fail it in 80 of 100 tries" in (suite[2][0].text or "")
@@ -350,7 +351,9 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
     # What comes after judging comes after a failure too, but not without casewise.
     judge = next(place for place, step in enumerate(steps) if step.get("name") == "Judge")
     later = "${{ !cancelled() && steps.install.outcome == 'success' }}"
-    assert {step["if"] for step in steps[judge + 1 :]} == {later, "always()"}
+    comment = later.replace("&& ", "&& github.event_name == 'pull_request' && ", 1)
+    assert {step["if"] for step in steps[judge + 1 :]} == {later, "always()", comment}
+    assert steps.pop()["name"] == "Comment"
     artifact = steps[-1]["with"]["path"].split()
     assert artifact == ["judgements.parquet", "report.html", "gate.xml", "gate.md"]
     assert cli_inside("gate", "--init", ".").returncode == 0
@@ -386,7 +389,7 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
     assert [one.verdict for one in read_history(tmp_path / "gate-history/builds.jsonl")] == [
         *("fail", "pass", "pass", "fail")
     ]
-    assert (tmp_path / "gate.md").read_text("utf-8").count("| **wrong** |") == 28
+    assert (tmp_path / "gate.md").read_text("utf-8").count("; the model calls it safe") == 10
     assert all((tmp_path / name).is_file() for name in artifact)
     assert "what changed" in (tmp_path / "report.html").read_text("utf-8").lower()
     heads = re.findall("^## (.*)$", (tmp_path / "summary.md").read_text("utf-8"), re.MULTILINE)

@@ -316,16 +316,25 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(tmp_pat
     ]
     text = Gate.of(report).to_markdown()
     assert "m: 5 verdicts changed against the baseline: 3 to wrong, 2 to right." in text
-    cases = [line.split("|")[-2] for line in text.splitlines() if "safe | unsafe" in line]
-    assert [one.strip(" *") for one in cases] == ["wrong"] * 3 + ["right"] * 2
+    told = [line for line in text.splitlines() if line.startswith("- q000")]
+    assert told == [
+        f"- q000{n}-safe (c): Its author meant it to be safe; the model calls it unsafe, where the "
+        "run before calls it safe. Wrong, as the label is safe."
+        for n in (57, 58, 59)
+    ]
+    junit = gate_junit(Gate.of(report))
+    assert junit.count("m: newly wrong: q000") == 3
+    assert [one["case_id"] for one in Gate.of(report).record()["failures"]] == [
+        f"q000{n}-safe" for n in (57, 58, 59)
+    ]
     assert [one["case_id"] for one in as_gate_record(report)["changed"]] == [
         one.case_id for one in changed
     ]
     assert held(tmp_path, BOTH, after).changed == {}
-    many = held(tmp_path, BOTH, right(60), right(60).with_columns(verdict=pl.lit("safe")))
+    many = held(tmp_path, BOTH, right(60).with_columns(verdict=pl.lit("safe")), right(60))
     assert "60 verdicts changed" in Gate.of(many).to_markdown()
-    assert "; the first 50." in Gate.of(many).to_markdown()
-    assert Gate.of(many).to_markdown().count("| right |") == 50
+    assert Gate.of(many).to_markdown().count("; the model calls it safe") == 10
+    assert "- and 50 more" in Gate.of(many).to_markdown()
 
 
 def test_rules_within_queries_need_such_contexts(tmp_path: Path) -> None:

@@ -43,6 +43,9 @@ class Outputs:
     markdown: Annotated[
         Path | None, option("Also write the table for a build's summary.", OUTPUT, "FILE")
     ] = None
+    page: Annotated[
+        str, option("Address of the page to which cases in --markdown lead.", OUTPUT, "URL")
+    ] = ""
     undecided: Annotated[
         Undecided, option("How JUnit shows what is undecided or missing.", OUTPUT)
     ] = Undecided.FAILURE
@@ -59,8 +62,9 @@ class Outputs:
         """Write the verdicts."""
         self._write(
             reporting.gate_junit(result, self.undecided),
-            result.to_markdown(),
+            reporting.gate_sheet(result, self.page).markdown(),
             reporting.gate_annotations(result),
+            result.to_markdown(),
         )
 
     @contextmanager
@@ -77,18 +81,20 @@ class Outputs:
             )
             raise
 
-    def _write(self, junit: str, markdown: str, annotations: Iterable[str]) -> None:
-        for path, text in ((self.junit, junit), (self.markdown, markdown)):
-            if path is not None:
-                write_atomically(path, text.encode())
+    def _write(
+        self, junit: str, markdown: str, annotations: Iterable[str], summary: str | None = None
+    ) -> None:
+        for to, text in ((self.junit, junit), (self.markdown, markdown)):
+            if to is not None:
+                write_atomically(to, text.encode())
         if not self.github:
             return
         for line in annotations:
             # Beside the result, which may be JSON; GitHub reads both streams.
             print(line, file=sys.stderr)
-        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-            with Path(summary).open("a", encoding="utf-8") as file:
-                file.write(f"{markdown}\n")
+        if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(f"{summary or markdown}\n")
 
 
 @grouped

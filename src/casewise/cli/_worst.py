@@ -7,7 +7,7 @@ from typing import Annotated
 from casewise.choices import FailureGroup
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT
-from casewise.cli._main import reporting, scores
+from casewise.cli._main import reporting, results, scores
 from casewise.cli._options import Labels, Paths, Truth, grouped, option, read_judgements
 from casewise.cli._report import find_pairs
 from casewise.cli._score import ScoreFormat
@@ -66,7 +66,7 @@ def worst(
         case ScoreFormat.JSON:
             write_out(sheet.json)
         case ScoreFormat.CSV:
-            rows = [reporting.failure_record(one) for one in found[:limit]]
+            rows = [results.failure_record(one) for one in found[:limit]]
             write_out(to_csv(Table.of_records(rows)))
         case ScoreFormat.MARKDOWN:
             write_out(sheet.markdown())

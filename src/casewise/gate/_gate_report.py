@@ -11,7 +11,7 @@ from casewise.gate._history import BUILDS, FALSE_FAILS, Build, Fall
 from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.protocols import CONDITION, RunCondition
-from casewise.scores import PROVISIONAL, Change
+from casewise.scores import PROVISIONAL, Change, Failure
 from casewise.sheets import json_fields, json_interval, json_number
 
 
@@ -83,6 +83,8 @@ class GateReport:
     """Notes on the verdicts, a sentence each."""
     changed: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
     """Cases whose verdict changed, by name of the conditions that have a baseline."""
+    failures: Mapping[str, tuple[Failure, ...]] = field(default_factory=dict)
+    """Cases that are newly wrong, by name of the same conditions; furthest from people first."""
     build: Build | None = None
     """The build in the history; None without a history."""
 

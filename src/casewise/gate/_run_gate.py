@@ -44,6 +44,7 @@ from casewise.measures import gated
 from casewise.scores import (
     GraderCorrection,
     Run,
+    Scoring,
     Unjudged,
     changed_cases,
     correction_method,
@@ -53,6 +54,7 @@ from casewise.scores import (
     find_runs,
     mass_warning,
     mean_mass,
+    new_failures,
     other_data,
     rules_note,
 )
@@ -281,8 +283,21 @@ def _judge(
         for run, other in compared
         if run.name in labels
     }
+    failures = {
+        run.name: new_failures(
+            (other.condition, other.rows), (run.condition, run.rows), Scoring(labels[run.name])
+        )
+        for run, other in compared
+        if run.name in labels
+    }
     report = GateReport(
-        tuple(rows), tuple(missing), completeness, tuple(dict.fromkeys(said)), changed, build
+        rows=tuple(rows),
+        missing=tuple(missing),
+        completeness=completeness,
+        notes=tuple(dict.fromkeys(said)),
+        changed=changed,
+        failures=failures,
+        build=build,
     )
     return report, moves
 

@@ -9,7 +9,7 @@ from casewise.reporting._case_sets import (
 )
 from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
 from casewise.reporting._describe import description_sheet
-from casewise.reporting._failures import failure_record, failure_sheet
+from casewise.reporting._failures import failure_sheet
 from casewise.reporting._gate import (
     gate_annotations,
     gate_junit,
@@ -32,7 +32,6 @@ __all__ = [
     "description_sheet",
     "diff_sheet",
     "evaluation_card",
-    "failure_record",
     "failure_sheet",
     "gate_annotations",
     "gate_junit",

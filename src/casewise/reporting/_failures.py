@@ -1,11 +1,9 @@
 """Failures as a table for a terminal, as rows for CSV and as JSON values."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from casewise.choices import FailureGroup
-from casewise.results import GROUP_TITLES, failure_sentence, first_upper
+from casewise.results import GROUP_TITLES, failure_record, failure_sentence, first_upper
 from casewise.scores import Failure
 from casewise.sheets import Column, Kind, Row, Sheet, Table, count, markdown, terminal
 
@@ -54,16 +52,3 @@ def failure_table(failures: Sequence[Failure], title: str = "") -> Table:
         Column("contexts, people, model"),
     )
     return Table(columns, rows, title)
-
-
-def failure_record(failure: Failure) -> dict[str, Any]:
-    """A failure as JSON values, with its sentence."""
-    plain = asdict(failure)
-    difference = failure.difference
-    return plain | {
-        "run": failure.run.title,
-        "groups": list(map(str, failure.groups)),
-        "difference": None if difference is None else list(difference.names),
-        "other_differences": None if difference is None else difference.others,
-        "sentence": failure_sentence(failure),
-    }

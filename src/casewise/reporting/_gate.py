@@ -3,16 +3,17 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
+from urllib.parse import quote
 
 from casewise.choices import Undecided
 from casewise.gate import (
     GateReport,
     GateVerdict,
 )
-from casewise.reporting._compare import changed_table
 from casewise.results import (
     Gate,
     build_lines,
+    failure_sentence,
     gate_heading,
     gate_lines,
     rule_demand,
@@ -48,23 +49,28 @@ _TONES = {
 }
 
 
-def gate_sheet(result: Gate) -> Sheet:
-    """A table of verdicts by condition, notes, and in Markdown the cases that changed."""
+def gate_sheet(result: Gate, page: str = "") -> Sheet:
+    """A table of verdicts by condition, notes, and in Markdown the cases that are newly wrong.
+
+    Args:
+        result: Verdicts of a gate.
+        page: Address of the page that cases lead to, in Markdown; empty for none.
+    """
     return Sheet(
         lambda: terminal(_table(result.report), *gate_lines(result.report)),
-        lambda: _markdown(result.report),
+        lambda: _markdown(result.report, page),
         result.record,
     )
 
 
-def _markdown(report: GateReport) -> str:
+def _markdown(report: GateReport, page: str) -> str:
     lines = [f"## casewise gate: {report.verdict}", "", f"{gate_heading(report)}.", ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
     lines += [f"- {escape(line)}" for line in gate_lines(report)]
     for name, changed in report.changed.items():
         if changed:
-            lines += ["", escape(_counted(name, changed)), ""]
-            lines.append(to_markdown(changed_table(changed, MOST_CHANGES)))
+            lines += ["", escape(_counted(name, changed))]
+            lines += ["", *_listed(report, name, page)]
     return "\n".join(lines) + "\n"
 
 
@@ -73,16 +79,36 @@ def refusal_markdown(text: str) -> str:
     return f"## casewise gate: bad input\n\n{escape(text)}\n"
 
 
-MOST_CHANGES = 50
-"""Changed cases that Markdown shows; JSON has all."""
+MOST_FAILURES = 10
+"""Newly wrong cases of a run that a summary tells of; JSON has all."""
+
+
+def _failures(report: GateReport, name: str) -> list[tuple[str, str]]:
+    """Id of each of the newly wrong cases that are furthest from people, and its sentence."""
+    return [
+        (one.case_id, f"({one.category or 'no category'}): {failure_sentence(one)}")
+        for one in report.failures.get(name, ())[:MOST_FAILURES]
+    ]
+
+
+def _listed(report: GateReport, name: str, page: str) -> list[str]:
+    """The newly wrong cases as a list in Markdown, and how many more there are."""
+    told = _failures(report, name)
+    lines = [
+        f"- [{escape(case)}]({page}#case={quote(case, safe='')}) {escape(text)}"
+        if page
+        else f"- {escape(case)} {escape(text)}"
+        for case, text in told
+    ]
+    more = len(report.failures.get(name, ())) - len(told)
+    return [*lines, f"- and {more} more"] if more else lines
 
 
 def _counted(name: str, changed: Sequence[Change]) -> str:
     after = [right_after(one) for one in changed]
-    more = f"; the first {MOST_CHANGES}" if len(changed) > MOST_CHANGES else ""
     return (
         f"{name}: {len(changed)} verdicts changed against the baseline: {after.count(False)} to "
-        f"wrong, {after.count(True)} to right{more}."
+        f"wrong, {after.count(True)} to right."
     )
 
 
@@ -120,7 +146,12 @@ def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
         _add_case(suite, row.run, name, tags.get(row.verdict), row.verdict, rule_sentence(row))
     for one in report.missing:
         _add_case(suite, one.run, f"missing: {one.what}", undecided, "missing", one.text)
-    if notes := [*build_lines(report.build), *report.notes]:
+    failures = [
+        f"{name}: newly wrong: {case} {text}"
+        for name in report.failures
+        for case, text in _failures(report, name)
+    ]
+    if notes := [*build_lines(report.build), *report.notes, *failures]:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
     return _xml(suite)
 

@@ -1,6 +1,8 @@
 """Words of a failure: how its contexts differ, what people and the model said, why it is wrong."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from casewise.choices import FailureGroup
 from casewise.scores import ContextDifference, Failure
@@ -101,13 +103,27 @@ def label_clause(label: float | None, note: str | None) -> str:
 
 def failure_sentence(failure: Failure) -> str:
     """Sentences on a failure: contexts, people, the model, and why it counts as wrong."""
-    parts = [difference_clause(failure.difference), f"{_people(failure)}; {_model(failure)}"]
+    known = failure.difference is not None
+    parts = [difference_clause(failure.difference)] if known else []
+    parts += [f"{_people(failure)}; {_model(failure)}"]
     if failure.wrong:
         of = f" in {failure.wrong} of {failure.answers} answers" if failure.answers > 1 else ""
         parts.append(f"wrong{of}, as {label_clause(failure.label, failure.label_note)}")
     else:
         parts.append(label_clause(failure.label, failure.label_note))
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
+
+
+def failure_record(failure: Failure) -> dict[str, Any]:
+    """A failure as JSON values, with its sentence."""
+    difference = failure.difference
+    return asdict(failure) | {
+        "run": failure.run.title,
+        "groups": list(map(str, failure.groups)),
+        "difference": None if difference is None else list(difference.names),
+        "other_differences": None if difference is None else difference.others,
+        "sentence": failure_sentence(failure),
+    }
 
 
 def _people(failure: Failure) -> str:

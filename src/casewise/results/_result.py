@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.results._failure_words import failure_record
 from casewise.results._trend import DatedRun, dated_runs
 from casewise.results._verdict import Verdict
 from casewise.scores import (
@@ -167,8 +168,13 @@ class Gate(Result[GateRow]):
         return self.verdict is GateVerdict.PASS
 
     def record(self) -> dict[str, Any]:
-        """One object: verdict, exit status, rules, notes."""
-        return as_gate_record(self.report)
+        """One object: verdict, exit status, rules, notes, cases that changed or are newly wrong."""
+        failures = [
+            {**failure_record(one), "run": name}
+            for name, found in self.report.failures.items()
+            for one in found
+        ]
+        return as_gate_record(self.report) | {"failures": failures}
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""

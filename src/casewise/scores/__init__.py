@@ -107,7 +107,14 @@ from casewise.scores._labelled_replies import (
     load_checks,
 )
 from casewise.scores._leaders import CategoryScore, Leader
-from casewise.scores._overview import Browser, Overview, Usage, make_browser, make_overview
+from casewise.scores._overview import (
+    Browser,
+    Overview,
+    Usage,
+    make_browser,
+    make_overview,
+    new_failures,
+)
 from casewise.scores._replay import (
     REPLAY_TABLE,
     ChangeRates,
@@ -256,6 +263,7 @@ __all__ = [
     "make_table",
     "mass_warning",
     "mean_mass",
+    "new_failures",
     "nothing_judged",
     "other_data",
     "pairs_of_runs",

@@ -79,7 +79,10 @@ def make_browser(
         changes: Runs before and after.
     """
     table = table.filter(pl.col("twin_id").is_null())
-    return browse(table, list(conditions(table)), cases, scoring, changes)
+    runs = list(conditions(table))
+    places = {condition: place for place, (condition, _) in enumerate(runs)}
+    pairs = [(places[a], places[b]) for a, b in changes if a in places and b in places]
+    return browse(table, runs, cases, scoring, pairs)
 
 
 def browse(
@@ -87,9 +90,12 @@ def browse(
     runs: Sequence[tuple[RunCondition, pl.DataFrame]],
     cases: Mapping[str, Case],
     scoring: Scoring,
-    changes: Iterable[tuple[RunCondition, RunCondition]] = (),
+    changes: Sequence[tuple[int, int]] = (),
 ) -> Browser:
-    """Lay out given runs of a table, each with its rows; else as ``make_browser``."""
+    """Lay out given runs of a table, each with its rows; else as ``make_browser``.
+
+    ``changes`` are places of runs before and after.
+    """
     shown = table.select(OF_BROWSED_CASE).unique("case_id", keep="first", maintain_order=True)
     fields = label_fields(shown)
     rule = scoring.rule(shown)
@@ -106,9 +112,7 @@ def browse(
         for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
     named = tuple(condition for condition, _ in runs)
-    places = {condition: place for place, condition in enumerate(named)}
-    known_pairs = [(places[a], places[b]) for a, b in changes if a in places and b in places]
-    marked = mark_failures(known, pl.concat(parts), named, known_pairs, says_and_does(named))
+    marked = mark_failures(known, pl.concat(parts), named, changes, says_and_does(named))
     return Browser(rule, known, named, marked)
 
 
@@ -179,6 +183,19 @@ def _quadrants(
         if not np.isnan(both).any():
             found[safe] = found[unsafe] = names.get(both, "mixed")
     return found
+
+
+def new_failures(
+    before: tuple[RunCondition, pl.DataFrame],
+    after: tuple[RunCondition, pl.DataFrame],
+    scoring: Scoring,
+) -> tuple[Failure, ...]:
+    """Cases that a run gets wrong and the run before got right, furthest from people first."""
+    runs = [(one, rows.filter(pl.col("twin_id").is_null())) for one, rows in (before, after)]
+    table = pl.concat([rows for _, rows in runs])
+    if table.is_empty():
+        return ()
+    return tuple(browse(table, runs, {}, scoring, [(0, 1)]).failures(FailureGroup.NEW))
 
 
 @dataclass(frozen=True, slots=True)
