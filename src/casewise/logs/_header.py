@@ -4,17 +4,9 @@ Inspect takes seconds of processor to import, and a score needs a dozen of its f
 defaults and the place of a header are those of Inspect's ``EvalLog``.
 """
 
-import json
 from typing import Any, Protocol
-from zipfile import ZipFile
 
 from pydantic import BaseModel, ConfigDict, Field
-
-_HEADER = "header.json"
-"""Header of a log that was ended."""
-
-_START = "_journal/start.json"
-"""Beginning of a header, in the log of a run that was killed or still runs."""
 
 
 class TokenUsage(Protocol):
@@ -135,15 +127,3 @@ class Header(_Part):
     results: Counts | None = None
     stats: Times = Field(default_factory=Times)
     error: Fault | None = None
-
-
-def header_of(archive: ZipFile) -> Header:
-    """Header of a log in Inspect's form ``.eval``.
-
-    Raises:
-        KeyError: The file holds none.
-        ValueError: It can't be read as JSON, or lacks a field.
-        BadZipFile: It is not as it was written.
-    """
-    name = _HEADER if _HEADER in archive.namelist() else _START
-    return Header.model_validate(json.loads(archive.read(name)))

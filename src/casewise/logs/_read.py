@@ -25,7 +25,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
 from casewise.files import address_of, is_elsewhere, place_of
-from casewise.logs._header import Header, TokenUsage, Usage, header_of
+from casewise.logs._header import Header, TokenUsage, Usage
 from casewise.protocols import RunCondition
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def read_header(path: Path) -> LogHeader:
             log = Header.model_validate(_read_header(path))
         else:
             with ZipFile(path) as archive:
-                log = header_of(archive)
+                log = _header_in(archive)
     except Exception as error:  # Inspect raises whatever the broken part raises
         raise InputError(f"not a readable Inspect log: {first_line(error)}", file=path) from None
     if "casewise" not in (log.eval.metadata or {}):
@@ -311,6 +311,25 @@ def read_header(path: Path) -> LogHeader:
             expected="a log of casewise run or of inspect eval casewise/judge",
         )
     return LogHeader(path, log)
+
+
+_HEADER = "header.json"
+"""Header of a log that was ended."""
+
+_START = "_journal/start.json"
+"""Beginning of a header, in the log of a run that was killed or still runs."""
+
+
+def _header_in(archive: ZipFile) -> Header:
+    """Header of a log in Inspect's form ``.eval``.
+
+    Raises:
+        KeyError: The file holds none.
+        ValueError: It can't be read as JSON, or lacks a field.
+        BadZipFile: It is not as it was written.
+    """
+    name = _HEADER if _HEADER in archive.namelist() else _START
+    return Header.model_validate(json.loads(archive.read(name)))
 
 
 def _read_header(path: Path) -> "EvalLog":
@@ -527,7 +546,7 @@ def is_readable(path: Path) -> bool:
             if archive.testzip() is not None:
                 return False
             _read_summaries(archive)
-            header_of(archive)
+            _header_in(archive)
     except PermissionError:
         raise
     except Exception:  # Inspect and zlib raise whatever the broken part raises
