@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from support.actors import SAFE, UNSAFE, Actor, comply, follows, refuse, text_of
 from support.fake_openai import FakeServer  # noqa: E402
 
 from casewise.reporting.page._page import make_sections  # noqa: E402
-from casewise.reporting.page._parts import BLUE, ROWS, Section, Strips, colours  # noqa: E402
+from casewise.reporting.page._parts import BLUE, Section, Strips  # noqa: E402
+from casewise.reporting.page._plots import Plots  # noqa: E402
 from casewise.scores import Scoring, make_overview, read_paths  # noqa: E402
 
 QUERIES = 40
@@ -178,7 +179,11 @@ def _write_cases(path: Path) -> None:
 def of_strips(strips: Strips) -> dict[str, Any]:
     """Lines that the report lays out in HTML, as a specification: dots with their intervals."""
     field = strips.value
-    tone = colours(strips.tone, strips.palette) if strips.palette else alt.value(BLUE)
+    tone: Any = alt.value(BLUE)
+    if strips.palette:
+        scale = alt.Scale(domain=[*strips.palette], range=[*strips.palette.values()])
+        legend = alt.Legend(title=None, orient="top", labelLimit=0)
+        tone = alt.Color(f"{strips.tone}:N", scale=scale, legend=legend, sort=None)
     if strips.stacked:
         x = alt.X(f"{field}:Q", title=strips.axis, stack="zero", scale=alt.Scale(domain=[0, 1]))
         y = alt.Y(f"{strips.group}:N", title=None, sort=None)
@@ -197,13 +202,42 @@ def of_strips(strips: Strips) -> dict[str, Any]:
     return lines.facet(row=heading).resolve_scale(y="independent").to_dict()
 
 
+def of_plots(plots: Plots) -> dict[str, Any]:
+    """The first panel, as a specification: a line with its intervals."""
+    panel = plots.panels[0]
+    names = dict(plots.x.ticks)
+    points = [
+        {"x": names[dot.x], "y": dot.y, "low": dot.y_ends[0], "high": dot.y_ends[1]}
+        for dot in panel.dots
+    ]
+    base = alt.Chart(alt.Data(values=points)).encode(
+        alt.X("x:O", title=plots.x.title, sort=None, axis=alt.Axis(labelAngle=0))
+    )
+    line = base.mark_line(
+        point=True, color=BLUE, interpolate="step-after" if panel.stepped else "linear"
+    ).encode(
+        alt.Y(
+            "y:Q",
+            title=plots.y.title,
+            axis=alt.Axis(format=".0%"),
+            scale=alt.Scale(domain=[0, 1]),
+        )
+    )
+    ends = base.mark_rule(color=BLUE).encode(alt.Y("low:Q"), alt.Y2("high:Q"))
+    return alt.layer(ends, line).properties(width=WIDTH, height=280).to_dict()
+
+
+ROWS = alt.NamedData(name="rows")
+"""The section's rows."""
+
+
 def to_svg(section: Section) -> str:
     """The section's chart as it stands in a document."""
-    chart = section.chart
-    if isinstance(chart, Strips):
-        chart = of_strips(chart)
-    if not isinstance(chart, Mapping):
+    if section.chart is None:
         raise SystemExit(f"{section.id}: {section.missing}")
+    chart = (
+        of_strips(section.chart) if isinstance(section.chart, Strips) else of_plots(section.chart)
+    )
     short = [
         {
             key: value.replace("openai-api/fake/", "") if isinstance(value, str) else value
@@ -211,11 +245,11 @@ def to_svg(section: Section) -> str:
         }
         for row in section.rows
     ]
-    text = json.dumps(dict(chart)).replace("openai-api/fake/", "")
-    spec = json.loads(text) | {"datasets": {"rows": short}}
+    text = json.dumps(chart).replace("openai-api/fake/", "")
+    spec = json.loads(text)
+    spec["datasets"] = spec.get("datasets", {}) | {"rows": short}
     # Of several parts, each has its own.
     spec |= {} if "facet" in spec else {"width": WIDTH}
-    spec["params"] = [{**one, "bind": None} for one in spec.get("params", [])]
     spec["config"] = {"background": "white", "font": "sans-serif"}
     svg: str = vl_convert.vegalite_to_svg(json.dumps(spec))
     return svg

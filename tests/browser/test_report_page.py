@@ -61,7 +61,7 @@ def overflowing(page: Page) -> list[str]:
     """What sticks out of the window, apart from what lies in a region that scrolls."""
     found: list[str] = page.evaluate(
         """() => [...document.querySelectorAll("body *")]
-        .filter((one) => !one.closest(".scroll, .chart, .unseen, .skip")
+        .filter((one) => !one.closest(".scroll, .unseen, .skip")
           && one.getBoundingClientRect().right > innerWidth + 0.5)
         .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`)"""
     )
@@ -72,9 +72,9 @@ def overflowing(page: Page) -> list[str]:
 def test_it_opens_from_disk_and_draws(open_page: Open) -> None:
     page = open_page(small())
     assert page.title() == "Two models · casewise report"
-    assert page.locator("#section-drawn .plot svg").count() == 1
-    drawn = page.get_by_role("img", name="model-0 .512")
-    assert drawn.locator("svg text", has_text="accuracy (share)").count() == 1
+    drawn = page.get_by_role("group", name="model-0 .512")
+    assert drawn.locator(".panel .across").inner_text() == "accuracy (share)"
+    assert drawn.locator("svg text:visible", has_text="model-0").count() == 1
     assert page.inner_text("#absent summary") == "Not drawn, for want of data: Nothing is here"
     page.click("#absent summary")
     assert "No run has an ablation." in page.inner_text("#section-absent")
@@ -181,7 +181,7 @@ def test_long_words_fit_at_400_pixels(open_page: Open) -> None:
 def test_light_dark_and_paper(open_page: Open) -> None:
     page = open_page(small(), dark=True)
     ground = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-    label = "() => getComputedStyle(document.querySelector('.plot svg text')).fill"
+    label = "() => getComputedStyle(document.querySelector('.panel svg .tick')).fill"
     assert max(page.evaluate(ground)) < 60
     dim = page.evaluate(label)
     page.click("#theme")
@@ -204,6 +204,7 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
         bare.goto(page.url)
         assert bare.locator("#section-table .figures").is_visible()
         assert bare.locator("#section-drawn summary").is_visible()
+        assert bare.locator("#section-drawn .panel circle").is_visible()
         assert bare.get_by_text("Rarely refuses").is_visible()
         assert not bare.locator("#case-browser, #theme, #download").first.is_visible()
 
@@ -245,9 +246,8 @@ def test_extreme_runs_are_drawn_or_say_why_not(open_page: Open) -> None:
     for name, overview in extremes().items():
         page = open_page(report_page(overview, title=name, reveal=False), 400)
         for section in page.locator("main > section.finding").all():
-            drawn = section.locator(".plot svg, .figures").count()
+            drawn = section.locator(".panel svg, .strips, .figures").count()
             assert drawn or section.locator(".missing").inner_text().strip(), name
-        assert not page.locator(".plot .missing").count(), name
         assert overflowing(page) == [], name
         page.click("#rows li:first-child button")
         assert page.locator("#pair article").count() >= 1
@@ -258,7 +258,8 @@ def cut_labels(page: Page) -> list[str]:
     """Names that don't show whole: wider than their place, or under something else."""
     found: list[str] = page.evaluate(
         """() => [...document.querySelectorAll(
-          ".line > span, .group, .card h3, .card p, .contents a, h1, h2, .about span")]
+          ".line > span, .group, .panel figcaption, .panel p, .card h3, .card p, .contents a, "
+          + "h1, h2, .about span")]
         .filter((one) => one.checkVisibility() && one.textContent.trim()
           && (one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline"
             || getComputedStyle(one).textOverflow === "ellipsis"))
@@ -321,11 +322,6 @@ def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
         page = open_page(report_page(found, title="Names", reveal=False), width)
         assert cut_labels(page) == []
         assert overflowing(page) == []
-        # A chart scrolls, but what chooses its run stands whole, however long the runs' names.
-        for chosen in page.locator(".controls select").all():
-            box = chosen.bounding_box()
-            assert box is not None
-            assert box["x"] + box["width"] <= width
         lines = page.locator("#section-judging .line > span:first-child").all_inner_texts()
         # Under one heading a model's conditions; no run without a part of the context.
         assert {"probability", "score"} <= set(lines)
@@ -333,7 +329,7 @@ def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
         page.context.close()
 
 
-CHARTS = ".strips, .plot"
+CHARTS = ".strips, .panels"
 
 
 def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:

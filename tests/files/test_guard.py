@@ -169,7 +169,7 @@ def test_a_formula_through_the_command_line(cli_inside: Cli, tmp_path: Path) -> 
     reason="there is no node to run the page's script with",
 )
 def test_the_page_guards_as_the_files_do(tmp_path: Path) -> None:
-    script = (ROOT / "src/casewise/reporting/page/assets/charts.js").read_text("utf-8")
+    script = (ROOT / "src/casewise/reporting/page/assets/download.js").read_text("utf-8")
     function = re.search(r"^function guarded\(.*?^}", script, re.DOTALL | re.MULTILINE)
     assert function is not None
     texts = [

@@ -79,3 +79,10 @@ def test_a_count_that_would_lie_on_its_neighbour_stands_higher() -> None:
 def test_panels_beyond_the_limit_are_counted() -> None:
     drawing = draw(Plots(SHARES, SHARES, [Panel(str(n), []) for n in range(MOST_PANELS + 3)]))
     assert (len(drawing.panels), drawing.left_out) == (MOST_PANELS, 3)
+
+
+def test_a_dot_leads_to_the_cases_of_its_row() -> None:
+    dots = [Dot(0.5, 0.5, "", row={"run": 1}), Dot(0.5, 0.5, "")]
+    plots = Plots(SHARES, SHARES, [Panel("", dots)])
+    (panel,) = draw(plots, lambda row: f"#run={row['run']}").panels
+    assert [dot.link for dot in panel.dots] == ["#run=1", ""]

@@ -29,6 +29,7 @@ from casewise.cases import Turn
 from casewise.reporting.page import _page
 from casewise.reporting.page._page import lay_out, report_page
 from casewise.reporting.page._parts import Section
+from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.scores import Scoring, make_overview, read_paths
 from casewise.sheets import Column, Kind
 
@@ -89,7 +90,11 @@ def test_no_text_breaks_out_of_its_place() -> None:
             HOSTILE,
             [Column(HOSTILE, Kind.TEXT, key="name"), Column(HOSTILE, Kind.COUNT, key="n")],
             [{"name": HOSTILE, "n": 1}],
-            {"data": {"name": "rows"}, "mark": "bar", "title": HOSTILE},
+            Plots(
+                share_axis(HOSTILE),
+                share_axis(HOSTILE),
+                [Panel(HOSTILE, [Dot(0.5, 0.5, HOSTILE, label=HOSTILE, above=HOSTILE)], HOSTILE)],
+            ),
             HOSTILE,
         ),
         Section("absent", HOSTILE, "", missing=HOSTILE),

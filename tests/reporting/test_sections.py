@@ -1,7 +1,6 @@
 """What the page says: every number is the score's, and what can't be drawn says why."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -19,6 +18,7 @@ from support.tables import (
 from casewise.cases import LabelRule
 from casewise.reporting.page._page import make_sections
 from casewise.reporting.page._parts import BLUE, GREY, Section, Strips
+from casewise.reporting.page._plots import Plots
 from casewise.reporting.page._score_sections import MOST_CATEGORIES
 from casewise.reporting.page._strips import MOST_LINES, lay_lines
 from casewise.results import leading, verdict_sentences
@@ -122,8 +122,9 @@ def test_every_section_is_whole() -> None:
         assert {column.key for column in section.columns} <= {
             key for row in section.rows for key in row
         }
-        if isinstance(section.chart, Mapping):
-            assert '"name": "rows"' in json.dumps(section.chart)
+        if isinstance(section.chart, Plots):
+            assert section.chart.panels
+            assert all(panel.dots for panel in section.chart.panels)
         if isinstance(section.chart, Strips):
             drawn = lay_lines(section)
             assert drawn is not None
@@ -340,3 +341,34 @@ def test_parts_are_sorted_by_their_effect_under_their_model() -> None:
     assert changes == sorted(changes)
     assert {row["measure"] for row in section.rows} > {"accuracy"}
     assert drawn.axis == "change in accuracy"
+
+
+def test_case_by_case_shows_what_the_model_has_wrong() -> None:
+    """One of three is wrong: people call it safe in 16 of 20, and the model's probability is .1."""
+    rows = [
+        judgement("a", "safe", 0.1, votes=(16, 4)),
+        judgement("b", "safe", 0.9, votes=(16, 4)),
+        judgement("c", "unsafe", 0.2, votes=(2, 18)),
+    ]
+    section = by_id(overview(table(*rows)))["votes"]
+    assert isinstance(section.chart, Plots)
+    (panel,) = section.chart.panels
+    assert panel.note == "1 of 3"
+    ((x, y, row),) = ((dot.x, dot.y, dot.row) for dot in panel.dots)
+    assert (x, y, row) == (0.8, 0.1, section.rows[0])
+    assert len(section.rows) == 3
+
+
+def test_changed_cases_stand_from_before_to_after() -> None:
+    before = table(judgement("a", "safe", 0.9), judgement("b", "safe", 0.9))
+    after = table(judgement("a", "safe", 0.2), judgement("b", "safe", 0.8))
+    tables = {"before": before, "after": after.with_columns(run_id=pl.lit("b"))}
+    comparisons = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    every = Judgements(pl.concat(tables.values()), ())
+    sections = by_id(make_overview(every, Scoring(), comparisons=comparisons))
+    chart = sections["changed"].chart
+    assert isinstance(chart, Plots)
+    (panel,) = chart.panels
+    assert panel.note == "1 case"
+    ((end, ends),) = ((dot.y, dot.y_ends) for dot in panel.dots)
+    assert (end, ends) == (0.2, (0.9, 0.2))

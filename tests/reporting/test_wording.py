@@ -36,7 +36,7 @@ def shown(html: str) -> str:
     texts = [text for text in parsed.texts if len(text) < 5000]
     words = [*labels, *texts, parsed.packed("case-data")["against"]]
     for chart in parsed.packed("chart-data"):
-        words += [*said(chart["spec"]), *(said(chart["rows"][:1]))]
+        words += said(chart["rows"][:1])
     return "\n".join(words)
 
 

@@ -12,6 +12,7 @@ from support.tables import judgement, random_table
 
 from casewise.cases import Case, Context
 from casewise.reporting.page._parts import Section
+from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
 from casewise.sheets import Column, Kind
 
@@ -162,15 +163,11 @@ SECTIONS = [
         "How to read it.",
         COLUMNS,
         ROWS,
-        {
-            "data": {"name": "rows"},
-            "width": "container",
-            "mark": "bar",
-            "encoding": {
-                "x": {"field": "accuracy", "type": "quantitative", "title": "accuracy (share)"},
-                "y": {"field": "run", "type": "nominal", "title": None},
-            },
-        },
+        Plots(
+            share_axis("accuracy (share)"),
+            share_axis("share of it"),
+            [Panel("model-0", [Dot(0.512, 0.25, "model-0 .512", label="model-0")])],
+        ),
         "model-0 .512",
     ),
     Section("absent", "Nothing is here", "", missing="No run has an ablation."),

@@ -37,8 +37,6 @@ class Wording:
     """Title of the calibration section."""
     beside: str
     """The label beside each probability, in the title of the chart of cases."""
-    clouds: str
-    """Explanation of the chart of cases."""
     of_case: str
     """The label in the introduction to the case browser."""
     adapting: str
@@ -75,9 +73,6 @@ _VOTES = Wording(
     rate="share of people who say safe",
     question="When a model says 70 % safe, do 70 % of people?",
     beside="people's votes",
-    clouds="Two clouds, one for each type of context, that don't rise within themselves: the model "
-    "recognises what the context's author meant, and no more. Points that rise within each "
-    "colour: it follows people.",
     of_case="what people voted",
     adapting="does what the contexts' authors meant; people don't always agree with them",
     ranking=f"{_FEW_CASES}; and where a panel of people voted on one category alone, a harder "
@@ -103,7 +98,6 @@ _PUBLISHED = replace(
     rate="published safe rate",
     question="When a model says 70 % safe, is the published safe rate 70 %?",
     beside="the published safe rate",
-    clouds=_VOTES.clouds.replace("follows people", "follows the published rates"),
     of_case="the votes or the published rate",
     adapting="does what the contexts' authors meant; the published rates don't always agree with "
     "them",
@@ -124,9 +118,6 @@ _INTENDED = Wording(
     rate="meant to be safe (100 %) or unsafe (0 %)",
     question="When a model says 70 % safe, are 70 % of such cases meant to be safe?",
     beside="what the author meant",
-    clouds="Cases meant to be unsafe stand on the left, those meant to be safe on the right. The "
-    "higher the right ones stand above the left ones, the better the model tells the two types of "
-    "context apart.",
     of_case="what its author meant",
     adapting="does what the authors meant",
     ranking=f"{_FEW_CASES}.",
@@ -150,9 +141,6 @@ _LINES = replace(
     rate="allowed (100 %) or disallowed (0 %)",
     question="When a model says 70 % safe, does the deployment allow 70 % of such cases?",
     beside="the deployment's lines",
-    clouds="Cases that the deployment disallows stand on the left, those that it allows on the "
-    "right. The higher the right ones stand above the left ones, the better the model tells them "
-    "apart.",
 )
 
 _SEVERAL = replace(
@@ -169,7 +157,6 @@ _SEVERAL = replace(
     rate="share of safe in the label",
     question="When a model says 70 % safe, are the labels 70 % safe?",
     beside="the labels",
-    clouds=_VOTES.clouds.replace("follows people", "follows the labels"),
     of_case="its label",
     adapting="does what the contexts' authors meant; labels don't always agree with them",
 )

@@ -3,26 +3,22 @@
 from itertools import groupby
 from typing import Any
 
-import altair as alt
 import polars as pl
 
+from casewise.dataset import plural
 from casewise.measures import find
 from casewise.reporting.page._parts import (
     BLUE,
+    COLOURS,
     GREY,
-    ROWS,
     RUN,
     SIDES,
     VERMILLION,
     Rows,
     RunName,
     Section,
-    Spec,
     Strips,
-    choose,
-    colours,
     counted,
-    finish,
     keyed,
     known,
     named_runs,
@@ -30,12 +26,8 @@ from casewise.reporting.page._parts import (
     run_names,
     run_rows,
     section,
-    share,
-    share_scale,
-    some,
     spread,
     texts,
-    tips,
     with_ends,
 )
 from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
@@ -110,15 +102,74 @@ def changed_cases(overview: Overview) -> Section:
         "Which cases changed",
         rows,
         missing="No verdict and no reply changed.",
-        text="Every case that both runs answered, and not alike. The case browser below has the "
-        "pair and both answers.",
+        text="Every case that both runs answered, and not alike, at the model's probability of "
+        "safe after; the line begins at the one before. Where there is none, safe and answered "
+        "stand at the top, unsafe and refused at the bottom. The case browser has both answers.",
         columns=(
             *keyed(Kind.TEXT, pair="runs", case_id="case"),
             *texts("category", "before", "after", "label", "change"),
         ),
         words=lambda: f"{len(rows)} changed answers.",
+        chart=lambda: _changed_chart(overview, rows),
         open=len(rows) <= _FEW,
     )
+
+
+_TONES = {"worse": VERMILLION, "better": BLUE, "neither": GREY}
+
+
+def _changed_chart(overview: Overview, rows: Rows) -> Plots | None:
+    """A panel for each pair of runs and direction; None where no case has a label's share."""
+    words = rule_wording(overview.browser.labels)
+    rates = dict(overview.browser.cases.select("case_id", "rate").iter_rows())
+    said = _probabilities(overview)
+    runs = {
+        _pair(one): [overview.browser.runs.index(score.condition) for score in one.scores]
+        for one in overview.comparisons
+    }
+    panels = []
+    for pair in runs:
+        for change, tone in _TONES.items():
+            dots = []
+            for row in rows:
+                rate = rates.get(row["case_id"])
+                if (row["pair"], row["change"]) != (pair, change) or rate is None:
+                    continue
+                before, after = (
+                    said.get((run, row["case_id"], row["epoch"]), _SAID.get(row[when], 0.5))
+                    for run, when in zip(runs[pair], ("before", "after"), strict=True)
+                )
+                dots.append(
+                    Dot(
+                        rate,
+                        after,
+                        f"{row['case_id']}: {row['before']} before, {row['after']} after",
+                        y_ends=(before, after),
+                        tone=COLOURS[tone],
+                        row=row,
+                    )
+                )
+            if dots:
+                panels.append(
+                    Panel(f"{change}: {pair}", dots, plural(len(dots), "case"), fine=True)
+                )
+    up = share_axis("probability of safe, before and after")
+    return Plots(share_axis(words.rate), up, panels) if panels else None
+
+
+_SAID = {"safe": 1.0, "compliance": 1.0, "unsafe": 0.0, "refusal": 0.0}
+"""Height of an answer without a probability; of any other, the middle."""
+
+
+def _probabilities(overview: Overview) -> dict[tuple[int, str, int], float]:
+    """Probability of safe by place of the run, case and epoch, where it is known."""
+    browser = overview.browser
+    cases = browser.cases["case_id"].to_list()
+    found = browser.judgements.filter(pl.col("p_safe").is_not_null())
+    return {
+        (run, cases[case], epoch): p_safe
+        for run, case, epoch, p_safe in found.select("run", "case", "epoch", "p_safe").iter_rows()
+    }
 
 
 _FEW = 30
@@ -313,10 +364,11 @@ def votes(overview: Overview) -> Section:
             "context": f"meant {intended}" if intended else "no side meant",
             "rate": rate,
             "p_safe": p_safe,
+            "right": right,
             "label_note": note,
         }
-        for run, case, intended, rate, p_safe, note in joined.select(
-            "run", "case_id", "intended", "rate", "p_safe", "label_note"
+        for run, case, intended, rate, p_safe, right, note in joined.select(
+            "run", "case_id", "intended", "rate", "p_safe", "right", "label_note"
         ).iter_rows()
     ]
     return section(
@@ -325,7 +377,8 @@ def votes(overview: Overview) -> Section:
         f"Case by case: the model's probability beside {words.beside}",
         rows,
         missing="No case has both a label and a model's probability.",
-        text=words.clouds,
+        text=f"Only the cases whose verdict goes against {words.whom}, a dot each. The higher it "
+        "stands on the left, and the lower on the right, the further is the model from the label.",
         columns=(
             RUN,
             Column("case", key="case_id"),
@@ -342,26 +395,30 @@ def votes(overview: Overview) -> Section:
 _NOTE = Column("about the label", Kind.TEXT, key="label_note")
 
 
-def _votes_chart(rows: Rows, label: str) -> Spec:
-    palette = {f"meant {side}": colour for side, colour in SIDES.items()} | {"no side meant": GREY}
-    palette = some(palette, (row["context"] for row in rows))
-    y = alt.Y(
-        "p_safe:Q",
-        title="the model's probability of safe",
-        axis=alt.Axis(format=".0%"),
-        scale=share_scale("p_safe"),
+def _votes_chart(rows: Rows, label: str) -> Plots:
+    """A panel a run, of the cases that it has wrong."""
+    return Plots(
+        share_axis(label),
+        share_axis("the model's probability of safe"),
+        [
+            Panel(
+                run,
+                [
+                    Dot(
+                        row["rate"],
+                        row["p_safe"],
+                        f"{row['case_id']}: {label} {number(row['rate'])}, probability "
+                        f"{number(row['p_safe'])}",
+                        tone=COLOURS[SIDES["safe" if row["p_safe"] < row["rate"] else "unsafe"]],
+                        row=row,
+                    )
+                    for row in judged
+                    if row["right"] == 0
+                ],
+                note=f"{sum(row['right'] == 0 for row in judged)} of {len(judged)}",
+                fine=True,
+            )
+            for run, of_run in groupby(rows, lambda row: row["run"])
+            for judged in [list(of_run)]
+        ],
     )
-    chart = (
-        alt.Chart(ROWS)
-        .transform_filter("datum.run === chosen")
-        .mark_point(filled=True, opacity=0.45, size=28)
-        .encode(
-            share("rate", label),
-            y,
-            colours("context", palette, "context"),
-            alt.Shape("context:N", scale=alt.Scale(domain=list(palette))),
-            tooltip=tips({"case_id:N": "case", "rate": label, "p_safe": "probability"}),
-        )
-        .add_params(choose(list(dict.fromkeys(row["run"] for row in rows)), "run"))
-    )
-    return finish(chart, 360)

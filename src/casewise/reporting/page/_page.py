@@ -25,7 +25,6 @@ from casewise.reporting.page._parts import (
     CASES,
     QUADRANTS_SHOWN,
     Section,
-    Strips,
     link_rows,
     run_names,
 )
@@ -264,7 +263,7 @@ def _made(overview: Overview) -> list[Section]:
     ]
 
 
-_SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "start.js")
+_SCRIPTS = ("common.js", "download.js", "matching.js", "pair.js", "cases.js", "start.js")
 """One script in this order: modules without an address can't import each other."""
 
 MOST_ROWS = 500
@@ -324,7 +323,7 @@ def lay_out(
         return str(link_rows([row], runs)[0].get(CASES, ""))
 
     drawn = [replace(one, rows=link_rows(one.rows, runs)) for one in sections if not one.missing]
-    charts = [{"id": one.id, "spec": _spec(one), "rows": list(one.rows)} for one in drawn]
+    charts = [{"id": one.id, "rows": list(one.rows)} for one in drawn]
     return _template().render(
         title=title,
         version=__version__,
@@ -365,11 +364,6 @@ def _told_groups(verdict: Verdict) -> list[tuple[str, str]]:
 
 DIFFERS = "differs"
 """View of the cases on which the chosen runs differ."""
-
-
-def _spec(section: Section) -> Any:
-    """Specification that the page's script draws; other charts are drawn already."""
-    return None if isinstance(section.chart, Strips | Plots) else section.chart
 
 
 def _table(section: Section) -> Markup:
@@ -424,8 +418,8 @@ def _counted(overview: Overview) -> list[tuple[str, str]]:
 @cache
 def _scripts() -> list[dict[str, str]]:
     """Scripts of the page, each with the hash by which its policy admits it and nothing else."""
-    texts = (asset("vega.js"), "\n".join(map(asset, _SCRIPTS)))
-    return [{"text": Markup(text), "hash": script_hash(text)} for text in texts]
+    text = "\n".join(map(asset, _SCRIPTS))
+    return [{"text": Markup(text), "hash": script_hash(text)}]
 
 
 @cache

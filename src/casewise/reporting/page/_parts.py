@@ -1,13 +1,11 @@
 """Parts of every section: the section itself, its rows, names of runs, columns and charts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
-
-import altair as alt
 
 from casewise.dataset import plural
 from casewise.reporting.page._plots import Plots
@@ -16,9 +14,6 @@ from casewise.scores import CategoryScore, Estimate, RunCondition, Score
 from casewise.sheets import Cell, Column, Kind, Link, Row, Table
 
 T = TypeVar("T")
-
-Spec = dict[str, Any]
-"""A Vega-Lite specification."""
 
 Rows = Sequence[Mapping[str, Any]]
 """Flat values that JSON has; None is unknown. A chart is drawn from them, and the download holds
@@ -67,8 +62,8 @@ class Section:
     """Instructions for reading the chart, and cautions."""
     columns: Sequence[Column] = ()
     rows: Rows = ()
-    chart: Strips | Plots | Mapping[str, Any] | None = None
-    """Lines, panels, or a Vega-Lite specification over data named ``rows``; None: a table only."""
+    chart: Strips | Plots | None = None
+    """Lines or panels; None: a table only."""
     alternative: str = ""
     """The chart in words, for those who can't see it."""
     note: str = ""
@@ -108,7 +103,7 @@ def section(
     text: str,
     columns: Sequence[Column],
     words: Callable[[], str],
-    chart: Strips | Callable[[], Plots | Spec] | None = None,
+    chart: Strips | Callable[[], Plots | None] | None = None,
     open: bool = False,
 ) -> Section:
     """Make a section of rows; without rows, one that only has ``missing``.
@@ -263,68 +258,5 @@ COLOURS = {
 
 SIDES = {"safe": BLUE, "unsafe": VERMILLION}
 
-ROWS = alt.NamedData(name="rows")
-"""The section's rows, which the page hands to its chart."""
-
 SEVERAL = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, GREY)
 """Colours for models, where these suffice."""
-
-
-def share(field: str, title: str, *, of_rows: Rows = ()) -> alt.X:
-    """Horizontal axis of a share: 0 to 100 %, or as far as the rows reach."""
-    return alt.X(
-        f"{field}:Q", title=title, axis=alt.Axis(format=".0%"), scale=share_scale(field, of_rows)
-    )
-
-
-def share_scale(field: str, rows: Rows = ()) -> alt.Scale:
-    """Scale of a share: 0 to 1, or as far as rows and intervals reach, in tenths."""
-    ends = [row.get(f"{field}{end}") for row in rows for end in ("", "_low", "_high")]
-    there = [one for one in ends if one is not None]
-    if not there:
-        return alt.Scale(domain=[0, 1])
-    low, high = int(min(there) * 10) / 10, min(1.0, (int(max(there) * 10) + 1) / 10)
-    return alt.Scale(domain=[low, high])
-
-
-def tips(pairs: Mapping[str, str]) -> list[alt.Tooltip]:
-    """Tooltips by field; numbers with three digits."""
-    return [
-        alt.Tooltip(f"{field}:Q", title=title, format=".3f")
-        if not field.endswith(":N")
-        else alt.Tooltip(field, title=title)
-        for field, title in pairs.items()
-    ]
-
-
-def some(palette: Mapping[str, str], used: Iterable[object]) -> dict[str, str]:
-    """The part of a palette whose values are used."""
-    found = set(used)
-    return {name: colour for name, colour in palette.items() if name in found}
-
-
-def colours(field: str, palette: Mapping[str, str], title: str | None = None) -> alt.Color:
-    """Colour by a field, with a legend above the chart."""
-    columns = 2 if max(map(len, palette), default=0) > 24 else 4
-    legend = alt.Legend(title=title, orient="top", columns=columns, labelLimit=0)
-    scale = alt.Scale(domain=list(palette), range=list(palette.values()))
-    return alt.Color(f"{field}:N", scale=scale, legend=legend, sort=None)
-
-
-def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int) -> Spec:
-    """Specification of a chart of the page's width."""
-    # Our own charts are tested; to check each again takes most of the time.
-    spec: Spec = chart.properties(width="container", height=height).to_dict(validate=False)
-    # What is drawn once and not for every row stands with its mark: the page fills "rows" alone.
-    inside = spec.pop("datasets", {})
-    for layer in spec.get("layer", []):
-        name = layer.get("data", {}).get("name")
-        if name in inside:
-            layer["data"] = {"values": inside[name]}
-    return spec
-
-
-def choose(runs: Sequence[str], label: str) -> alt.Parameter:
-    """Menu of runs, which sets ``chosen``."""
-    menu = alt.binding_select(options=list(runs), name=f"{label} ")
-    return alt.param("chosen", value=runs[0], bind=menu)

@@ -76,7 +76,6 @@ def _chart(rows: Rows) -> Plots:
 
 
 def _dots(rows: Rows, series: str, measure: str, tone: str) -> list[Dot]:
-    kept = [row for row in rows if (row["series"], row["measure"]) == (series, measure)]
     return [
         Dot(
             _time(row),
@@ -86,8 +85,8 @@ def _dots(rows: Rows, series: str, measure: str, tone: str) -> list[Dot]:
             tone=tone,
             row=row,
         )
-        for row in kept
-        if row["share"] is not None
+        for row in rows
+        if (row["series"], row["measure"]) == (series, measure) and row["share"] is not None
     ]
 
 

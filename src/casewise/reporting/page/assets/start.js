@@ -35,7 +35,7 @@ function sayFailure(id, error) {
 startTheme();
 startContents();
 const [, follow] = await Promise.all([
-  startCharts().catch((error) => sayFailure("main", error)),
+  startDownload().catch((error) => sayFailure("main", error)),
   startCases().catch((error) => sayFailure("cases", error)),
 ]);
 // Once everything has its height.
