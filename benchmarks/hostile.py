@@ -669,8 +669,9 @@ class Replayed:
         found = of_command("replay", report.rates)
         if self.checked:
             # The grader's own rates are beside the point here.
-            rates = self._true() if whole else report.corrected and report.corrected.rates
-            found = of_command("replay, corrected", rates)
+            rates = report.corrected.rates if report.corrected else None
+            none = dict.fromkeys(self._true(), Shown(math.nan))
+            found = of_command("replay, corrected", self._true() if whole else rates or none)
         return found
 
     def _true(self) -> Mapping[str, Shown]:

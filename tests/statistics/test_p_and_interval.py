@@ -138,3 +138,17 @@ def test_no_p_where_the_interval_is_withheld() -> None:
     same = paired_change(mean, mean)
     assert same.value == 0
     agree(same)
+
+
+@given(
+    draws=st.lists(st.integers(-30, 90), min_size=50, max_size=200),
+    scale=st.sampled_from([1.0, 0.01, 1 / 3]),
+)
+@settings(max_examples=200, deadline=None)
+def test_figures_that_are_drawn(draws: list[int], scale: float) -> None:
+    """Draws with ties, many of them at 0, whose middle 95 % are the interval."""
+    replicates = scale * A(draws, np.float64)
+    found = Estimate(float(np.median(replicates)), A([]), replicates, 50, scale="drawn")
+    agree(found)
+    others = scale * (A(draws, np.float64) + 0.5)
+    agree(Estimate(float(np.median(others)), A([]), others, 50, scale="drawn"))

@@ -70,6 +70,10 @@ class ReplayTexts:
     new: str
 
 
+LEAST_CORRECTED: Final = 40
+"""Conversations, or users, below which intervals of corrected rates hold too seldom."""
+
+
 @dataclass(frozen=True, slots=True)
 class Corrected:
     """Rates corrected for the grader's errors; None with the reason."""
@@ -328,12 +332,17 @@ def _corrected(
     labelled = len(check.label)
     if reason := no_better(check, question, draws, needs_both=True):
         return Corrected(None, labelled, reason)
+    told_of = units.clusters.only(told)
+    conversations = len(np.unique(told_of.index))
+    if conversations < LEAST_CORRECTED:
+        reason = f"replies of {conversations} independent conversations; it takes {LEAST_CORRECTED}"
+        return Corrected(None, labelled, reason)
     probability = units.draw.probability
     rates = statistics.corrected_changes(
         refuses[0][told],
         refuses[1][told],
         (probability.mean() / probability)[told],
-        units.clusters.only(told),
+        told_of,
         check,
         draws,
     )

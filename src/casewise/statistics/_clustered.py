@@ -381,10 +381,10 @@ class Estimate:
         """
         if not math.isfinite(sum(self.interval)):
             return math.nan
+        if self.scale == "drawn":
+            return _percentile_p(self.replicates)
         if self.value == 0:
             return 1.0
-        if self.scale == "drawn":
-            return bootstrap_p(self.replicates, at_zero=1.0)
         if self.is_wilson or self._is_log or self.scale == "logit":
             return 0.0
         value, error = self._on_scale
@@ -755,7 +755,24 @@ def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clu
     return TwoWay(one.value, se, (one.value - half, one.value + half), p)
 
 
-def bootstrap_p(replicates: FloatArray, at_zero: float = 0.5) -> float:
+def _percentile_p(replicates: FloatArray) -> float:
+    """Two-sided p of 0 by the percentile interval: the level at which that would end at 0.
+
+    Replicates at exactly 0 count on either side, so p is below .05 exactly where the middle 95 %
+    leave 0 out.
+    """
+    draws = np.sort(replicates[np.isfinite(replicates)])
+    last = len(draws) - 1
+    first, after = np.searchsorted(draws, 0.0, "left"), np.searchsorted(draws, 0.0, "right")
+    if first < after:
+        below, above = float(after - 1) / last, 1 - float(first) / last
+    else:
+        below = float(np.interp(0.0, draws, np.arange(len(draws)) / last))
+        above = 1 - below
+    return float(min(1.0, max(2 * min(below, above), 2 / (len(draws) + 1))))
+
+
+def bootstrap_p(replicates: FloatArray) -> float:
     """Two-sided p of a difference from its bootstrap replicates.
 
     NaN where fewer than half of them are defined, or where they are all alike and not 0.
@@ -766,15 +783,13 @@ def bootstrap_p(replicates: FloatArray, at_zero: float = 0.5) -> float:
 
     Args:
         replicates: The difference on each draw. Shape ``(draws,)``.
-        at_zero: How much of a replicate at 0 counts on either side, 0..1. At 1 the p is above .05
-            where the middle 95 % of the replicates hold 0.
     """
     defined = replicates[np.isfinite(replicates)]
     if not len(defined) or 2 * len(defined) < len(replicates):
         return math.nan
     if np.ptp(defined) == 0 and defined[0] != 0:
         return math.nan
-    zero = float((defined == 0).sum()) * at_zero
+    zero = float((defined == 0).sum()) / 2
     tail = min(float((defined < 0).sum()), float((defined > 0).sum())) + zero
     return min(1.0, 2 * (tail + 1) / (len(defined) + 1))
 
