@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from casewise.cases import LabelRule, Labels, import_cases, load_cases, load_mapping
-from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy
+from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
 from casewise.dataset._description import vote_figures
 from casewise.dataset._people import People, to_people
 from casewise.measures import (
@@ -462,6 +462,8 @@ def _unequal_queries(data: Path) -> Iterator[Population]:
         }
         base = grouped["llama score"]
         yield Population(f"{name}, gpt-4o score to llama score", *grouped.values())
+        by_pair = (replace(one, weigh_by=WeighBy.PAIR) for one in grouped.values())
+        yield Population(f"{name}, gpt-4o score to llama score, by pair", *by_pair)
         few = np.isin(query, rng.choice(np.unique(query), round(0.02 * query.max()), replace=False))
         yield Population(f"{name}, 2% of queries changed", base, turned(base, few))
         heavy = query == np.argmax(np.bincount(query))
@@ -1302,6 +1304,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path, help="folder of the published runs")
     parser.add_argument("--full", action="store_true", help="all sizes, and 100 studies first")
+    parser.add_argument("--studies", type=int, help="studies of a cell, before there are more")
     parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
@@ -1311,6 +1314,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put the tables into the document")
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
+    draws = chosen.studies or draws
     folder = chosen.cells / f"{draws}-{chosen.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     other = [one.name for one in other_commands(chosen.data)]

@@ -145,3 +145,60 @@ def test_a_table_in_csv_is_the_same_table(cli: Cli, tmp_path: Path, files: tuple
     refused = cli("score", "wrong.csv")
     assert refused.returncode == 2
     assert "wrong.csv" in refused.stderr
+
+
+def unequal(tmp_path: Path, queries: int) -> str:
+    """Queries in two contexts, told apart, but for the last, whose six are all called safe."""
+    rows = [
+        judgement(f"q{number}", None, p, votes=votes, case_id=f"q{number}-{votes[0]}")
+        for number in range(queries - 1)
+        for p, votes in ((0.9, (9, 1)), (0.1, (1, 9)))
+    ]
+    rows += [
+        judgement("many", None, 0.9, votes=(safe, 10 - safe), case_id=f"many-{safe}")
+        for safe in (0, 1, 2, 8, 9, 10)
+    ]
+    table(*rows).write_parquet(tmp_path / "unequal.parquet")
+    return "unequal.parquet"
+
+
+def test_queries_with_unequal_numbers_of_contexts(cli: Cli, tmp_path: Path) -> None:
+    """Nineteen queries of one pair that flips, and one of 15 pairs that don't."""
+    path = unequal(tmp_path, 20)
+    (row, *_) = json.loads(cli("score", path, "--format", "json").stdout)
+    assert (row["weigh_by"], row["model_flips"]) == ("query", pytest.approx(19 / 20))
+    counts = {"queries": 20, "pairs": 34, "effective_queries": pytest.approx(20)}
+    assert row["rests_on"]["model_flips"] == counts
+    assert row["model_flips_ci"] is not None
+    # Nine of the fifteen pairs' labels differ, and none of their verdicts.
+    assert row["missed_flips"] == pytest.approx(1 / 20)
+    (row, *_) = json.loads(cli("score", path, "--weigh-by", "pair", "--format", "json").stdout)
+    assert (row["weigh_by"], row["model_flips"]) == ("pair", pytest.approx(19 / 34))
+    assert row["missed_flips"] == pytest.approx(9 / 28)
+    # (19 + 15)² / (19 + 15²)
+    effective = row["rests_on"]["model_flips"]["effective_queries"]
+    assert effective == pytest.approx(34**2 / 244)
+    assert "4.7 effective queries" in row["withheld"]["model_flips"]
+    for form in ("table", "markdown"):
+        told = [
+            cli("score", path, "--weigh-by", unit, "--format", form, env={"COLUMNS": "140"}).stdout
+            for unit in ("query", "pair")
+        ]
+        assert "In figures of pairs of contexts each query weighs alike." in told[0]
+        assert "In figures of pairs of contexts each pair weighs alike." in told[1]
+        assert all("effective" in one and "34" in one for one in told)
+    plain = cli("score", unequal(tmp_path, 1), "--format", "table").stdout
+    assert "weighs alike" not in plain
+
+
+def test_below_ten_effective_queries_a_sentence(cli: Cli, tmp_path: Path) -> None:
+    path = unequal(tmp_path, 9)
+    (row, *_) = json.loads(cli("score", path, "--format", "json").stdout)
+    assert row["model_flips"] == pytest.approx(8 / 9)
+    assert row["model_flips_ci"] is None
+    assert "9.0 effective queries; an interval takes 10" in row["withheld"]["model_flips"]
+    shown = " ".join(cli("score", path).stdout.split())
+    assert "too few queries (as few as 8.8 effective queries; an interval takes 10)." in shown
+    done = cli("score", path, "--weigh-by", "case")
+    assert done.returncode == 2
+    assert "weigh-by" in done.stderr

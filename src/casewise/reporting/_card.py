@@ -34,6 +34,7 @@ from casewise.results import (
     rules_remark,
     uneven_notes,
     verdict_sentences,
+    weighing_note,
     wording,
 )
 
@@ -133,7 +134,13 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         limits=facts.limits,
         rules_remark=rename(rules_remark(overview.scores), shown),
         low_mass=told(mass_warnings(overview.scores)),
-        cut=told([*cut_notes(overview.scores), *uneven_notes(overview.scores)]),
+        cut=told(
+            [
+                *cut_notes(overview.scores),
+                *uneven_notes(overview.scores),
+                *filter(None, [weighing_note(overview.scores)]),
+            ]
+        ),
     )
     return text.strip() + "\n"
 

@@ -14,7 +14,6 @@ from casewise.reporting._scores import (
     has_view,
     pair_counts,
     pair_measures,
-    queries_of,
 )
 from casewise.results import wording
 from casewise.scores import (
@@ -255,7 +254,7 @@ def context_table(runs: Numbered) -> Table:
     """Effect of the two contexts of a query on verdicts."""
     graded = wording(*(score for _, _, score in runs)).graded
     kept = {name: head for name, head in _IN_CONTEXT.items() if graded or "within" not in name}
-    return _measured(_paired(runs), pair_counts(), kept)
+    return _measured(_paired(runs), pair_counts(_scores_of(_paired(runs))), kept)
 
 
 def acting_table(runs: Numbered) -> Table:
@@ -268,7 +267,7 @@ def acting_table(runs: Numbered) -> Table:
 def reply_table(runs: Numbered) -> Table:
     """Replies of models in the two contexts of a query."""
     heads = {row.name: row.heading for row in pair_measures()}
-    return _measured(_paired(runs), pair_counts(), heads)
+    return _measured(_paired(runs), pair_counts(_scores_of(_paired(runs))), heads)
 
 
 def context_tables(runs: Numbered) -> dict[str, Table]:
@@ -277,7 +276,7 @@ def context_tables(runs: Numbered) -> dict[str, Table]:
     for view in (View.CONTEXTS, View.SEEN):
         heads = {row.name: row.heading for row in in_view(view)}
         if shown := [one for one in runs if has_view(one[2], view)]:
-            found[view.value] = _measured(shown, [queries_of(view)], heads)
+            found[view.value] = _measured(shown, pair_counts(_scores_of(shown), view), heads)
     return found
 
 
@@ -310,6 +309,10 @@ def _measured(runs: Numbered, counts: Sequence[ScoreColumn], heads: Mapping[str,
             for place, run, score in runs
         ],
     )
+
+
+def _scores_of(runs: Numbered) -> list[Score]:
+    return [score for _, _, score in runs]
 
 
 def _paired(runs: Numbered) -> Numbered:

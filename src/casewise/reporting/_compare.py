@@ -9,7 +9,14 @@ from rich.text import Text
 
 from casewise.measures import find
 from casewise.reporting._scores import corrected_table, difference_cells, difference_columns
-from casewise.results import Comparisons, Verdict, cut_notes, first_upper, rules_remark
+from casewise.results import (
+    Comparisons,
+    Verdict,
+    cut_notes,
+    first_upper,
+    rules_remark,
+    weighing_note,
+)
 from casewise.scores import Change, Comparison, Difference, right_after
 from casewise.sheets import (
     Column,
@@ -74,6 +81,8 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
     headline = compared.scores[1].headline
     shown = [one for one in known if whole or one.metric == headline or one.is_more_than_chance]
     note = f"Change: {compared.after} minus {compared.before}."
+    if weighing := weighing_note(compared.scores):
+        note += f" {weighing}"
     hidden = [one for one in known if one not in shown]
     if hidden:
         note += f" {_hidden(hidden)}: --all shows all."

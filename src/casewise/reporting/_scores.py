@@ -1,5 +1,6 @@
 """Scores as tables: of judges, of models that act, of pairs; and what changes them."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from casewise.results import (
     Verdict,
     left_open,
     remarks,
+    weighing_note,
     whole_percent,
     wording,
 )
@@ -81,32 +83,44 @@ def answer_counts(read: str) -> list[ScoreColumn]:
     ]
 
 
-def pair_counts() -> list[ScoreColumn]:
-    """Columns for the number of queries with pairs of contexts, and of pairs."""
-    return [
-        (Column("queries", Kind.COUNT), lambda score: score.paired_queries),
-        (Column("pairs", Kind.COUNT), lambda score: score.pairs),
+def pair_counts(scores: Sequence[Score], view: View = View.PAIRS) -> list[ScoreColumn]:
+    """Columns for the number of queries with pairs of contexts, and of pairs.
+
+    For effective queries too, where queries have unequal numbers of pairs.
+    """
+    name = _COUNTED[view]
+    columns: list[ScoreColumn] = [
+        (Column("queries", Kind.COUNT), lambda score: score.measures[name].clusters),
+        (Column("pairs", Kind.COUNT), lambda score: score.measures[name].pairs),
     ]
+    if any(score.measures[name].uneven for score in scores):
+        columns.append(
+            (Column("effective\nqueries", Kind.COUNT), lambda score: _whole(score, name))
+        )
+    return columns
 
 
-def context_columns(rows: Sequence[Measure]) -> list[ScoreColumn]:
+_COUNTED = {View.PAIRS: "adapts", View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}
+"""Figure of every pair of a table."""
+
+
+def _whole(score: Score, name: str) -> int | None:
+    effective = score.measures[name].effective
+    return None if math.isnan(effective) else round(effective)
+
+
+def context_columns(scores: Sequence[Score], rows: Sequence[Measure]) -> list[ScoreColumn]:
     """Columns for measures of the two contexts of a query."""
-    return [*pair_counts(), *map(measure_column, rows)]
+    return [*pair_counts(scores), *map(measure_column, rows)]
 
 
 def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
     """Heading, rows and columns of tables on any number of contexts, and on seeing one, if any."""
     return [
-        (view.value, rows, [queries_of(view), *map(measure_column, in_view(view))])
+        (view.value, rows, [*pair_counts(rows, view), *map(measure_column, in_view(view))])
         for view in (View.CONTEXTS, View.SEEN)
         if (rows := [one for one in scores if not one.group and has_view(one, view)])
     ]
-
-
-def queries_of(view: View) -> ScoreColumn:
-    """Column for the number of queries that a table on contexts rests on."""
-    flips = {View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}[view]
-    return Column("queries", Kind.COUNT), lambda score: score.measures[flips].clusters
 
 
 def has_view(score: Score, view: View) -> bool:
@@ -179,9 +193,9 @@ def tool_rate(score: Score) -> float | None:
     return 0.0 if score.classes else None
 
 
-def pair_columns() -> list[ScoreColumn]:
+def pair_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
     """Columns for the outcomes of pairs of contexts."""
-    return [*pair_counts(), *map(measure_column, pair_measures())]
+    return [*pair_counts(scores), *map(measure_column, pair_measures())]
 
 
 def pair_measures() -> list[Measure]:
@@ -408,6 +422,8 @@ def _parts(
     if ranked := result.report.ranked:
         yield _scores_table(View.RANKED, ranked, _ranked_columns())
     yield from remarks(result.rows)
+    if note := weighing_note([*result.rows, *ranked]):
+        yield note
 
 
 def _ranked_columns() -> list[ScoreColumn]:
@@ -441,7 +457,7 @@ def _judging(
 
     def pairs(rows: Sequence[Measure]) -> Table:
         beside = [one for one in baselines if one.pairs] if width is None else ()
-        return _scores_table(View.PAIRS, paired, context_columns(rows), beside)
+        return _scores_table(View.PAIRS, paired, context_columns(paired, rows), beside)
 
     parts = [_fitted(View.SCORES, width, numbers)]
     paired = [score for score in scores if score.pairs and not score.group]
@@ -474,7 +490,7 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
         heading = "What it does in a safe and an unsafe context of a query"
-        tables.append(_scores_table(heading, paired, pair_columns()))
+        tables.append(_scores_table(heading, paired, pair_columns(paired)))
     tables += [_scores_table(*one) for one in of_contexts(scores)]
     return [*tables, *act_tables(report)]
 

@@ -43,6 +43,7 @@ from casewise.results._verdict import (
     rules_remark,
     run_warnings,
     uneven_notes,
+    weighing_note,
 )
 from casewise.results._wording import (
     BASELINES,
@@ -102,6 +103,7 @@ __all__ = [
     "rules_remark",
     "run_warnings",
     "uneven_notes",
+    "weighing_note",
     "verdict_sentences",
     "whole_percent",
     "wording",

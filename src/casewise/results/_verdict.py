@@ -94,18 +94,38 @@ def cut_notes(scores: Sequence[Score]) -> list[str]:
 
 def uneven_notes(scores: Sequence[Score]) -> list[str]:
     """A line for each score with measures whose queries weigh too unequally for an interval."""
-    lines = []
-    for score in scores:
-        uneven = uneven_measures(score)
-        if uneven and not score.group:
-            least = min(one.effective for one in uneven.values())
-            names = ", ".join(name.replace("_", " ") for name in uneven)
-            lines.append(
-                f"{score.condition.title}: no interval for {names}: a few queries outweigh the "
-                f"others (as few as {least:.1f} effective queries; an interval takes "
-                f"{LEAST_EFFECTIVE:g}, and half of those there are)."
-            )
-    return lines
+    return [
+        line
+        for score in scores
+        if not score.group
+        for heavy in (True, False)
+        if (line := _uneven_note(score, heavy=heavy))
+    ]
+
+
+def _uneven_note(score: Score, *, heavy: bool) -> str:
+    """Line on figures of queries that outweigh others, or that are too few; empty of none."""
+    found = uneven_measures(score).items()
+    uneven = {name: one for name, one in found if one.is_unequal is heavy}
+    if not uneven:
+        return ""
+    least = min(one.effective for one in uneven.values())
+    names = ", ".join(name.replace("_", " ") for name in uneven)
+    why = "a few queries outweigh the others" if heavy else "too few queries"
+    half = ", and half of those there are" if heavy else ""
+    return (
+        f"{score.condition.title}: no interval for {names}: {why} (as few as {least:.1f} "
+        f"effective queries; an interval takes {LEAST_EFFECTIVE:g}{half})."
+    )
+
+
+def weighing_note(scores: Sequence[Score]) -> str:
+    """What weighs alike in figures of pairs; empty where queries have equal numbers of pairs."""
+    uneven = [score for score in scores if any(one.uneven for one in score.measures.values())]
+    units = list(dict.fromkeys(str(score.weigh_by) for score in uneven))
+    if not units:
+        return ""
+    return f"In figures of pairs of contexts each {' or '.join(units)} weighs alike."
 
 
 def left_open(score: Score) -> list[str]:

@@ -574,11 +574,11 @@ def moved_enough(change: Estimate) -> Estimate:
 
     Of 100 queries of which two moved, those two make the change and its error both, and nothing
     tells of the others that could have. A change of shares has Tango's interval, which allows for
-    it where queries weigh alike; one of nothing has no interval to withhold, but where they don't:
-    a heavy query could have moved.
+    it where queries weigh alike and move by one step, as those with one pair each; one of nothing
+    has no interval to withhold, but where they don't: a query that moves further could have moved.
     """
     moves = change.moves
-    is_heavy = change.is_share_change and change.is_unequal
+    is_heavy = change.is_share_change and (change.is_unequal or change.uneven)
     if change.reason or (moves.size and not moves.any() and not is_heavy):
         return change
     if change.clusters < change.change_takes:

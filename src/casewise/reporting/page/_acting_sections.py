@@ -12,6 +12,7 @@ from casewise.reporting.page._parts import (
     GREEN,
     ONLY,
     ORANGE,
+    RESTED,
     RUN,
     VERMILLION,
     Rows,
@@ -24,6 +25,7 @@ from casewise.reporting.page._parts import (
     mistakes,
     named_runs,
     plural_runs,
+    rested,
     run_rows,
     section,
     spread,
@@ -207,8 +209,7 @@ def retention(overview: Overview) -> Section:
         {
             "run": RunName(f"{name}: {one.family}", point.score.condition),
             "tokens": point.tokens,
-            "queries": point.score.paired_queries,
-            "pairs": point.score.pairs,
+            **rested(point.score.measures["adapts"]),
         }
         | spread("adapts", point.score.measures["adapts"])
         # The axis tells the variation.
@@ -231,8 +232,7 @@ def retention(overview: Overview) -> Section:
         columns=(
             RUN,
             counted("tokens between", "tokens"),
-            counted("queries", "queries"),
-            counted("pairs", "pairs"),
+            *RESTED,
             *with_ends("adapts", "adapts"),
         ),
         words=lambda: (

@@ -12,6 +12,7 @@ from casewise.reporting.page._parts import (
     ASIDE,
     BLUE,
     ORANGE,
+    RESTED,
     RUN,
     Rows,
     Section,
@@ -20,13 +21,14 @@ from casewise.reporting.page._parts import (
     keyed,
     named_runs,
     plural_runs,
+    rested,
     run_names,
     section,
     spread,
     texts,
     with_ends,
 )
-from casewise.results import wording
+from casewise.results import weighing_note, wording
 from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number
 
@@ -307,7 +309,7 @@ def ranked(overview: Overview) -> Section:
         {
             "run": name,
             "measure": measure.words,
-            "n": found.clusters,
+            **rested(found),
         }
         | spread("figure", found)
         for name, one in named_runs(overview.report.ranked, _asked_as)
@@ -323,11 +325,12 @@ def ranked(overview: Overview) -> Section:
         missing="No model was asked which of two contexts is the more appropriate.",
         text="A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do, whatever its threshold; one that goes by the order "
-        "in which it reads them names the first in more or fewer than half.",
+        f"in which it reads them names the first in more or fewer than half. "
+        f"{weighing_note(overview.report.ranked)}".rstrip(),
         columns=(
             RUN,
             Column("measure", Kind.TEXT, key="measure"),
-            counted("queries"),
+            *RESTED,
             *with_ends("figure", "figure"),
         ),
         words=lambda: f"{len(rows)} figures of {plural_runs(rows)}.",
@@ -367,7 +370,7 @@ def _of_contexts(
             "measure": measure.words.format(whom=whom),
             "who": who,
             "line": f"{measure.words.format(whom=whom)} ({who})",
-            "n": found.clusters,
+            **rested(found),
         }
         | spread("figure", found)
         for name, one in named_runs(scores)
@@ -382,12 +385,12 @@ def _of_contexts(
         title.format(whom=whom),
         rows,
         missing=missing,
-        text=text.format(whom=whom),
+        text=f"{text.format(whom=whom)} {weighing_note(scores)}".rstrip(),
         columns=(
             RUN,
             *texts("measure"),
             Column("of", key="who"),
-            counted("queries"),
+            *RESTED,
             *with_ends("figure", "figure"),
         ),
         words=lambda: f"{len(rows)} figures of {plural_runs(rows)}, and of {whom} beside them.",

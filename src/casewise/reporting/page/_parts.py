@@ -1,5 +1,6 @@
 """Parts of every section: the section itself, its rows, names of runs, columns and charts."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -183,6 +184,24 @@ def _linked(row: Mapping[str, Any], places: Mapping[RunCondition, int]) -> dict[
     else:
         chosen |= row.get(ONLY) or ({"view": "differs"} if found[1:] else {"outcome": "wrong"})
     return plain | {CASES: f"#{urlencode(chosen, quote_via=quote)}"}
+
+
+RESTED = (
+    counted("queries", "queries"),
+    counted("pairs", "pairs"),
+    counted("effective queries", "effective"),
+)
+"""Columns of ``rested``."""
+
+
+def rested(found: Estimate) -> dict[str, int | None]:
+    """What a figure rests on: queries, pairs of contexts, equally heavy queries."""
+    known = not math.isnan(found.effective)
+    return {
+        "queries": found.clusters,
+        "pairs": found.pairs or None,
+        "effective": round(found.effective) if known else None,
+    }
 
 
 def run_rows(conditions: Sequence[RunCondition]) -> list[dict[str, Any]]:

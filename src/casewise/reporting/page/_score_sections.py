@@ -15,6 +15,7 @@ from casewise.reporting.page._parts import (
     ORANGE,
     PURPLE,
     QUADRANTS_SHOWN,
+    RESTED,
     RUN,
     SEVERAL,
     VERMILLION,
@@ -27,6 +28,7 @@ from casewise.reporting.page._parts import (
     mistakes,
     named_runs,
     plural_runs,
+    rested,
     run_names,
     run_rows,
     section,
@@ -44,6 +46,7 @@ from casewise.results import (
     mistake_measures,
     page_wording,
     refusals,
+    weighing_note,
     wording,
 )
 from casewise.scores import CategoryScore, Overview, Score
@@ -305,8 +308,7 @@ def quadrants(overview: Overview) -> Section:
     rows = [
         {
             "run": name,
-            "queries": one.paired_queries,
-            "pairs": one.pairs,
+            **rested(one.measures[part]),
             "of": plural(one.pairs, "pair"),
             "quadrant": kinds[_SAME.get(part, part)][1],
             ONLY: {"quadrant": QUADRANTS_SHOWN.get(part, part)},
@@ -325,11 +327,11 @@ def quadrants(overview: Overview) -> Section:
         text="A pair is a context of a query that is meant to be safe, and one that is meant to be "
         "unsafe. "
         "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. Who answers as "
-        f"meant {page_wording(overview).adapting}.{_not_adapting(overview)}",
+        f"meant {page_wording(overview).adapting}.{_not_adapting(overview)} "
+        f"{weighing_note(overview.scores)}".rstrip(),
         columns=(
             RUN,
-            counted("queries", "queries"),
-            counted("pairs", "pairs"),
+            *RESTED,
             Column("what it does", key="quadrant"),
             *with_ends("share of pairs", "share"),
         ),
