@@ -17,7 +17,7 @@ from support.scores import model_rows
 import casewise as cw
 from casewise.choices import grader_words, grading_model, read_grader, rules_first
 from casewise.evaluation.plan._costs import DOUBTED
-from casewise.protocols import GRADE_VERSION, READER_VERSION, read_reply
+from casewise.protocols import DOUBT_LIMIT, GRADE_VERSION, READER_VERSION, read_reply
 from casewise.scores._grader_agreement import reader_error
 
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
@@ -176,6 +176,12 @@ def test_every_turn_is_doubted_for_itself(cli: Cli, tmp_path: Path) -> None:
     assert [one is None for one in found["doubt"]] == by_model
     assert (found["response_class"] == "partial").to_list() == by_model
     assert len(to(server, "judge")) == (table["graded_by"] == JUDGE).sum()
+    with FakeServer(answer) as server:
+        done(cli, *command, "--protocol", "respond", "--log-dir", "by-rules", server=server)
+    found = cw.judgements(tmp_path / "by-rules").filter(pl.col("case_id").str.contains(":turn-"))
+    doubted = found["doubt"] > DOUBT_LIMIT
+    assert doubted.sum() == 2
+    assert ((found["response_class"] == "undetermined") == doubted).all()
 
 
 def test_a_dry_run_says_that_the_cost_is_an_estimate(cli: Cli, tmp_path: Path) -> None:

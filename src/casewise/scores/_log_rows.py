@@ -102,10 +102,9 @@ def _turn_rows(
             turn["query"], turn["answer"] = said[place] if place < len(said) else (None, None)
         if row["error"] is None:
             found = graded[place] if place < len(graded) else "unreached"
-            read = found in _COUNTED
             turn |= {
-                "status": "ok" if read else "unparsed",
-                "response_class": found if read else None,
+                "status": "ok" if found in _COUNTED else "unparsed",
+                "response_class": found if found in (*_COUNTED, "undetermined") else None,
             }
         if row.get(CUT):
             turn[CUT] = str(place + 1) in cut
