@@ -5,7 +5,8 @@
     python benchmarks/reliability.py --write       # and write docs/method/reliability.md
 
 A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
-fault became a verdict, a kind is not counted, or a kill made more be asked than was in flight.
+fault became a verdict, a kind is not counted, a kill made more be asked than was in flight, a final
+answer was followed by more than a request a connection, or a batch was created twice.
 """
 
 import argparse
@@ -31,7 +32,16 @@ from support.fault_runs import (  # noqa: E402
     sweep_faults,
     write_questions,
 )
+from support.fault_tables import faults_table  # noqa: E402
 from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
+from support.final_runs import (  # noqa: E402
+    ENDS,
+    FINAL,
+    BatchOutcome,
+    FinalOutcome,
+    run_batched,
+    run_final,
+)
 from support.starts import killed_starts  # noqa: E402
 
 from casewise.scores import read_paths  # noqa: E402
@@ -43,6 +53,7 @@ AT_ONCE = 3
 """Batches side by side: they wait most of the time."""
 
 KILLS, KILLED_CASES, CONNECTIONS = 20, 400, 8
+FINAL_CASES, ANSWERS, BATCHED_CASES = 900, 100, 56
 
 
 def casewise(*arguments: str | Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -61,7 +72,7 @@ def clean() -> dict[str, str]:
     return kept | {"NO_COLOR": "1", "TERM": "dumb"}
 
 
-COMMANDS = ["run", "inspect", "sweep", "grade", "generate"]
+COMMANDS = ["run", "inspect", "sweep", "grade", "generate", "provider"]
 Batch = Callable[[FaultyServer, Path], list[Outcome]]
 
 
@@ -131,6 +142,59 @@ def kill(count: int) -> dict[str, int | bool]:
     }
 
 
+def final() -> list[FinalOutcome]:
+    """Final answers after some of many."""
+    found = []
+    for said in FINAL:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(
+                run_final(
+                    casewise,
+                    Path(folder),
+                    said,
+                    cases=FINAL_CASES,
+                    answers=ANSWERS,
+                    connections=CONNECTIONS,
+                )
+            )
+    return found
+
+
+def batched() -> list[BatchOutcome]:
+    """Everything that may happen while a batch is created, or to it."""
+    found = []
+    for happened in ENDS:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(
+                run_batched(casewise, Path(folder), happened, clean(), cases=BATCHED_CASES)
+            )
+    return found
+
+
+def of_provider(finals: Sequence[FinalOutcome], batches: Sequence[BatchOutcome]) -> str:
+    """A line for each final answer, and one for each way of a batch."""
+    lines = [
+        f"After {ANSWERS} of {FINAL_CASES} answers, {CONNECTIONS} connections:",
+        "",
+        "| the provider says | further requests | exit status | scored | judged after the same "
+        "command again | asked twice |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for one in finals:
+        numbers = (one.further, one.status, one.scored, one.judged, one.asked_twice)
+        lines.append(f"| {one.said} | {' | '.join(map(str, numbers))} |")
+    lines += [
+        "",
+        "| answered to the creation of a batch that was taken, or done to it | cases | batches "
+        "created | requests in them | judged |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for way in batches:
+        numbers = (way.cases, way.created, way.sent, way.judged)
+        lines.append(f"| {way.happened} | {' | '.join(map(str, numbers))} |")
+    return "\n".join(lines)
+
+
 def matrix(outcomes: Sequence[Outcome]) -> str:
     """A line for each fault: requests that failed, and what became of the cases."""
     lines = ["| fault | counted as | how | cells | cases | failed requests | judged | refused |"]
@@ -192,11 +256,16 @@ def main() -> int:
             if name.split()[0] in options.only
         ]
         killed = pool.submit(kill, options.kills)
+        of_final = [pool.submit(final)] if "provider" in options.only else []
+        of_batches = [pool.submit(batched)] if "provider" in options.only else []
         outcomes = [one for part in work for one in part.result()]
         stopped = killed.result()
+        finals = [one for part in of_final for one in part.result()]
+        ways = [one for part in of_batches for one in part.result()]
     if "generate" in options.only:
         outcomes += make_contexts(options.storm)
     problems = [problem for one in outcomes for problem in one.problems]
+    problems += [problem for one in (*finals, *ways) for problem in one.problems]
     if stopped["judged"] != KILLED_CASES or stopped["rows"] != KILLED_CASES:
         problems.append("kills: not every case is judged once")
     if stopped["asked again"] > stopped["in flight at most"]:
@@ -206,6 +275,8 @@ def main() -> int:
     tables = {
         "matrix": f"{asked}; {len(problems)} problems.\n\n{matrix(outcomes)}",
         "commands": by_command(outcomes),
+        "provider": of_provider(finals, ways),
+        "faults": faults_table(),
         "kills": "\n".join(
             ["| | |", "|---|---:|", *(f"| {name} | {n:,} |" for name, n in stopped.items())]
         ),

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
+from support.fault_tables import faults_table
 from support.secret import KEY
 
 from casewise.evaluation.models import _standing
@@ -176,6 +177,20 @@ def test_each_row_has_a_form_over_http() -> None:
     own |= {K.NO_RESULT, K.CANCELLED}
     assert {row.kind for row in TABLE} - {kind for kind, *_ in FORMS} == own
     assert set(ROWS) == set(FaultKind)
+
+
+def test_the_page_has_the_table() -> None:
+    """``make reliability`` writes it."""
+    page = (ROOT / "docs/method/reliability.md").read_text("utf-8")
+    assert f"<!-- faults -->\n\n{faults_table()}\n\n<!-- end -->" in page
+
+
+def test_a_wait_that_is_always_too_short_gets_longer() -> None:
+    """Half a second doubled four times is 8 s, a fifth more or less."""
+    assert [_standing.seconds_before(n, 0.0) for n in (1, 2, 3)] == [0.0] * 3
+    assert 6.4 <= _standing.seconds_before(5, 0.0) <= 9.6
+    assert _standing.seconds_before(5, 30.0) == 30.0
+    assert _standing.seconds_before(1, 1e6) == 3600
 
 
 @dataclass

@@ -10,7 +10,7 @@ import os
 import shutil
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -60,13 +60,19 @@ class LogWriter:
         spec: Task, model and data set of the run.
         plan: Steps and settings of the run.
         worker: The one thread in which files are written, shared by all logs of a run.
+        clean: Function that all content passes last, such as one that removes keys.
 
     Raises:
         OSError: It can't be written.
     """
 
     def __init__(
-        self, address: str, spec: "EvalSpec", plan: "EvalPlan", worker: ThreadPoolExecutor
+        self,
+        address: str,
+        spec: "EvalSpec",
+        plan: "EvalPlan",
+        worker: ThreadPoolExecutor,
+        clean: Callable[[bytes], bytes] = bytes,
     ) -> None:
         from inspect_ai.log import EvalLog
 
@@ -74,6 +80,7 @@ class LogWriter:
         self.spec = spec
         self._plan = plan
         self._worker = worker
+        self._clean = clean
         self._archive = _Archive(address)
         self._pending: list[tuple[str, _Compressed, bytes]] = []
         """Samples to be written: name of the file, content, and summary."""
@@ -84,7 +91,7 @@ class LogWriter:
         self._written: Future[None] | None = None
         start = EvalLog(eval=spec, plan=plan)
         header = {"version": start.version, "eval": spec, "plan": plan}
-        self._archive.add("_journal/start.json", _compressed(_json(header)))
+        self._archive.add("_journal/start.json", _compressed(clean(_json(header))))
         self._archive.write()
 
     def add(self, sample: "EvalSample") -> "Future[None] | None":
@@ -97,8 +104,8 @@ class LogWriter:
             OSError: An earlier sample could not be written.
         """
         # At once, so that little is left to do when the last answer has come.
-        content = _compressed(_json(sample))
-        summary = _json(_summary(sample))
+        content = _compressed(self._clean(_json(sample)))
+        summary = self._clean(_json(_summary(sample)))
         self._pending.append((f"samples/{sample.id}_epoch_{sample.epoch}.json", content, summary))
         if len(self._pending) < max(BUFFER, self._submitted // GROWTH):
             return None
@@ -140,7 +147,7 @@ class LogWriter:
         )
         self._summaries.write(b"]" if self._submitted else b"[]")
         self._archive.add("summaries.json", self._summaries.end())
-        self._archive.add("header.json", _compressed(_json(log)))
+        self._archive.add("header.json", _compressed(self._clean(_json(log))))
         self._archive.write()
         self._archive.close()
         return log

@@ -53,7 +53,13 @@ from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
 from casewise.evaluation.models._batches import BatchObserver, batch_settings
 from casewise.evaluation.models._fault_table import Then, row_of
-from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
+from casewise.evaluation.models._faults import (
+    FaultCounts,
+    FaultObserver,
+    logged_kind,
+    make_body_redactor,
+    redacted,
+)
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.models._reachability import UnreachableError
 from casewise.evaluation.plan._condition import Condition, unit_id
@@ -570,7 +576,11 @@ class ShardRun:
         if self._writer is None:
             self._started = _now()
             self._writer = LogWriter(
-                self._address, self.work.spec, self.work.plan, self._context.writer
+                self._address,
+                self.work.spec,
+                self.work.plan,
+                self._context.writer,
+                make_body_redactor(),
             )
         return self._writer
 

@@ -7,7 +7,7 @@ a form that matches decides; a form that no row knows is what its status says.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from casewise.evaluation.models._said import OURS, Said, plain_code, said_of
@@ -88,8 +88,9 @@ class Form:
     who: str
     """Providers that say it so."""
     status: tuple[int, ...] = ()
-    codes: frozenset[str] = frozenset()
-    """Codes, types or reasons, one of which is said."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Codes, types or reasons, one of which is said: as ``plain_code`` writes them, and as the
+    provider does."""
     words: str = ""
     """Pattern within the message, in lower case."""
     names: str = ""
@@ -99,14 +100,14 @@ class Form:
         """Tell whether an error has this form."""
         return (
             (not self.status or said.status in self.status)
-            and (not self.codes or not said.codes.isdisjoint(self.codes))
+            and (not self.codes or not said.codes.isdisjoint(self.codes.keys()))
             and (not self.words or re.search(self.words, said.text) is not None)
             and (not self.names or re.search(self.names, " ".join(said.names)) is not None)
         )
 
 
 def _form(who: str, *status: int, codes: str = "", words: str = "", names: str = "") -> Form:
-    return Form(who, status, frozenset(map(plain_code, codes.split())), words, names)
+    return Form(who, status, {plain_code(code): code for code in codes.split()}, words, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """Faults between a request and its answer: kinds, counts, and words without keys."""
 
+import json
 import os
 import re
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._fault_table import (
@@ -141,24 +143,54 @@ def redacted(text: str) -> str:
 
 def make_redactor() -> Callable[[str], str]:
     """Function as ``redacted`` for many texts: the environment is read once, now."""
-    of_environment = {
-        value for name, value in os.environ.items() if len(value) >= SHORTEST and is_secret(name)
-    }
+    forms = _known_forms()
 
     def redact(text: str) -> str:
-        for secret in sorted(_opened | of_environment, key=len, reverse=True):
-            if secret in text:
-                text = text.replace(secret, HIDDEN)
+        for form in forms:
+            if form in text:
+                text = text.replace(form, HIDDEN)
         return text
+
+    return redact
+
+
+def make_body_redactor() -> Callable[[bytes], bytes]:
+    """Function that removes the known keys from bytes: the environment is read once, now."""
+    forms, hidden = [form.encode() for form in _known_forms()], HIDDEN.encode()
+
+    def redact(body: bytes) -> bytes:
+        for form in forms:
+            if form in body:
+                body = body.replace(form, hidden)
+        return body
 
     return redact
 
 
 def redacted_body(body: bytes) -> bytes:
     """The body of an answer without the known keys, which some gateways repeat on an error."""
-    redact = make_redactor()
-    # Latin-1 keeps every byte as it is, whatever the body's own encoding.
-    return redact(body.decode("latin-1")).encode("latin-1")
+    return make_body_redactor()(body)
+
+
+def _known_forms() -> list[str]:
+    """All forms of the keys of opened models and of the environment, the longest keys first."""
+    of_environment = {
+        value for name, value in os.environ.items() if len(value) >= SHORTEST and is_secret(name)
+    }
+    secrets = sorted(_opened | of_environment, key=len, reverse=True)
+    return [form for secret in secrets for form in _forms(secret)]
+
+
+@lru_cache(maxsize=256)
+def _forms(secret: str) -> tuple[str, ...]:
+    """A key as it is, in JSON, in an address, in hexadecimals, and within base64."""
+    plain = secret.encode(errors="replace")
+    found = [secret, json.dumps(secret)[1:-1], quote(secret, safe=""), plain.hex()]
+    for before in range(3):
+        # Letters at the ends depend on what stands beside the key.
+        whole = b64encode(b"x" * before + plain).decode()
+        found.append(whole[4 if before else 0 : -4])
+    return tuple(form for form in dict.fromkeys(found) if len(form) >= SHORTEST)
 
 
 Answer = TypeVar("Answer")

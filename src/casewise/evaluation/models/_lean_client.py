@@ -26,8 +26,13 @@ from casewise.evaluation.models._connections import (
     PerLoop,
 )
 from casewise.evaluation.models._fault_table import FaultKind
-from casewise.evaluation.models._faults import UnreadAnswerError, redacted_body
-from casewise.evaluation.models._provider_calls import DECODED, attempt_failed, connected
+from casewise.evaluation.models._faults import UnreadAnswerError
+from casewise.evaluation.models._provider_calls import (
+    DECODED,
+    attempt_failed,
+    connected,
+    redacted_answer,
+)
 from casewise.evaluation.models._said import error_within
 from casewise.evaluation.models._seam import SENDS, OpenAICompatibleAPI, hooks_of
 
@@ -123,7 +128,7 @@ class _Sender:
             if (length := response.content_length or 0) > MOST_BYTES:
                 # Not even read.
                 raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {length:,} bytes")
-            return response.status, response.headers, redacted_body(await response.read())
+            return response.status, response.headers, redacted_answer(await response.read())
 
     def _headers_of(self, request: Mapping[str, Any]) -> dict[str, str]:
         key = {"Authorization": f"Bearer {self._api.client.api_key}"}

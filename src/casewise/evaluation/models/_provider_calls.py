@@ -17,6 +17,7 @@ from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
 from casewise.evaluation.models._fault_table import (
+    LONGEST_S,
     ROWS,
     FaultKind,
     Then,
@@ -33,6 +34,7 @@ from casewise.evaluation.models._faults import (
     failure_reason,
     holding,
     keep_secret,
+    redacted,
     redacted_body,
     secrets_of_address,
 )
@@ -48,6 +50,7 @@ from casewise.evaluation.models._reachability import (
 from casewise.evaluation.models._said import error_within, said_of
 from casewise.evaluation.models._seam import hooks_of
 from casewise.evaluation.models._standing import current_asking, out, seconds_before
+from casewise.logs import TARGETS
 
 LONGEST = 2_000_000
 """Length of the longest answer: above what any model writes, below what fills memory and logs."""
@@ -75,6 +78,8 @@ class _Call:
     status: int | None = None
     waits: bool = False
     """True if a connection stands, and the answer is awaited."""
+    is_clean: bool = False
+    """True if keys were taken out of the answer's body before it was read."""
 
     def begin_to_wait(self) -> None:
         if not self.waits:
@@ -155,6 +160,8 @@ class _Watcher:
         self._follows_connections = follows_connections
         """True if the client tells when a connection stands."""
         self._should_retry = model.should_retry
+        self._is_target = self._name.startswith(f"{TARGETS}/")
+        """True if it takes keys out by itself, and needs the ids of its conversations whole."""
         self._by_name = False
         """True once an answer has come under the model's own name."""
 
@@ -217,6 +224,8 @@ class _Watcher:
             # The text is the provider's message, and no answer.
             answer = _unasked(self._model, FaultKind.CONTEXT_TOO_LONG)
             count_fault(self._name, FaultKind.CONTEXT_TOO_LONG)
+        if not (call.is_clean or self._is_target):
+            answer = _without_keys(answer)
         if place is not None:
             place.keep(answer)
         _note_answer(self._name, answer)
@@ -229,8 +238,14 @@ class _Watcher:
             said = f"no answer in time from {place} (timeout)"
             count_fault(self._name, FaultKind.TIMEOUT, said=said)
         # Inspect counts, and has fewer requests under way after a limit.
-        usual, asking = self._should_retry(error), current_asking()
-        return usual if asking is None else asking.may_be_repeated(row_of(error), now())
+        usual, asking, row = self._should_retry(error), current_asking(), row_of(error)
+        if asking is None:
+            return usual
+        reach = reach_of(self._model)
+        if row.then is Then.WAIT and reach.rest.seconds > LONGEST_S:
+            said = f"{row.kind.words} for {LONGEST_S / 60:.0f} minutes, and no answer in them"
+            reach.leave(row.kind.words, with_address(self._model, said))
+        return asking.may_be_repeated(row, now())
 
     def wait(self, state: Any) -> float:
         """Seconds before the next attempt, for Inspect's state of its attempts."""
@@ -291,6 +306,13 @@ def _unasked(model: Model, kind: FaultKind) -> ModelOutput:
     return ModelOutput.from_content(model.name, "", _STOP_REASONS[kind])
 
 
+def _without_keys(answer: ModelOutput) -> ModelOutput:
+    """An output without known keys: that of a stream, or of a client whose bodies aren't seen."""
+    text = answer.model_dump_json()
+    clean = redacted(text)
+    return answer if clean == text else ModelOutput.model_validate_json(clean)
+
+
 def _note_answer(model: str, answer: ModelOutput) -> None:
     """Add an answer to those of the sample that asked."""
     if (sample := underway()) is not None:
@@ -323,6 +345,13 @@ def connected() -> None:
     """Note the connection of an attempt, where the client knows it."""
     if (call := _call.get()) is not None:
         call.begin_to_wait()
+
+
+def redacted_answer(body: bytes) -> bytes:
+    """The body of an attempt's answer without known keys."""
+    if (call := _call.get()) is not None:
+        call.is_clean = True
+    return redacted_body(body)
 
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
@@ -421,7 +450,7 @@ def _as_said(response: Any) -> Any:
         body = response.content
     except httpx2.StreamError:
         return response
-    clean, status = redacted_body(body), response.status_code
+    clean, status = redacted_answer(body), response.status_code
     said = (error_within(clean) if status < _FAILED else None) or status
     if clean == body and said == status:
         return response

@@ -16,6 +16,9 @@ from casewise.evaluation.models._fault_table import LONGEST_S, FaultKind, Row, T
 SAID_S = 5.0
 """Seconds of waiting after which a line says why nothing comes."""
 
+BELIEVED = 3
+"""Attempts after which a wait that was told is too short: some servers always say 0."""
+
 FIRST_S, MOST_S = 0.5, 60.0
 """Seconds before a request is asked again where the provider names none: at first, and at most."""
 
@@ -25,12 +28,13 @@ def seconds_before(attempt: int, told: float | None) -> float:
 
     Args:
         attempt: Number of attempts so far.
-        told: Seconds that the provider asks for; None where it names none.
+        told: Seconds that the provider asks for; None where it names none. After ``BELIEVED``
+            attempts they are the least.
     """
-    if told is not None:
+    if told is not None and attempt <= BELIEVED:
         return min(told, LONGEST_S)
-    usual = FIRST_S * 2 ** min(attempt - 1, 20)
-    return float(min(usual, MOST_S) * random.uniform(0.8, 1.2))
+    usual = min(FIRST_S * 2 ** min(attempt - 1, 20), MOST_S) * random.uniform(0.8, 1.2)
+    return float(max(usual, min(told or 0.0, LONGEST_S)))
 
 
 @dataclass(slots=True, eq=False)
@@ -111,6 +115,11 @@ class Rest:
                 f"rate limited since {since:%H:%M:%S}; "
                 f"its requests wait until {self._until:%H:%M:%S}"
             )
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the waiting began; 0 after an answer."""
+        return (datetime.now() - self._since).total_seconds() if self._since else 0.0
 
     def end(self) -> None:
         """Note an answer."""

@@ -201,7 +201,8 @@ def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Re
     if new.host != old.host or not (secured or (new.scheme, new.port) == (old.scheme, old.port)):
         port = f":{new.port}" if new.port else ""
         raise ModelError(
-            f"HTTP {status} redirects to another host ({new.scheme}://{new.host}{port}), to which "
+            f"HTTP {status} redirects to another host "
+            f"({redacted(f'{new.scheme}://{new.host}{port}')}), to which "
             "nothing was sent; if the bot has moved, write its new address into the field url"
         )
     method, headers, content = request.method, dict(request.headers), request.content
