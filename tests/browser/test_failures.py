@@ -36,6 +36,12 @@ def ids(page: Page) -> list[str]:
     return found
 
 
+def close(page: Page) -> None:
+    page.click("#pair-close")
+    # The browser tells of a closed dialog a moment later.
+    expect(page).not_to_have_url(re.compile("case="))
+
+
 def compared(queries: int = 30) -> Overview:
     """A model before and after: half of its skill is lost."""
     parts = [
@@ -57,7 +63,7 @@ def test_the_ten_worst_stand_first_and_open_at_once(open_page: Open) -> None:
         page.click(f"[data-case='{case}']")
         assert page.inner_text("#pair-title") == f"Case {case}"
         assert "; wrong." in page.inner_text("#pair .why li >> nth=0")
-        page.click("#pair-close")
+        close(page)
 
 
 def test_every_newly_failed_pair_is_two_clicks_away(open_page: Open) -> None:
@@ -73,7 +79,7 @@ def test_every_newly_failed_pair_is_two_clicks_away(open_page: Open) -> None:
         page.click(f"#section-changed a[href*='case={case}'] >> nth=0")
         assert page.inner_text("#pair-title") == f"Case {case}"
         assert "where the run before calls it" in page.inner_text("#pair .why")
-        page.click("#pair-close")
+        close(page)
 
 
 def test_every_line_and_row_leads_to_its_cases(open_page: Open) -> None:
@@ -87,7 +93,7 @@ def test_every_line_and_row_leads_to_its_cases(open_page: Open) -> None:
         chosen = {name: values[0] for name, values in parse_qs(link[1:]).items()}
         if "case" in chosen:
             expect(page.locator("#pair-title")).to_have_text(f"Case {chosen['case']}")
-            page.click("#pair-close")
+            close(page)
         for name in set(chosen) - {"case", "view"}:
             expect(page.locator(f"[name={name}]")).to_have_value(chosen[name])
     dead = page.eval_on_selector_all(

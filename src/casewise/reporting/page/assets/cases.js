@@ -88,11 +88,16 @@ function caseRow(one, state, open) {
   const share = safeShare(one);
   const percent = `${Math.round(share * 100)} %`;
   const votes = hasVotes(one) ? `${percent} say safe` : `rate ${percent}`;
+  const [worst] = toExplain(one, state.chosen);
+  const several = state.runs.length > 1;
+  const why = worst
+    ? whyOf(one, worst, several ? state.runs[worst.run].name : "The model", state.deeds) : null;
   const button = make("button", { type: "button" },
     make("span", { className: "name" }, name,
       make("span", { className: "aside" }, `${one.category}${meant}`),
       one.label_note || one.label === 0.5
-        ? make("span", { className: "aside" }, labelOf(one)) : null),
+        ? make("span", { className: "aside" }, labelOf(one)) : null,
+      why ? make("span", { className: "aside" }, `${sentence(one.people)} ${why}`) : null),
     make("span", { className: "people" }, share === null ? labelWord(one.label) : votes),
     tally(one, state.chosen));
   button.dataset.case = one.case_id;

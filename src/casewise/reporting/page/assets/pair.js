@@ -179,9 +179,7 @@ function caseColumn(one, { runs, texts, chosen }, opened) {
 const MOST_WHYS = 10;
 
 function whyList(one, { runs, chosen, deeds }) {
-  const told = one.judgements.filter(ofChosen(chosen))
-    .filter((each) => each.right === 0 || each.groups.length > 0)
-    .sort((a, b) => (b.distance ?? 0) - (a.distance ?? 0));
+  const told = toExplain(one, chosen);
   const several = runs.length > 1;
   const lines = told.slice(0, MOST_WHYS).map((each) =>
     make("li", {}, whyOf(one, each, several ? runs[each.run].name : "The model", deeds)));
@@ -191,6 +189,11 @@ function whyList(one, { runs, chosen, deeds }) {
     lines.length ? make("ul", {}, ...lines) : null,
     more > 0 ? make("p", { className: "aside" }, `and ${counted(more, "answer")} more`) : null);
 }
+
+/** Answers of the chosen runs that are wrong or in a group, the furthest from people first. */
+const toExplain = (one, chosen) => one.judgements.filter(ofChosen(chosen))
+  .filter((each) => each.right === 0 || each.groups.length > 0)
+  .sort((a, b) => (b.distance ?? 0) - (a.distance ?? 0));
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
