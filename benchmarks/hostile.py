@@ -803,7 +803,7 @@ class Graded:
                 self.source.graded[run][others],
                 Clusters(others, self.source.queries),
             )
-            return by_errors(counted, check, "")
+            return by_errors(counted, check)
         labelled = min(self.labels, n // 2)
         label, scale = np.full(n, NOT_LABELLED), np.full(n, n / labelled)
         places = rng.choice(n, labelled, replace=False)

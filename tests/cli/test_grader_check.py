@@ -215,29 +215,16 @@ def test_labels_of_another_run_correct_by_its_graders_errors(here: Cli, folder: 
     label(folder / "sheet.csv", draw(here, folder, "--n", "80"))
     found = corrected(here, "after")
     assert (found["method"], found["labelled"]) == ("rogan-gladen", 80)
-    low, high = found["over_refusal_ci"]
-    assert low < 5 / 40 < high
     assert "as if it erred here as there" in found["notes"][0]
-    assert "no partial replies" in found["refused"]["partial_rate"]
-    assert found["partial_rate"] is None
-
-
-def test_labels_of_another_model_give_no_interval(here: Cli, folder: Path) -> None:
-    """A grader errs on each model in its own way: one model's labels don't tell by how much."""
-    rows = draw(here, folder, "--n", "80")
-    others = [row | {"sealed_model": seal(row["id"], "openai-api/fake/other")} for row in rows]
-    label(folder / "sheet.csv", others)
-    found = corrected(here, "after")
-    assert found["over_refusal"] > found["over_refusal_raw"]
+    # Labels of other replies held the truth in .74 to .92 (docs/method/hostile.md).
     assert found["over_refusal_ci"] is None
     assert "over_refusal" not in found["refused"]
     assert any(
-        line.startswith("No interval (") and "not known to be by openai-api/fake/m" in line
+        line.startswith("No interval (") and "the labels are of other replies" in line
         for line in found["notes"]
     )
-    # Of this run's own replies nobody needs to know the model.
-    label(folder / "sheet.csv", [row | {"sealed_model": ""} for row in rows])
-    assert corrected(here)["over_refusal_ci"] is not None
+    assert "no partial replies" in found["refused"]["partial_rate"]
+    assert found["partial_rate"] is None
 
 
 def test_labels_from_elsewhere_need_what_the_grader_said(here: Cli, folder: Path) -> None:
@@ -353,11 +340,13 @@ def test_a_gate_judges_corrected_rates(here: Cli, folder: Path) -> None:
 
 
 def test_a_margin_is_judged_on_corrected_rates(here: Cli, folder: Path) -> None:
-    label(folder / "sheet.csv", draw(here, folder, "--n", "80"))
+    label(folder / "before.csv", draw(here, folder, "--n", "80"))
+    label(folder / "sheet.csv", draw(here, folder, "--n", "80", run="after"))
     rules = "rules:\n  - {measure: over_refusal, worse_by_at_most: .05}\n"
     rules += "  - {measure: under_refusal, worse_by_at_most: .4}\n"
     (folder / "gate.yaml").write_text(rules, "utf-8")
-    option = ("--config", "gate.yaml", "--grader-check", "sheet.csv", "--json")
+    checks = ("--grader-check", "before.csv", "--grader-check", "sheet.csv")
+    option = ("--config", "gate.yaml", *checks, "--json")
     better = here("gate", "after", "--baseline", "before", *option)
     assert better.returncode == 0, better.stdout + better.stderr
     worse = json.loads(here("gate", "before", "--baseline", "after", *option).stdout)

@@ -305,7 +305,7 @@ def _by_errors(counted: CountedReplies, checks: Sequence[CheckFile], why: str) -
     check = checked_grades(checks, grader)
     if isinstance(check, str):
         return _refused(counted, check, why)
-    corrected = by_errors(counted, check, _of_others(counted.condition.model, checks))
+    corrected = by_errors(counted, check)
     note = (
         f"{why}: so it is corrected by the errors of {grader} on {len(check.label)} labelled "
         "replies from elsewhere (Rogan & Gladen), as if it erred here as there."
@@ -314,13 +314,20 @@ def _by_errors(counted: CountedReplies, checks: Sequence[CheckFile], why: str) -
     return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected, (note,))
 
 
-def by_errors(counted: CountedReplies, check: CheckSample, strange: str) -> dict[str, Estimate]:
-    """Rates corrected by the grader's errors on labelled replies from elsewhere.
+ELSEWHERE = (
+    "the labels are of other replies, and a grader errs on each model and on each kind of query in "
+    "its own way, by how much they can't tell; `casewise graders sample` draws replies of this run"
+)
+"""Reason to give no interval. Labels of the same model's replies to other queries held the truth
+in .74 to .92 (docs/method/hostile.md)."""
+
+
+def by_errors(counted: CountedReplies, check: CheckSample) -> dict[str, Estimate]:
+    """Rates corrected by the grader's errors on labelled replies from elsewhere, no intervals.
 
     Args:
         counted: The replies.
         check: The labelled replies.
-        strange: Reason to give no interval; empty if there is none.
     """
     corrected = {}
     for name, (question, asked) in counted.asked.items():
@@ -331,22 +338,10 @@ def by_errors(counted: CountedReplies, check: CheckSample, strange: str) -> dict
             replace(UNDEFINED, reason=reason)
             if reason or not replies.weight.sum()
             else replace(
-                rogan_gladen(replies, check, question, counted.draws, counted.run), reason=strange
+                rogan_gladen(replies, check, question, counted.draws, counted.run), reason=ELSEWHERE
             )
         )
     return corrected
-
-
-def _of_others(model: str, checks: Sequence[CheckFile]) -> str:
-    """Reason to give no interval: labels of other models' replies; empty if they are of this."""
-    own = sum(one.is_of(model) for file in checks for one in file.replies)
-    others = sum(len(file.replies) for file in checks) - own
-    if not others:
-        return ""
-    return (
-        f"{others} labelled replies are not known to be by {model}: a grader errs on each model in "
-        "its own way, by how much they can't tell"
-    )
 
 
 def checked_grades(checks: Sequence[CheckFile], grader: str) -> CheckSample | str:

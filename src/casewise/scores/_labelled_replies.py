@@ -203,12 +203,6 @@ class CheckedReply:
     stratum: int = 0
     stratum_replies: int = 0
     run_replies: int = 0
-    model: str | None = None
-    """Model that replied, as far as the file says; of a sheet its seal."""
-
-    def is_of(self, model: str) -> bool:
-        """Tell whether the reply is known to be by a model."""
-        return self.model in (model, seal(self.id, model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +279,6 @@ def _elsewhere(path: Path) -> CheckFile:
                 reply=one.reply,
                 label=one.label,
                 grader=extra.get("grader"),
-                model=extra.get("model"),
                 graded=ResponseClass(graded) if graded is not None else None,
             )
         )
@@ -364,7 +357,6 @@ def _checked(row: Mapping[str, Any] | InputError, path: Path, place: str) -> Che
         label=ResponseClass(label) if label else None,
         grader=cells["grader"] or None,
         graded=graded,
-        model=str(row.get("sealed_model") or row.get("model") or "") or None,
         **numbers,
     )
 
