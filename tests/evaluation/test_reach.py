@@ -5,15 +5,19 @@ import json
 import os
 import pty
 import re
+import resource
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
+from support.certificates import TlsServer, write_certificate
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
@@ -136,6 +140,71 @@ def test_no_tls_there(tmp_path: Path) -> None:
         pytest.raises(ModelError, match="does not speak TLS"),
     ):
         start(tmp_path, {"tls": server.url.replace("http:", "https:")})
+
+
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+@pytest.mark.parametrize(
+    ("certificate", "trusted", "said"),
+    [
+        ({}, False, ("self-signed certificate", "SSL_CERT_FILE")),
+        ({"days": -1}, True, ("certificate has expired", "renewed")),
+        ({"address": "127.0.0.2"}, True, ("IP address mismatch", "write the address")),
+    ],
+    ids=["untrusted", "expired", "other-host"],
+)
+def test_a_certificate_that_is_refused(
+    tmp_path: Path,
+    client: str,
+    certificate: dict[str, Any],
+    trusted: bool,
+    said: tuple[str, str],
+) -> None:
+    # A service of its own: within a process, Inspect opens a model once.
+    met, name = Met(), f"tls{len(said[1])}{client}"
+    file = write_certificate(tmp_path / "server.pem", **certificate)
+    if trusted:
+        os.environ["SSL_CERT_FILE"] = str(file)
+    with TlsServer(lambda _: SAFE, certificate=file) as server, pytest.raises(ModelError) as error:
+        start(tmp_path, {name: server.url}, client=client, met=met)
+    (line,) = met.lines
+    assert f"the certificate of 127.0.0.1:{server.port} is not trusted (" in line
+    for part in said:
+        assert part in line
+        assert part in str(error.value)
+    assert server.requests == []
+
+
+def test_an_authority_that_is_named_is_trusted(tmp_path: Path) -> None:
+    file = write_certificate(tmp_path / "server.pem")
+    os.environ["SSL_CERT_FILE"] = str(file)
+    with TlsServer(lambda _: SAFE, certificate=file) as server:
+        start(tmp_path, {"company": server.url})
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+def test_a_small_reply_that_unpacks_to_half_a_gigabyte(
+    tmp_path: Path, client: str, soon_again: None
+) -> None:
+    """Its case alone is lost, and no more than a part of it is ever unpacked."""
+    packer = zlib.compressobj(wbits=31)
+    zeros = bytes(1 << 20)
+    bomb = b"".join(packer.compress(zeros) for _ in range(512)) + packer.flush()
+    kinds = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+    def answer(request: dict[str, Any]) -> Answer:
+        is_first = request["messages"][-1]["content"] == server.prompts[0]
+        return Raw(200, bomb, kinds) if is_first else SAFE
+
+    met = Met()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with FakeServer(answer) as server:
+        result = start(tmp_path, {f"bomb{client}": server.url}, client=client, met=met)
+    more_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert met.lines == [f"openai-api/bomb{client}/m: answer too long from 127.0.0.1:{server.port}"]
+    table = read_paths([Path(log) for log in result.logs]).table
+    assert sorted(table["status"].to_list()) == ["error", "ok", "ok"], table
+    assert more_kib < 300_000
 
 
 @pytest.mark.parametrize(

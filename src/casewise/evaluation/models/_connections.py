@@ -1,10 +1,11 @@
 """Clients of one event loop, and limits of connections."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Generic
 
-from casewise.evaluation.models._faults import Value
+from casewise.evaluation.models._fault_table import FaultKind
+from casewise.evaluation.models._faults import UnreadAnswerError, Value
 
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
@@ -14,6 +15,29 @@ KEEPALIVE_S = 5.0
 
 MOST_BYTES = 8_000_000
 """Most bytes of an answer: above what any model writes, log-probabilities included."""
+
+
+def check_size(size: int) -> None:
+    """Refuse an answer by its number of bytes.
+
+    Raises:
+        UnreadAnswerError: It has more than any model writes.
+    """
+    if size > MOST_BYTES:
+        raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {size:,} bytes or more")
+
+
+async def limited(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Parts of an unpacked body: a few packed megabytes can hold gigabytes.
+
+    Raises:
+        UnreadAnswerError: They are longer than any model writes; the rest is not read.
+    """
+    size = 0
+    async for part in parts:
+        size += len(part)
+        check_size(size)
+        yield part
 
 
 class PerLoop(Generic[Value]):

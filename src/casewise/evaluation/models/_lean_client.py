@@ -22,11 +22,10 @@ from pydantic import ValidationError
 from casewise.evaluation.models._connections import (
     CONNECT_TIMEOUT_S,
     KEEPALIVE_S,
-    MOST_BYTES,
     PerLoop,
+    check_size,
+    limited,
 )
-from casewise.evaluation.models._fault_table import FaultKind
-from casewise.evaluation.models._faults import UnreadAnswerError
 from casewise.evaluation.models._provider_calls import (
     DECODED,
     attempt_failed,
@@ -125,10 +124,9 @@ class _Sender:
         hooks.update_request_time(number)
         async with session.post(self._url, data=body, headers=headers) as response:
             hooks.record_response(number, response.status, response.headers)
-            if (length := response.content_length or 0) > MOST_BYTES:
-                # Not even read.
-                raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {length:,} bytes")
-            return response.status, response.headers, redacted_answer(await response.read())
+            check_size(response.content_length or 0)
+            body = b"".join([part async for part in limited(response.content.iter_any())])
+            return response.status, response.headers, redacted_answer(body)
 
     def _headers_of(self, request: Mapping[str, Any]) -> dict[str, str]:
         key = {"Authorization": f"Bearer {self._api.client.api_key}"}

@@ -5,9 +5,10 @@ what becomes of each; Inspect's loop of attempts carries it out, and clients try
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -16,6 +17,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, St
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
+from casewise.evaluation.models._connections import limited
 from casewise.evaluation.models._fault_table import (
     LONGEST_S,
     ROWS,
@@ -80,6 +82,7 @@ class _Call:
     """True if a connection stands, and the answer is awaited."""
     is_clean: bool = False
     """True if keys were taken out of the answer's body before it was read."""
+    is_batch: bool = False
 
     def begin_to_wait(self) -> None:
         if not self.waits:
@@ -186,7 +189,7 @@ class _Watcher:
             return known
         reach = reach_of(self._model)
         reach.check()
-        call = _Call(self._name, reach, now())
+        call = _Call(self._name, reach, now(), is_batch=bool(config.batch))
         if not self._follows_connections or config.batch:
             call.begin_to_wait()
         number = None if place is None else place.name
@@ -433,7 +436,18 @@ def _watch_connections(client: Any) -> bool:
             raise
 
     vars(http)["send"] = watched
+    http.event_hooks["response"].append(_limit)
     return True
+
+
+async def _limit(response: Any) -> None:
+    """Read a body to a limit; a batch's results have none."""
+    if (call := _call.get()) is not None and not call.is_batch:
+        vars(response)["aiter_bytes"] = partial(_limited_bytes, response.aiter_bytes)
+
+
+def _limited_bytes(parts: Callable[..., AsyncIterator[bytes]], *given: Any) -> Any:
+    return limited(parts(*given))
 
 
 async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001

@@ -130,8 +130,11 @@ def why_unconnected(error: BaseException, address: Address) -> str:
             host = (address.proxy or address.host).rsplit(":", 1)[0]
             way = f", the proxy that {address.proxy_variable} names" if address.proxy else ""
             return f"no such host: {host}{way} ({cause.strerror})"
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"the certificate of {place} is not trusted ({cause.verify_message})"
+    if untrusted := [one for one in chain if isinstance(one, ssl.SSLCertVerificationError)]:
+        # aiohttp's own error of this class has none of its attributes.
+        found = next((one for one in untrusted if getattr(one, "verify_message", "")), None)
+        return _untrusted(place, found)
+    for cause in chain:
         if isinstance(cause, ssl.SSLError):
             return f"{place} does not speak TLS as expected (is it http:// instead of https://?)"
     if errno.ECONNREFUSED in codes or "Connect call failed" in text:
@@ -146,6 +149,25 @@ def why_unconnected(error: BaseException, address: Address) -> str:
     if codes & {errno.ECONNRESET, errno.EPIPE} or "Disconnected" in names or "Protocol" in names:
         return f"connection closed by {place} before an answer"
     return f"no connection to {place}"
+
+
+def _untrusted(place: str, error: ssl.SSLCertVerificationError | None) -> str:
+    """Reason of a certificate that was refused, and what to do about it."""
+    if error is None:
+        return f"the certificate of {place} is not trusted; {_AUTHORITY}"
+    advice = _CERTIFICATE_ADVICE.get(error.verify_code, _AUTHORITY)
+    return f"the certificate of {place} is not trusted ({error.verify_message}); {advice}"
+
+
+_AUTHORITY = "if a company's own authority signed it, name that authority's file in SSL_CERT_FILE"
+
+_CERTIFICATE_ADVICE = {
+    9: "check this machine's clock",
+    10: "have the server's certificate renewed, or check this machine's clock",
+    62: "write the address with the name that the certificate is for",
+    64: "write the address with the name that the certificate is for",
+}
+"""Advice by OpenSSL's number of the problem: not yet valid, expired, another name or address."""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -53,6 +53,9 @@ def root_of(error: BaseException) -> BaseException:
     inner = attempt.exception() if attempt is not None else None
     if inner is None and type(error).__name__ == "ModelGenerateError":
         inner = error.__cause__
+    if inner is None and hasattr(error.__cause__, "kind"):
+        # An error of ours, which a client took for a failed connection.
+        inner = error.__cause__
     return error if inner is None else root_of(inner)
 
 
