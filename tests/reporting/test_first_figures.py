@@ -103,7 +103,10 @@ def test_by_hand_where_nobody_voted() -> None:
         ("a list of words", 0.0),
         ("a list of words", 1.0),
     ]
-    assert found.headline.startswith("Adapts to context in 75 % of pairs; ")
+    assert found.said[0] == "Finished, with 40 of 40 planned judgements made."
+    assert found.said[2].startswith(
+        "Held against the authors' intention, it is right in both contexts in 75 of 100 pairs ("
+    )
 
 
 def test_votes_have_the_intention_to_be_held_against() -> None:
@@ -191,11 +194,11 @@ def test_a_comparison_says_what_got_worse_first() -> None:
         "Worse: judges as the authors meant in 15 of 100 fewer cases",
         "Worse: judges as the authors meant in both cases of 30 of 100 fewer pairs",
     ]
-    assert found.headline == " ".join(f"{one.line}." for one in told)
+    assert found.said[2] == "; ".join(one.line for one in told) + "."
     assert over.unmoved.startswith("No change can be told")
     assert adapts.unmoved == under.unmoved == ""
     assert len(found.conditions) == 2
-    assert first(compared(0)).headline.startswith("No change is more than chance. After judges")
+    assert first(compared(0)).said[2].startswith("No change is more than chance. After judges")
 
 
 def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
@@ -352,10 +355,10 @@ def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
 def test_labels_of_one_side_say_which_mistake_can_be_told(side: str, p_safe: float) -> None:
     rows = [judgement(f"q{i}", side, p_safe, votes=None) for i in range(20)]
     overview = overview_of(table(*rows))
-    said = first(overview).headline
-    assert said == (
-        "Whether it adapts to context can't be told; which mistake is the more common can't be "
-        "told."
+    _, mistakes, against = first(overview).said
+    assert mistakes.count("can't be told: no such answer was read") == 1
+    assert against.endswith(
+        "whether it follows the context can't be told: no two contexts to compare."
     )
     ((_, sentences),) = verdict_sentences(overview)
     assert sentences[1] == (

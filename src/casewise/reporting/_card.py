@@ -117,7 +117,8 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         names=list(dict.fromkeys(one.name for one in facts.data if one.name)),
         states=told(Scores.of(overview.report).state_lines),
         first=[
-            (one.kind, rename(one.subject, shown), one.headline, _figures(one)) for one in first
+            (one.kind, rename(one.subject, shown), " ".join(told(one.said)), _figures(one))
+            for one in first
         ],
         verdicts=[
             (heading, told(sentences)) for heading, sentences in verdict_sentences(overview, first)

@@ -65,6 +65,7 @@ def _blocks(
     yield Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold")
     yield terminal(
         *(Word(one.line, one.tone) if one.tone else one.line for one in verdict.changes),
+        " ".join(verdict.said[:2]),
         "",
         _table(compared, whole=whole),
         *_corrected(compared),
@@ -220,6 +221,7 @@ def _markdown(compared: Comparison, verdict: Verdict) -> str:
     blocks = [
         f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",
         "\n".join(f"{'- ' if one.tone else ''}{escape(one.line)}" for one in verdict.changes),
+        escape(" ".join(verdict.said[:2])),
         folded(
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),

@@ -104,12 +104,17 @@ class Scores(Result[Score]):
         return cls(scores, states, report.baselines, tuple(verdicts), report=report)
 
     def record(self) -> list[dict[str, Any]]:
-        """An object for each row, the baselines last."""
-        return as_report_records(self.report)
+        """An object for each row with its verdict, the baselines last."""
+        said = {id(one.score): list(one.said) for one in self.verdicts}
+        rows = [*(row.score for row in self.report.rows), *self.report.ranked, *self.baselines]
+        return [
+            record | ({"verdict": said[id(row)]} if id(row) in said else {})
+            for row, record in zip(rows, as_report_records(self.report), strict=True)
+        ]
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
-        return plain_rows(self.record())
+        return plain_rows(as_report_records(self.report))
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,6 +137,7 @@ class Comparisons(Result[Comparison]):
         """``pairs`` by two runs and measure; ``comparisons`` by two runs, with their sentences."""
         record = comparison_records(self.rows)
         for part, verdict in zip(record["comparisons"], self.verdicts, strict=True):
+            part["verdict"] = list(verdict.said)
             part["sentences"] = [
                 {"metric": told.metric, "text": told.text, "is_worse": told.tone is Tone.BAD}
                 for told in verdict.changes

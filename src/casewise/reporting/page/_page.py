@@ -57,7 +57,6 @@ from casewise.scores import (
     EvaluationFacts,
     Overview,
     RunCondition,
-    as_report_records,
     context_differences,
 )
 from casewise.sheets import count, to_html
@@ -347,7 +346,7 @@ def lay_out(
         reveal=reveal,
         css=Markup(asset("report.css")),
         scripts=_scripts(),
-        scores=plain_json(as_report_records(overview.report)),
+        scores=plain_json(Scores.of(overview.report).record()),
         charts=packed_json(charts),
         cases=packed_json(browser_payload(overview.browser, reveal=reveal)),
     )
