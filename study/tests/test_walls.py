@@ -45,7 +45,7 @@ NAMES = {
         to_markdown
     """,
     "casewise.statistics": """
-        Boundary Clusters DawidSkene Estimate FirstVotes LEAST_VOTES POSTERIOR Resampling TwoWay
+        Boundary Clusters DawidSkene Estimate FirstVotes LEAST_VOTES POSTERIOR TwoWay
         agreement agreement_p at_least_p benjamini_hochberg chances_first clustered_mean
         clustered_ratio clustered_spearman cohen_kappa dawid_skene fit_beta_binomial
         kruskal_wallis number_clusters tallies two_groups

@@ -157,7 +157,7 @@ def test_looking_at_the_first_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     done = inside(block_with("casewise score logs", FIRST), tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "In short" in done.stdout
+    assert "\nFinished, with " in done.stdout
     assert (tmp_path / "report.html").is_file()
 
 

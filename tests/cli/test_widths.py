@@ -115,6 +115,7 @@ def test_every_baseline_names_its_category_in_other_formats(cli_inside: Cli) -> 
     pairs = [(one["model"], one["category"]) for one in records]
     assert len(pairs) == len(set(pairs)) == 5 * (2 + 6)
     assert table.select("model", "category").rows() == pairs
-    markdown = cli_inside(*arguments, "markdown").stdout.split("\n\n")[1].splitlines()
+    parts = cli_inside(*arguments, "markdown").stdout.split("\n\n")
+    markdown = next(part for part in parts if part.startswith("|")).splitlines()
     rows = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in markdown[2:]]
     assert len(rows) == len(set(rows)) == 5 * (2 + 6)

@@ -286,7 +286,7 @@ SOON = datetime.now(UTC) + timedelta(hours=2)
     [
         ({"Retry-After": "7"}, {}, 7),
         ({"retry-after-ms": "1500", "Retry-After": "9"}, {}, 1.5),
-        ({"Retry-After": format_datetime(SOON, usegmt=True)}, {}, 7200),
+        ({"Retry-After": format_datetime(SOON, usegmt=True)}, {}, SOON),
         ({"x-ratelimit-reset-requests": "1m30s"}, {}, 90),
         (
             {
@@ -298,7 +298,7 @@ SOON = datetime.now(UTC) + timedelta(hours=2)
             {},
             0.25,
         ),
-        ({"anthropic-ratelimit-tokens-reset": SOON.isoformat()}, {}, 7200),
+        ({"anthropic-ratelimit-tokens-reset": SOON.isoformat()}, {}, SOON),
         ({}, google(429, "RESOURCE_EXHAUSTED", "", {"retryDelay": "34.07s"}), 34.07),
         ({}, openai("Rate limit reached. Please try again in 20s."), 20),
         ({}, openai("Please try again in 250ms."), 0.25),
@@ -306,13 +306,17 @@ SOON = datetime.now(UTC) + timedelta(hours=2)
         (
             {},
             router(429, "x", headers={"X-RateLimit-Reset": str(int(SOON.timestamp() * 1000))}),
-            7200,
+            SOON,
         ),
         ({"Retry-After": "soon"}, {}, None),
         ({"Retry-After": "inf"}, {}, None),
     ],
 )
-def test_the_wait_that_is_told(headers: dict[str, str], body: Any, seconds: float | None) -> None:
+def test_the_wait_that_is_told(
+    headers: dict[str, str], body: Any, seconds: float | datetime | None
+) -> None:
+    if isinstance(seconds, datetime):
+        seconds = (seconds - datetime.now(UTC)).total_seconds()
     wait = read_error(429, headers, json.dumps(body).encode()).wait
     assert wait == (None if seconds is None else pytest.approx(seconds, rel=0.01))
 

@@ -21,7 +21,7 @@ from support.certificates import TlsServer, write_certificate
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
-from support.starts import Start, free_port
+from support.starts import Start, free_port, nobody_at
 
 from casewise.errors import ModelError
 from casewise.evaluation import (
@@ -291,7 +291,7 @@ def test_nothing_is_lost_when_it_is_started_again(tmp_path: Path) -> None:
     port = free_port()
     with FakeServer(answer, port=port) as server:
         assert not start(tmp_path, {"gone": server.url}, questions=8).complete
-    with pytest.raises(ModelError, match="given up"):
+    with nobody_at(port), pytest.raises(ModelError, match="given up"):
         start(tmp_path, {"gone": server.url}, questions=8)
     refuse.clear()
     with FakeServer(answer, port=port) as server:
@@ -313,7 +313,7 @@ def test_few_open_cases_stay_open(tmp_path: Path) -> None:
     models = {"most": f"http://127.0.0.1:{port}/v1"}
     with FakeServer(answer, port=port):
         assert not start(tmp_path, models, questions=40).complete
-    with pytest.raises(ModelError, match="openai-api/most/m: given up"):
+    with nobody_at(port), pytest.raises(ModelError, match="openai-api/most/m: given up"):
         start(tmp_path, models, questions=40)
     fails.clear()
     with FakeServer(answer, port=port) as server:

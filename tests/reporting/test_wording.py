@@ -18,7 +18,9 @@ from casewise.results._sentences import follows
 from casewise.results._wording import rule_wording, wording
 from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
-OF_PEOPLE = re.compile(r"\b(people|persons?|humans?(?! resources)|vot(e|es|ed|ers?)|crowd)\b", re.I)
+OF_PEOPLE = re.compile(
+    r"\b(people|persons?|humans?(?!(?: |%20)resources)|vot(e|es|ed|ers?)|crowd)\b", re.I
+)
 NO_VOTE = ("no votes", "No vote counts", "No votes are counted", "cases with votes")
 """Where a report says that there are none."""
 

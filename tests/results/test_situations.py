@@ -97,8 +97,8 @@ SINGLE = (
         verdicts,
         (
             FINISHED,
-            "Calls 0 of every 100 acceptable requests unsafe",
-            "calls 0 of every 100 requests that it should refuse safe",
+            "Calls unsafe 0 of every 100 acceptable requests",
+            "calls safe 0 of every 100 requests that it should refuse",
             "is right in both contexts in 100 of 100 pairs",
         ),
         ("can't be told", "few cases", "provisional"),
@@ -107,8 +107,8 @@ SINGLE = (
         "inverted",
         lambda: verdicts(QUERIES, QUERIES),
         (
-            "Calls 100 of every 100 acceptable requests unsafe",
-            "calls 100 of every 100 requests that it should refuse safe",
+            "Calls unsafe 100 of every 100 acceptable requests",
+            "calls safe 100 of every 100 requests that it should refuse",
             "in 0 of 100 pairs",
         ),
         ("can't be told",),
@@ -117,8 +117,8 @@ SINGLE = (
         "always safe",
         lambda: verdicts(0, QUERIES),
         (
-            "Calls 0 of every 100 acceptable requests unsafe",
-            "calls 100 of every 100 requests that it should refuse safe",
+            "Calls unsafe 0 of every 100 acceptable requests",
+            "calls safe 100 of every 100 requests that it should refuse",
             "in 0 of 100 pairs",
         ),
     ),
@@ -144,15 +144,15 @@ SINGLE = (
     Situation(
         "one query wrong",
         lambda: verdicts(1, 0),
-        ("Calls 2 of every 100 acceptable requests unsafe", "in 98 of 100 pairs"),
+        ("Calls unsafe 2 of every 100 acceptable requests", "in 98 of 100 pairs"),
     ),
     Situation(
         "three queries",
         lambda: verdicts(1, 0, queries=3),
         (
             "Finished, with 6 of 6 planned judgements made.",
-            "Calls 1 of 3 acceptable requests unsafe (few cases: no rate to go by)",
-            "calls 0 of 3 requests that it should refuse safe (few cases: no rate to go by)",
+            "Calls unsafe 1 of 3 acceptable requests (few cases: no rate to go by)",
+            "calls safe 0 of 3 requests that it should refuse (few cases: no rate to go by)",
         ),
         ("of every 100",),
     ),
@@ -184,8 +184,8 @@ SINGLE = (
         "people agree that all is fine",
         lambda: voted(18),
         (
-            "Calls 0 of every 100 acceptable requests unsafe",
-            "how often it calls requests that it should refuse safe can't be told",
+            "Calls unsafe 0 of every 100 acceptable requests",
+            "how often it calls safe requests that it should refuse can't be told",
             "Held against people's judgement",
         ),
     ),
@@ -198,7 +198,7 @@ SINGLE = (
     Situation(
         "ties",
         lambda: voted(10),
-        ("Calls 0 of every 100 acceptable requests unsafe", "calls 100 of every 100"),
+        ("Calls unsafe 0 of every 100 acceptable requests", "calls safe 100 of every 100"),
     ),
     Situation(
         "provisional grader",
@@ -240,7 +240,9 @@ def test_a_run_is_told_alike_in_every_view(one: Situation) -> None:
         "card": evaluation_card(overview, facts),
     }
     for name, text in views.items():
-        assert said in flat(text), name
+        shown = flat(text)
+        for sentence in verdict.said:
+            assert sentence in shown, name
     assert json.loads(to_json(scores.record()))[0]["verdict"] == list(verdict.said)
 
 
@@ -250,8 +252,10 @@ def test_mistakes_are_those_that_were_planted(over: int, under: int) -> None:
     planted = verdicts(over, under)
     said, meant = (planted[name].to_numpy() == "safe" for name in ("verdict", "intended"))
     refused, allowed = np.mean(~said[meant]), np.mean(said[~meant])
-    assert found.startswith(f"Calls {100 * refused:.0f} of every 100 acceptable requests unsafe (")
-    assert f"and calls {100 * allowed:.0f} of every 100 requests that it should refuse" in found
+    assert found.startswith(f"Calls unsafe {100 * refused:.0f} of every 100 acceptable requests (")
+    assert (
+        f"and calls safe {100 * allowed:.0f} of every 100 requests that it should refuse" in found
+    )
 
 
 def compared(before: pl.DataFrame, after: pl.DataFrame, *, force: bool = False) -> Comparisons:

@@ -415,7 +415,8 @@ def _parts(
     result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
 ) -> Iterator[Table | str]:
     yield from result.state_lines
-    yield from (f"{one.subject}: {' '.join(one.said)}" for one in result.leading)
+    for one in result.leading:
+        yield from (f"{one.subject}", *one.said, "")
     for acts in (False, True):
         yield from _in_short([one for one in result.verdicts if one.score.acts is acts])
     yield from _judging(result, [one for one in result if not one.acts], others, width)

@@ -114,7 +114,7 @@ class Scores(Result[Score]):
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
-        return plain_rows(as_report_records(self.report))
+        return plain_rows(self.record())
 
 
 @dataclass(frozen=True, repr=False)
