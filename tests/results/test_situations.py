@@ -46,12 +46,17 @@ class Situation:
     never: tuple[str, ...] = ()
 
 
+def planned(frame: pl.DataFrame) -> pl.DataFrame:
+    """The run with a plan that it carried out."""
+    return frame.with_columns(planned=pl.len().cast(pl.Int64))
+
+
 def verdicts(over: int = 0, under: int = 0, queries: int = QUERIES, **fields: Any) -> pl.DataFrame:
     """A judge that calls the first safe cases unsafe, and the last unsafe ones safe."""
     right = np.ones((queries, 2), bool)
     right[:over, 0] = False
     right[queries - under :, 1] = False
-    return pairs_table(right, **fields)
+    return planned(pairs_table(right, **fields))
 
 
 def replies(safe: int, unsafe: int, **fields: Any) -> pl.DataFrame:
@@ -59,7 +64,7 @@ def replies(safe: int, unsafe: int, **fields: Any) -> pl.DataFrame:
     helped = np.zeros((QUERIES, 2))
     helped[:safe, 0] = 1
     helped[:unsafe, 1] = 1
-    return replies_table(helped, "plain", **fields)
+    return planned(replies_table(helped, "plain", **fields))
 
 
 def unread(share: float, status: str = "unparsed", **fields: Any) -> pl.DataFrame:
@@ -74,18 +79,17 @@ def unread(share: float, status: str = "unparsed", **fields: Any) -> pl.DataFram
 def keyword() -> pl.DataFrame:
     """A judge of the query alone: one verdict on both contexts, safe for every second query."""
     right = np.array([[n % 2 == 0, n % 2 == 1] for n in range(QUERIES)])
-    return pairs_table(right)
+    return planned(pairs_table(right))
 
 
 def voted(safe: int, of: int = 20, **fields: Any) -> pl.DataFrame:
     """A judge that calls every case safe, where people split their votes so."""
-    return table(
-        *(
-            judgement(f"q{n}", side, 0.9, votes=(safe, of - safe), **fields)
-            for n in range(QUERIES)
-            for side in ("safe", "unsafe")
-        )
+    rows = (
+        judgement(f"q{n}", side, 0.9, votes=(safe, of - safe), **fields)
+        for n in range(QUERIES)
+        for side in ("safe", "unsafe")
     )
+    return planned(table(*rows))
 
 
 NOTHING = "Nothing can be said of it: none of its answers was read."
@@ -102,6 +106,12 @@ SINGLE = (
             "is right in both contexts in 100 of 100 pairs",
         ),
         ("can't be told", "few cases", "provisional"),
+    ),
+    Situation(
+        "no plan is recorded",
+        lambda: verdicts().with_columns(planned=pl.lit(None, pl.Int64)),
+        ("80 judgements made.",),
+        ("Finished", "planned"),
     ),
     Situation(
         "inverted",
@@ -172,7 +182,7 @@ SINGLE = (
     ),
     Situation(
         "ended early",
-        lambda: verdicts(planned=200),
+        lambda: verdicts().with_columns(planned=pl.lit(200, pl.Int64)),
         ("Ended early", "80 of 200 planned judgements made (40 %)", "120 never asked"),
         ("Finished",),
     ),

@@ -431,7 +431,11 @@ def _state(score: Score) -> str:
     if state.sentence:
         said = state.sentence
     else:
-        said = f"finished, with {count(state.judged)} of {count(state.planned)} planned judgements"
+        said = f"{count(state.judged)} judgements"
+        if state.is_recorded:
+            said = (
+                f"finished, with {count(state.judged)} of {count(state.planned)} planned judgements"
+            )
         unread = state.statuses.get("unparsed", 0)
         said += f" made: {count(unread)} could not be read" if unread else " made"
     return said + (f"; {count(score.cut)} cut at the token limit" if score.cut else "")

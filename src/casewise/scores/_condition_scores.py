@@ -54,6 +54,8 @@ class RunState:
     """Judgements that were to be made; where that is not recorded, those there are."""
     stopped: tuple[str, ...] = ()
     """Reasons of runs that did not end, as far as their logs tell them."""
+    is_recorded: bool = True
+    """Whether the plan is recorded; else nobody can tell that the run has finished."""
 
     @property
     def there(self) -> int:
@@ -104,7 +106,8 @@ def run_state(rows: pl.DataFrame) -> RunState:
         rows: All its rows of the judgement table, labelled or not.
     """
     stopped = rows["stopped"].drop_nulls().unique(maintain_order=True).to_list()
-    return RunState(Counter(rows["status"]), planned_in(rows), tuple(stopped))
+    recorded = not rows["planned"].has_nulls()
+    return RunState(Counter(rows["status"]), planned_in(rows), tuple(stopped), recorded)
 
 
 def planned_in(rows: pl.DataFrame) -> int:
