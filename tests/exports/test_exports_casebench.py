@@ -25,6 +25,8 @@ def scores(cli: Cli, *arguments: str | Path) -> dict[tuple[str, ...], dict[str, 
     done = cli("score", *arguments, "--format", "json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
+    for row in rows:
+        row["verdict"] = row.get("verdict", [])[1:]  # The first sentence is of the plan.
     return {
         tuple(str(row.get(name)) for name in ("model", "protocol", "ablation", "of")): {
             name: value for name, value in row.items() if name not in UNLIKE
