@@ -526,6 +526,7 @@ class Voted:
 
     name: str
     people: People
+    weigh_by: WeighBy = WeighBy.QUERY
 
     @property
     def queries(self) -> int:
@@ -549,7 +550,7 @@ class Voted:
         )
 
     def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
-        return of_command("describe", vote_figures(self.people))
+        return of_command("describe", vote_figures(self.people, self.weigh_by))
 
 
 def voted(data: Path) -> Iterator[Voted]:
@@ -585,6 +586,7 @@ def voted(data: Path) -> Iterator[Voted]:
         query = dealt(rng.permutation(sizes), len(safe))
         grouped = replace(people, arm=alone, query=query, queries=int(query.max()) + 1)
         yield Voted(f"votes, {name}", grouped)
+        yield Voted(f"votes, {name}, by pair", grouped, WeighBy.PAIR)
 
 
 @dataclass(frozen=True)

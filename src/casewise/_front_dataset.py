@@ -1,21 +1,31 @@
 """The front door: what a set of cases and its votes are worth, and what a study needs."""
 
 from casewise._front_result import Audit, Cases, Description, Power, case_set, choose
-from casewise.dataset import PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
+from casewise.dataset import (
+    PowerInputs,
+    PowerTest,
+    WeighBy,
+    audit_cases,
+    describe_cases,
+    plan_power,
+)
 from casewise.statistics import Parent, ProportionMethod
 
 
-def describe(cases: Cases, *, seed: int = 0) -> Description:
+def describe(cases: Cases, *, seed: int = 0, weigh_by: str = "query") -> Description:
     """Describe the human side of a data set: do people agree, is it sound?
 
     Args:
         cases: A name, a file, or cases.
         seed: Seed of random halves and simulations.
+        weigh_by: What weighs alike in figures of pairs of contexts: ``query`` or ``pair``.
 
     Raises:
         InputError: The file can't be used.
+        UsageError: ``weigh_by`` is neither.
     """
-    return Description(describe_cases(case_set(cases), seed=seed))
+    weighing = choose(WeighBy, weigh_by, "weigh_by")
+    return Description(describe_cases(case_set(cases), seed=seed, weigh_by=weighing))
 
 
 def audit(cases: Cases, *, seed: int = 0) -> Audit:

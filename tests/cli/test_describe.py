@@ -50,6 +50,34 @@ def test_a_file_of_ones_own(cli: Cli, tmp_path: Path) -> None:
     assert record["agreement"]["all"]["pairwise_ci"] is None
 
 
+def test_each_query_or_each_pair_weighs_alike(cli: Cli, tmp_path: Path) -> None:
+    votes = {"one": (9, 1), "two": (9, 9, 9, 1)}
+    records = [
+        {
+            "query": query,
+            "context": {"where": f"desk {place}"},
+            "votes": {"safe": safe, "unsafe": 5},
+        }
+        for query, found in votes.items()
+        for place, safe in enumerate(found)
+    ]
+    # People say safe of 9 to 5, and unsafe of 1 to 5.
+    (tmp_path / "mine.json").write_text(json.dumps(records))
+
+    def flips(*options: str) -> float:
+        record = json.loads(done(cli("describe", "mine.json", *options, "--format", "json")))
+        effect = record["context_effect"]
+        assert effect["weigh_by"] == (options[1] if options else "query")
+        return float(effect["contexts"]["people_flips"])
+
+    # The labels of one pair of one differ, and of three pairs of six.
+    assert flips() == flips("--weigh-by", "query") == pytest.approx((1 + 3 / 6) / 2)
+    assert flips("--weigh-by", "pair") == pytest.approx(4 / 7)
+    text = " ".join(done(cli("describe", "mine.json", env={"COLUMNS": "80"})).split())
+    assert "In figures of pairs of contexts each query weighs alike." in text
+    assert "No interval (contexts: people_flips): 2.0 effective queries" in text
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "json"])
 def test_starter(cli: Cli, form: str) -> None:
     words = done(cli("describe", "starter", "--format", form)).replace('"', " ").split()

@@ -10,6 +10,7 @@ import pytest
 from support.voted import Record, case, counts, described
 
 from casewise.cases import Case, CaseSet, Form, load_cases, open_cases
+from casewise.choices import WeighBy
 from casewise.dataset import as_description_record, describe_cases
 from casewise.reporting import description_sheet
 
@@ -334,6 +335,51 @@ def test_any_number_of_contexts() -> None:
     assert "intended safe 0" not in text
     bare = [one for one in cases if one.context is not None][:1]
     assert not {"contexts", "seen"} & set(described(bare)["context_effect"])
+
+
+def uneven() -> list[Case]:
+    """Two contexts of one query, whose labels differ, and four of another, one of them unsafe."""
+    contexts = {"a": (9, 1), "b": (9, 9, 9, 1)}
+    alone = {"a": 9, "b": 1}
+    return [
+        case(query, None, counts(safe, 10 - safe), context={"where": f"{query} {place}"})
+        for query, found in contexts.items()
+        for place, safe in enumerate(found)
+    ] + [Case(query=query, votes=counts(safe, 10 - safe)) for query, safe in alone.items()]
+
+
+@pytest.mark.parametrize(
+    ("weigh_by", "flips", "effective", "seen", "seen_effective"),
+    [
+        # One of one pair, and three of six; one of two cases beside the query alone, three of four.
+        (WeighBy.QUERY, (1 + 3 / 6) / 2, 2, (1 / 2 + 3 / 4) / 2, 2),
+        (WeighBy.PAIR, 4 / 7, 7**2 / (1 + 6**2), 4 / 6, 6**2 / (2**2 + 4**2)),
+    ],
+)
+def test_unequal_numbers_of_contexts(
+    weigh_by: WeighBy, flips: float, effective: float, seen: float, seen_effective: float
+) -> None:
+    record = described(uneven(), weigh_by=weigh_by)
+    effect = record["context_effect"]
+    assert effect["weigh_by"] == weigh_by
+    assert (effect["contexts"]["queries"], effect["contexts"]["pairs"]) == (2, 7)
+    assert effect["contexts"]["people_flips"] == pytest.approx(flips)
+    assert effect["contexts"]["effective_queries"] == pytest.approx(effective)
+    assert (effect["seen"]["queries"], effect["seen"]["pairs"]) == (2, 6)
+    assert effect["seen"]["people_flips"] == pytest.approx(seen)
+    assert effect["seen"]["effective_queries"] == pytest.approx(seen_effective)
+    assert effect["contexts"]["people_flips_ci"] is effect["seen"]["people_flips_ci"] is None
+    told = " ".join(line for line in record["remarks"] if "people_flips" in line)
+    for one in (effective, seen_effective):
+        assert f"{one:.1f} effective queries" in told
+
+
+def test_what_weighs_alike_stands_under_the_table() -> None:
+    cases = tuple(uneven())
+    for loaded, named in ((cases, True), (cases[:2] + cases[6:7], False)):
+        found = describe_cases(CaseSet(loaded, "mine", Form.YAML), weigh_by=WeighBy.PAIR)
+        text = description_sheet(found).markdown()
+        assert ("In figures of pairs of contexts each pair weighs alike." in text) is named
 
 
 def test_casebench_has_no_other_contexts(published: Record) -> None:

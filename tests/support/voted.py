@@ -4,14 +4,15 @@ import json
 from typing import Any
 
 from casewise.cases import Case, CaseSet, Form
+from casewise.choices import WeighBy
 from casewise.dataset import as_description_record, describe_cases
 
 Record = dict[str, Any]
 
 
-def described(cases: list[Case], seed: int = 0) -> Record:
+def described(cases: list[Case], seed: int = 0, weigh_by: WeighBy = WeighBy.QUERY) -> Record:
     loaded = CaseSet(tuple(cases), "mine", Form.YAML)
-    record = as_description_record(describe_cases(loaded, seed=seed))
+    record = as_description_record(describe_cases(loaded, seed=seed, weigh_by=weigh_by))
     # Whatever is undefined is null: the record is strict JSON.
     json.dumps(record, allow_nan=False)
     return record

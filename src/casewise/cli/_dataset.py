@@ -2,11 +2,18 @@
 
 from typing import Annotated
 
-from casewise.choices import PowerInputs, PowerTest
+from casewise.choices import PowerInputs, PowerTest, WeighBy
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, print_as, working
 from casewise.cli._main import dataset, reporting
-from casewise.cli._options import argument, flag, grouped, open_cases, seed_option
+from casewise.cli._options import (
+    argument,
+    flag,
+    grouped,
+    open_cases,
+    seed_option,
+    weigh_by_option,
+)
 from casewise.errors import UsageError
 
 
@@ -15,6 +22,7 @@ def describe(
         str, argument("CASES", "A file of cases, or starter, or casebench.", complete.cases)
     ],
     seed: Annotated[int, seed_option("Of random halves and simulations.")] = 0,
+    weigh_by: Annotated[WeighBy, weigh_by_option()] = WeighBy.QUERY,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
@@ -34,7 +42,7 @@ def describe(
     """
     loaded = open_cases(cases)
     with working("counting votes"):
-        description = dataset.describe_cases(loaded, seed=seed)
+        description = dataset.describe_cases(loaded, seed=seed, weigh_by=weigh_by)
     print_as(format, reporting.description_sheet(description))
 
 

@@ -163,6 +163,15 @@ GraderCheck = Annotated[
 ]
 
 
+def weigh_by_option(panel: str | None = None) -> Any:
+    """An option of what weighs alike in figures of pairs."""
+    return option(
+        "What weighs alike in figures of pairs of contexts, where queries have unequal numbers "
+        "of contexts: each query, or each pair.",
+        panel,
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Truth:
     """Treatment of what answers and labels leave open."""
@@ -178,14 +187,7 @@ class Truth:
     ties: Annotated[
         Ties, option("An exact tie of votes (labels votes): half credit, or left out.", TRUTH)
     ] = Ties.HALF
-    weigh_by: Annotated[
-        WeighBy,
-        option(
-            "What weighs alike in figures of pairs of contexts, where queries have unequal numbers "
-            "of contexts: each query, or each pair.",
-            TRUTH,
-        ),
-    ] = WeighBy.QUERY
+    weigh_by: Annotated[WeighBy, weigh_by_option(TRUTH)] = WeighBy.QUERY
     grader_check: GraderCheck = ()
 
     def scoring(

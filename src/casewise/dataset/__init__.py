@@ -4,7 +4,7 @@
 ``plan_power`` about how large a study must be.
 """
 
-from casewise.choices import PowerInputs, PowerTest
+from casewise.choices import PowerInputs, PowerTest, WeighBy
 from casewise.dataset._audit_cases import (
     Audit,
     audit_cases,
@@ -46,6 +46,7 @@ __all__ = [
     "Quantity",
     "Severity",
     "TwinDifference",
+    "WeighBy",
     "as_audit_record",
     "as_description_record",
     "as_paper_record",

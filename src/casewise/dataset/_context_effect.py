@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from casewise import statistics
+from casewise.choices import WeighBy
 from casewise.dataset._people import ARMS, People
 
 LEAST_P = sys.float_info.min
@@ -65,7 +66,8 @@ class LabelFlips:
     """Queries that have such a pair."""
     pairs: int
     flips: statistics.Estimate
-    """The share of pairs whose labels differ, in 0..1; a tie is half safe."""
+    """The share of pairs whose labels differ, in 0..1; a tie is half safe, and what weighs alike is
+    ``ContextVotes.weigh_by``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,11 @@ class ContextVotes:
     """The share of the variance of votes that is between contexts of one query, in 0..1."""
     seen: LabelFlips | None
     """A query without a context, against it in each of its contexts."""
+    weigh_by: WeighBy
+    """Unit that weighs alike in figures of pairs."""
 
 
-def context_votes(people: People) -> ContextVotes:
+def context_votes(people: People, weigh_by: WeighBy) -> ContextVotes:
     """Compare the votes on every two cases of a query."""
     none = people.in_arm("none")
     of_query: dict[int, list[int]] = defaultdict(list)
@@ -93,22 +97,22 @@ def context_votes(people: People) -> ContextVotes:
     told = ~none
     clusters = statistics.Clusters(people.query, people.queries)
     return ContextVotes(
-        contexts=_label_flips(people, contexts) if len(contexts) > twins else None,
+        contexts=_label_flips(people, contexts, weigh_by) if len(contexts) > twins else None,
         vote_share=statistics.UNDEFINED
         if people.sequential
         else statistics.vote_share(people.safe[told], people.unsafe[told], clusters.only(told)),
-        seen=_label_flips(people, seen) if seen else None,
+        seen=_label_flips(people, seen, weigh_by) if seen else None,
+        weigh_by=weigh_by,
     )
 
 
-def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips:
+def _label_flips(people: People, pairs: Sequence[tuple[int, int]], weigh_by: WeighBy) -> LabelFlips:
     places = np.array(pairs)
     share = people.share[places]
     labels = np.where(share == 0.5, 0.5, share > 0.5)
     queries = people.query[places[:, 0]]
-    found = statistics.flips(
-        labels, labels, statistics.Clusters(queries, people.queries)
-    ).people_flips
+    clusters = statistics.Clusters(queries, people.queries, alike=weigh_by is WeighBy.QUERY)
+    found = statistics.flips(labels, labels, clusters).people_flips
     return LabelFlips(len(np.unique(queries)), len(places), found)
 
 

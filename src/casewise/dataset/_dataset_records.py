@@ -65,13 +65,15 @@ def _figure(name: str, found: Estimate) -> dict[str, Any]:
 def _context_votes(found: ContextVotes) -> dict[str, Any]:
     """Changes of labels with the context, where these cases can show them."""
     record = {
-        name: json_fields(one, "queries", "pairs") | _figure("people_flips", one.flips)
+        name: json_fields(one, "queries", "pairs")
+        | {"effective_queries": json_number(one.flips.effective)}
+        | _figure("people_flips", one.flips)
         for name, one in (("contexts", found.contexts), ("seen", found.seen))
         if one is not None
     }
     if found.contexts is not None:
         record["contexts"] |= _figure("vote_share", found.vote_share)
-    return record
+    return {"weigh_by": str(found.weigh_by)} | record
 
 
 def _effect(effect: ContextEffect) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from casewise import statistics
 from casewise.cases import SEQUENTIAL_VOTES, CaseSet, sequential_tags
+from casewise.choices import WeighBy
 from casewise.dataset._context_effect import (
     ANY_CONTEXT,
     CategoryTests,
@@ -78,15 +79,18 @@ class Description(VoteFigures):
     """Why figures are undefined, and what they rest on."""
 
 
-def describe_cases(loaded: CaseSet, *, seed: int = 0) -> Description:
+def describe_cases(
+    loaded: CaseSet, *, seed: int = 0, weigh_by: WeighBy = WeighBy.QUERY
+) -> Description:
     """Describe the votes on a set of cases.
 
     Args:
         loaded: The cases.
         seed: Of the random halves and the simulations.
+        weigh_by: Unit that weighs alike in figures of pairs.
     """
     people = to_people(loaded.cases)
-    found = vote_figures(people)
+    found = vote_figures(people, weigh_by)
     counts = {arm: int(people.in_arm(arm).sum()) for arm in (*ARMS, "")}
     ceilings = {part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()}
     return Description(
@@ -118,25 +122,28 @@ def describe_cases(loaded: CaseSet, *, seed: int = 0) -> Description:
     )
 
 
-def vote_figures(people: People) -> VoteFigures:
+def vote_figures(people: People, weigh_by: WeighBy = WeighBy.QUERY) -> VoteFigures:
     """Figures of votes that have an interval, clustered by query."""
     alone = bool(people.in_arm("none").any())
     against = [arm for arm in ("safe", "unsafe", "") if alone and people.in_arm(arm).any()]
     return VoteFigures(
         effect=context_effect(people, "safe", "unsafe"),
         against_none={arm or ANY_CONTEXT: context_effect(people, arm, "none") for arm in against},
-        contexts=context_votes(people),
+        contexts=context_votes(people, weigh_by),
         agreement={part: _agreement(people, kept) for part, kept in _parts(people).items()},
     )
 
 
 def _without_interval(found: VoteFigures) -> list[str]:
-    """Reasons why coefficients of agreement have no interval, each once."""
+    """Reasons why coefficients of agreement, and flips, have no interval, each once."""
     reasons: dict[str, dict[str, None]] = {}
     for part, agreed in found.agreement.items():
         for name in statistics.COEFFICIENTS:
             if reason := getattr(agreed, name).reason:
                 reasons.setdefault(reason, {})[f"{part}: {name}"] = None
+    for name, pairs in (("contexts", found.contexts.contexts), ("seen", found.contexts.seen)):
+        if pairs is not None and pairs.flips.reason:
+            reasons.setdefault(pairs.flips.reason, {})[f"{name}: people_flips"] = None
     return [f"No interval ({', '.join(names)}): {reason}." for reason, names in reasons.items()]
 
 

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from casewise.dataset import ContextEffect, Description, Finding, as_description_record, plural
+from casewise.results import weighing_words
 from casewise.sheets import (
     Column,
     Kind,
@@ -127,27 +128,39 @@ def _effects(one: Description) -> Table:
 def _contexts(one: Description) -> Table:
     """Share of pairs of contexts, and of cases without and with one, whose labels differ."""
     found = {"any two contexts": one.contexts.contexts, "without and with": one.contexts.seen}
+    # One pair is no share of pairs.
+    told = {name: one for name, one in found.items() if one is not None and one.pairs > 1}
     rows = [
-        Row([name, pairs.queries, pairs.pairs, pairs.flips.value, interval(pairs.flips.interval)])
-        for name, pairs in found.items()
-        # One pair is no share of pairs.
-        if pairs is not None and pairs.pairs > 1
+        Row(
+            [
+                *(name, pairs.queries, pairs.pairs, pairs.flips.effective),
+                *(pairs.flips.value, interval(pairs.flips.interval)),
+            ]
+        )
+        for name, pairs in told.items()
     ]
     share = one.contexts.vote_share
     ends = share.reason or f"95 % {interval(share.interval)}"
+    notes = [
+        f"Of the variance of votes, {number(share.value)} is between contexts of one query "
+        f"({ends})."
+        if one.contexts.contexts is not None and share.value == share.value
+        else "",
+        weighing_words([one.contexts.weigh_by])
+        if any(pairs.flips.uneven for pairs in told.values())
+        else "",
+    ]
     return Table(
         [
             Column("of a query"),
             *figures(Kind.COUNT, "queries", "pairs"),
+            Column("effective\nqueries", Kind.NUMBER, 1),
             Column("labels differ", Kind.SHARE),
             Column("95 %", Kind.INTERVAL),
         ],
         rows,
         "Do contexts of one query change what most people say?",
-        f"Of the variance of votes, {number(share.value)} is between contexts of one query "
-        f"({ends})."
-        if one.contexts.contexts is not None and share.value == share.value
-        else "",
+        " ".join(filter(None, notes)),
     )
 
 

@@ -44,6 +44,7 @@ from casewise.results._verdict import (
     run_warnings,
     uneven_notes,
     weighing_note,
+    weighing_words,
 )
 from casewise.results._wording import (
     BASELINES,
@@ -104,6 +105,7 @@ __all__ = [
     "run_warnings",
     "uneven_notes",
     "weighing_note",
+    "weighing_words",
     "verdict_sentences",
     "whole_percent",
     "wording",

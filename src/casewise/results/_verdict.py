@@ -124,8 +124,11 @@ def weighing_note(scores: Sequence[Score]) -> str:
     """What weighs alike in figures of pairs; empty where queries have equal numbers of pairs."""
     uneven = [score for score in scores if any(one.uneven for one in score.measures.values())]
     units = list(dict.fromkeys(str(score.weigh_by) for score in uneven))
-    if not units:
-        return ""
+    return weighing_words(units) if units else ""
+
+
+def weighing_words(units: Sequence[str]) -> str:
+    """Sentence on the units that weigh alike in figures of pairs."""
     return f"In figures of pairs of contexts each {' or '.join(units)} weighs alike."
 
 
