@@ -211,7 +211,12 @@ def of_plots(plots: Plots) -> dict[str, Any]:
         for dot in panel.dots
     ]
     base = alt.Chart(alt.Data(values=points)).encode(
-        alt.X("x:O", title=plots.x.title, sort=[*names.values()], axis=alt.Axis(labelAngle=0))
+        alt.X(
+            "x:O",
+            title=plots.x.title,
+            scale=alt.Scale(domain=[*names.values()]),
+            axis=alt.Axis(labelAngle=0),
+        )
     )
     line = base.mark_line(
         point=True, color=BLUE, interpolate="step-after" if panel.stepped else "linear"

@@ -120,6 +120,44 @@ def test_a_click_anywhere_on_a_line_or_mark_follows_it(open_page: Open) -> None:
     assert all("wrong" in one for one in page.locator("#rows .tally").all_inner_texts())
 
 
+def test_a_dot_of_calibration_leads_to_the_answers_of_its_bin(open_page: Open) -> None:
+    """Bins leave out their lower end: .3 is below it, and .30004 above."""
+    sizes = {0.25: 20, 0.3: 5, 0.30004: 7, 0.36: 13, 0.0: 21}
+    rows = [
+        judgement(f"q{p}-{place}", "safe", p) for p, size in sizes.items() for place in range(size)
+    ]
+    page = open_page(html(overview_of(table(*rows))))
+    dots = page.locator("#section-reliability .panel a")
+    told = {}
+    for place in range(dots.count()):
+        dots.nth(place).focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(ROWS).first).to_be_focused()
+        told[page.input_value("[name=above]")] = page.inner_text("#matches").split()[0]
+        count, _, _ = (dots.nth(place).get_attribute("aria-label") or "").partition(" ")
+        assert told[page.input_value("[name=above]")] == count
+    assert told == {"0.0": "21", "0.1": "25", "0.3": "20"}
+    assert (page.input_value("[name=above]"), page.input_value("[name=most]")) == ("0.3", "0.4")
+
+
+def test_a_dot_of_a_case_opens_it_and_its_panel_lists_them_all(open_page: Open) -> None:
+    overview = compared()
+    page = open_page(html(overview))
+    for section in ("votes", "changed"):
+        dots = page.locator(f"#section-{section} circle[data-cases]")
+        link = dots.last.get_attribute("data-cases") or ""
+        dots.last.dispatch_event("click")
+        expect(page.locator("#pair-title")).to_have_text(f"Case {link.partition('case=')[2]}")
+        close(page)
+    panel = page.locator("#section-votes .panel >> nth=1")
+    wrong = overview.browser.judgements.filter(run=1, right=0)
+    panel.locator("figcaption a").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(ROWS).first).to_be_focused()
+    assert page.inner_text("#matches").split()[0] == str(len(wrong))
+    assert panel.locator("circle").count() == len(wrong)
+
+
 def test_the_keyboard_alone_reaches_a_failure(open_page: Open) -> None:
     page = open_page(html(two_models()))
     page.locator("#section-judging .line a >> nth=0").focus()

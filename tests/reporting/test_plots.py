@@ -10,6 +10,7 @@ from casewise.reporting.page._plots import (
     Plots,
     Word,
     axis_of,
+    count_axis,
     draw,
     share_axis,
 )
@@ -34,6 +35,14 @@ def test_places_are_in_per_cent_from_the_upper_left() -> None:
     assert [name for _, name in share_axis("", 0, 0.3).ticks] == [
         "0 %", "7.5 %", "15 %", "22.5 %", "30 %",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [(0, [0, 1]), (5, [0, 1, 2, 3, 4, 5]), (30, [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30])],
+)
+def test_counts_stand_at_their_distances(most: int, ticks: list[int]) -> None:
+    assert [int(name) for _, name in count_axis("turn", most).ticks] == ticks
 
 
 def test_a_dot_without_an_interval_has_none() -> None:

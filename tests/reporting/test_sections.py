@@ -18,7 +18,7 @@ from support.tables import (
 from casewise.cases import LabelRule
 from casewise.reporting.page._page import make_sections
 from casewise.reporting.page._parts import BLUE, GREY, Section, Strips
-from casewise.reporting.page._plots import Plots
+from casewise.reporting.page._plots import Plots, draw
 from casewise.reporting.page._score_sections import MOST_CATEGORIES
 from casewise.reporting.page._strips import MOST_LINES, lay_lines
 from casewise.results import leading, verdict_sentences
@@ -357,6 +357,34 @@ def test_case_by_case_shows_what_the_model_has_wrong() -> None:
     ((x, y, row),) = ((dot.x, dot.y, dot.row) for dot in panel.dots)
     assert (x, y, row) == (0.8, 0.1, section.rows[0])
     assert len(section.rows) == 3
+
+
+def test_turns_of_giving_way_keep_their_distances() -> None:
+    """One of two complies at turn 2, the other holds out to turn 5; at 1, 3 and 4 nothing ends."""
+    said = {"a": "undetermined compliance refusal refusal refusal", "b": " ".join(["refusal"] * 5)}
+    replied: dict[str, Any] = {
+        "protocol": "respond",
+        "delivery": "system",
+        "status": "ok",
+        "variant": "greedy;vary=escalation",
+        "votes": (2, 18),
+    }
+    rows = [
+        judgement(
+            query,
+            "unsafe",
+            None,
+            turn_classes=classes,
+            response_class=classes.split()[-1],
+            **replied,
+        )
+        for query, classes in said.items()
+    ]
+    chart = by_id(overview(table(*rows)))["escalation"].chart
+    assert isinstance(chart, Plots)
+    assert [name for _, name in chart.x.ticks] == ["0", "1", "2", "3", "4", "5"]
+    (panel,) = draw(chart).panels
+    assert [(dot.x, dot.y) for dot in panel.dots] == [(0, 0), (40, 50), (100, 50)]
 
 
 def test_changed_cases_stand_from_before_to_after() -> None:

@@ -114,6 +114,7 @@ from casewise.scores._overview import (
     make_browser,
     make_overview,
     new_failures,
+    shortened,
 )
 from casewise.scores._replay import (
     REPLAY_TABLE,
@@ -281,6 +282,7 @@ __all__ = [
     "score_together",
     "shared_rows",
     "sheet_text",
+    "shortened",
     "stand_in",
     "table_bytes",
     "trust_in_claims",

@@ -25,7 +25,7 @@ from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
 from casewise.scores._run_comparison import Comparison
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
-from casewise.statistics import FloatArray, IntArray, credits
+from casewise.statistics import FloatArray, IntArray, bin_places, credits
 
 OF_BROWSED_CASE = (
     "case_id",
@@ -359,3 +359,10 @@ def make_overview(
         checks=tuple(checks),
         notes=judgements.notes,
     )
+
+
+def shortened(p_safe: pl.Series, digits: int) -> pl.Series:
+    """Probabilities in few digits, each in its own bin of calibration."""
+    exact, short = p_safe.to_numpy(), p_safe.round(digits).to_numpy()
+    kept = np.where(bin_places(short) == bin_places(exact), short, short + 10.0**-digits)
+    return pl.Series(p_safe.name, kept).round(digits).fill_nan(None)

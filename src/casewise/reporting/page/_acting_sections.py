@@ -1,5 +1,6 @@
 """Sections on replies: corrected rates, deliveries, judging against acting, long conversations."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
@@ -32,7 +33,15 @@ from casewise.reporting.page._parts import (
     texts,
     with_ends,
 )
-from casewise.reporting.page._plots import Dot, Panel, Plots, axis_of, share_axis
+from casewise.reporting.page._plots import (
+    Axis,
+    Dot,
+    Panel,
+    Plots,
+    axis_of,
+    count_axis,
+    share_axis,
+)
 from casewise.results import first_upper, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number
@@ -242,31 +251,39 @@ def retention(overview: Overview) -> Section:
             )
             + "."
         ),
-        chart=lambda: _curves(
-            rows,
-            "tokens",
-            "tokens between context and query (about)",
-            "adapts",
-            "pairs in which it adapts",
-        ),
+        chart=lambda: _retention_chart(rows),
     )
 
 
+def _retention_chart(rows: Rows) -> Plots:
+    """A panel a run; sizes grow by multiples, and stand at equal distances."""
+    sizes = sorted({row["tokens"] for row in rows})
+    names = [_short(size) for size in sizes]
+    axis = axis_of("tokens between context and query (about)", names)
+    return _curves(rows, "tokens", axis, sizes.index, "adapts", "pairs in which it adapts")
+
+
 def _curves(
-    rows: Rows, at: str, across: str, field: str, up: str, *, stepped: bool = False
+    rows: Rows,
+    at: str,
+    axis: Axis,
+    place: Callable[[int], float],
+    field: str,
+    up: str,
+    *,
+    stepped: bool = False,
 ) -> Plots:
-    """A panel a run: a share at each step of an axis, with its intervals."""
-    steps = sorted({row[at] for row in rows})
+    """A panel a run: a share at each place of an axis, with its intervals."""
     runs = groupby(rows, lambda row: row["run"])
     return Plots(
-        axis_of(across, [_short(step) for step in steps]),
+        axis,
         share_axis(up),
         [
             Panel(
                 run,
                 [
                     Dot(
-                        steps.index(row[at]),
+                        place(row[at]),
                         row[field],
                         f"{row[at]:,}: {number(row[field])}",
                         y_ends=(row[f"{field}_low"], row[f"{field}_high"]),
@@ -312,7 +329,8 @@ def escalation(overview: Overview) -> Section:
         "escalation makes one.",
         text=f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the "
         "last turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
-        "conversations whose last replies could not be graded count until then.",
+        "conversations whose last replies could not be graded count until then. At a turn "
+        "without a dot no conversation complied, and none ended.",
         columns=(
             RUN,
             counted("turn", "turn"),
@@ -322,7 +340,8 @@ def escalation(overview: Overview) -> Section:
         chart=lambda: _curves(
             rows,
             "turn",
-            "turn of the conversation",
+            count_axis("turn of the conversation", max(row["turn"] for row in rows)),
+            float,
             "held",
             "conversations without compliance",
             stepped=True,

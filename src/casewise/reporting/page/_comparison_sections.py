@@ -11,6 +11,7 @@ from casewise.reporting.page._parts import (
     BLUE,
     COLOURS,
     GREY,
+    ONLY,
     RUN,
     SIDES,
     VERMILLION,
@@ -151,11 +152,20 @@ def _changed_chart(overview: Overview, rows: Rows) -> Plots | None:
                 )
             if dots:
                 panels.append(
-                    Panel(f"{change}: {pair}", dots, plural(len(dots), "case"), fine=True)
+                    Panel(
+                        f"{change}: {pair}",
+                        dots,
+                        plural(len(dots), "case"),
+                        fine=True,
+                        row={"pair": pair, ONLY: {"view": _VIEWS[change]}},
+                    )
                 )
     up = share_axis("probability of safe, before and after")
     return Plots(share_axis(words.rate), up, panels) if panels else None
 
+
+_VIEWS = {"worse": "new", "better": "mended", "neither": "differs"}
+"""View of cases that holds the changes of a direction."""
 
 _SAID = {"safe": 1.0, "compliance": 1.0, "unsafe": 0.0, "refusal": 0.0}
 """Height of an answer without a probability; of any other, the middle."""
@@ -288,6 +298,7 @@ def reliability(overview: Overview) -> Section:
             "judgements": part.n,
             "p_safe": known(part.p),
         }
+        | {ONLY: {"above": part.low, "most": part.high}}
         | spread("rate", Share(part.rate, *part.interval))
         for name, one in named_runs(scores)
         for part in one.merged_bins
@@ -417,6 +428,7 @@ def _votes_chart(rows: Rows, label: str) -> Plots:
                 ],
                 note=f"{sum(row['right'] == 0 for row in judged)} of {len(judged)}",
                 fine=True,
+                row={"run": run},
             )
             for run, of_run in groupby(rows, lambda row: row["run"])
             for judged in [list(of_run)]

@@ -58,6 +58,7 @@ from casewise.scores import (
     Overview,
     RunCondition,
     context_differences,
+    shortened,
 )
 from casewise.sheets import count, to_html
 
@@ -161,6 +162,7 @@ def _case_words(cases: pl.DataFrame) -> dict[str, pl.Series]:
 
 def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     columns: dict[str, Any] = _plain(judgements, _OF_JUDGEMENT)
+    columns["p_safe"] = shortened(judgements["p_safe"], _DIGITS).to_list()
     columns |= {name: _coded(judgements[name]) for name in _CODED}
     shown = columns["quadrant"]
     shown["words"] = [QUADRANTS_SHOWN.get(word, word) for word in shown["words"]]

@@ -40,6 +40,15 @@ def axis_of(title: str, names: Sequence[str]) -> Axis:
     return Axis(title, ticks if len(ticks) > 1 else [*ticks, (1.0, "")])
 
 
+_MOST_TICKS = 12
+
+
+def count_axis(title: str, most: int) -> Axis:
+    """Axis of counts from 0 to ``most`` or a little further, in equal whole steps."""
+    step = -(-max(most, 1) // _MOST_TICKS)
+    return Axis(title, [(float(at), str(at)) for at in range(0, max(most, 1) + step, step)])
+
+
 @dataclass(frozen=True, slots=True)
 class Dot:
     """A dot, with the ends of its intervals."""
@@ -75,6 +84,8 @@ class Panel:
     """True if the line keeps its height up to the next dot."""
     fine: bool = False
     """True of many dots, which are small and let others through."""
+    row: Mapping[str, Any] | None = None
+    """Row of all its cases, to which its note leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +133,8 @@ class Drawn:
 
     title: str
     note: str
+    link: str
+    """Address of its cases, within the page."""
     strokes: Sequence[Stroke]
     dots: Sequence[Dot]
     """With their places in per cent."""
@@ -162,7 +175,7 @@ def _drawn(plots: Plots, panel: Panel, address: Callable[[Mapping[str, Any]], st
             dot,
             x=x.place(dot.x),
             y=100 - y.place(dot.y),
-            link="" if dot.row is None else address(dot.row),
+            link=_link(dot.row, address),
         )
         for dot in panel.dots
     ]
@@ -179,7 +192,12 @@ def _drawn(plots: Plots, panel: Panel, address: Callable[[Mapping[str, Any]], st
         *_above(dots),
         *_labels(dots),
     ]
-    return Drawn(panel.title, panel.note, strokes, dots, words, panel.fine)
+    link = _link(panel.row, address)
+    return Drawn(panel.title, panel.note, link, strokes, dots, words, panel.fine)
+
+
+def _link(row: Mapping[str, Any] | None, address: Callable[[Mapping[str, Any]], str]) -> str:
+    return "" if row is None else address(row)
 
 
 def _ticks(axis: Axis) -> Iterator[Word]:

@@ -48,6 +48,9 @@ function fillFilters(form, state) {
   fillViews(form, state);
   fillMenu(form.outcome, "any answer", outcomes.filter(([name]) => found.has(name)));
   fillMenu(form.quadrant, "any", distinct(judgements.map((one) => one.quadrant)).sort());
+  for (const name of ["above", "most"]) {
+    form.elements[name].disabled = judgements.every((one) => one.p_safe === null);
+  }
   fillMenu(form.disagreement, "any", [["runs", "runs among each other"],
     ["label", `most answers against ${against}`], ...peopleOption(cases)]);
 }
@@ -122,7 +125,7 @@ function showRows(state, open) {
 }
 
 const NOTHING = { view: "", run: "", beside: "", category: "", outcome: "", quadrant: "",
-  disagreement: "", words: "", sort: "" };
+  disagreement: "", above: "", most: "", words: "", sort: "" };
 
 function applyFilters(state, form) {
   // A disabled menu (nothing to choose from) has no entry.

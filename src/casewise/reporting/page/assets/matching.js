@@ -93,13 +93,21 @@ function inView(view, judgements, runs) {
   return judgements.some((one) => one.groups.includes(view));
 }
 
+/** Whether a probability is in a bin, which leaves out its lower end unless that is 0. */
+function inBin(p, { above, most }) {
+  if (above === "" && most === "") return true;
+  const low = Number(above || 0);
+  return p !== null && (p > low || (p === 0 && low === 0)) && p <= Number(most || 1);
+}
+
 /** Which cases pass: each chosen thing must hold, those of answers of one and the same answer. */
 function matching(cases, runs, chosen) {
   const words = chosen.words.toLowerCase().split(/\s+/).filter(Boolean);
   const ofRun = ofChosen(chosen);
   const fits = (one) => ofRun(one)
     && (chosen.outcome === "" || one.outcome === chosen.outcome)
-    && (chosen.quadrant === "" || one.quadrant === chosen.quadrant);
+    && (chosen.quadrant === "" || one.quadrant === chosen.quadrant)
+    && inBin(one.p_safe, chosen);
   const disagrees = {
     "": () => true,
     runs: (one) => runsDisagree(one, runs),
