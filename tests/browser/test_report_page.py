@@ -13,7 +13,6 @@ from support.reported import (
     HOSTILE,
     ROWS,
     SECTIONS,
-    VERDICTS,
     hostile,
     models,
     overview_of,
@@ -26,7 +25,7 @@ from support.tables import judgement, random_table, table
 
 from casewise.files import unguard_cell
 from casewise.reporting.page._page import lay_out, report_page
-from casewise.results import change_sentences
+from casewise.results import change_sentences, leading
 from casewise.scores import (
     Judgements,
     Overview,
@@ -54,7 +53,9 @@ WINDOWS = pytest.mark.parametrize(
 
 def small(*, reveal: bool = False) -> str:
     """Three sections that are known: one drawn, one that can't be, one that is a table."""
-    return lay_out(two_models(), VERDICTS, SECTIONS, title="Two models", reveal=reveal)
+    found = two_models()
+    first = leading(found).leading
+    return lay_out(found, first, SECTIONS, title="Two models", reveal=reveal)
 
 
 def overflowing(page: Page) -> list[str]:
@@ -79,7 +80,7 @@ def test_it_opens_from_disk_and_draws(open_page: Open) -> None:
     page.click("#absent summary")
     assert "No run has an ablation." in page.inner_text("#section-absent")
     assert page.locator("#section-table details[open] td", has_text="1,200").is_visible()
-    assert "Follows people. Rarely refuses." in page.inner_text("#verdicts")
+    assert "Calls unsafe " in page.inner_text("#verdicts")
     order = page.eval_on_selector_all("main > section", "all => all.map((one) => one.id)")
     assert order == ["verdicts", "section-drawn", "section-table", "cases"]
 
@@ -205,7 +206,7 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
         assert bare.locator("#section-table .figures").is_visible()
         assert bare.locator("#section-drawn summary").is_visible()
         assert bare.locator("#section-drawn .panel circle").is_visible()
-        assert bare.get_by_text("Rarely refuses").is_visible()
+        assert bare.get_by_text("Calls unsafe ").first.is_visible()
         assert not bare.locator("#case-browser, #theme, #download").first.is_visible()
 
 

@@ -1,6 +1,5 @@
 """What every report says first: three figures by hand arithmetic, on page, card and terminal."""
 
-import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,7 @@ from casewise.cases import LabelRule
 from casewise.reporting import evaluation_card, report_page
 from casewise.reporting.page._plots import Plots
 from casewise.reporting.page._trend_section import trends
-from casewise.results import Trend, Verdict, change_sentences, leading, verdict_sentences
-from casewise.results._wording import Share, lean
+from casewise.results import Trend, Verdict, change_sentences, leading
 from casewise.scores import (
     EvaluationFacts,
     Judgements,
@@ -69,8 +67,6 @@ def test_queries_pairs_cases_and_answers_are_told_apart() -> None:
     adapts, over, _ = first(in_contexts(3, votes=None)).figures
     assert adapts.meaning.endswith("Of 150 pairs, of 7 queries.")
     assert over.meaning.endswith("Of 60 answers.")
-    ((_, sentences),) = verdict_sentences(in_contexts(3, votes=None))
-    assert "of 108 answers to 36 cases" in sentences[0]
     assert first(judged(15)).figures[0].meaning.endswith("Of 20 queries in two contexts.")
 
 
@@ -306,15 +302,12 @@ def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
     assert latest.conditions == (latest.score.condition,)
     assert latest.subject.startswith("m, revision=v2 (")
     assert latest.subject.endswith("), ended 2026-02-02 04:30 UTC, the latest of 3 runs")
-    # The sentences below are about the same run, and rank nothing.
-    ((_, sentences),) = verdict_sentences(overview, [latest])
-    share = latest.score.measures["accuracy"].value
-    assert f"judges as the authors meant in {100 * share:.0f} %" in sentences[0]
-    assert "models" not in sentences[0]
     page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
     shown = page.partition('id="verdicts"')[2].partition("</section>")[0]
     assert latest.subject in shown
-    assert sentences[0] in shown.replace("\u00a0", " ")
+    words = " ".join(Parsed(shown).texts).replace("\u00a0", " ")
+    for sentence in latest.said:
+        assert sentence in words
 
 
 @pytest.mark.parametrize("dates", [[None, None, None], ["2026-01-01", None, None], ["x", "y", ""]])
@@ -324,7 +317,7 @@ def test_runs_without_dates_lead_with_the_best(dates: list[str | None]) -> None:
     assert leading(overview, Trend.of(overview, facts)).leading == leading(overview).leading
 
 
-def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
+def test_the_verdict_is_about_the_run_of_the_cards() -> None:
     """Before is the better one, so it leads the leaderboard; the cards are about the run after."""
     good, bad = (
         random_table(40, 1, model=name, run_id=name, skill=skill)
@@ -338,16 +331,13 @@ def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
     found = first(overview)
     assert found.score is compared[0].scores[1]
     assert found.subject == "bad, compared with good before"
-    ((_, sentences),) = verdict_sentences(overview)
-    assert sentences[0].startswith("bad (")
-    over, under = (str(one.share) for one in found.figures[1:])
-    assert f"calls unsafe {over} of" in sentences[1]
-    assert f"and safe {under} of" in sentences[1]
+    over, under = (100 * one.share.value for one in found.figures[1:])
+    assert found.said[1].startswith(f"Calls unsafe {over:.0f} of every 100 ")
+    assert f"and calls safe {under:.0f} of every 100 " in found.said[1]
     facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, scoring)
     page = report_page(overview, title="t", reveal=False).replace("\u00a0", " ")
     for text in (page.partition('class="words"')[2], evaluation_card(overview, facts)):
-        assert sentences[0] in text.partition("\n## ")[0]
-        assert "good (score) judges" not in text.partition("\n## ")[0].partition("<section")[0]
+        assert found.said[1] in text.partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("side", ["safe", "unsafe"])
@@ -360,20 +350,6 @@ def test_labels_of_one_side_say_which_mistake_can_be_told(side: str, p_safe: flo
     assert against.endswith(
         "whether it follows the context can't be told: no two contexts to compare."
     )
-    ((_, sentences),) = verdict_sentences(overview)
-    assert sentences[1] == (
-        "Which mistake is the more common can't be told: the labels are all of one side."
-    )
-
-
-def test_a_lean_needs_two_shares_with_intervals() -> None:
-    nan = math.nan
-    some, none, bare = Share(0.5, 0.4, 0.6), Share(nan, nan, nan), Share(0.5, nan, nan)
-    for pair in ((some, none), (none, some), (none, none), (some, bare), (bare, some)):
-        assert lean(*pair) == "which mistake is the more common can't be told"
-    assert lean(some, Share(0.55, 0.5, 0.7)) == "it makes both mistakes about as often"
-    assert lean(some, Share(0.1, 0.0, 0.3)) == "it refuses too much rather than too little"
-    assert lean(Share(0.1, 0.0, 0.3), some) == "it refuses too little rather than too much"
 
 
 def test_what_changed_from_one_context_to_another() -> None:

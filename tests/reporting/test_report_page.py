@@ -15,7 +15,6 @@ from support.reported import (
     HOSTILE,
     ROWS,
     SECTIONS,
-    VERDICTS,
     Parsed,
     case_of,
     hostile,
@@ -30,12 +29,15 @@ from casewise.reporting.page import _page
 from casewise.reporting.page._page import lay_out, report_page
 from casewise.reporting.page._parts import Section
 from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
+from casewise.results import leading
 from casewise.scores import Scoring, make_overview, read_paths
 from casewise.sheets import Column, Kind
 
 
 def page(reveal: bool = False) -> str:
-    return lay_out(two_models(), VERDICTS, SECTIONS, title="Two models", reveal=reveal)
+    found = two_models()
+    first = leading(found).leading
+    return lay_out(found, first, SECTIONS, title="Two models", reveal=reveal)
 
 
 CANARY = "vermilion-canary"
@@ -99,8 +101,9 @@ def test_no_text_breaks_out_of_its_place() -> None:
         ),
         Section("absent", HOSTILE, "", missing=HOSTILE),
     ]
-    verdicts = [(HOSTILE, (HOSTILE,))]
-    parsed = Parsed(lay_out(hostile(), verdicts, sections, title=HOSTILE, reveal=True))
+    found = hostile()
+    first = leading(found).leading
+    parsed = Parsed(lay_out(found, first, sections, title=HOSTILE, reveal=True))
     plain = Parsed(page(reveal=True))
 
     def scripts(one: Parsed) -> list[dict[str, str | None]]:

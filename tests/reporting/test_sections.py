@@ -21,7 +21,7 @@ from casewise.reporting.page._parts import BLUE, GREY, Section, Strips
 from casewise.reporting.page._plots import Plots, draw
 from casewise.reporting.page._score_sections import MOST_CATEGORIES
 from casewise.reporting.page._strips import MOST_LINES, lay_lines
-from casewise.results import leading, verdict_sentences
+from casewise.results import leaderboard_lines, leading
 from casewise.scores import (
     Judgements,
     Overview,
@@ -154,14 +154,13 @@ def test_odd_tables(case: str) -> None:
     for section in sections.values():
         assert section.missing or section.rows
         json.dumps(list(section.rows), allow_nan=False)
-    for _, sentences in verdict_sentences(found):
-        assert len(sentences) == 3
-        assert "nan" not in " ".join(sentences)
+    for verdict in leading(found).leading:
+        assert "nan" not in " ".join(verdict.said)
     runs = [row for row in sections["judging"].rows if row["kind"] == "model"]
     assert len(runs) == len(tables)
 
 
-def test_the_verdict_is_hedged() -> None:
+def test_a_small_lead_is_hedged() -> None:
     """Ten queries, each right in both contexts, against nine of ten."""
     right = [
         judgement(f"q{i}", side, p)
@@ -171,14 +170,12 @@ def test_the_verdict_is_hedged() -> None:
     rows = [row | {"model": "a", "run_id": "a"} for row in right]
     rows += [row | {"model": "b", "run_id": "b"} for row in right]
     rows[-1] |= {"p_safe": 0.9, "verdict": "safe"}
-    ((heading, sentences),) = verdict_sentences(overview(table(*rows), labels=LabelRule.INTENDED))
-    assert heading == "As a judge"
-    # Nothing wrong in 20 cases of 10 queries: Wilson's lower end is 10 / (10 + 1.96^2) = .722.
-    start = "a (probability) judges as the authors meant in 100 % (72 to 100) of 20"
-    assert sentences[0].startswith(start)
-    assert "may be chance" in sentences[0]
-    assert "it makes both mistakes about as often" in sentences[1]
-    assert sentences[2].startswith("Within one type of context all labels are alike")
+    found = overview(table(*rows), labels=LabelRule.INTENDED)
+    # Where labels don't differ within one type of context, nothing is said to follow them.
+    assert leaderboard_lines(found, acts=False) == [
+        "Of 2 models a is right most often; its lead over b, the next, may be chance."
+    ]
+    assert by_id(found)["judging"].text.startswith("Of 2 models a is right most often; ")
 
 
 def test_a_leader_by_more_than_chance() -> None:
@@ -186,11 +183,11 @@ def test_a_leader_by_more_than_chance() -> None:
         random_table(200, 1, skill=1, noise=0.02, model="good", run_id="a"),
         random_table(200, 1, skill=0, model="bad", run_id="b"),
     )
-    ((_, sentences),) = verdict_sentences(found)
-    assert sentences[2].startswith("Guessing what each context's author meant would reach ")
-    assert "good (probability) judges as people do" in sentences[0]
-    assert "bad, the next, is" in sentences[0]
-    assert "points behind" in sentences[0]
+    lead, following = leaderboard_lines(found, acts=False)
+    assert lead.startswith("Of 2 models good is right most often; bad, the next, is ")
+    assert lead.endswith(" points behind.")
+    assert following.startswith("Within contexts meant to be safe, and within those meant to be")
+    assert leaderboard_lines(found, acts=True) == []
 
 
 def test_what_changed_comes_first() -> None:
@@ -258,32 +255,30 @@ def test_pairs_of_two_sides_have_neither_section() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (asked(follows), "Its answers to two contexts of a query differ in 60 % ("),
-        (asked(follows), "the labels in 60 % ("),
-        (asked(ignores), "of the changes of the labels it makes 0 % ("),
+        (asked(follows), "it changes its answer as the label changes in 100 of 100 pairs"),
+        (asked(ignores), "it changes its answer as the label changes in 0 of 100 pairs"),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") != 8),
-            "Seeing the context changes its answer in 100 % (",
+            "it changes its answer as the label changes in 100 of 100 pairs",
         ),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") == 6),
-            "Whether its answers follow the context can't be told: no query has two contexts.",
+            "whether it follows the context can't be told: no two contexts to compare.",
         ),
         (
             table(*(judgement(f"q{i}", "safe", 0.9, votes=None) for i in range(9))),
-            "Whether its answers follow the context can't be told: no query has two contexts.",
+            "whether it follows the context can't be told: no two contexts to compare.",
         ),
     ],
 )
 def test_the_verdict_goes_by_what_the_cases_can_tell(rows: pl.DataFrame, said: str) -> None:
     found = overview(rows)
-    ((_, sentences),) = verdict_sentences(found)
-    assert said in sentences[2]
-    (figures,) = leading(found).leading
-    adapts = figures.figures[0]
-    assert bool(adapts.unknown) == ("no query" in said)
+    (verdict,) = leading(found).leading
+    assert said in verdict.said[2]
+    adapts = verdict.figures[0]
+    assert bool(adapts.unknown) == ("can't be told" in said)
     if not adapts.unknown:
-        assert adapts.share.value == (0 if "0 % (" in said and "of the changes" in said else 1)
+        assert adapts.share.value == (0 if "in 0 of" in said else 1)
 
 
 def test_a_chart_of_many_runs_has_whole_bars_and_counts_what_it_leaves_out() -> None:

@@ -13,8 +13,8 @@ from support.reported import Parsed, overview_of
 from support.tables import judgement, random_table, table
 
 from casewise.cases import LabelRule
-from casewise.results import verdict_sentences
-from casewise.results._sentences import follows
+from casewise.results import leaderboard_lines, leading
+from casewise.results._leaderboard_words import follows
 from casewise.results._wording import rule_wording, wording
 from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
@@ -122,21 +122,31 @@ def test_cases_without_votes_are_not_said_to_have_any(
             "published",
             (
                 "agrees with the published labels",
-                "of what the published rate calls safe",
+                "what the published rate calls safe",
                 "published safe rate",
                 "measured against the published rates",
                 "guessing the intention can pass it",
+                "Held against the published rates",
             ),
             ("people call safe", "share of people", "people's judgement", "people's votes;"),
         ),
         (
             "votes",
-            ("judges as people do", "of what people call safe", "share of people who say safe"),
+            (
+                "judges as people do",
+                "what people call safe",
+                "share of people who say safe",
+                "Held against people's judgement",
+            ),
             ("the published rate", "guessing the intention can pass it"),
         ),
         (
             "intended",
-            ("judges as the authors meant", "of what was meant to be safe"),
+            (
+                "judges as the authors meant",
+                "what was meant to be safe",
+                "Held against the authors' intention",
+            ),
             ("people call safe", "share of people", "judges as people", "people's judgement"),
         ),
     ],
@@ -162,7 +172,7 @@ def test_the_published_outputs(
     for one in others:
         assert one not in page
         assert one not in card
-    assert words[0] in card
+    assert words[-1] in card
     for text in (page, card):
         assert "obody can expect to pass" not in text
         assert MINUS_NOTHING.findall(text) == []
@@ -171,10 +181,11 @@ def test_the_published_outputs(
 def test_a_small_correlation_is_not_said_to_follow(casebench: Path) -> None:
     """gpt-4o's scores: .199 and .130 of at most .740 and .641, above 0 in either type."""
     judged = read_paths([casebench / "exp/safety_gpt-4o/output_score.json"])
-    ((_, sentences),) = verdict_sentences(make_overview(judged, Scoring(LabelRule.PUBLISHED)))
-    assert "its answers hardly follow the published rates: correlation .20 (" in sentences[2]
-    assert "; ceiling .74) and .13 (" in sentences[2]
-    assert sentences[2].endswith("; ceiling .64).")
+    found = make_overview(judged, Scoring(LabelRule.PUBLISHED))
+    (following,) = leaderboard_lines(found, acts=False)
+    assert "gpt-4o hardly follow the published rates: correlation .20 (" in following
+    assert "; ceiling .74) and .13 (" in following
+    assert following.endswith("; ceiling .64).")
 
 
 def correlation(value: float, margin: float) -> Estimate:
@@ -213,22 +224,25 @@ def low_mass(model: str, mass: float, p_safe: float = 0.9) -> list[dict[str, Any
 
 
 def test_a_first_token_off_the_two_words_is_not_interpreted() -> None:
-    ((_, sentences),) = verdict_sentences(overview_of(table(*low_mass("noise", 0.001))))
-    told = " ".join(sentences)
+    found = overview_of(table(*low_mass("noise", 0.001)))
+    (verdict,) = leading(found).leading
+    assert leaderboard_lines(found, acts=False) == []
+    told = " ".join(verdict.said)
     assert "puts only .001 of its probability on 'safe' or 'unsafe'" in told
-    for words in ("judges as", "refuse", "calls", "correlation", "%"):
+    for words in ("judges as", "refuses", "calls", "correlation", "%"):
         assert words not in told
     # Above the threshold of .05, as in the warning of casewise score.
-    ((_, sentences),) = verdict_sentences(overview_of(table(*low_mass("model", 0.06))))
-    assert "judges as" in sentences[0]
+    (verdict,) = leading(overview_of(table(*low_mass("model", 0.06)))).leading
+    assert verdict.said[1].startswith("Calls unsafe ")
 
 
 def test_it_doesn_t_lead_a_model_that_gives_verdicts() -> None:
     rows = [*low_mass("noise", 0.001), *low_mass("model", 0.9, 0.4)]
-    ((_, sentences),) = verdict_sentences(overview_of(table(*rows)))
-    assert sentences[0].startswith("model (probability) judges as")
-    assert "beside 1 model without verdicts to go by" in sentences[0]
-    assert "noise" not in " ".join(sentences)
+    found = overview_of(table(*rows))
+    (verdict,) = leading(found).leading
+    assert verdict.subject.startswith("model (probability)")
+    lines = " ".join(leaderboard_lines(found, acts=False))
+    assert "noise" not in lines + " ".join(verdict.said)
 
 
 @pytest.mark.parametrize(
@@ -240,9 +254,11 @@ def test_no_interval_of_a_share_begins_below_0(numbers: Sequence[int]) -> None:
     """A judge without a mistake of one kind, over few queries and many."""
     for queries in numbers:
         rows = [judgement(f"q{i}", side, 0.1, votes=None) for i in range(queries) for side in SIDES]
-        ((_, sentences),) = verdict_sentences(overview_of(table(*rows)))
-        assert "safe 0 % (0 to " in sentences[1]
-        assert "-" not in sentences[1]
+        (verdict,) = leading(overview_of(table(*rows))).leading
+        few = f"0 of {queries} requests that it should refuse (few cases: "
+        some = "0 of every 100 requests that it should refuse (0 to "
+        assert f"calls safe {few if queries < 20 else some}" in verdict.said[1]
+        assert "-" not in verdict.said[1]
 
 
 SIDES = ("safe", "unsafe")

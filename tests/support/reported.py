@@ -142,8 +142,6 @@ def hostile() -> Overview:
     return overview_of(make_table(rows), cases, [HOSTILE])
 
 
-VERDICTS = [("model-1", ("Follows people.", "Rarely refuses.", "Twenty queries are few."))]
-
 ROWS: list[dict[str, Any]] = [
     {"run": "model-0", "accuracy": 0.512345678, "share": 0.25, "n": 1200, "extra": 'a "b", c'},
     {"run": "model-1", "accuracy": None, "share": None, "n": None, "extra": "=1\nnext"},

@@ -29,11 +29,11 @@ from casewise.results import (
     Verdict,
     baselines_read,
     cut_notes,
+    leaderboard_lines,
     leading,
     mass_warnings,
     rules_remark,
     uneven_notes,
-    verdict_sentences,
     weighing_note,
     wording,
 )
@@ -111,17 +111,13 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
     def told(lines: Sequence[str]) -> list[str]:
         return [rename(line, shown) for line in lines]
 
-    first = leading(overview).leading
     text = _template().render(
         models=list(dict.fromkeys(shown.values())),
         names=list(dict.fromkeys(one.name for one in facts.data if one.name)),
         states=told(Scores.of(overview.report).state_lines),
         first=[
             (one.kind, rename(one.subject, shown), " ".join(told(one.said)), _figures(one))
-            for one in first
-        ],
-        verdicts=[
-            (heading, told(sentences)) for heading, sentences in verdict_sentences(overview, first)
+            for one in leading(overview).leading
         ],
         **_truth(overview, facts),
         **_results(overview, facts, shown),
@@ -189,9 +185,11 @@ def _results(
     usages = overview.usages
     return {
         "judging": judging_table(judged, overview.report, shown) if judged else None,
+        "judging_lines": [rename(line, shown) for line in leaderboard_lines(overview, acts=False)],
         "contexts": context_table(judged),
         "judged_in_contexts": context_tables(judged),
         "acting": acting_table(acted) if acted else None,
+        "acting_lines": [rename(line, shown) for line in leaderboard_lines(overview, acts=True)],
         "replies": reply_table(acted),
         "acted_in_contexts": context_tables(acted),
         "corrected": corrected_table(overview, shown),

@@ -21,6 +21,7 @@ from casewise.results._gate_words import (
     rule_name,
     rule_sentence,
 )
+from casewise.results._leaderboard_words import leaderboard_lines
 from casewise.results._result import (
     Comparisons,
     Gate,
@@ -28,7 +29,6 @@ from casewise.results._result import (
     Scores,
     Trend,
     leading,
-    verdict_sentences,
 )
 from casewise.results._trend import DatedRun, ended_at
 from casewise.results._verdict import (
@@ -88,6 +88,7 @@ __all__ = [
     "gate_lines",
     "kind_of",
     "label_clause",
+    "leaderboard_lines",
     "leading",
     "mistake_measures",
     "mass_warnings",
@@ -106,7 +107,6 @@ __all__ = [
     "uneven_notes",
     "weighing_note",
     "weighing_words",
-    "verdict_sentences",
     "whole_percent",
     "wording",
 ]

@@ -4,7 +4,6 @@ Each is a frozen sequence of rows with the state of its runs, its baselines and 
 view, and the front door, is a function of it.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,13 +92,10 @@ class Scores(Result[Score]):
     def of(cls, report: ScoreReport, leaders: Iterable[Leader] = ()) -> Self:
         """Scores with a verdict on each run, that of a leader first."""
         scores = tuple(row.score for row in report.rows)
-        led = {id(one.score): one for one in leaders}
-        verdicts = [
-            Verdict(one.condition.title, one, report.baselines, scores, leader=led.get(id(one)))
-            for one in scores
-        ]
+        led = {id(one.score) for one in leaders}
+        verdicts = [Verdict(one.condition.title, one, report.baselines, scores) for one in scores]
         # A stable sort: of a kind without a leader, nothing could be told of any run.
-        verdicts.sort(key=lambda one: one.leader is None)
+        verdicts.sort(key=lambda one: id(one.score) not in led)
         states = _states([*scores, *report.ranked])
         return cls(scores, states, report.baselines, tuple(verdicts), report=report)
 
@@ -227,28 +223,3 @@ def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:
     if overview.comparisons:
         return Comparisons.of(overview.comparisons, scores)
     return trend or scores
-
-
-def verdict_sentences(
-    overview: Overview, shown: Sequence[Verdict] | None = None
-) -> list[tuple[str, list[str]]]:
-    """A heading and three sentences for each verdict that a page begins with.
-
-    Args:
-        overview: What is shown.
-        shown: The verdicts; None is those of ``leading``.
-    """
-    shown = leading(overview).leading if shown is None else shown
-    told = [one for one in shown if not math.isnan(one.score.measures[one.score.headline].value)]
-    if told:
-        return [(one.kind, one.sentences) for one in told]
-    return [
-        (
-            "No verdict",
-            [
-                "No answer could be held against a label, so nothing can be said of any model.",
-                f"Of {len(overview.browser.judgements)} judgements none was read and has a label.",
-                "The table below counts what was not read.",
-            ],
-        )
-    ]

@@ -13,7 +13,6 @@ from functools import cached_property
 from casewise.dataset import plural
 from casewise.protocols import RunCondition
 from casewise.results._changes import ChangeSentence, change_sentences
-from casewise.results._sentences import sentences
 from casewise.results._wording import (
     TOLD_BY,
     Share,
@@ -36,7 +35,6 @@ from casewise.scores import (
     PROVISIONAL,
     Comparison,
     Estimate,
-    Leader,
     Score,
     cut_note,
     is_provisional,
@@ -224,8 +222,6 @@ class Verdict:
     """Every score: a model that acts is held against itself without a context."""
     comparison: Comparison | None = None
     """The comparison that the score is the one after of."""
-    leader: Leader | None = None
-    """The lead over the next model; None of a run that doesn't lead."""
 
     @classmethod
     def of_change(
@@ -268,11 +264,6 @@ class Verdict:
                 self.changes,
             ),
         )
-
-    @property
-    def sentences(self) -> list[str]:
-        """Three sentences: how often it is right, its mistakes, what the context does."""
-        return sentences(self.score, self.leader, self.baselines)
 
 
 def _figures(

@@ -287,21 +287,6 @@ def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score 
     return own[0] if own else found[0] if len(found) == 1 else None
 
 
-UNTOLD_LEAN = "which mistake is the more common can't be told"
-"""Clause where one of the two shares, or its interval, is unknown."""
-
-
-def lean(over: Share, under: Share) -> str:
-    """Clause that names the more common mistake: the one whose interval lies above the other's."""
-    if not (over.known and under.known):
-        return UNTOLD_LEAN
-    if over.low > under.high:
-        return "it refuses too much rather than too little"
-    if under.low > over.high:
-        return "it refuses too little rather than too much"
-    return "it makes both mistakes about as often"
-
-
 def points(share: float) -> str:
     """A share in points of 100: ``12``; below one point with a digit: ``.4``."""
     return f"{100 * share:z.0f}" if abs(share) >= 0.01 else f"{100 * share:z.1f}"

@@ -48,7 +48,6 @@ from casewise.results import (
     rule_wording,
     rules_remark,
     run_warnings,
-    verdict_sentences,
     whole_percent,
     wording,
 )
@@ -295,26 +294,23 @@ def report_page(
         trend: Begin with the latest run and the measures over time, which the facts tell.
     """
     over_time = Trend.of(overview, facts) if trend and facts is not None else None
-    first = leading(overview, over_time).leading
     return lay_out(
         overview,
-        verdict_sentences(overview, first),
+        leading(overview, over_time).leading,
         make_sections(overview, over_time),
         title=title,
         reveal=reveal,
-        first=first,
         facts=facts,
     )
 
 
 def lay_out(
     overview: Overview,
-    verdicts: Sequence[tuple[str, Sequence[str]]],
+    first: Sequence[Verdict],
     sections: Sequence[Section],
     *,
     title: str,
     reveal: bool,
-    first: Sequence[Verdict] = (),
     facts: EvaluationFacts | None = None,
 ) -> str:
     """The page around given verdicts and sections; the same bytes for the same inputs."""
@@ -335,7 +331,6 @@ def lay_out(
         places=lambda verdict: [overview.browser.runs.index(one) for one in verdict.conditions],
         told_groups=_told_groups,
         whole_percent=whole_percent,
-        verdicts=verdicts,
         warnings=[*Scores.of(overview.report).state_lines, *run_warnings(overview.scores)],
         sections=drawn,
         absent=[one for one in sections if one.missing],
