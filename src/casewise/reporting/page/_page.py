@@ -328,8 +328,7 @@ def lay_out(
         counted=_counted(overview),
         words=page_wording(overview),
         first=first,
-        places=lambda verdict: [overview.browser.runs.index(one) for one in verdict.conditions],
-        told_groups=_told_groups,
+        told_lists=lambda verdict: _told_lists(verdict, runs),
         whole_percent=whole_percent,
         warnings=[*Scores.of(overview.report).state_lines, *run_warnings(overview.scores)],
         sections=drawn,
@@ -349,13 +348,20 @@ def lay_out(
     )
 
 
-def _told_groups(verdict: Verdict) -> list[tuple[str, str]]:
-    """Views of cases that a verdict leads to: its mistakes; of a comparison, what changed."""
-    groups = [FailureGroup.REFUSES, FailureGroup.ANSWERS]
-    if verdict.comparison is None:
-        return [(str(one), GROUP_TITLES[one]) for one in groups]
-    changed = [(str(one), GROUP_TITLES[one]) for one in (FailureGroup.NEW, FailureGroup.MENDED)]
-    return [*changed, (DIFFERS, "all that changed")]
+def _told_lists(verdict: Verdict, runs: Sequence[RunCondition]) -> list[tuple[str, str]]:
+    """Addresses and titles of the lists that a verdict leads to; of a comparison, what changed."""
+    places = [runs.index(one) for one in verdict.conditions]
+    if not places:
+        return []
+    chosen = f"#run={places[-1]}"
+    worst = (f"{chosen}&outcome=wrong", "all wrong answers, the worst first")
+    groups: Sequence[FailureGroup] = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
+    others: list[tuple[str, str]] = []
+    if verdict.comparison is not None:
+        chosen += f"&beside={places[0]}"
+        groups = (FailureGroup.NEW, FailureGroup.MENDED)
+        others = [(f"{chosen}&view={DIFFERS}", "all that changed")]
+    return [*((f"{chosen}&view={one}", GROUP_TITLES[one]) for one in groups), *others, worst]
 
 
 DIFFERS = "differs"

@@ -1,6 +1,10 @@
 /** The case browser: filters, pages of rows, and the pair that is open. */
 
 const PAGE = 25;
+const CHOSEN_PAGE = 1000;
+
+/** Rows of a page: of cases that somebody chose, so many that each is one click away. */
+const pageOf = ({ chosen: { sort, ...filters } }) => (hasChosen(filters) ? CHOSEN_PAGE : PAGE);
 
 /** A menu's options: a text each, or [value, text]; the first lets everything through. */
 function fillMenu(menu, all, options) {
@@ -111,10 +115,11 @@ function caseRow(one, state, open) {
 /** Rows and their count for what the filters say. */
 function showRows(state, open) {
   const { cases, found } = state;
-  const last = Math.max(0, Math.ceil(found.length / PAGE) - 1);
+  const size = pageOf(state);
+  const last = Math.max(0, Math.ceil(found.length / size) - 1);
   state.page = Math.min(state.page, last);
-  const from = state.page * PAGE;
-  byId("rows").replaceChildren(...found.slice(from, from + PAGE).map((one) => caseRow(one, state, open)));
+  const from = state.page * size;
+  byId("rows").replaceChildren(...found.slice(from, from + size).map((one) => caseRow(one, state, open)));
   byId("matches").textContent = found.length === cases.length
     ? counted(cases.length, "case")
     : `${found.length.toLocaleString("en")} of ${counted(cases.length, "case")}`;
@@ -127,6 +132,8 @@ function showRows(state, open) {
 const NOTHING = { view: "", run: "", beside: "", category: "", outcome: "", quadrant: "",
   disagreement: "", above: "", most: "", words: "", sort: "" };
 
+const hasChosen = (chosen) => Object.values(chosen).some((value) => value !== "");
+
 function applyFilters(state, form) {
   // A disabled menu (nothing to choose from) has no entry.
   state.chosen = { ...NOTHING, ...Object.fromEntries(new FormData(form)) };
@@ -134,7 +141,7 @@ function applyFilters(state, form) {
     state.chosen);
   state.page = 0;
   countViews(state, form);
-  byId("clear").hidden = Object.values(state.chosen).every((value) => value === "");
+  byId("clear").hidden = !hasChosen(state.chosen);
 }
 
 /** The address holds what is chosen, and the case that is open: #view=over&run=1&case=ID. */
@@ -182,7 +189,7 @@ function leavePair(state) {
 function stepPair(state, by, open) {
   const at = state.found.indexOf(state.opened) + by;
   if (at < 0 || at >= state.found.length) return;
-  const page = Math.floor(at / PAGE);
+  const page = Math.floor(at / pageOf(state));
   if (page !== state.page) {
     state.page = page;
     showRows(state, open);
