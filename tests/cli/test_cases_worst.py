@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli
-from support.reported import two_models
+from conftest import Cli, cli_in
+from support.planted import CANARY, PlantedServer, places, write_planted_cases
+from support.reported import Parsed, two_models
 from support.tables import judgement, table
 
 from casewise.choices import FailureGroup
@@ -210,3 +211,52 @@ def test_the_true_worst_of_published_outputs_lead(casebench: Path) -> None:
     by_hand = sorted((one for one, _ in wrong), reverse=True)[:10]
     found = make_browser(read.table, read.cases, Scoring()).failures()[:10]
     assert [one.distance for one in found] == pytest.approx(by_hand)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judge and a chatbot before and after: then each context is taken for the other's."""
+    folder = tmp_path_factory.mktemp("planted")
+    cases = write_planted_cases(folder / "cases.jsonl", 6)
+    for name in ("before", "after"):
+        with PlantedServer(inverted=name == "after") as server:
+            done = cli_in(folder)(
+                *("run", "-m", "openai-api/fake/m", "--protocol", "binary,respond"),
+                *("--cases", cases, "--log-dir", f"logs/{name}"),
+                env=server.env,
+            )
+        assert done.returncode in (0, 1), done.stderr
+    return folder / "logs"
+
+
+GROUPS = [(), *(("--group", str(one)) for one in FailureGroup if one is not FailureGroup.MENDED)]
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
+def test_texts_are_withheld_in_every_form(cli_inside: Cli, planted: Path, form: str) -> None:
+    before, after = planted / "before", planted / "after"
+    for group in GROUPS:
+        paths = (before, after) if "new" in group else (after,)
+        done = cli_inside("cases", "worst", *paths, *group, "--limit", "99", "--format", form)
+        assert done.returncode == 0, done.stderr
+        # A narrow table breaks long words, so the first letters stand for all.
+        assert CANARY[:12] not in done.stdout + done.stderr
+        if "doubt" not in group:
+            assert "people call it" in done.stdout.replace("\n", " ")
+
+
+def test_texts_are_withheld_where_failures_are_shown(
+    cli_inside: Cli, planted: Path, tmp_path: Path
+) -> None:
+    before, after = planted / "before", planted / "after"
+    done = cli_inside("report", before, after, "--compare", "--out", "shown/page.html")
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "shown/page.html").read_text("utf-8")
+    for name in (one for one in Parsed(html).scripts if one.endswith("-data")):
+        (tmp_path / f"shown/{name}.json").write_text(json.dumps(Parsed(html).packed(name)))
+    kept = ("--markdown", "shown/gate.md", "--junit", "shown/gate.xml", "--page", "page.html")
+    gate = cli_inside("gate", after, "--baseline", before, *kept)
+    assert gate.returncode == 1, gate.stderr
+    assert "people call it" in (tmp_path / "shown/gate.md").read_text("utf-8")
+    assert CANARY[:12] not in done.stdout + done.stderr + gate.stdout + gate.stderr
+    assert places(tmp_path / "shown") == []

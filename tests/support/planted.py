@@ -22,8 +22,10 @@ _NONCE = re.compile(r'"id": "([^"]+)"')
 class PlantedServer(FakeServer):
     """Answers, reasons, first tokens and errors that hold the canary."""
 
-    def __init__(self) -> None:
-        super().__init__(_answer)
+    def __init__(self, *, inverted: bool = False) -> None:
+        """With ``inverted`` the model takes one side's contexts for the other's."""
+        keeper = "grudge" if inverted else "orchard"
+        super().__init__(lambda request: _answer(request, keeper))
 
     def __enter__(self) -> "PlantedServer":
         super().__enter__()
@@ -42,9 +44,9 @@ class PlantedServer(FakeServer):
         return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": self.url}
 
 
-def _answer(request: dict[str, Any]) -> Answer:
+def _answer(request: dict[str, Any], keeper: str) -> Answer:
     text = str(request["messages"][-1]["content"])
-    safe = "orchard" in str(request["messages"])
+    safe = keeper in str(request["messages"])
     if request["model"] == "grader":
         nonce = _NONCE.findall(text)[-1]
         kind = "compliance" if safe else "refusal"
