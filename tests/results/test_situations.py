@@ -4,6 +4,7 @@ Both mistakes are recounted here from the planted answers alone.
 """
 
 import json
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
@@ -18,8 +19,16 @@ from support.gated import pairs_table, replies_table
 from support.reported import Parsed, overview_of
 from support.tables import judgement, table
 
+import casewise as cw
 from casewise.cases import LabelRule
-from casewise.reporting import comparison_sheet, evaluation_card, report_page, score_sheet
+from casewise.reporting import (
+    comparison_sheet,
+    evaluation_card,
+    gate_junit,
+    gate_sheet,
+    report_page,
+    score_sheet,
+)
 from casewise.results import Comparisons, Scores, Verdict, leading
 from casewise.scores import (
     Judgements,
@@ -31,7 +40,7 @@ from casewise.scores import (
     make_overview,
     pairs_of_runs,
 )
-from casewise.sheets import to_json
+from casewise.sheets import Sheet, to_json
 
 QUERIES = 40
 
@@ -227,6 +236,30 @@ def flat(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").replace("\\", "").split())
 
 
+def on_screen(sheet: Sheet) -> str:
+    console = Console(width=1000, record=True, file=StringIO())
+    console.print(sheet.terminal())
+    return console.export_text()
+
+
+def views_of(planted: pl.DataFrame, overview: Overview) -> dict[str, str]:
+    """Every view of one run."""
+    sheet, gate = score_sheet(Scores.of(overview.report)), cw.gate(planted)
+    facts = evaluation_facts([Path("none.parquet")], Judgements(planted, ()), overview, Scoring())
+    junit = ElementTree.fromstring(gate_junit(gate))
+    return {
+        "terminal": on_screen(sheet),
+        "markdown": sheet.markdown(),
+        "page": " ".join(Parsed(report_page(overview, title="t", reveal=False)).texts),
+        "card": evaluation_card(overview, facts),
+        "printed in Python": repr(cw.score(planted)),
+        "gate": on_screen(gate_sheet(gate)),
+        "gate's summary": gate_sheet(gate).markdown(),
+        "gate printed in Python": repr(gate),
+        "JUnit": junit.findtext("testsuite/system-out", ""),
+    }
+
+
 @pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
 def test_a_run_is_told_alike_in_every_view(one: Situation) -> None:
     planted = one.make()
@@ -237,23 +270,13 @@ def test_a_run_is_told_alike_in_every_view(one: Situation) -> None:
         assert words in said
     for words in one.never:
         assert words not in said
-    scores = Scores.of(overview.report)
-    sheet = score_sheet(scores)
-    facts = evaluation_facts([Path("none.parquet")], Judgements(planted, ()), overview, Scoring())
-    page = Parsed(report_page(overview, title="t", reveal=False)).texts
-    console = Console(width=1000, record=True, file=StringIO())
-    console.print(sheet.terminal())
-    views = {
-        "terminal": console.export_text(),
-        "markdown": sheet.markdown(),
-        "page": " ".join(page),
-        "card": evaluation_card(overview, facts),
-    }
-    for name, text in views.items():
+    for name, text in views_of(planted, overview).items():
         shown = flat(text)
         for sentence in verdict.said:
             assert sentence in shown, name
+    scores, gate = Scores.of(overview.report), cw.gate(planted)
     assert json.loads(to_json(scores.record()))[0]["verdict"] == list(verdict.said)
+    assert [one["verdict"] for one in gate.record()["runs"]] == [list(verdict.said)]
 
 
 @pytest.mark.parametrize(("over", "under"), [(0, 0), (7, 13), (13, 7), (40, 40), (1, 39)])
@@ -268,12 +291,14 @@ def test_mistakes_are_those_that_were_planted(over: int, under: int) -> None:
     )
 
 
+def renamed(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The run under another name, its model the same."""
+    return frame.with_columns(run_id=pl.lit(name))
+
+
 def compared(before: pl.DataFrame, after: pl.DataFrame, *, force: bool = False) -> Comparisons:
     """Two runs, subtracted."""
-    frames = [
-        frame.with_columns(run_id=pl.lit(name), model=pl.lit(name))
-        for name, frame in (("old", before), ("new", after))
-    ]
+    frames = [renamed(before, "old"), renamed(after, "new")]
     pairs = pairs_of_runs(find_runs({"a": frames[0], "b": frames[1]}), across_versions=force)
     scoring = Scoring(LabelRule.INTENDED)
     overview = make_overview(Judgements(pl.concat(frames, how="diagonal_relaxed"), ()), scoring)
@@ -306,10 +331,21 @@ def test_a_change_is_told_by_its_interval_in_every_view(
     assert says in verdict.said[2]
     for words in never:
         assert words not in verdict.said[2]
-    text = flat(comparison_sheet(result).markdown())
-    assert says in text
-    assert " ".join(verdict.said[:2]) in text
+    gate = cw.gate(renamed(verdicts(*after), "new"), baseline=renamed(verdicts(*before), "old"))
+    junit = ElementTree.fromstring(gate_junit(gate))
+    views = (
+        comparison_sheet(result).markdown(),
+        on_screen(comparison_sheet(result)),
+        repr(result),
+        repr(gate),
+        on_screen(gate_sheet(gate)),
+        junit.findtext("testsuite/system-out", ""),
+    )
+    for text in map(flat, views):
+        assert says in text
+        assert " ".join(verdict.said[:2]) in text
     assert result.record()["comparisons"][0]["verdict"] == list(verdict.said)
+    assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
 
 
 def test_other_data_is_said() -> None:

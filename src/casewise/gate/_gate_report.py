@@ -11,7 +11,7 @@ from casewise.gate._history import BUILDS, FALSE_FAILS, Build, Fall
 from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.protocols import CONDITION, RunCondition
-from casewise.scores import PROVISIONAL, Change, Failure
+from casewise.scores import PROVISIONAL, Change, CheckFile, Failure, Run
 from casewise.sheets import json_fields, json_interval, json_number
 
 
@@ -87,6 +87,10 @@ class GateReport:
     """Cases that are newly wrong, by name of the same conditions; furthest from people first."""
     build: Build | None = None
     """The build in the history; None without a history."""
+    runs: tuple[tuple[Run, Run | None], ...] = ()
+    """The runs that were judged, each beside the baseline's like it."""
+    checks: tuple[CheckFile, ...] = ()
+    """Labelled replies, to correct rates by."""
 
     @property
     def verdict(self) -> GateVerdict:

@@ -298,6 +298,8 @@ def _judge(
         changed=changed,
         failures=failures,
         build=build,
+        runs=tuple((one, pairs[one.name]) for one in inside),
+        checks=tuple(config.checks),
     )
     return report, moves
 

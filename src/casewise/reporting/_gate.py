@@ -57,14 +57,21 @@ def gate_sheet(result: Gate, page: str = "") -> Sheet:
         page: Address of the page that cases lead to, in Markdown; empty for none.
     """
     return Sheet(
-        lambda: terminal(_table(result.report), *gate_lines(result.report)),
-        lambda: _markdown(result.report, page),
+        lambda: terminal(
+            _table(result.report),
+            *(one.line for one in result.verdicts),
+            *gate_lines(result.report),
+        ),
+        lambda: _markdown(result, page),
         result.record,
     )
 
 
-def _markdown(report: GateReport, page: str) -> str:
+def _markdown(result: Gate, page: str) -> str:
+    report = result.report
     lines = [f"## casewise gate: {report.verdict}", "", f"{gate_heading(report)}.", ""]
+    for verdict in result.verdicts:
+        lines += [escape(verdict.line), ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
     lines += [f"- {escape(line)}" for line in gate_lines(report)]
     for name, changed in report.changed.items():
@@ -151,7 +158,8 @@ def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
         for name in report.failures
         for case, text in _failures(report, name)
     ]
-    if notes := [*build_lines(report.build), *report.notes, *failures]:
+    verdicts = [one.line for one in result.verdicts]
+    if notes := [*verdicts, *build_lines(report.build), *report.notes, *failures]:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
     return _xml(suite)
 

@@ -7,14 +7,19 @@ from casewise.reporting._compare import comparison_sheet
 from casewise.reporting._gate import gate_sheet
 from casewise.reporting._scores import score_sheet
 from casewise.results import Comparisons, Gate, Result, Scores
-from casewise.sheets import Sheet, Table, markdown, terminal
+from casewise.sheets import Sheet, Table, escape, markdown, terminal
 
 
 @singledispatch
 def sheet_of(result: Result[Any]) -> Sheet:
-    """The tables of a result; of a trend, the figures of each run."""
+    """The tables of a result; of a trend, its verdicts and the figures of each run."""
     table = Table.of_records(result.record())
-    return Sheet(lambda: terminal(table), lambda: markdown(table), result.record)
+    said = [one.line for one in result.verdicts]
+    return Sheet(
+        lambda: terminal(*said, table),
+        lambda: markdown(*map(escape, said), table),
+        result.record,
+    )
 
 
 sheet_of.register(Scores, score_sheet)

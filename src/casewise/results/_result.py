@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
+import polars as pl
+
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.results._failure_words import failure_record
 from casewise.results._trend import DatedRun, dated_runs
@@ -21,8 +23,12 @@ from casewise.scores import (
     RunState,
     Score,
     ScoreReport,
+    Scoring,
+    are_comparable,
     as_report_records,
+    compare_runs,
     comparison_records,
+    report_scores,
 )
 from casewise.sheets import Shown, Tone, plain_rows
 
@@ -155,9 +161,9 @@ class Gate(Result[GateRow]):
 
     @classmethod
     def of(cls, report: GateReport) -> Self:
-        """A gate of its report."""
+        """A gate of its report, with a verdict on each run, against its baseline if it has one."""
         states = {name: one.state for name, one in report.completeness.items()}
-        return cls(report.rows, states, report=report)
+        return cls(report.rows, states, verdicts=_gate_verdicts(report), report=report)
 
     @property
     def verdict(self) -> GateVerdict:
@@ -176,11 +182,30 @@ class Gate(Result[GateRow]):
             for name, found in self.report.failures.items()
             for one in found
         ]
-        return as_gate_record(self.report) | {"failures": failures}
+        runs = [{"run": one.subject, "verdict": list(one.said)} for one in self.verdicts]
+        return as_gate_record(self.report) | {"runs": runs, "failures": failures}
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
         return plain_rows(self.record()["rules"])
+
+
+def _gate_verdicts(report: GateReport) -> tuple[Verdict, ...]:
+    if not report.runs:
+        return ()
+    rules = {row.labels for row in report.rows}
+    scoring = Scoring(rules.pop() if len(rules) == 1 else None)
+    table = pl.concat([run.rows for run, _ in report.runs], how="diagonal_relaxed")
+    scored = Scores.of(report_scores(table, scoring, checks=report.checks))
+    pairs = [
+        (before, after)
+        for after, before in report.runs
+        if before is not None and are_comparable(before, after, scoring)
+    ]
+    found = compare_runs(pairs, scoring, checks=report.checks)
+    compared = {one.conditions[1]: one for one in Comparisons.of(found, scored).verdicts}
+    alone = [one for one in scored.verdicts if one.score.condition not in compared]
+    return (*compared.values(), *alone)
 
 
 LEAST_DATED = 2

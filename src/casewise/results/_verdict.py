@@ -265,6 +265,11 @@ class Verdict:
             ),
         )
 
+    @property
+    def line(self) -> str:
+        """The verdict in one paragraph, led by its subject."""
+        return f"{self.subject}: {' '.join(self.said)}"
+
 
 def _figures(
     score: Score,
