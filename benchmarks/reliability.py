@@ -32,7 +32,7 @@ from support.fault_runs import (  # noqa: E402
     sweep_faults,
     write_questions,
 )
-from support.fault_tables import faults_table  # noqa: E402
+from support.fault_tables import endings_table, faults_table  # noqa: E402
 from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
 from support.final_runs import (  # noqa: E402
     ENDS,
@@ -277,6 +277,7 @@ def main() -> int:
         "commands": by_command(outcomes),
         "provider": of_provider(finals, ways),
         "faults": faults_table(),
+        "endings": endings_table(),
         "kills": "\n".join(
             ["| | |", "|---|---:|", *(f"| {name} | {n:,} |" for name, n in stopped.items())]
         ),

@@ -1,5 +1,6 @@
-"""The table of faults as the documents show it."""
+"""The tables of faults and of ends of runs as the documents show them."""
 
+from casewise.evaluation.executor._ending import TABLE as ENDINGS
 from casewise.evaluation.models._fault_table import TABLE, Form, Row, Then
 
 
@@ -28,3 +29,12 @@ def _span(statuses: tuple[int, ...]) -> str:
     if len(statuses) > 5:
         return f"{statuses[0]} to {statuses[-1]}"
     return " or ".join(map(str, statuses))
+
+
+def endings_table() -> str:
+    """A line for each reason why a run ends before all is judged."""
+    lines = ["| `reason` | first line | exit status |", "|---|---|---:|"]
+    for row in ENDINGS:
+        words = "; ".join(filter(None, (row.words, row.advice)))
+        lines.append(f"| {row.reason} | {words} | {row.status} |")
+    return "\n".join(lines)

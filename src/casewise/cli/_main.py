@@ -365,7 +365,10 @@ def _program() -> Any:
 
 
 def main() -> None:
-    """Run the command line. Exit status: 0 done, 1 not all done, 2 bad input, 130 stopped."""
+    """Run the command line.
+
+    Exit status: 0 done, 1 not all done, 2 bad input, 128 and the signal's number (Ctrl-C 130).
+    """
     # What a command imports stays until it ends: looking for garbage in it is a fifth of a start.
     gc.set_threshold(50_000)
     write_any_character()

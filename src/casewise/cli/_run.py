@@ -147,7 +147,7 @@ def _offer_whole(plan: "Plan", folder: Path | None) -> None:
         folder: Folder of the logs, which may hold it already; None of a dry run without one.
     """
     from casewise.evaluation import lone_ablations, make_plan, read_done
-    from casewise.scores import resume_line
+    from casewise.logs import resume_line
 
     lone = lone_ablations(plan.cells)
     if not lone:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+import os
+import signal
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         ClusterOptions,
         CostEstimate,
         Done,
+        Ending,
         RoundStep,
         RunResult,
         StartSummary,
@@ -237,6 +241,44 @@ _LINES_APART = 100_000
 
 NOT_ALL_DONE = 1
 
+_SIGNALS = tuple(
+    number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+)
+"""Signals that stop a run as Ctrl-C does; Windows has no SIGHUP."""
+
+_STREAMS = (1, 2)
+"""Standard output and error."""
+
+
+@contextmanager
+def _signals_stop() -> Iterator[list[int]]:
+    """Have SIGTERM and SIGHUP stop what the block runs as Ctrl-C does; yields those that came.
+
+    A signal that is ignored, as under ``nohup``, stays so.
+    """
+    met: list[int] = []
+    terminals = [number for number in _STREAMS if os.isatty(number)]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        met.append(number)
+        for stream in terminals:
+            # On a terminal that was closed, writing would fail.
+            if not os.isatty(stream):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt
+        interrupt(signal.SIGINT, frame)
+
+    taken = {n: before for n in _SIGNALS if (before := signal.getsignal(n)) != signal.SIG_IGN}
+    for number in taken:
+        signal.signal(number, stop)
+    try:
+        yield met
+    finally:
+        for number, before in taken.items():
+            signal.signal(number, before)
+
 
 def run_with_progress(
     cells: Sequence[Cell],
@@ -257,7 +299,7 @@ def run_with_progress(
 
     Raises:
         UsageError: A cap without the prices that it needs.
-        KeyboardInterrupt: The run was stopped; the command that goes on was printed.
+        Exit: The run was stopped; its ending was printed.
     """
     from casewise.evaluation import (
         Observers,
@@ -285,9 +327,21 @@ def run_with_progress(
         note(moved)
     if budget is not None:
         _note_cap(cells, done, budget)
+    endings: list[Ending] = []
     try:
-        with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
-            observers = Observers(progress, progress.met, progress.say_outage, progress.batches)
+        with (
+            _signals_stop() as met,
+            RunProgress(err(), total, done.judged, budget) as progress,
+            told_of_local_models(note),
+        ):
+            observers = Observers(
+                progress,
+                progress.met,
+                progress.say_outage,
+                progress.batches,
+                ending=endings.append,
+                signal=lambda: met[-1] if met else signal.SIGINT,
+            )
             return run_cells(
                 cells,
                 folder,
@@ -296,12 +350,15 @@ def run_with_progress(
                 observers=observers,
                 resends_cancelled=resends_cancelled,
             )
-    except KeyboardInterrupt:
-        print_resume_command("stopped", folder.path)
-        raise
     except ModelError:
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
             note(_pointer_to_errors(folder.path))
+        raise
+    except BaseException as error:
+        for ending in endings:
+            print_ending(ending, folder.path)
+            if isinstance(error, KeyboardInterrupt | OSError):
+                raise typer.Exit(ending.status) from None
         raise
 
 
@@ -367,7 +424,8 @@ def end(result: RunResult, log_dir: Path) -> None:
         err().print(f"not finished: {failure}", markup=False)
     if not result.capped:
         note(_pointer_to_errors(log_dir))
-    print_resume_command("not all was judged", log_dir, higher_cap=result.capped)
+    if result.summary.ending is not None:
+        print_ending(result.summary.ending, log_dir)
     raise typer.Exit(NOT_ALL_DONE)
 
 
@@ -377,15 +435,9 @@ def _pointer_to_errors(log_dir: Path) -> str:
     return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
 
 
-def print_resume_command(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
-    """Print the command that goes on with the same folder."""
-    # Only here: a start need not wait for what scores.
-    from casewise.scores import resume_line, without_option
-
-    arguments = sys.argv[1:]
-    if higher_cap:
-        arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
-    command = resume_line(arguments, log_dir)
-    where = address_of(log_dir)
-    err().print(f"{what}; what was judged is kept in {where}. To go on:", markup=False)
-    command_line(command)
+def print_ending(ending: Ending, log_dir: Path) -> None:
+    """Print why a run stopped, what is kept, and the command that goes on."""
+    for line in ending.lines(address_of(log_dir)):
+        err().print(line, markup=False)
+    if ending.command is not None:
+        command_line(ending.command)

@@ -2,6 +2,7 @@
 
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import ClusterOptions
+from casewise.evaluation.executor._ending import Ending
 from casewise.evaluation.executor._log_folder import (
     CellState,
     Done,
@@ -41,6 +42,7 @@ __all__ = [
     "ClusterOptions",
     "CostEstimate",
     "Done",
+    "Ending",
     "GeneratePlan",
     "GenerateRequest",
     "Generated",

@@ -47,6 +47,7 @@ from casewise.logs._read import (
     runs_of,
     without_keys,
 )
+from casewise.logs._resume import resume_line, without_option
 from casewise.logs._write import LogStatus, LogWriter, without_texts
 
 __all__ = [
@@ -92,7 +93,9 @@ __all__ = [
     "read_header",
     "read_records",
     "read_samples",
+    "resume_line",
     "runs_of",
     "without_keys",
+    "without_option",
     "without_texts",
 ]

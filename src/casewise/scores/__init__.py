@@ -148,7 +148,7 @@ from casewise.scores._run_comparison import (
     pairs_of_runs,
     right_after,
 )
-from casewise.scores._run_record import RunRecord, resume_line, without_option
+from casewise.scores._run_record import RunRecord
 from casewise.scores._score_records import as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
 from casewise.statistics import LEAST_EFFECTIVE, Estimate, RareRate
@@ -274,7 +274,6 @@ __all__ = [
     "read_paths",
     "replay_rows",
     "report_scores",
-    "resume_line",
     "right_after",
     "rule_accuracies",
     "rules_note",
@@ -290,5 +289,4 @@ __all__ = [
     "trust_in_claims",
     "turns_frame",
     "uneven_measures",
-    "without_option",
 ]

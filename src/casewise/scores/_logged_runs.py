@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from casewise.files import is_elsewhere
-from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun
+from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun, resume_line
 from casewise.scores._run_record import (
     RunRecord,
     clean_arguments,
     clean_settings,
     last_part,
-    resume_line,
     run_commands,
     without_paths,
 )

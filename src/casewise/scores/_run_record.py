@@ -5,7 +5,6 @@ What belongs to a machine or a person (keys, paths, addresses) stays behind.
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
@@ -13,7 +12,6 @@ from typing import Any
 
 from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import RULES
-from casewise.files import address_of
 from casewise.protocols import is_acting
 
 
@@ -317,23 +315,3 @@ def _arguments(request: _Request) -> tuple[str, ...]:
 def hidden_arguments(records: Iterable[RunRecord]) -> tuple[str, ...]:
     """Names of arguments that a person must add to the commands, sorted."""
     return tuple(sorted({name for record in records for name in record.hidden_args}))
-
-
-def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:
-    """The command line of ``casewise`` that goes on in a folder.
-
-    Args:
-        arguments: Those that the run was started with, without the program's name.
-        log_dir: The folder of its logs, which may not have been named; None where it has none.
-    """
-    command = ["casewise", *without_option("--log-dir", arguments)]
-    return shlex.join([*command, *([] if log_dir is None else ["--log-dir", address_of(log_dir)])])
-
-
-def without_option(option: str, arguments: Sequence[str]) -> list[str]:
-    """Arguments without an option and its value."""
-    kept = list(arguments)
-    while option in kept:
-        at = kept.index(option)
-        del kept[at : at + 2]
-    return [one for one in kept if not one.startswith(f"{option}=")]

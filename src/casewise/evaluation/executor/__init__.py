@@ -139,8 +139,9 @@ def run_cells(
         # The journal would hold the texts that are withheld.
         withheld = any(cell.request.withhold for cell in cells)
         journal = None if withheld else held.journal
-        context = RunContext(observers.judgement, budget, journal)
+        context = RunContext(held.observe, budget, journal)
         before = read_done(cells, folder)
+        held.begin(cells, before, journaled=journal is not None)
         states = before.states
         shards = [
             shard
@@ -158,8 +159,8 @@ def run_cells(
             folder.add(outcome.log)
         logs = logs_of(cells, folder)
         errors = sum((outcome.errors for outcome in outcomes), before.errors(cells))
-        summary = held.end(errors, not failures)
-    capped = budget is not None and budget.stopped
+        capped = budget is not None and budget.stopped
+        summary = held.end(errors, not failures, capped=capped)
     return RunResult(logs, not failures, failures, capped, summary)
 
 

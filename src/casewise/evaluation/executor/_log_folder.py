@@ -6,10 +6,11 @@ no log holds yet, and the file of faults.
 """
 
 import json
+import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,8 +20,14 @@ from pathlib import Path
 
 from inspect_ai.model import Model
 
-from casewise.errors import InputError, UsageError
-from casewise.evaluation.executor._shards import MADE_WITH, Observers
+from casewise.errors import CasewiseError, InputError, UsageError
+from casewise.evaluation.executor._ending import (
+    Ending,
+    Reason,
+    reason_of,
+    reason_of_failures,
+)
+from casewise.evaluation.executor._shards import MADE_WITH, Observer, Observers
 from casewise.evaluation.models._answer_journal import ANSWERS, AnswerJournal, answers_kept
 from casewise.evaluation.models._batches import LEDGER, BatchLedger, batches_kept
 from casewise.evaluation.models._fault_table import FaultKind
@@ -33,6 +40,7 @@ from casewise.evaluation.models._faults import (
     redacted,
 )
 from casewise.evaluation.models._in_process import InProcess
+from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 from casewise.evaluation.plan._costs import Budget, Tokens, cost_of, tokens_of
 from casewise.evaluation.plan._plan import Cell
@@ -53,8 +61,11 @@ from casewise.logs import (
     counting,
     is_readable,
     read_records,
+    resume_line,
     runs_of,
+    without_option,
 )
+from casewise.protocols import Status
 
 
 def locked(folder: Path, what: Path | None = None) -> AbstractContextManager[bool]:
@@ -72,8 +83,25 @@ def command_line() -> str:
     return redacted(shlex.join(["casewise", *sys.argv[1:]]))
 
 
+def _resume_command(log_dir: Path, reason: Reason) -> str | None:
+    """Command that goes on in a folder; None where this process is not casewise's."""
+    arguments = sys.argv[1:]
+    if Path(sys.argv[0]).stem not in ("casewise", "__main__"):
+        return None
+    if reason is Reason.BUDGET:
+        arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
+    return redacted(resume_line(arguments, log_dir))
+
+
 FAULTS = "faults.json"
 """File of a log folder with the faults and errors of each start."""
+
+
+ROOM = "room"
+"""File that keeps room for the file of faults while a start lasts."""
+
+ROOM_BYTES = 16_384
+"""Bytes of it, beside those of the starts before: four blocks of most disks."""
 
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
@@ -119,6 +147,8 @@ class StartSummary:
     """Notes for a person."""
     collected: int = 0
     """Answers from batches that an earlier start had sent."""
+    ending: Ending | None = None
+    """End of a start that left something to judge; None where all is done."""
 
 
 @dataclass(slots=True)
@@ -129,9 +159,17 @@ class _HeldFolder:
     ledger: BatchLedger | None
     """Batches that are out; None where none are, nor will be."""
     counts: FaultCounts
+    traffic: Traffic
     notes: tuple[str, ...]
+    _log_dir: Path
+    _observe: Observer
     errors: FaultCounts = field(default_factory=Counter)
     complete: bool = False
+    ending: Ending | None = None
+    _cells: Sequence[Cell] = ()
+    _before: int = 0
+    _judged: int = 0
+    _journaled: bool = False
 
     @property
     def summary(self) -> StartSummary:
@@ -142,11 +180,51 @@ class _HeldFolder:
             0 if self.journal is None else self.journal.served,
             self.notes,
             0 if self.ledger is None else self.ledger.collected,
+            self.ending,
         )
 
-    def end(self, errors: FaultCounts, complete: bool) -> StartSummary:
+    @property
+    def is_begun(self) -> bool:
+        """Tell whether it is known what is to be judged."""
+        return bool(self._cells)
+
+    def begin(self, cells: Sequence[Cell], done: "Done", *, journaled: bool) -> None:
+        """Note what is to be judged, what earlier starts judged, and whether answers are kept."""
+        self._cells, self._before, self._judged = cells, done.judged, done.judged
+        self._journaled = journaled
+
+    def observe(self, status: Status) -> None:
+        """Count a judgement, and report it."""
+        self._judged += status is not Status.ERROR
+        self._observe(status)
+
+    def stop(self, reason: Reason, detail: str = "") -> None:
+        """Tell the end of a start that leaves something to judge."""
+        self.ending = Ending(
+            reason=reason,
+            detail=detail,
+            judged=self._kept(),
+            planned=sum(cell.judgements for cell in self._cells),
+            answers=self.traffic.answers,
+            in_flight=self.traffic.in_flight,
+            in_batches=0 if self.ledger is None else self.ledger.out,
+            command=_resume_command(self._log_dir, reason),
+        )
+
+    def _kept(self) -> int:
+        """Number of judgements that are kept: without a journal, only those in logs are."""
+        if self._journaled:
+            return self._judged
+        try:
+            return read_done(self._cells, self._log_dir).judged
+        except (CasewiseError, OSError):
+            return self._before
+
+    def end(self, errors: FaultCounts, complete: bool, *, capped: bool = False) -> StartSummary:
         """Sum up a start that was not interrupted; a complete one leaves no answers or batches."""
         self.errors, self.complete = errors, complete
+        if not complete:
+            self.stop(reason_of_failures(self.counts, capped=capped))
         if complete and self.journal is not None:
             self.journal.forget()
             if self.ledger is not None:
@@ -167,6 +245,7 @@ def _add_start(folder: Path, held: _HeldFolder) -> None:
         "faults": summary.faults,
         "errors": summary.errors,
         "answers_before": summary.answers_before,
+        "ending": held.ending and held.ending.record,
     }
     text = json.dumps({"starts": [*starts, this]}, indent=1)
     write_atomically(path, f"{text}\n".encode())
@@ -200,9 +279,12 @@ def hold_log_folder(
         with (
             batches(None, None) if batched else nullcontext() as ledger,
             counted(observers.fault) as counts,
+            traffic_counted() as traffic,
             reached_anew(unreachable_s, observers.outage),
         ):
-            yield _HeldFolder(None, ledger, counts, notes)
+            held = _HeldFolder(None, ledger, counts, traffic, notes, log_dir, observers.judgement)
+            with _ending_told(held, observers):
+                yield held
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
@@ -218,16 +300,63 @@ def hold_log_folder(
                 batches(ours, journal) if batched or (ours / LEDGER).exists() else nullcontext()
             ) as ledger,
             counted(observers.fault) as counts,
+            traffic_counted() as traffic,
             reached_anew(unreachable_s, observers.outage),
         ):
-            held = _HeldFolder(journal, ledger, counts, (*broken, *unlocked))
-            try:
-                yield held
-            except BaseException:
-                with suppress(OSError):
-                    _add_start(log_dir, held)
-                raise
-            _add_start(log_dir, held)
+            held = _HeldFolder(
+                journal,
+                ledger,
+                counts,
+                traffic,
+                (*broken, *unlocked),
+                log_dir,
+                observers.judgement,
+            )
+            with _room_kept(log_dir) as free:
+                try:
+                    with _ending_told(held, observers):
+                        yield held
+                except BaseException:
+                    free()
+                    with suppress(OSError):
+                        _add_start(log_dir, held)
+                    raise
+                _add_start(log_dir, held)
+
+
+@contextmanager
+def _ending_told(held: _HeldFolder, observers: Observers) -> Iterator[None]:
+    """Tell the end of a start that an error stopped after cases were read."""
+    try:
+        yield
+    except BaseException as error:
+        if held.is_begun:
+            held.stop(*reason_of(error, held.counts, observers.signal()))
+        raise
+    finally:
+        if held.ending is not None and observers.ending is not None:
+            observers.ending(held.ending)
+
+
+@contextmanager
+def _room_kept(folder: Path) -> Iterator[Callable[[], None]]:
+    """Keep room for one more start in the file of faults, which a full disk would lack.
+
+    Yields:
+        Function that frees it.
+
+    Raises:
+        OSError: There is no room.
+    """
+    faults, room = folder / FAULTS, folder / OURS / ROOM
+    size = faults.stat().st_size if faults.exists() else 0
+    # Zeros would take no room on a disk that compresses.
+    room.write_bytes(os.urandom(size + ROOM_BYTES))
+    free = partial(room.unlink, missing_ok=True)
+    try:
+        yield free
+    finally:
+        free()
 
 
 def check_same_numbers(models: Iterable[Model], log_dir: Path | LogFolder) -> None:

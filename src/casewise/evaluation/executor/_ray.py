@@ -71,9 +71,10 @@ def run_on_ray(
     if all(state.state is Stage.DONE for state in states):
         return RunResult(logs_of(cells, logs), True, ())
     with connected(ray, cluster), hold_log_folder(logs.path, observers) as held:
+        held.begin(cells, before, journaled=False)
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
-        queue = ShardQueue(cells, shards, pool, observers.judgement, budget)
+        queue = ShardQueue(cells, shards, pool, held.observe, budget)
         try:
             queue.run()
         finally:
@@ -85,7 +86,7 @@ def run_on_ray(
         reasons = [budget.reason] if capped and budget is not None else []
         failures = (*reasons, *queue.given_up, *queue.failures)
         paths = logs_of(cells, logs)
-        summary = held.end(queue.errors + before.errors(cells), not failures)
+        summary = held.end(queue.errors + before.errors(cells), not failures, capped=capped)
     return RunResult(paths, not failures, failures, capped, summary)
 
 

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from signal import SIGINT
 from time import monotonic
 from typing import Any, Literal
 from uuid import uuid4
@@ -49,6 +50,7 @@ from inspect_ai.util import Store
 import casewise
 from casewise.cases import Case, digest
 from casewise.choices import Client
+from casewise.evaluation.executor._ending import Ending
 from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
 from casewise.evaluation.models._batches import BatchObserver, batch_settings
@@ -451,6 +453,10 @@ class Observers:
     stop: StopObserver | None = None
     """Called with the function that stops the run, which then raises CancelledError; not on a
     cluster."""
+    ending: Callable[[Ending], object] | None = None
+    """Called with the end of a start that leaves something to judge."""
+    signal: Callable[[], int] = lambda: SIGINT
+    """Number of the signal that interrupted the run."""
 
 
 @dataclass(slots=True)

@@ -147,9 +147,14 @@ class BatchLedger:
             self._out |= dict.fromkeys(sent["numbers"], line["batch"])
 
     @property
+    def out(self) -> int:
+        """Number of requests in batches that a later start collects."""
+        return len(self._out) + sum(len(line["numbers"]) for line in self._sending.values())
+
+    @property
     def words(self) -> tuple[str, ...]:
         """Messages on batches that earlier starts left."""
-        requests = len(self._out) + sum(len(line["numbers"]) for line in self._sending.values())
+        requests = self.out
         lines = []
         if requests:
             lines.append(
@@ -322,6 +327,11 @@ async def _work(worker: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(batch_settings().tick or TICK_S)
 
 
+def is_collected(model: str) -> bool:
+    """Tell whether a later start collects a model's batches, by its name."""
+    return model.startswith(f"{COLLECTED}/")
+
+
 def as_batched(model: Model, config: GenerateConfig, number: str | None) -> GenerateConfig:
     """Settings of a request that goes in a batch, with its number; the model gets its desk.
 
@@ -331,7 +341,7 @@ def as_batched(model: Model, config: GenerateConfig, number: str | None) -> Gene
         number: Key of its answer in the journal; None where there is no journal.
     """
     run = _current.get()
-    collected = str(model).startswith(f"{COLLECTED}/")
+    collected = is_collected(str(model))
     if collected and "casewise_batches" not in vars(model.api):
         # Only here: it imports what no other provider needs.
         from casewise.evaluation.models._batch_desk import BatchDesk

@@ -4,10 +4,12 @@ All of a model's answers pass here, whichever client sends the requests. The tab
 what becomes of each; Inspect's loop of attempts carries it out, and clients try nothing again.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,7 +18,13 @@ from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, St
 
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
-from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
+from casewise.evaluation.models._batches import (
+    PRICE,
+    as_batched,
+    cause_of,
+    count_answered,
+    is_collected,
+)
 from casewise.evaluation.models._connections import limited
 from casewise.evaluation.models._fault_table import (
     LONGEST_S,
@@ -51,7 +59,7 @@ from casewise.evaluation.models._reachability import (
 )
 from casewise.evaluation.models._said import error_within, said_of
 from casewise.evaluation.models._seam import hooks_of
-from casewise.evaluation.models._standing import current_asking, out, seconds_before
+from casewise.evaluation.models._standing import Asking, current_asking, out, seconds_before
 from casewise.logs import TARGETS
 
 LONGEST = 2_000_000
@@ -131,6 +139,36 @@ def _is_of_connecting(error: BaseException) -> bool:
 _call: ContextVar[_Call | None] = ContextVar("casewise_call", default=None)
 
 
+@dataclass(slots=True)
+class Traffic:
+    """Answers of one start, and requests that were sent and never had theirs kept."""
+
+    answers: int = 0
+    _cut: set[Asking] = field(default_factory=set)
+
+    @property
+    def in_flight(self) -> int:
+        """Number of requests that were stopped while they waited, or whose answers were lost."""
+        return len(self._cut)
+
+    def begin(self) -> None:
+        """Note an attempt: what became of the one before it no longer counts."""
+        self._cut.discard(current_asking())
+
+    def cut(self) -> None:
+        """Note an attempt that was sent, and whose answer is not kept."""
+        if (asking := current_asking()) is not None:
+            self._cut.add(asking)
+
+
+_traffic: ContextVar[Traffic] = ContextVar("casewise_traffic", default=Traffic())  # noqa: B039
+
+
+def traffic_counted() -> AbstractContextManager[Traffic]:
+    """Count the answers and the lost requests of what the block starts in its context."""
+    return holding(_traffic, Traffic())
+
+
 def watch(model: Model) -> Model:
     """Watch a model from now on; one that is shared is watched once."""
     api = model.api
@@ -187,8 +225,9 @@ class _Watcher:
         if place is not None and (known := place.take()) is not None:
             _note_answer(self._name, known)
             return known
-        reach = reach_of(self._model)
+        reach, traffic = reach_of(self._model), _traffic.get()
         reach.check()
+        traffic.begin()
         call = _Call(self._name, reach, now(), is_batch=bool(config.batch))
         if not self._follows_connections or config.batch:
             call.begin_to_wait()
@@ -208,6 +247,11 @@ class _Watcher:
                     error = answer
             except Exception as raised:
                 error = raised
+            except asyncio.CancelledError:
+                # Inspect's limit on an attempt cancels it, too; the next one begins anew.
+                if call.waits and not (config.batch and is_collected(self._name)):
+                    traffic.cut()
+                raise
             finally:
                 call.wait_no_more()
             if config.batch:
@@ -230,13 +274,19 @@ class _Watcher:
         if not (call.is_clean or self._is_target):
             answer = _without_keys(answer)
         if place is not None:
-            place.keep(answer)
+            try:
+                place.keep(answer)
+            except CasewiseError:
+                traffic.cut()
+                raise
+        traffic.answers += 1
         _note_answer(self._name, answer)
         return (answer, *call_record) if call_record else answer
 
     def should_retry(self, error: BaseException) -> bool:
         """Tell whether to ask again, as the table says."""
         if type(error).__name__ in _TIMEOUTS:
+            _traffic.get().begin()
             place = reach_of(self._model).address.place
             said = f"no answer in time from {place} (timeout)"
             count_fault(self._name, FaultKind.TIMEOUT, said=said)

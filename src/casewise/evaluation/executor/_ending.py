@@ -1,0 +1,165 @@
+"""End of a start before all was judged: its reason, the counts of what is kept, what goes on."""
+
+import errno
+import signal
+from asyncio import CancelledError
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from casewise.errors import ModelError
+from casewise.evaluation.models._fault_table import ROWS
+from casewise.evaluation.models._faults import FaultCounts
+
+
+class Reason(StrEnum):
+    """Reason why a start ended before all was judged."""
+
+    CTRL_C = "ctrl-c"
+    SIGTERM = "sigterm"
+    SIGHUP = "sighup"
+    CALLER = "caller"
+    FULL_DISK = "full disk"
+    UNWRITABLE = "unwritable file"
+    FINAL_ANSWER = "final answer"
+    BUDGET = "budget"
+    ERRORS = "errors"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonRow:
+    """A reason in words, and the exit status that it ends with."""
+
+    reason: Reason
+    words: str
+    status: int
+    advice: str = ""
+    """Deed before the command that goes on; empty where there is none."""
+
+
+TABLE = (
+    ReasonRow(Reason.CTRL_C, "stopped by Ctrl-C", 130),
+    ReasonRow(Reason.SIGTERM, "stopped by SIGTERM", 143),
+    ReasonRow(Reason.SIGHUP, "stopped by SIGHUP: its terminal was closed", 129),
+    ReasonRow(Reason.CALLER, "stopped by the program that started it", 130),
+    ReasonRow(Reason.FULL_DISK, "stopped: the disk is full", 2, "make room first"),
+    ReasonRow(Reason.UNWRITABLE, "stopped: a file can't be written", 2, "let it be written first"),
+    ReasonRow(Reason.FINAL_ANSWER, "not all was judged: a provider's answer is final", 1),
+    ReasonRow(Reason.BUDGET, "not all was judged: the cap is reached", 1),
+    ReasonRow(Reason.ERRORS, "not all was judged", 1),
+    ReasonRow(Reason.FAILURE, "stopped by an error of casewise's own", 1),
+)
+"""Every reason; the page on faults shows this table."""
+
+ROW_OF = {row.reason: row for row in TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """End of a start before all was judged, as the terminal and the file of faults tell it."""
+
+    reason: Reason
+    detail: str
+    """File that could not be written, and the system's words; empty for other reasons."""
+    judged: int
+    """Judgements that are kept, those of earlier starts included."""
+    planned: int
+    answers: int
+    """Answers that came in this start, and are kept."""
+    in_flight: int
+    """Requests that were sent, and whose answers are not kept: they may be paid for."""
+    in_batches: int
+    """Requests in batches that the next start collects."""
+    command: str | None
+    """Command that goes on; None of a run that Python started."""
+
+    @property
+    def status(self) -> int:
+        """Exit status of the command."""
+        return ROW_OF[self.reason].status
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """Fields for the file of faults."""
+        return asdict(self)
+
+    def lines(self, place: str) -> tuple[str, ...]:
+        """Sentences for the terminal; the command follows the last.
+
+        Args:
+            place: Folder of the logs.
+        """
+        row = ROW_OF[self.reason]
+        detail = f" ({self.detail})" if self.detail else ""
+        lines = [
+            "; ".join(filter(None, (f"{row.words}{detail}", row.advice))),
+            f"kept: {self.judged:,} of {self.planned:,} judgements, in {place}",
+        ]
+        if self.in_flight:
+            lines.append(
+                f"in flight: {_requests(self.in_flight)}, which may be paid for, and whose answers "
+                "are not kept: the next start sends them again"
+            )
+        if self.in_batches:
+            lines.append(
+                f"in batches: {_requests(self.in_batches)}, whose answers the next start collects"
+            )
+        if self.command is not None:
+            lines.append("To go on:")
+        return tuple(lines)
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} {'request' if count == 1 else 'requests'}"
+
+
+_NO_ROOM = {
+    number
+    for name in ("ENOSPC", "EDQUOT", "EFBIG")
+    if (number := getattr(errno, name, None)) is not None
+}
+"""Error numbers of a full disk, a full quota, and a file that may not be longer."""
+
+
+def reason_of(error: BaseException, faults: FaultCounts, number: int) -> tuple[Reason, str]:
+    """Reason and detail of a start that an error ended.
+
+    Args:
+        error: The error.
+        faults: Faults that were met.
+        number: Signal that stands for an interrupt.
+    """
+    match error:
+        case KeyboardInterrupt():
+            return _REASONS[number], ""
+        case CancelledError():
+            return Reason.CALLER, ""
+        case OSError():
+            reason = Reason.FULL_DISK if error.errno in _NO_ROOM else Reason.UNWRITABLE
+            where = f"{error.filename}: " if error.filename else ""
+            return reason, f"{where}{error.strerror or error}"
+        case ModelError():
+            return reason_of_failures(faults, capped=False), ""
+    return Reason.FAILURE, ""
+
+
+def reason_of_failures(faults: FaultCounts, *, capped: bool) -> Reason:
+    """Reason of a start that ended by itself, with faults, before all was judged."""
+    if capped:
+        return Reason.BUDGET
+    is_final = any(ROWS[kind].is_final for _, kind in faults)
+    return Reason.FINAL_ANSWER if is_final else Reason.ERRORS
+
+
+_REASONS = {
+    number: reason
+    for name, reason in (
+        ("SIGINT", Reason.CTRL_C),
+        ("SIGTERM", Reason.SIGTERM),
+        ("SIGHUP", Reason.SIGHUP),
+    )
+    if (number := getattr(signal, name, None)) is not None
+}
+"""Reason by signal; Windows has no SIGHUP."""

@@ -1,0 +1,244 @@
+"""Ends of runs: each tells what is kept and what was in flight, as the server counts it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+from support.fault_runs import write_questions
+from support.fault_tables import endings_table
+from support.secret import KEY
+from support.starts import Start
+
+CASES = 100
+STOP_AT = 60
+"""Judgements after which a run is stopped: a multiple of ten, since progress is told in tenths."""
+AT_ONCE = 8
+OPTIONS = ("--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "my logs")
+SAFE = '{"judgement": "safe"}'
+
+
+class Held(FakeServer):
+    """A server that answers ``STOP_AT`` requests, and holds all later ones until it is freed."""
+
+    def __init__(self) -> None:
+        super().__init__(self.answer_some)
+        self.free = threading.Event()
+
+    def answer_some(self, request: dict[str, Any]) -> Answer:
+        if len(self.requests) > STOP_AT:
+            self.free.wait(60)
+        return SAFE
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": self.url}
+
+
+@pytest.fixture
+def server() -> Iterator[Held]:
+    with Held() as served:
+        try:
+            yield served
+        finally:
+            served.free.set()
+
+
+def arguments(folder: Path, *more: str) -> list[str]:
+    cases = folder / "cases.jsonl"
+    if not cases.exists():
+        write_questions(cases, CASES)
+    return ["run", "-m", "openai-api/fake/m", "--cases", str(cases), *OPTIONS, *more]
+
+
+def start(folder: Path, server: Held, **how: str) -> Start:
+    return Start(arguments(folder), folder, clean_env() | server.env, **how)
+
+
+def until(is_so: Callable[[], bool], process: Start) -> None:
+    """Wait for something while a process runs."""
+    latest = time.monotonic() + 100
+    while not is_so():
+        assert process.poll() is None, process.stderr
+        assert time.monotonic() < latest, process.stderr
+        time.sleep(0.02)
+
+
+def until_held(process: Start, server: Held) -> None:
+    """Wait until all that was answered is judged, and every connection waits."""
+    until(lambda: f"{STOP_AT}/{CASES} judged" in process.stderr, process)
+    until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
+
+
+def starts(folder: Path) -> list[dict[str, Any]]:
+    text = (folder / "my logs/faults.json").read_text("utf-8")
+    return json.loads(text)["starts"]  # type: ignore[no-any-return]
+
+
+SIGNALS = [
+    (signal.SIGINT, "ctrl-c", "stopped by Ctrl-C", 130),
+    (signal.SIGTERM, "sigterm", "stopped by SIGTERM", 143),
+    (signal.SIGHUP, "sighup", "stopped by SIGHUP: its terminal was closed", 129),
+]
+
+
+@pytest.mark.parametrize(("way", "reason", "words", "status"), SIGNALS)
+def test_a_signal(
+    cli: Cli, tmp_path: Path, server: Held, way: int, reason: str, words: str, status: int
+) -> None:
+    process = start(tmp_path, server)
+    until_held(process, server)
+    process.send_signal(way)
+    out, err = process.communicate()
+    assert process.returncode == status, err
+    assert out == ""
+    said = err.splitlines()
+    first = said.index(words)
+    assert said[first + 1] == "kept: 60 of 100 judgements, in my logs"
+    assert said[first + 2].startswith("in flight: 8 requests, which may be paid for")
+    assert said[first + 3] == "To go on:"
+    command = said[first + 4].strip()
+    assert command.startswith("casewise run -m openai-api/fake/m ")
+    assert command.endswith("--log-dir 'my logs'")
+    assert len(said) == first + 5
+    assert starts(tmp_path)[0]["ending"] == {
+        "reason": reason,
+        "detail": "",
+        "judged": STOP_AT,
+        "planned": CASES,
+        "answers": STOP_AT,
+        "in_flight": AT_ONCE,
+        "in_batches": 0,
+        "command": command,
+    }
+    # What the server counts.
+    assert len(server.requests) == STOP_AT + AT_ONCE
+    server.free.set()
+    again = cli(*arguments(tmp_path), env=server.env)
+    assert again.returncode == 0, again.stderr
+    # Only those in flight were sent twice.
+    assert len(server.requests) == CASES + AT_ONCE
+    assert [one["complete"] for one in starts(tmp_path)] == [False, True]
+    assert starts(tmp_path)[1]["ending"] is None
+
+
+def test_a_terminal_that_was_closed(tmp_path: Path, server: Held) -> None:
+    """Whatever is written there fails; the ending is kept all the same."""
+    ours, theirs = pty.openpty()
+    process = start(tmp_path, server, err=os.ttyname(theirs))
+    os.close(theirs)
+    drained = threading.Thread(target=_drain, args=[ours], daemon=True)
+    drained.start()
+    until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
+    os.close(ours)
+    process.send_signal(signal.SIGHUP)
+    process.wait()
+    assert process.returncode == 129
+    ending = starts(tmp_path)[0]["ending"]
+    assert (ending["reason"], ending["in_flight"]) == ("sighup", AT_ONCE)
+
+
+def _drain(terminal: int) -> None:
+    try:
+        while os.read(terminal, 1024):
+            pass
+    except OSError:
+        return
+
+
+def test_a_signal_that_is_ignored(tmp_path: Path, server: Held) -> None:
+    """As under ``nohup``: the run goes on to its end."""
+    first = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    process = start(tmp_path, server, first=first)
+    until_held(process, server)
+    process.send_signal(signal.SIGHUP)
+    server.free.set()
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert len(server.requests) == CASES
+
+
+@contextmanager
+def small_disk(place: Path, room: int) -> Iterator[Path]:
+    """A file system of 4 MB with so many bytes left, and the file that takes up the others."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a file system needs root")
+    try:
+        filler = place / "filler"
+        filler.write_bytes(b"x" * (4 * 2**20 - room))
+        yield filler
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("room", "full"), [(52_000, "my logs/.casewise/answers.jsonl: "), (70_000, "")]
+)
+def test_a_full_disk(cli: Cli, tmp_path: Path, server: Held, room: int, full: str) -> None:
+    """The room ends while answers are kept; or later, when the log is written."""
+    server.free.set()
+    with small_disk(tmp_path / "my logs", room) as filler:
+        done = cli(*arguments(tmp_path), env=server.env)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        detail = f"{full}No space left on device"
+        assert f"stopped: the disk is full ({detail}); make room first\n" in done.stderr
+        ending = starts(tmp_path)[0]["ending"]
+        assert (ending["reason"], ending["detail"]) == ("full disk", detail)
+        assert f"kept: {ending['judged']} of {CASES} judgements, in my logs\n" in done.stderr
+        # Each answer that the server sent is kept, or told as not kept.
+        assert ending["answers"] + ending["in_flight"] == len(server.requests)
+        assert 0 < ending["judged"] <= ending["answers"]
+        assert (ending["answers"] < CASES) is bool(full)
+        filler.unlink()
+        again = cli(*arguments(tmp_path), env=server.env)
+        assert again.returncode == 0, again.stderr
+        assert len(server.requests) == CASES + ending["in_flight"]
+
+
+def test_a_final_answer(cli: Cli, tmp_path: Path) -> None:
+    """What was in flight is awaited: nothing is left that may be paid for."""
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return SAFE if len(final.requests) <= STOP_AT else 402
+
+    with FakeServer(answer) as final:
+        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": final.url}
+        done = cli(*arguments(tmp_path), env=env)
+    assert done.returncode == 1, done.stderr
+    ending = starts(tmp_path)[0]["ending"]
+    kept = (ending["reason"], ending["judged"], ending["answers"], ending["in_flight"])
+    assert kept == ("final answer", STOP_AT, STOP_AT, 0)
+    assert "not all was judged: a provider's answer is final\n" in done.stderr
+    assert f"kept: {STOP_AT} of {CASES} judgements, in my logs\nTo go on:\n" in done.stderr
+
+
+def test_a_cap(cli: Cli, tmp_path: Path, server: Held) -> None:
+    """An answer costs 100 x $1 + 5 x $1 a million tokens: a dollar buys 9,524 of them."""
+    server.free.set()
+    prices = ["--price-in", "100", "--price-out", "100", "--max-cost", "0.2"]
+    done = cli(*arguments(tmp_path, *prices), env=server.env)
+    assert done.returncode == 1, done.stderr
+    ending = starts(tmp_path)[0]["ending"]
+    assert (ending["reason"], ending["in_flight"]) == ("budget", 0)
+    assert ending["judged"] == ending["answers"] == len(server.requests)
+    assert ending["command"].endswith("--max-cost MORE --log-dir 'my logs'")
+    assert ending["command"] in done.stderr
+
+
+def test_the_page_has_the_table() -> None:
+    """``make reliability`` writes it."""
+    page = (ROOT / "docs/method/reliability.md").read_text("utf-8")
+    assert f"<!-- endings -->\n\n{endings_table()}\n\n<!-- end -->" in page
