@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import threading
@@ -203,9 +204,47 @@ def test_a_full_disk(cli: Cli, tmp_path: Path, server: Held, room: int, full: st
         assert 0 < ending["judged"] <= ending["answers"]
         assert (ending["answers"] < CASES) is bool(full)
         filler.unlink()
-        again = cli(*arguments(tmp_path), env=server.env)
+        (log,) = (tmp_path / "my logs").glob("*.eval")
+        for path in ("my logs", f"my logs/{log.name}"):
+            read = cli("score", path)
+            assert read.returncode == 2
+            said, command = read.stderr.split("what mends it: ")
+            assert f"{log.name}: not a readable Inspect log" in said
+            assert command.strip() == ending["command"]
+        again = cli(*shlex.split(command)[1:], env=server.env)
         assert again.returncode == 0, again.stderr
+        assert "To go on:" not in cli("score", "my logs").stderr
         assert len(server.requests) == CASES + ending["in_flight"]
+
+
+def test_scores_of_a_run_that_was_killed(cli: Cli, tmp_path: Path) -> None:
+    """Two hundred and more answers: a log holds the first hundred, and the journal the others."""
+    write_questions(tmp_path / "cases.jsonl", 300)
+    with FakeServer(lambda request: SAFE) as server:
+        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        process = Start(arguments(tmp_path), tmp_path, clean_env() | env)
+        until(lambda: "210/300 judged" in process.stderr, process)
+        process.kill()
+        process.wait()
+        read = cli("score", "my logs")
+        assert read.returncode == 0, read.stderr
+        command = read.stderr.split("a run ended early. To go on:\n")[1].strip()
+        again = cli(*shlex.split(command)[1:], env=env)
+        assert again.returncode == 0, again.stderr
+        assert len(server.requests) <= 300 + AT_ONCE
+
+
+def test_scores_of_a_run_without_a_log(cli: Cli, tmp_path: Path, server: Held) -> None:
+    """As where the disk was full when the log was to be begun."""
+    server.free.set()
+    assert cli(*arguments(tmp_path, "--limit", "2"), env=server.env).returncode == 0
+    (log,) = (tmp_path / "my logs").glob("*.eval")
+    log.unlink()
+    read = cli("score", "my logs")
+    assert read.returncode == 2
+    command = read.stderr.split("a run was begun there, and goes on with: ")[1].split(" (")[0]
+    assert cli(*shlex.split(command)[1:], env=server.env).returncode == 0
+    assert cli("score", "my logs").returncode == 0
 
 
 def test_a_final_answer(cli: Cli, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from casewise.choices import LabelRule, Split
 from casewise.cli import _complete as complete
-from casewise.cli._console import note, out, working, write_out
+from casewise.cli._console import command_line, note, out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
 from casewise.cli._main import polars, reporting, results, scores
 from casewise.cli._options import (
@@ -146,6 +146,7 @@ def score(
             for one in found:
                 _print(table, one, scoring, by, not every)
             note_grader_error(table, found[0] if found else [], paths)
+            _note_unfinished(table, paths)
 
 
 def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
@@ -156,6 +157,15 @@ def _prices(over: float | None, under: float | None) -> scores.CostPrices | None
     if not over + under > 0:
         raise UsageError("one of --cost-over and --cost-under must exceed 0")
     return scores.CostPrices(over, under)
+
+
+def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
+    """Say how to go on with runs that ended early, where their folders have the command."""
+    if table["stopped"].null_count() == len(table):
+        return
+    for command in dict.fromkeys(filter(None, map(scores.recorded_command, paths))):
+        note("a run ended early. To go on:")
+        command_line(command)
 
 
 def print_scores(table: polars.DataFrame) -> results.Scores:

@@ -107,6 +107,7 @@ from casewise.scores._labelled_replies import (
     load_checks,
 )
 from casewise.scores._leaders import CategoryScore, Leader
+from casewise.scores._logged_runs import recorded_command
 from casewise.scores._overview import (
     Browser,
     Overview,
@@ -272,6 +273,7 @@ __all__ = [
     "pairs_of_runs",
     "planned_in",
     "read_paths",
+    "recorded_command",
     "replay_rows",
     "report_scores",
     "right_after",

@@ -129,9 +129,19 @@ def command_to_resume(runs: Sequence[LoggedRun]) -> str:
     return " && ".join(resume_line(one, log_dir) for one in run_commands(records))
 
 
+def recorded_command(path: Path) -> str | None:
+    """Command that goes on in a log folder, or in that of a log; None where none is recorded."""
+    log_dir = path if path.is_dir() else _folder_of(path)
+    started = _as_started(log_dir)
+    return resume_line(started, log_dir) if started else None
+
+
 def _folder(run: LoggedRun) -> Path:
-    """Log folder that a run was given; a cluster's shards have folders of their own in it."""
-    path = run.first.path
+    return _folder_of(run.first.path)
+
+
+def _folder_of(path: Path) -> Path:
+    """Log folder that a log's run was given; a cluster's shards have folders of their own in it."""
     return path.parents[2] if path.parent.parent.name == SHARDS else path.parent
 
 
