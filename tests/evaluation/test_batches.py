@@ -29,7 +29,6 @@ from casewise.evaluation import (
     RunRequest,
     make_budget,
     make_plan,
-    out_before,
     read_done,
     run_cells,
 )
@@ -457,9 +456,9 @@ def test_two_conditions_killed_while_their_batches_were_unnamed(tmp_path: Path) 
     before.sending("openai/other", "file-c", ["c"])
     ledger = BatchLedger(path, None)
 
-    async def find(file: str) -> str | None:
+    async def find(file: str) -> tuple[str, ...]:
         await asyncio.sleep(0.01)
-        return f"batch of {file}"
+        return (f"batch of {file}",)
 
     async def both() -> list[dict[str, set[str]]]:
         ledger.sending(MODEL, "file-new", ["n"])
@@ -471,7 +470,7 @@ def test_two_conditions_killed_while_their_batches_were_unnamed(tmp_path: Path) 
         return list(await asyncio.gather(one("a"), one("b")))
 
     assert asyncio.run(both()) == [{f"batch of file-{one}": {one}} for one in "ab"]
-    ledger.close(stopped=True)
+    ledger.close()
     assert BatchLedger(path, None).take("abnc") == {f"batch of file-{one}": {one} for one in "ab"}
     assert "4 requests" in BatchLedger(path, None).words[0]
 
@@ -588,20 +587,6 @@ def test_a_batch_whose_key_was_refused_stays_noted(cases: Path) -> None:
         server.open.set()
         go_on(server, cases)
         assert len(server.sent) == CASES
-
-
-def test_what_can_not_be_collected_is_said(tmp_path: Path) -> None:
-    folder = tmp_path / ".casewise"
-    folder.mkdir()
-    ledger = BatchLedger(folder / "batches.jsonl", None)
-    ledger.lost("anthropic/claude")
-    (line,) = out_before(tmp_path)
-    assert line.startswith("anthropic/claude: batches that were out")
-    assert "may be paid twice" in line
-    ledger.close(stopped=True)
-    assert out_before(tmp_path) == (line,)
-    ledger.close(stopped=False)
-    assert out_before(tmp_path) == ()
 
 
 def test_the_dry_run_halves_the_price(cli_inside: Cli, cases: Path) -> None:
@@ -727,7 +712,7 @@ def test_a_shared_client_is_left_alone(tmp_path: Path, cases: Path) -> None:
     with BatchServer(safe) as server:
         run_in(tmp_path / "logs", server, cases)
         model = get_model(MODEL, base_url=server.url)
-        assert "casewise_batches" not in vars(model.api)
+        assert vars(model.api).get("_batcher") is None
 
 
 def test_what_is_complete_needs_no_server(tmp_path: Path, cases: Path) -> None:

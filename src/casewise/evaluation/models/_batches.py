@@ -31,9 +31,6 @@ PRICE = 0.5
 PROVIDERS = frozenset({"anthropic", "google", "grok", "openai", "together"})
 """Providers whose batch interface Inspect knows; any other would be asked live."""
 
-COLLECTED = "openai"
-"""The provider whose batches a later start collects."""
-
 AT_ONCE = 5_000
 """Most cases of a model that wait for batches at the same time; each takes about 70 kB."""
 
@@ -43,6 +40,8 @@ TICK = "CASEWISE_BATCH_TICK"
 TICK_S = 15.0
 
 LEDGER = "batches.jsonl"
+
+_DESK = "casewise_desk"
 
 _HOSTS = frozenset({"azure", "bedrock", "vertex"})
 """Other companies that host the models, whose batches Inspect does not know."""
@@ -121,12 +120,13 @@ class BatchLedger:
     ) -> None:
         self._path, self._journal = path, journal
         self.resends_cancelled = resends_cancelled
-        self._out: dict[str, str] = {}
-        """Latest batch of each request that is not known as answered."""
+        self._out: dict[str, tuple[str, ...]] = {}
+        """Latest batch of each request that is not known as answered; several where the provider
+        could not say which one it is."""
+        self._named: set[str] = set()
+        """Batches that are known to be of other requests."""
         self._sending: dict[str, Mapping[str, Any]] = {}
         """Lines, by file, of batches that may have been sent or not."""
-        self._lost: dict[str, None] = {}
-        """Models whose batches no later start can collect."""
         self._forgotten = False
         self.collected = 0
         """Answers from batches of earlier starts."""
@@ -139,12 +139,11 @@ class BatchLedger:
         self._claiming = asyncio.Lock()
 
     def _read(self, line: Mapping[str, Any]) -> None:
-        if "lost" in line:
-            self._lost[line["lost"]] = None
-        elif "numbers" in line:
+        if "numbers" in line:
             self._sending[line["file"]] = line
-        elif (sent := self._sending.pop(line["file"], None)) and line["batch"] is not None:
-            self._out |= dict.fromkeys(sent["numbers"], line["batch"])
+        elif (sent := self._sending.pop(line["file"], None)) and line["batches"]:
+            self._out |= dict.fromkeys(sent["numbers"], tuple(line["batches"]))
+            self._named.update(line["batches"])
 
     @property
     def out(self) -> int:
@@ -155,49 +154,45 @@ class BatchLedger:
     def words(self) -> tuple[str, ...]:
         """Messages on batches that earlier starts left."""
         requests = self.out
-        lines = []
-        if requests:
-            lines.append(
-                f"{requests:,} requests went out in batches before: their answers are collected, "
-                "and not sent again where there is one"
-            )
-        lines += [
-            f"{model}: batches that were out when the run stopped can't be collected; their "
-            "requests are sent again, and may be paid twice"
-            for model in self._lost
-        ]
-        return tuple(lines)
+        if not requests:
+            return ()
+        return (
+            f"{requests:,} requests went out in batches before: their answers are collected, and "
+            "not sent again where there is one",
+        )
 
     def sending(self, model: str, file: str, numbers: Sequence[str]) -> None:
         """Note a batch that is about to be sent; unless a line follows, it may have been."""
         self._add({"file": file, "numbers": list(numbers), "model": model})
 
-    def sent(self, file: str, batch: str | None) -> None:
-        """Note the name of a batch that was sent; None of one that was not."""
-        self._add({"file": file, "batch": batch})
+    def sent(self, file: str, *batches: str) -> None:
+        """Note the name of a batch that was sent; none of one that was not.
+
+        Several are those among which it is, where the provider could not say more.
+        """
+        self._add({"file": file, "batches": list(batches)})
+
+    def unknown(self, batches: Iterable[str]) -> tuple[str, ...]:
+        """Those of some batches that are not known to be of other requests."""
+        return tuple(batch for batch in batches if batch not in self._named)
 
     def answered(self, number: str) -> None:
         """Note a request that needs its batch no more."""
         self._out.pop(number, None)
 
-    def lost(self, model: str) -> None:
-        """Note a model with batches out that no later start can collect."""
-        if model not in self._lost:
-            self._add({"lost": model})
-
-    async def claim(self, model: str, find: Callable[[str], Awaitable[str | None]]) -> None:
+    async def claim(self, model: str, find: Callable[[str], Awaitable[tuple[str, ...]]]) -> None:
         """Look up a model's batches that an interrupted start may have sent.
 
         Args:
             model: The model.
-            find: Name of the batch of a file; None if there is none.
+            find: Names of the batches that may be the one of a file.
         """
         # Conditions of one model ask at the same time, and one asks for all.
         async with self._claiming:
             for file in sorted(self._unnamed):
                 line = self._sending[file]
                 if line["model"] == model:
-                    self.sent(file, await find(file))
+                    self.sent(file, *self.unknown(await find(file)))
                     self._earlier |= self._out.keys() & set(line["numbers"])
                     self._unnamed.discard(file)
 
@@ -207,25 +202,29 @@ class BatchLedger:
         for number in self._earlier.intersection(numbers):
             self._earlier.discard(number)
             if number in self._out:
-                taken.setdefault(self._out[number], set()).add(number)
+                for batch in self._out[number]:
+                    taken.setdefault(batch, set()).add(number)
         return taken
+
+    def give_back(self, numbers: Iterable[str]) -> None:
+        """Have requests taken again that were not waited for."""
+        self._earlier.update(numbers)
 
     def forget(self) -> None:
         """Remove the file when it is closed: all that was sent is answered, or not needed."""
         self._forgotten = True
 
-    def close(self, *, stopped: bool) -> None:
+    def close(self) -> None:
         """Leave in the file the batches that are still out, if any are."""
         if self._path is None or not self._path.exists():
             return
         lines: list[Mapping[str, Any]] = []
         if not self._forgotten:
             by_batch = sorted(self._out, key=self._out.__getitem__)
-            for batch, held in groupby(by_batch, self._out.__getitem__):
-                lines.append({"file": batch, "numbers": list(held), "model": ""})
-                lines.append({"file": batch, "batch": batch})
+            for batches, held in groupby(by_batch, self._out.__getitem__):
+                lines.append({"file": batches[0], "numbers": list(held), "model": ""})
+                lines.append({"file": batches[0], "batches": list(batches)})
             lines += self._sending.values()
-            lines += [{"lost": model} for model in self._lost if stopped]
         if lines:
             text = "".join(f"{json.dumps(line)}\n" for line in lines)
             write_atomically(self._path, text.encode())
@@ -246,7 +245,7 @@ class BatchLedger:
             raise CasewiseError(str(error)) from error
 
 
-_FORMS = ({"lost"}, {"file", "numbers", "model"}, {"file", "batch"})
+_FORMS = ({"file", "numbers", "model"}, {"file", "batches"})
 """Keys that a line of the ledger may hold."""
 
 
@@ -327,29 +326,15 @@ async def _work(worker: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(batch_settings().tick or TICK_S)
 
 
-def is_collected(model: str) -> bool:
-    """Tell whether a later start collects a model's batches, by its name."""
-    return model.startswith(f"{COLLECTED}/")
-
-
 def as_batched(model: Model, config: GenerateConfig, number: str | None) -> GenerateConfig:
-    """Settings of a request that goes in a batch, with its number; the model gets its desk.
+    """Settings of a request that goes in a batch, with its number.
 
     Args:
         model: The model that is asked.
         config: Settings of the request.
         number: Key of its answer in the journal; None where there is no journal.
     """
-    run = _current.get()
-    collected = is_collected(str(model))
-    if collected and "casewise_batches" not in vars(model.api):
-        # Only here: it imports what no other provider needs.
-        from casewise.evaluation.models._batch_desk import BatchDesk
-
-        ledger = run.ledger if run is not None else BatchLedger(None, None)
-        vars(model.api)["casewise_batches"] = BatchDesk(model, ledger)
-    elif not collected and run is not None:
-        run.ledger.lost(str(model))
+    _asked.set((model, number))
     hooks = hooks_of(model.api)
     if number is None or hooks is None:
         return config
@@ -369,6 +354,9 @@ def cause_of(error: Exception) -> Exception:
     cause = error.__cause__
     return cause if isinstance(error, NotSentError) and isinstance(cause, Exception) else error
 
+
+_asked: ContextVar[tuple[Model, str | None] | None] = ContextVar("casewise_batched", default=None)
+"""Model and number of the request of this context."""
 
 _current: ContextVar[Batches | None] = ContextVar("casewise_batches", default=None)
 """Batches of the run that is under way."""
@@ -393,13 +381,27 @@ def batches_kept(
         "run_in_background": batches.start,
     }
     before = {name: getattr(batcher, name) for name in ours}
+    inspects_own: Any = batcher.Batcher
+    generate = inspects_own.generate_for_request
+
+    async def at_a_desk(inspects: Any, request: dict[str, Any]) -> Any:
+        if (asked := _asked.get()) is not None:
+            # Only here: it imports what no other run needs.
+            from casewise.evaluation.models._batch_desk import BatchDesk
+
+            desk = vars(inspects).get(_DESK)
+            if desk is None:
+                desk = vars(inspects)[_DESK] = BatchDesk(inspects, asked[0], ledger)
+            desk.note(request, asked[1])
+        return await generate(inspects, request)
+
     vars(batcher).update(ours)
-    stopped = True
+    inspects_own.generate_for_request = at_a_desk
     try:
         with holding(_current, batches):
             yield batches.ledger
-        stopped = False
     finally:
         vars(batcher).update(before)
+        inspects_own.generate_for_request = generate
         batches.tell()
-        batches.ledger.close(stopped=stopped)
+        batches.ledger.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import Generic
+from typing import Any, Generic
 
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import UnreadAnswerError, Value
@@ -59,3 +59,12 @@ class PerLoop(Generic[Value]):
             self._opened = self._opening()
             self._current, self._loop = await anext(self._opened), loop
         return self._current
+
+
+def without_retries(client: Any) -> Any:
+    """A client of Google's that doesn't repeat a request by itself, after a failed connection."""
+    from google.genai.types import HttpRetryOptions
+
+    # It repeats one unless somebody has said how often.
+    client._api_client._http_options.retry_options = HttpRetryOptions(attempts=1)
+    return client

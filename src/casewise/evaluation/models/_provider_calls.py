@@ -23,7 +23,6 @@ from casewise.evaluation.models._batches import (
     as_batched,
     cause_of,
     count_answered,
-    is_collected,
 )
 from casewise.evaluation.models._connections import limited
 from casewise.evaluation.models._fault_table import (
@@ -69,6 +68,7 @@ DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers of a body that no longer hold once it is read."""
 
 _WATCHED = "casewise_watched"
+_NO_RETRIES = [("grpc.enable_retries", 0), ("grpc.service_config", "{}")]
 _NAMELESS = ("mockllm", "none", *PROVIDERS)
 """Providers whose answers bear no model's name."""
 
@@ -179,6 +179,9 @@ def watch(model: Model) -> Model:
     client: Any = getattr(api, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
+    if hasattr(api, "disable_retry"):
+        # Grok's channel would repeat a call that its server may have carried out.
+        vars(api)["model_args"].setdefault("channel_options", _NO_RETRIES)
     _watch_attempts(hooks_of(api))
     follows_connections = _watch_connections(client)
     _redact_errors(client)
@@ -249,7 +252,7 @@ class _Watcher:
                 error = raised
             except asyncio.CancelledError:
                 # Inspect's limit on an attempt cancels it, too; the next one begins anew.
-                if call.waits and not (config.batch and is_collected(self._name)):
+                if call.waits and not config.batch:
                     traffic.cut()
                 raise
             finally:

@@ -70,6 +70,9 @@ def said_of(error: BaseException) -> Said:
     meta = amazon.get("ResponseMetadata") or {}
     headers = meta.get("HTTPHeaders") or getattr(response, "headers", None) or {}
     own = {name: getattr(cause, name, None) for name in ("code", "type", "status")}
+    if callable(own["code"]):
+        # gRPC's errors have methods.
+        own["code"] = getattr(own["code"](), "name", None)
     given = (getattr(cause, "status_code", None), own["code"], own["status"])
     status = _status(*given, meta.get("HTTPStatusCode"))
     read = read_error(status, headers, [own, body])
@@ -183,24 +186,26 @@ def error_within(body: bytes) -> int | None:
     return read_error(None, {}, told).status if told.get("error") else None
 
 
-_ANSWERS = ("choices", "content", "candidates", "output")
-"""Members of a body that hold an answer."""
+_ANSWERS = ("choices", "content", "candidates", "output", "custom_id")
+"""Members of a body that hold an answer, or of a line of a batch's results."""
 
 _STATUS_OF = {
     plain_code(code): status
     for status, codes in {
         400: "invalid_request_error INVALID_ARGUMENT FAILED_PRECONDITION BadRequestError "
-        "ValidationException",
+        "ValidationException OUT_OF_RANGE",
         401: "authentication_error invalid_api_key UNAUTHENTICATED AuthenticationError",
         402: "billing_error insufficient_credits",
         403: "permission_error PERMISSION_DENIED PermissionDeniedError AccessDeniedException",
-        404: "not_found_error model_not_found NOT_FOUND NotFoundError ResourceNotFoundException",
+        404: "not_found_error model_not_found NOT_FOUND NotFoundError ResourceNotFoundException "
+        "UNIMPLEMENTED",
         408: "ModelTimeoutException",
+        409: "ABORTED ALREADY_EXISTS",
         413: "request_too_large",
         429: "rate_limit_error rate_limit_exceeded insufficient_quota RESOURCE_EXHAUSTED "
         "RateLimitError ThrottlingException TooManyRequestsException too_many_requests",
         500: "api_error server_error INTERNAL InternalServerError internal_error "
-        "InternalServerException",
+        "InternalServerException UNKNOWN DATA_LOSS",
         503: "UNAVAILABLE service_unavailable ServiceUnavailableException ModelNotReadyException",
         504: "timeout_error DEADLINE_EXCEEDED",
         529: "overloaded_error",
@@ -208,6 +213,14 @@ _STATUS_OF = {
     for code in codes.split()
 }
 """Statuses that names of errors stand for, where none came: in streams, and under a 200."""
+
+GRPC_CODES = (
+    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+    "UNAUTHENTICATED",
+)
+"""Names of gRPC's codes, by their number."""
 
 
 # --- waits ----------------------------------------------------------------------------------

@@ -60,7 +60,17 @@ def _is_collected(batch: Any) -> bool:
     watched = (batch.emit_batch_status, batch.log_batch, batch.run_in_background)
     fields = _parameters(batch.BatchStatus)
     counts = {"pending_requests", "completed_requests", "failed_requests"}
-    return all(map(callable, watched)) and counts <= set(fields)
+    steps = {
+        "generate_for_request": ["self", "request"],
+        "_create_batch": ["self", "batch"],
+        "_check_batch": ["self", "batch"],
+        "_handle_batch_result": ["self", "batch", "completion_info"],
+    }
+    return (
+        all(map(callable, watched))
+        and counts <= set(fields)
+        and all(_parameters(getattr(batch.Batcher, name)) == found for name, found in steps.items())
+    )
 
 
 @contextmanager
