@@ -24,7 +24,7 @@ from casewise.evaluation.models._batches import (
     cause_of,
     count_answered,
 )
-from casewise.evaluation.models._connections import limited
+from casewise.evaluation.models._connections import limited, without_retries
 from casewise.evaluation.models._fault_table import (
     LONGEST_S,
     ROWS,
@@ -177,11 +177,7 @@ def watch(model: Model) -> Model:
         return model
     vars(api)[_WATCHED] = True
     client: Any = getattr(api, "client", None)
-    if hasattr(client, "max_retries"):
-        client.max_retries = 0
-    if hasattr(api, "disable_retry"):
-        # Grok's channel would repeat a call that its server may have carried out.
-        vars(api)["model_args"].setdefault("channel_options", _NO_RETRIES)
+    _repeat_nothing(api, client)
     _watch_attempts(hooks_of(api))
     follows_connections = _watch_connections(client)
     _redact_errors(client)
@@ -192,6 +188,28 @@ def watch(model: Model) -> Model:
         vars(api)["retry_wait"] = lambda: watcher.wait
     vars(model)["should_retry"] = watcher.should_retry
     return model
+
+
+def _repeat_nothing(api: Any, client: Any) -> None:
+    """Turn a client's own attempts off: it would repeat what its server may have carried out."""
+    if hasattr(client, "max_retries"):
+        client.max_retries = 0
+    if hasattr(api, "disable_retry"):
+        # Grok's, whose channel repeats calls.
+        api.model_args.setdefault("channel_options", _NO_RETRIES)
+    if hasattr(getattr(api, "session", None), "create_client"):
+        # Bedrock's.
+        create = api.session.create_client
+
+        def create_once(*given: Any, config: Any, **named: Any) -> Any:
+            once = type(config)(retries={"mode": "standard", "total_max_attempts": 1})
+            return create(*given, config=config.merge(once), **named)
+
+        vars(api.session)["create_client"] = create_once
+    if hasattr(api, "model_client") and not hasattr(api, "disable_retry"):
+        # Google's, made anew for each request.
+        made = api.model_client
+        vars(api)["model_client"] = lambda *given: without_retries(made(*given))
 
 
 class _Watcher:
