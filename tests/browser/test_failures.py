@@ -73,6 +73,9 @@ def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
     links.first.focus()
     page.keyboard.press("Enter")
     expect(page.locator(ROWS).first).to_be_focused()
+    told = re.search(r"\((\d+)\)$", links.first.inner_text())
+    assert told is not None
+    assert page.locator(ROWS).count() == int(told[1])
     run = int(page.input_value("[name=run]"))
     failures = overview.browser.failures()
     worst = [one.case_id for one in failures if one.run == overview.browser.runs[run]]

@@ -395,3 +395,31 @@ def test_changed_cases_stand_from_before_to_after() -> None:
     assert panel.note == "1 case"
     ((end, ends),) = ((dot.y, dot.y_ends) for dot in panel.dots)
     assert (end, ends) == (0.2, (0.9, 0.2))
+    assert panel.title == "worse"
+
+
+def test_verdicts_alone_that_changed_are_a_table() -> None:
+    said = {"before": 0.9, "after": 0.2}
+    tables = {
+        name: table(judgement("a", "safe", p, run_id=name) | {"p_safe": None})
+        for name, p in said.items()
+    }
+    comparisons = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    every = Judgements(pl.concat(tables.values()), ())
+    found = by_id(make_overview(every, Scoring(), comparisons=comparisons))["changed"]
+    assert found.chart is None
+    assert found.columns[0].key == "case_id"
+
+
+def test_a_single_figure_stands_on_an_axis_of_a_tenth_or_more() -> None:
+    rows = [{"run": "m", "model": "m", "condition": "c", "share": 0.471, "kind": "model"}]
+    made = Section("one", "", "", (), rows, Strips("share", "share"))
+    chart = lay_lines(made)
+    assert chart is not None
+    assert [name for _, name in chart.ticks] == [".350", ".375", ".400", ".425", ".450", ".475"]
+
+
+def test_nothing_read_is_no_chart_of_baselines_alone() -> None:
+    section = by_id(overview(table(judgement("a", "safe", None))))["judging"]
+    assert section.chart is None
+    assert section.rows[0]["coverage"] == 0

@@ -13,8 +13,9 @@ from support.reported import Parsed, overview_of
 from support.tables import judgement, random_table, table
 
 from casewise.cases import LabelRule
-from casewise.results import leaderboard_lines, leading
+from casewise.results import leaderboard_lines, leading, whole_percent
 from casewise.results._leaderboard_words import follows
+from casewise.results._verdict import of_100
 from casewise.results._wording import rule_wording, wording
 from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
@@ -279,3 +280,9 @@ def test_several_kinds_of_labels_have_words_that_hold_for_all() -> None:
 
 def test_every_rule_has_words_of_its_own() -> None:
     assert len({rule_wording(one).grounds for one in LabelRule}) == len(LabelRule)
+
+
+@pytest.mark.parametrize("share", [1 - 0.975, 0.025, 0.125, 1 - 0.875, 0.5, 0.175])
+def test_a_card_rounds_as_its_sentence(share: float) -> None:
+    """1 - .975 is .025000000000000022, a float above the half."""
+    assert whole_percent(share) == f"{of_100(share)} %"

@@ -55,10 +55,7 @@ class Wording:
 
 
 _FEW_CASES = "Beware of ranking categories. Each has few cases, so the intervals are wide"
-_CEILING = (
-    "is where somebody would get, on average, who knew the share of all people that calls each "
-    "case safe, since near one half chance decides how those who voted split"
-)
+_CEILING = "is the best anybody could expect, since people disagree"
 
 _VOTES = Wording(
     grounds="people's votes",
@@ -78,7 +75,7 @@ _VOTES = Wording(
     ranking=f"{_FEW_CASES}; and where a panel of people voted on one category alone, a harder "
     "category and a stricter panel look the same. In the published CASE-Bench data the panels "
     "differ far beyond chance.",
-    intended="is where guessing what each context's author meant gets",
+    intended="is guessing what each context's author meant",
     one_person="is how often a single person agrees with most of the others",
     ceiling=_CEILING,
     graded=True,
@@ -101,8 +98,8 @@ _PUBLISHED = replace(
     of_case="the votes or the published rate",
     adapting="does what the contexts' authors meant; the published rates don't always agree with "
     "them",
-    ceiling=f"{_CEILING} (it is of people's votes alone: published rates count a vote of the "
-    "author too, so guessing the intention can pass it)",
+    ceiling=f"{_CEILING} (guessing the intention can pass it: published rates count a vote of the "
+    "author)",
 )
 
 _INTENDED = Wording(
@@ -259,8 +256,8 @@ _NO_INTERVAL = "no interval: too few queries"
 
 
 def whole_percent(share: float) -> str:
-    """A share without digits after the point: ``82 %``."""
-    return f"{100 * share:z.0f} %"
+    """A share without digits after the point: ``82 %``; the half of one is that of a sentence."""
+    return f"{round(100 * share, 6):z.0f} %"
 
 
 def mistake_measures(score: Score | CategoryScore) -> tuple[str, str]:

@@ -19,10 +19,10 @@ from casewise.reporting.page._parts import (
     RunName,
     Section,
     Strips,
+    best_first,
     counted,
     keyed,
     known,
-    named_runs,
     plural_runs,
     run_names,
     run_rows,
@@ -51,10 +51,8 @@ def comparisons(overview: Overview) -> Section:
         _title(overview),
         rows,
         missing="No measure of these runs can be subtracted.",
-        text="Differences, after minus before, over the cases that both answered, with 95 % "
-        "intervals clustered by query; p-values are adjusted over the pairs of runs, not over the "
-        "measures: of twenty measures one is expected beyond .05 by chance. More than noise is an "
-        "adjusted p below .05.",
+        text="After minus before, over the cases that both answered, with 95 % intervals. Of "
+        "twenty measures that don't change, about one is more than noise by chance.",
         columns=(
             Column("runs", key="pair"),
             *texts("measure"),
@@ -65,7 +63,7 @@ def comparisons(overview: Overview) -> Section:
         ),
         words=lambda: (
             f"{sum(row['verdict'] == _MORE for row in rows)} of {len(rows)} differences "
-            "are more than noise."
+            "are more than noise: p, adjusted over the pairs of runs, is below .05."
         ),
         chart=Strips(
             "difference",
@@ -97,33 +95,40 @@ def changed_cases(overview: Overview) -> Section:
         for one in overview.comparisons
         for change in one.changed
     ]
+    drawn = _changed_chart(overview, rows)
     return section(
         "changed",
         "Changed cases",
         "Which cases changed",
         rows,
         missing="No verdict and no reply changed.",
-        text="Every case that both runs answered, and not alike, at the model's probability of "
-        "safe after; the line begins at the one before. Where there is none, safe and answered "
-        "stand at the top, unsafe and refused at the bottom. The case browser has both answers.",
+        text="Every case that both runs answered, and not alike. " + (_ON_DOTS if drawn else ""),
         columns=(
-            *keyed(Kind.TEXT, pair="runs", case_id="case"),
+            Column("case", key="case_id"),
             *texts("category", "before", "after", "label", "change"),
+            *([Column("runs", key="pair")] if len(overview.comparisons) > 1 else []),
         ),
         words=lambda: f"{len(rows)} changed answers.",
-        chart=lambda: _changed_chart(overview, rows),
+        chart=lambda: drawn,
         open=len(rows) <= _FEW,
     )
 
+
+_ON_DOTS = (
+    "A dot stands at the model's probability of safe after, and its line begins at the one before; "
+    "an answer without one stands at the top if it is safe, at the bottom if it is unsafe."
+)
 
 _TONES = {"worse": VERMILLION, "better": BLUE, "neither": GREY}
 
 
 def _changed_chart(overview: Overview, rows: Rows) -> Plots | None:
-    """A panel for each pair of runs and direction; None where no case has a label's share."""
+    """A panel for each pair of runs and direction; None without probabilities or labels."""
     words = rule_wording(overview.browser.labels)
     rates = dict(overview.browser.cases.select("case_id", "rate").iter_rows())
     said = _probabilities(overview)
+    if not said:
+        return None
     runs = {
         _pair(one): [overview.browser.runs.index(score.condition) for score in one.scores]
         for one in overview.comparisons
@@ -153,7 +158,7 @@ def _changed_chart(overview: Overview, rows: Rows) -> Plots | None:
             if dots:
                 panels.append(
                     Panel(
-                        f"{change}: {pair}",
+                        f"{change}: {pair}" if runs.keys() - {pair} else change,
                         dots,
                         plural(len(dots), "case"),
                         fine=True,
@@ -300,7 +305,7 @@ def reliability(overview: Overview) -> Section:
         }
         | {ONLY: {"above": part.low, "most": part.high}}
         | spread("rate", Share(part.rate, *part.interval))
-        for name, one in named_runs(scores)
+        for name, one in best_first(scores)
         for part in one.merged_bins
     ]
     return section(
@@ -407,7 +412,9 @@ _NOTE = Column("about the label", Kind.TEXT, key="label_note")
 
 
 def _votes_chart(rows: Rows, label: str) -> Plots:
-    """A panel a run, of the cases that it has wrong."""
+    """A panel a run, of the cases that it has wrong; the run with the fewest first."""
+    of_runs = [(run, list(judged)) for run, judged in groupby(rows, lambda row: row["run"])]
+    by_run = sorted(of_runs, key=lambda one: sum(row["right"] == 0 for row in one[1]))
     return Plots(
         share_axis(label),
         share_axis("the model's probability of safe"),
@@ -430,7 +437,6 @@ def _votes_chart(rows: Rows, label: str) -> Plots:
                 fine=True,
                 row={"run": run},
             )
-            for run, of_run in groupby(rows, lambda row: row["run"])
-            for judged in [list(of_run)]
+            for run, judged in by_run
         ],
     )

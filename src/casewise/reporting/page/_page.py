@@ -328,7 +328,7 @@ def lay_out(
         counted=_counted(overview),
         words=page_wording(overview),
         first=first,
-        told_lists=lambda verdict: _told_lists(verdict, runs),
+        told_lists=lambda verdict: _told_lists(verdict, overview.browser),
         whole_percent=whole_percent,
         warnings=[*Scores.of(overview.report).state_lines, *run_warnings(overview.scores)],
         sections=drawn,
@@ -348,20 +348,34 @@ def lay_out(
     )
 
 
-def _told_lists(verdict: Verdict, runs: Sequence[RunCondition]) -> list[tuple[str, str]]:
-    """Addresses and titles of the lists that a verdict leads to; of a comparison, what changed."""
-    places = [runs.index(one) for one in verdict.conditions]
+def _told_lists(verdict: Verdict, browser: Browser) -> list[tuple[str, str]]:
+    """Addresses and titles of the lists that a verdict leads to, with their counts of cases."""
+    places = [browser.runs.index(one) for one in verdict.conditions]
     if not places:
         return []
-    chosen = f"#run={places[-1]}"
-    worst = (f"{chosen}&outcome=wrong", "all wrong answers, the worst first")
+    answers = browser.judgements.filter(run=places[-1])
     groups: Sequence[FailureGroup] = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
-    others: list[tuple[str, str]] = []
+    chosen = f"#run={places[-1]}"
+    beside = chosen
     if verdict.comparison is not None:
-        chosen += f"&beside={places[0]}"
         groups = (FailureGroup.NEW, FailureGroup.MENDED)
-        others = [(f"{chosen}&view={DIFFERS}", "all that changed")]
-    return [*((f"{chosen}&view={one}", GROUP_TITLES[one]) for one in groups), *others, worst]
+        beside += f"&beside={places[0]}"
+    lists = [
+        (
+            f"{beside}&view={one}",
+            GROUP_TITLES[one],
+            pl.col("groups").str.split(" ").list.contains(str(one)),
+        )
+        for one in groups
+    ]
+    lists += [
+        (f"{chosen}&outcome=wrong", "all wrong answers, the worst first", pl.col("right") == 0),
+        (f"{chosen}&outcome=unread", "answers not read", pl.col("said").is_null()),
+    ]
+    counted = [(to, title, answers.filter(which)["case"].n_unique()) for to, title, which in lists]
+    told = [(to, f"{title} ({count(cases)})") for to, title, cases in counted if cases]
+    changed = [(f"{beside}&view={DIFFERS}", "all that changed")] if beside != chosen else []
+    return [*told, *changed]
 
 
 DIFFERS = "differs"

@@ -238,6 +238,21 @@ def named_runs(
     return list(zip(run_names(list(map(condition, found))), found, strict=True))
 
 
+def ranked(scores: Sequence[Score]) -> list[tuple[dict[str, Any], Score]]:
+    """Scores with the rows of their names, the best first: by accuracy or appropriate replies."""
+
+    def place(score: Score) -> float:
+        return -(known(score.measures["appropriate" if score.acts else "accuracy"].value) or 0.0)
+
+    names = run_rows([one.condition for one in scores])
+    return sorted(zip(names, scores, strict=True), key=lambda one: place(one[1]))
+
+
+def best_first(scores: Sequence[Score]) -> list[tuple[RunName, Score]]:
+    """Scores with their names, the best first."""
+    return [(row["run"], score) for row, score in ranked(scores)]
+
+
 def known(number: float | None) -> float | None:
     """A number, or None where it is undefined or infinite."""
     return number if number is not None and abs(number) < float("inf") else None

@@ -22,12 +22,13 @@ from casewise.reporting.page._parts import (
     Rows,
     Section,
     Strips,
+    best_first,
     counted,
     keyed,
     known,
     mistakes,
-    named_runs,
     plural_runs,
+    ranked,
     rested,
     run_names,
     run_rows,
@@ -55,17 +56,14 @@ from casewise.sheets import Column, Kind, interval, number
 
 _FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")
 
-_OTHERS = (
-    " Runs with shortened or varied contexts are not ranked here: what the change does stands in "
-    "sections of their own."
-)
+_OTHERS = " Runs with shortened or varied contexts have sections of their own."
 
 
 def judging(overview: Overview) -> Section:
     """The leaderboard of judges, with the baselines and the ceiling."""
     scores, others = _leaderboard(overview, acts=False)
     words = wording(*scores) if scores else page_wording(overview)
-    rows = [_judge_row(score, "model") | names for score, names in _ranked(scores, "accuracy")]
+    rows = [_judge_row(score, "model") | names for names, score in ranked(scores)]
     bases = [
         _judge_row(score, "baseline" if name in BASELINES else ASIDE)
         | {"run": f"baseline: {name}", "model": "baselines", "condition": name}
@@ -83,7 +81,10 @@ def judging(overview: Overview) -> Section:
         + others,
         columns=_judging_columns(words),
         words=lambda: _best_and_worst("Accuracy", "accuracy", rows),
-        chart=Strips("accuracy", "accuracy (share of cases)"),
+        # Baselines alone would be a picture of no run.
+        chart=Strips("accuracy", "accuracy (share of cases)")
+        if any(row["accuracy"] is not None for row in rows)
+        else None,
     )
 
 
@@ -98,23 +99,15 @@ def _leading_text(overview: Overview, *, acts: bool) -> str:
     return "".join(f"{line} " for line in leaderboard_lines(overview, acts=acts))
 
 
-def _ranked(scores: Sequence[Score], metric: str) -> list[tuple[Score, dict[str, Any]]]:
-    """Scores with their names, the best first."""
-    names = run_rows([one.condition for one in scores])
-    both = zip(scores, names, strict=True)
-    return sorted(both, key=lambda one: -(known(one[0].measures[metric].value) or 0.0))
-
-
 def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
     """Explanation of the leaderboard: its baselines, and its last columns."""
     text = "Accuracy is the share of cases in which the verdict is the label's."
     if lines := baselines_read(map(baseline_text, baselines), words):
-        text += f" Hold every model against the dashed lines: {'; '.join(lines)}."
+        text += f" Of the dashed lines {'; '.join(lines)}."
     if words.graded:
         text += (
-            " The table's last two columns correlate answers with the labels within one type of "
-            "context, so beyond recognising the type (-1 to 1; 0 is not at all): hold them against "
-            "the ceiling's."
+            " The table's last two columns are correlations within one type of context: hold them "
+            "against the ceiling's."
         )
     return text
 
@@ -170,9 +163,7 @@ def acting(overview: Overview) -> Section:
     words = wording(*scores) if scores else page_wording(overview)
     called = any(score.calls_tools for score in scores)
     opened = any(map(left_open, scores))
-    rows = [
-        _act_row(score, called=called) | names for score, names in _ranked(scores, "appropriate")
-    ]
+    rows = [_act_row(score, called=called) | names for names, score in ranked(scores)]
     return section(
         "acting",
         "Replies",
@@ -322,7 +313,7 @@ def quadrants(overview: Overview) -> Section:
             ONLY: {"quadrant": QUADRANTS_SHOWN.get(part, part)},
         }
         | spread("share", one.measures[part])
-        for name, one in named_runs(overview.scores)
+        for name, one in best_first(overview.scores)
         if one.pairs
         for part in one.quadrants
     ]

@@ -107,13 +107,20 @@ def _alone(rows: Sequence[Mapping[str, Any]], spec: Strips) -> bool:
     return spec.stacked or (spec.group == "model" and len(set(groups)) == len(groups))
 
 
+_LEAST = 0.1
+"""Shortest axis: a shorter one would make much of nothing."""
+
+
 def _ticks(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[float]:
     """Ticks in round steps, as far as the lines reach."""
     fields = (spec.value, f"{spec.value}_low", f"{spec.value}_high", spec.beside)
     ends = [row[one] for row in rows for one in fields if row.get(one) is not None]
     ends += [0.0] if spec.zero or spec.kind is Kind.COUNT or not ends else []
     low, high = min(ends), max(ends)
-    rough = max(high - low, 0.02) / 4
+    if high - low < _LEAST:
+        low = high - _LEAST if low < 0 or high >= _LEAST else low
+        high = max(high, low + _LEAST)
+    rough = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
