@@ -174,7 +174,7 @@ def test_a_form_is_known(kind: FaultKind, status: int, body: Any) -> None:
 def test_each_row_has_a_form_over_http() -> None:
     """Rows without one are of casewise's own reading: ``test_faults`` and ``test_batches``."""
     own = {K.UNREADABLE, K.TOO_LONG, K.OTHER_MODEL, K.CONNECTION, K.OTHER}
-    own |= {K.NO_RESULT, K.CANCELLED}
+    own |= {K.NO_RESULT, K.CANCELLED, K.UNTRUSTED}
     assert {row.kind for row in TABLE} - {kind for kind, *_ in FORMS} == own
     assert set(ROWS) == set(FaultKind)
 
@@ -410,3 +410,22 @@ def test_a_target_names_its_wait(
         )
         assert len(server.requests) == CASES + 1
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("letters", [3_000_000, 9_000_000])
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+def test_a_long_answer_is_asked_for_once(
+    cli_inside: Cli, tmp_path: Path, client: str, letters: int
+) -> None:
+    """Read whole or not, it would be as long, and as dear, again."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "x" * letters}}
+    body = {"id": "x", "object": "chat.completion", "created": 0, "model": "m"}
+    long = json.dumps(body | {"choices": [choice | {"finish_reason": "stop"}]}).encode()
+    failing = Failing(Raw(200, long, {"Content-Type": "application/json"}), 1)
+    with FakeServer(failing) as server:
+        done = run(cli_inside, tmp_path, server, "--client", client)
+        assert len(server.requests) == CASES
+    said = " ".join(done.stderr.split())
+    assert f"cases in error: openai-api/fake{server.port}/m: 1 answer too long" in said
+    found = Counter(read_paths([tmp_path / "logs"]).table["status"])
+    assert found == {"ok": CASES - 1, "error": 1}

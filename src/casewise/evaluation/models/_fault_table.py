@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from casewise.evaluation.models._said import OURS, Said, plain_code, said_of
+from casewise.evaluation.models._said import OURS, UNTRUSTED, Said, plain_code, said_of
 
 LONGEST_S = 3_600.0
 """Longest wait that is sensible, in seconds: who asks for more gets no request in this run."""
@@ -40,6 +40,8 @@ class FaultKind(StrEnum):
     NO_MODEL = "model_not_found"
     NO_ACCESS = "no_access"
     """The key may not use the model, or not from this place."""
+    UNTRUSTED = UNTRUSTED
+    """A server whose certificate was refused: expired, of another host or authority."""
     RATE_LIMITED = "rate_limited"
     CONFLICT = "conflict"
     """HTTP 409 or 425: the same request may pass later."""
@@ -256,6 +258,13 @@ TABLE = (
         ),
     ),
     Row(
+        FaultKind.UNTRUSTED,
+        Then.LEAVE,
+        "the line says why: name a company's own authority in SSL_CERT_FILE, correct the address "
+        "or the clock, or have the certificate renewed",
+        (),
+    ),
+    Row(
         FaultKind.CANCELLED,
         Then.LEAVE,
         "somebody cancelled the batch at the provider, and nothing was sent again: the same "
@@ -319,7 +328,8 @@ TABLE = (
         "",
         (_form("a batch that was not taken", codes=NOT_TAKEN), _form("any", *range(400, 500))),
     ),
-    Row(FaultKind.TOO_LONG, Then.AGAIN, "", (), times=3),
+    # It would be written, and paid, as long again.
+    Row(FaultKind.TOO_LONG, Then.CASE, "", ()),
     Row(FaultKind.OTHER_MODEL, Then.AGAIN, "", (), times=3),
     Row(FaultKind.CONNECTION, Then.AGAIN, "", (), times=8),
     Row(FaultKind.OTHER, Then.AGAIN, "", ()),

@@ -113,7 +113,9 @@ class _Call:
         if kind in _NO_ANSWER:
             self.reach.has_answered()
         place, said = self.reach.address.place, ""
-        if kind is FaultKind.CONNECTION or _is_of_connecting(error):
+        if kind is FaultKind.UNTRUSTED:
+            said = why_unconnected(error, self.reach.address)
+        elif kind is FaultKind.CONNECTION or _is_of_connecting(error):
             said = why_unconnected(error, self.reach.address)
             self.reach.has_failed(self.began, said)
         elif kind is FaultKind.TIMEOUT:
@@ -351,9 +353,12 @@ class _Watcher:
             return _unasked(self._model, row.kind)
         if row.is_final:
             request = FailedRequestError(row.kind, failure_reason(error), status_of(error))
+            why = request.plain
+            if row.kind is FaultKind.UNTRUSTED:
+                why = why_unconnected(error, call.reach.address)
             reaches = reaches_beside(self._model) if row.then is Then.STOP else [call.reach]
             for reach in reaches:
-                reach.leave(row.kind.words, with_address(self._model, request.plain, reach.model))
+                reach.leave(row.kind.words, with_address(self._model, why, reach.model))
             return request
         return error
 

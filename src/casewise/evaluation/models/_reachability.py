@@ -9,13 +9,13 @@ import errno
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import proxy_bypass
 from weakref import WeakKeyDictionary
@@ -25,6 +25,7 @@ from inspect_ai.model import Model
 
 from casewise.errors import ModelError
 from casewise.evaluation.models._faults import FaultObserver, holding
+from casewise.evaluation.models._said import causes_of
 from casewise.evaluation.models._standing import Asking, Rest, being_asked
 from casewise.logs import TARGETS
 
@@ -121,7 +122,7 @@ def _proxy_parts(value: str) -> SplitResult:
 
 def why_unconnected(error: BaseException, address: Address) -> str:
     """Reason of a failed connection, without a word of the server's."""
-    place, chain = address.place, list(_causes(error))
+    place, chain = address.place, list(causes_of(error))
     codes = {cause.errno for cause in chain if isinstance(cause, OSError)}
     text = " ".join(str(cause) for cause in chain)
     names = " ".join(type(cause).__name__ for cause in chain)
@@ -168,19 +169,6 @@ _CERTIFICATE_ADVICE = {
     64: "write the address with the name that the certificate is for",
 }
 """Advice by OpenSSL's number of the problem: not yet valid, expired, another name or address."""
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, and all errors that it was raised from."""
-    seen: list[BaseException] = []
-    todo: list[Any] = [error]
-    while todo:
-        cause = todo.pop(0)
-        if isinstance(cause, BaseException) and not any(cause is one for one in seen):
-            seen.append(cause)
-            yield cause
-            todo += (cause.__cause__, cause.__context__, getattr(cause, "os_error", None))
-            todo += getattr(cause, "exceptions", ())
 
 
 def with_address(model: Model, problem: object, name: str = "") -> str:

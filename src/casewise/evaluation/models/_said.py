@@ -7,6 +7,7 @@ printed: a provider may quote what was asked, or the key.
 
 import json
 import re
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from typing import Any
 
 READ = 600
 """Letters of a message that are read: what follows may quote the request."""
+
+UNTRUSTED = "certificate_not_trusted"
+"""Kind of an error of a server whose certificate was refused."""
 
 OURS = "casewise"
 """Beginning of the codes by which casewise itself tells of a fault: no server said its status."""
@@ -59,6 +63,19 @@ def root_of(error: BaseException) -> BaseException:
     return error if inner is None else root_of(inner)
 
 
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """An error, and all errors that it was raised from."""
+    seen: list[BaseException] = []
+    todo: list[Any] = [error]
+    while todo:
+        cause = todo.pop(0)
+        if isinstance(cause, BaseException) and not any(cause is one for one in seen):
+            seen.append(cause)
+            yield cause
+            todo += (cause.__cause__, cause.__context__, getattr(cause, "os_error", None))
+            todo += getattr(cause, "exceptions", ())
+
+
 def said_of(error: BaseException) -> Said:
     """An error of a provider's client, or of casewise, in one form."""
     cause = root_of(error)
@@ -82,8 +99,14 @@ def said_of(error: BaseException) -> Said:
         text=read.text or str(cause)[:READ].lower(),
         wait=read.wait if read.wait is not None else getattr(cause, "retry_after", None),
         names=tuple(base.__name__ for base in type(cause).__mro__),
-        kind=str(getattr(cause, "kind", "")),
+        kind=str(getattr(cause, "kind", "")) or _kind_of_connection(cause),
     )
+
+
+def _kind_of_connection(error: BaseException) -> str:
+    """Kind of a failed connection that no later one would mend; empty for any other error."""
+    refused = any(isinstance(one, ssl.SSLCertVerificationError) for one in causes_of(error))
+    return UNTRUSTED if refused else ""
 
 
 def _body_of(error: BaseException) -> Any:
