@@ -8,6 +8,7 @@ from statistics import NormalDist
 from casewise.gate._gate_rules import GateRule
 from casewise.gate._rule_figures import Figures
 from casewise.statistics import (
+    BY_DESIGN,
     MOST_SIZE,
     Bounds,
     Estimate,
@@ -58,7 +59,7 @@ def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> GateFinding:
     figure = figures.judged
     if not math.isfinite(figure.value):
         return GateFinding(GateVerdict.UNDECIDED, _NONE)
-    if rule.confidence is None:
+    if rule.confidence is None or figure.reason == BY_DESIGN:
         kept = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
         return GateFinding(GateVerdict.PASS if kept else GateVerdict.FAIL, _NONE)
     bounds = bounds_of(rule, figures, figure, rule.confidence)

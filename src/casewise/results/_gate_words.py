@@ -45,6 +45,7 @@ def gate_lines(report: GateReport) -> list[str]:
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
     lines += build_lines(report.build)
     lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _fallen(row))]
+    lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _exact(row))]
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
     lines += [f"{rule_name(row)} {rule_demand(row)}: undecided. {_doubt(row)}" for row in undecided]
     for row in report.rows:
@@ -93,7 +94,8 @@ def rule_sentence(row: GateRow) -> str:
     head = f"{rule_name(row)}, {rule_demand(row)}: {row.verdict}"
     doubt = f" {_doubt(row)}" if row.verdict is GateVerdict.UNDECIDED else ""
     fallen = f" It is {said}" if (said := _fallen(row)) else ""
-    return f"{head}; {', '.join(figures)}; {row.n} judgements.{fallen}{doubt}"
+    exact = f" It is {said}" if (said := _exact(row)) else ""
+    return f"{head}; {', '.join(figures)}; {row.n} judgements.{fallen}{exact}{doubt}"
 
 
 def _fallen(row: GateRow) -> str:
@@ -104,6 +106,12 @@ def _fallen(row: GateRow) -> str:
     builds = "this build" if row.fall.window == 1 else f"the last {row.fall.window} builds"
     chance = f"p = {row.fall.p:.1g}"
     return f"{worse} in {builds} than in the baseline and the builds before ({chance})."
+
+
+def _exact(row: GateRow) -> str:
+    """Sentence on a rule that is decided without bounds; empty of others."""
+    decided = row.withheld and row.verdict is not GateVerdict.UNDECIDED
+    return f"judged by the value alone, as {row.withheld}." if decided else ""
 
 
 def _doubt(row: GateRow) -> str:

@@ -32,7 +32,7 @@ class DatedRun:
                 **{name: json_number(end) for name, end in zip(_SHARE, ends, strict=True)},
             }
             for figure in self.verdict.figures
-            for ends in [_UNTOLD if figure.unknown else figure.share]
+            for ends in [_UNTOLD if figure.unknown else figure.share[:3]]
         ]
 
 

@@ -341,7 +341,9 @@ def _unknown(score: Score, share: Share, missing: str) -> str:
         return "none of its answers was read; another prompt, protocol or grader would tell"
     if share.value != share.value:
         return missing
-    return "" if share.known else "one query is too few; more queries would tell"
+    if share.known or share.fixed:
+        return ""
+    return share.reason or "one query is too few; more queries would tell"
 
 
 def _held_against(
@@ -483,7 +485,7 @@ def _mistake(words: str, requests: str, share: Share, estimate: Estimate) -> str
     of = words.format(f"{of_100(share.value)} of every 100 {requests}")
     if share.known:
         return f"{of} ({of_100(share.low)} to {of_100(share.high)})"
-    return f"{of} (no interval: {estimate.reason or 'too few queries'})"
+    return f"{of} ({share.ends})"
 
 
 def number_of(cases: float) -> str:
@@ -514,7 +516,7 @@ def against_sentence(
     does = _DOES.get(measure, "changes its answer as the label changes")
     name = baseline[0] if baseline else ""
     beside = f"; {name} does in {of_100(baseline[1])}" if baseline else ""
-    ends = f"{of_100(adapts.low)} to {of_100(adapts.high)}" if adapts.known else "no interval"
+    ends = f"{of_100(adapts.low)} to {of_100(adapts.high)}" if adapts.known else adapts.ends
     return f"{held}, it {does} in {of_100(adapts.value)} of 100 pairs ({ends}){beside}."
 
 

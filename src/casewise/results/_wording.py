@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from casewise.cases import LabelRule
-from casewise.scores import CategoryScore, Estimate, Overview, Score
+from casewise.scores import BY_DESIGN, CategoryScore, Estimate, Overview, Score
 from casewise.sheets import count, number
 
 
@@ -221,21 +221,23 @@ class Share(NamedTuple):
     value: float
     low: float
     high: float
+    reason: str = ""
+    """Why it has no interval, if that is known."""
 
     @classmethod
     def of(cls, estimate: Estimate) -> "Share":
         """Take value and interval from an estimate."""
-        return cls(estimate.value, *estimate.interval)
+        return cls(estimate.value, *estimate.interval, estimate.reason)
 
     @property
     def rest(self) -> "Share":
         """The complement, 1 minus the share."""
-        return Share(1 - self.value, 1 - self.high, 1 - self.low)
+        return Share(1 - self.value, 1 - self.high, 1 - self.low, self.reason)
 
     @property
     def negative(self) -> "Share":
         """The change with its sign turned."""
-        return Share(-self.value, -self.high, -self.low)
+        return Share(-self.value, -self.high, -self.low, self.reason)
 
     @property
     def known(self) -> bool:
@@ -243,16 +245,23 @@ class Share(NamedTuple):
         return self.value == self.value and self.low == self.low
 
     @property
+    def fixed(self) -> bool:
+        """Tell whether the design of the cases fixes it: it is told without an interval."""
+        return self.value == self.value and self.reason == BY_DESIGN
+
+    @property
     def ends(self) -> str:
         """The interval: ``79 to 85``."""
-        return f"{100 * self.low:z.0f} to {100 * self.high:z.0f}" if self.known else _NO_INTERVAL
+        if self.known:
+            return f"{100 * self.low:z.0f} to {100 * self.high:z.0f}"
+        return "fixed by design" if self.fixed else f"no interval: {self.reason or _TOO_FEW}"
 
     def __str__(self) -> str:
         """Such as ``82 % (79 to 85)``."""
         return f"{whole_percent(self.value)} ({self.ends})"
 
 
-_NO_INTERVAL = "no interval: too few queries"
+_TOO_FEW = "too few queries"
 
 
 def whole_percent(share: float) -> str:

@@ -152,10 +152,11 @@ from casewise.scores._run_comparison import (
 from casewise.scores._run_record import RunRecord
 from casewise.scores._score_records import as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
-from casewise.statistics import LEAST_EFFECTIVE, Estimate, RareRate
+from casewise.statistics import BY_DESIGN, LEAST_EFFECTIVE, Estimate, RareRate
 
 __all__ = [
     "ANSWER_KEYS",
+    "BY_DESIGN",
     "Against",
     "BY_RULES",
     "Browser",

@@ -41,14 +41,12 @@ from casewise.scores._changed_contexts import (
     faithfulness,
     shapley_shares,
 )
-from casewise.scores._condition_scores import Score, Scoring, conditions, score_table
+from casewise.scores._condition_scores import BASELINE, Score, Scoring, conditions, score_table
 from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._ranked_pairs import ranked_pairs
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
-
-PREFIX = "baseline:"
 
 ANSWERS: dict[str, pl.Expr] = {
     "intended": pl.col("intended"),
@@ -84,13 +82,7 @@ def score_baselines(
     table = table.filter(~pl.col("protocol").is_in(acting()))
     found: list[Score] = []
     for cases in case_sets(table):
-        answers = {
-            name: [
-                _without_fixed(score, name)
-                for score in score_table(baseline_table(cases, name), scoring, by)
-            ]
-            for name in ANSWERS
-        }
+        answers = {name: score_table(baseline_table(cases, name), scoring, by) for name in ANSWERS}
         found += chain.from_iterable(answers.values())
         for base in answers["always-safe"]:
             found += _people(cases, base, scoring, seed)
@@ -125,8 +117,8 @@ def baseline_table(cases: pl.DataFrame, name: str) -> pl.DataFrame:
     nothing = pl.lit(None, pl.String)
     answered = cases.with_columns(ANSWERS[name].alias("verdict"))
     return answered.filter(pl.col("verdict").is_not_null()).with_columns(
-        pl.lit(PREFIX + name).alias("model"),
-        pl.lit(PREFIX + name).alias("run_id"),
+        pl.lit(BASELINE + name).alias("model"),
+        pl.lit(BASELINE + name).alias("run_id"),
         pl.lit(PROTOCOL).alias("protocol"),
         pl.lit("judge").alias("delivery"),
         nothing.alias("ablation"),
@@ -143,44 +135,8 @@ def baseline_table(cases: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _query_alone(score: Score) -> Score:
     name = "query-alone"
-    other = replace(score.condition, model=PREFIX + name, of=score.condition.model)
-    return replace(_without_fixed(score, name), condition=other)
-
-
-FIXED = "the design of the cases fixes it"
-"""The reason why a baseline's figure has no interval."""
-
-
-def _without_fixed(score: Score, name: str) -> Score:
-    """A baseline's score without intervals of what is the same in every query by design."""
-    measures = {
-        metric: replace(one, reason=FIXED) if _is_fixed(one, metric, name, score.labels) else one
-        for metric, one in score.measures.items()
-    }
-    return replace(score, measures=measures)
-
-
-_SAME_ANSWER = {"adapts", "inverted", "flip_rate", "model_flips", "flip_recall", "missed_flips"}
-"""Shares of answers that change with the context: 0, or 1, where the context isn't read."""
-
-
-def _is_fixed(one: Estimate, metric: str, name: str, labels: LabelRule) -> bool:
-    """Tell whether the design of the cases fixes a baseline's figure, whatever the queries.
-
-    Another sample of queries might change a figure at 0 or 1 where labels are votes, or where a
-    query's words decide; one between them is the same in each query only if labels are balanced.
-    """
-    if one.se != 0:
-        return False
-    if name == "intended":
-        return labels is LabelRule.INTENDED
-    if 0 < one.value < 1 or metric in _SAME_ANSWER:
-        return True
-    # Nobody who ignores the context is right about both sides of a pair.
-    if labels is LabelRule.INTENDED and metric == "both_right":
-        return True
-    by_answer = labels is LabelRule.INTENDED or metric not in ("accuracy", "both_right")
-    return name.startswith("always-") and by_answer
+    other = replace(score.condition, model=BASELINE + name, of=score.condition.model)
+    return replace(score, condition=other)
 
 
 def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> Iterator[Score]:
@@ -227,7 +183,7 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
     measures |= {metric: _exact(value) for metric, value in figures.items()}
     return replace(
         base,
-        condition=replace(base.condition, model=PREFIX + name, run_id=PREFIX + name),
+        condition=replace(base.condition, model=BASELINE + name, run_id=BASELINE + name),
         n=n,
         coverage=math.nan,
         measures=measures,

@@ -45,6 +45,7 @@ from casewise.statistics._classification import (
     reliability,
 )
 from casewise.statistics._clustered import (
+    BY_DESIGN,
     LEAST_EFFECTIVE,
     UNDEFINED,
     BoolArray,
@@ -173,6 +174,7 @@ __all__ = [
     "chance_of_fall",
     "Agreement",
     "AgreementOfTwo",
+    "BY_DESIGN",
     "Bin",
     "BoolArray",
     "Boundary",

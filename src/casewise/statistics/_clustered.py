@@ -150,6 +150,9 @@ TOO_UNEQUAL = 0.5
 """Effective queries over queries below which no interval is given: heavy queries that weren't drawn
 would move the figure far."""
 
+BY_DESIGN = "the design of the cases fixes it"
+"""The reason why a figure that can't vary has no interval."""
+
 Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
 """Scale of a figure as it is; of a mean loss, or part of 1, its logarithm; of a correlation, its
 artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
@@ -460,7 +463,7 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         max(term.clusters for _, term in terms),
         scale="drawn" if drawn else "plain",
         without=added("without"),
-        reason=next((term.reason for _, term in terms if term.reason), ""),
+        reason=_reason_of([term.reason for _, term in terms]),
         effective=min(effective, default=math.nan),
         weight_degrees=min(term.weight_degrees for _, term in terms),
         parts=added("parts"),
@@ -468,6 +471,12 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         pairs=max(term.pairs for _, term in terms),
         uneven=any(term.uneven for _, term in terms),
     )
+
+
+def _reason_of(reasons: list[str]) -> str:
+    """Why a sum has no interval: what is fixed by design takes none from what varies."""
+    others = [one for one in reasons if one != BY_DESIGN]
+    return next(filter(None, others), "") if others else BY_DESIGN
 
 
 def effective_number(weights: FloatArray) -> float:

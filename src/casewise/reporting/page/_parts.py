@@ -260,7 +260,8 @@ def known(number: float | None) -> float | None:
 
 def spread(name: str, found: Estimate | Share) -> dict[str, float | None]:
     """Fields of a row for an estimate: ``NAME``, ``NAME_low`` and ``NAME_high``."""
-    value, low, high = map(known, found if isinstance(found, Share) else Share.of(found))
+    share = found if isinstance(found, Share) else Share.of(found)
+    value, low, high = map(known, share[:3])
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 

@@ -1,0 +1,195 @@
+"""Figures that the design of the cases fixes have no interval, in any command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import Cli
+from support.gated import pairs_table
+from support.tables import judgement, table
+
+from casewise.protocols import PREFERS
+from casewise.reporting import evaluation_card, report_page
+from casewise.results import Trend
+from casewise.scores import Judgements, RunRecord, Scoring, evaluation_facts, make_overview
+from casewise.scores._ranked_pairs import ranked_pairs
+from casewise.statistics import BY_DESIGN
+
+QUERIES = 60
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A judge that reads contexts, and two runs of one that reads none."""
+    rng = np.random.default_rng(1)
+    parts = {"reads": ("judge", rng.random((QUERIES, 2)) < 0.8)}
+    for name in ("alone", "again"):
+        says_safe = rng.random(QUERIES) < 0.6
+        parts[name] = ("none", np.stack([says_safe, ~says_safe], axis=1))
+    for name, (delivery, right) in parts.items():
+        made = pairs_table(right, model="m", run_id=name, delivery=delivery)
+        made.write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+def printed(cli: Cli, *arguments: str) -> Any:
+    done = cli(*arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def fixed(record: dict[str, Any]) -> set[str]:
+    names = {name for name, why in record["withheld"].items() if why == BY_DESIGN}
+    shown = record | record["quadrants"]
+    for name in names:
+        assert shown[name] is not None
+        assert (record | record["quadrants_ci"]).get(f"{name}_ci") is None
+    return names
+
+
+SAME_ANSWER = {"accuracy", "both_right", "flip_rate", "flip_recall", "adapts", "inverted"}
+"""Half of each pair is right, and none flips, if the context isn't read and labels are sides."""
+
+
+def test_score(cli_inside: Cli, runs: Path) -> None:
+    for row in printed(cli_inside, "score", "reads.parquet", "alone.parquet"):
+        name = row["model"].removeprefix("baseline:")
+        if name in ("intended", "always-safe", "always-unsafe"):
+            # Answers and labels stand before any query is read: nothing has an interval.
+            assert {key for key in row if key.endswith("_ci") and row[key]} == {"quadrants_ci"}
+            assert set(row["quadrants_ci"].values()) == {None}
+            assert {*SAME_ANSWER, "safe_recall", "unsafe_recall"} <= fixed(row)
+        elif row["delivery"] == "none":
+            assert fixed(row) == SAME_ANSWER
+            assert row["safe_recall_ci"]
+        elif name == "m":
+            assert fixed(row) == set()
+
+
+def test_guessing_the_intention_flips_under_votes_too(cli_inside: Cli, runs: Path) -> None:
+    """Whether people agree with the intention varies; that the guess flips doesn't."""
+    rng = np.random.default_rng(2)
+    rows = [
+        judgement(f"q{n}", side, 0.7, votes=(safe := int(rng.binomial(20, p)), 20 - safe))
+        for n in range(40)
+        for side, p in (("safe", 0.7), ("unsafe", 0.3))
+    ]
+    table(*rows).write_parquet(runs / "voted.parquet")
+    found = printed(cli_inside, "score", "voted.parquet", "--labels", "votes")
+    (one,) = (row for row in found if row["model"] == "baseline:intended")
+    of_pairs = {"flip_rate", "flip_recall", "rank_accuracy"}
+    quadrants = {"adapts", "inverted", "always_safe", "always_unsafe"}
+    assert fixed(one) == of_pairs | quadrants
+    assert one["accuracy_ci"]
+    assert one["flip_precision_ci"]
+
+
+def test_labels_that_flip_by_intention(cli_inside: Cli, runs: Path) -> None:
+    """Two contexts meant safe and one meant unsafe: labels differ in two pairs of three."""
+    rng = np.random.default_rng(3)
+    rows = [
+        judgement(f"q{n}", side, float(rng.random()), case_id=f"q{n}-{place}", votes=None)
+        for n in range(40)
+        for place, side in enumerate(("safe", "safe", "unsafe"))
+    ]
+    table(*rows).write_parquet(runs / "three.parquet")
+    row = next(iter(printed(cli_inside, "score", "three.parquet")))
+    assert row["people_flips"] == pytest.approx(2 / 3)
+    assert fixed(row) == {"people_flips"}
+    assert row["model_flips_ci"]
+
+
+def test_compare(cli_inside: Cli, runs: Path) -> None:
+    def changes(*names: str) -> dict[str, dict[str, Any]]:
+        files = (f"{name}.parquet" for name in names)
+        found = printed(cli_inside, "compare", *files)
+        (compared,) = found["comparisons"]
+        rows = {one["metric"]: one for one in found["pairs"]}
+        return {**rows, **compared["quadrants"]}
+
+    both = changes("alone", "again")
+    assert {name for name, one in both.items() if one.get("withheld") == BY_DESIGN} == SAME_ANSWER
+    assert all(both[name]["ci"] is both[name]["p"] is None for name in SAME_ANSWER)
+    # Against a run whose verdicts may flip, the change may vary as these do.
+    one = changes("alone", "reads")
+    assert all(one[name]["ci"] and one[name]["p"] is not None for name in SAME_ANSWER)
+    shown = cli_inside("compare", "alone.parquet", "again.parquet").stdout
+    assert f"{BY_DESIGN}." in " ".join(shown.split())
+
+
+GATE = """
+rules:
+  - {measure: both_right, at_least: 0.2}
+  - {measure: accuracy, worse_by_at_most: 0.1}
+  - {measure: unsafe_recall, at_least: 0.2}
+"""
+
+
+def test_gate(cli_inside: Cli, runs: Path) -> None:
+    """What can't vary is decided by its value: no pair is right, and half of the cases."""
+    (runs / "gate.yaml").write_text(GATE)
+    arguments = ("gate", "alone.parquet", "--baseline", "again.parquet", "--config", "gate.yaml")
+    record = json.loads(cli_inside(*arguments, "--json").stdout)
+    found = {one["measure"]: one for one in record["rules"]}
+    assert (found["both_right"]["value"], found["both_right"]["verdict"]) == (0, "fail")
+    assert (found["accuracy"]["change"], found["accuracy"]["verdict"]) == (0, "pass")
+    for name in ("both_right", "accuracy"):
+        assert found[name]["bounds"] is None
+        assert found[name]["withheld"] == BY_DESIGN
+    assert found["unsafe_recall"]["bounds"]
+    shown = " ".join(cli_inside(*arguments).stdout.split())
+    for name in ("both_right", "accuracy"):
+        assert f"{name}: judged by the value alone, as {BY_DESIGN}." in shown
+
+
+def test_rank(runs: Path) -> None:
+    """A judge that reads no context gives both the same number, so it is right in half of each."""
+    rng = np.random.default_rng(4)
+    pairs, judged = [], []
+    for n in range(40):
+        p = float(rng.random())
+        for place, safe in enumerate((15, 4)):
+            case: Any = {"case_id": f"q{n}-{place}", "votes": (safe, 20 - safe)}
+            for delivery, number in (("none", p), ("judge", float(rng.random()))):
+                judged.append(
+                    judgement(f"q{n}", None, number, delivery=delivery, run_id=delivery, **case)
+                )
+        pairs.append(
+            judgement(f"q{n}", None, None, case_id=f"q{n}-0-q{n}-1", votes=(15, 5))
+            | {"protocol": "rank", "twin_id": f"q{n}-1", "status": "ok", "run_id": "rank"}
+            | {"twin_votes_safe": 4, "twin_votes_unsafe": 16, "numbers": f'{{"{PREFERS}": 0.5}}'}
+        )
+    scores = ranked_pairs(table(*pairs, *judged), Scoring())
+    by_delivery = {one.condition.delivery: one for one in scores if one.condition.of}
+    alone, reads = (by_delivery[name].measures["ranked_as_labels"] for name in ("none", "judge"))
+    assert (alone.value, alone.reason) == (0.5, BY_DESIGN)
+    assert not reads.reason
+
+
+def test_trend_page_and_card(cli_inside: Cli, runs: Path) -> None:
+    """Of a run that reads no context the first figure is told, and has no interval."""
+    files = [runs / f"{name}.parquet" for name in ("alone", "again")]
+    judgements = Judgements(pl.concat(map(pl.read_parquet, files)), ())
+    overview = make_overview(judgements, Scoring())
+    facts = evaluation_facts(files, judgements, overview, Scoring())
+    dated = [
+        replace(run, records=(RunRecord("r", "m", "success", (f"revision={n}",), completed=date),))
+        for n, (run, date) in enumerate(zip(facts.runs, ("2026-01-01", "2026-02-01"), strict=True))
+    ]
+    facts = replace(facts, runs=tuple(dated))
+    for adapts, refuses, _ in zip(*[iter(Trend.of(overview, facts).records())] * 3, strict=True):
+        assert (adapts["measure"], adapts["share"]) == ("Adapts to context", 0)
+        assert adapts["share_low"] is adapts["share_high"] is None
+        assert refuses["share_low"] < refuses["share"] < refuses["share_high"]
+    page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
+    assert "0\u00a0% <small>fixed by design</small>" in page
+    assert "(fixed by design)" in page
+    assert "nan%" not in page
+    card = evaluation_card(overview, facts)
+    assert "| Adapts to context | 0 % (fixed by design) |" in card
+    shown = cli_inside("score", "alone.parquet").stdout
+    assert "it is right in both contexts in 0 of 100 pairs (fixed by design)" in shown
