@@ -152,7 +152,7 @@ def test_one_comment_is_posted_and_then_updated(
     assert "20 verdicts changed against the baseline: 20 to wrong, 0 to right." in body
     assert body.count("](https://pages.example/a?b=1&c=2#case=") == 10
     assert body.count("; the model calls it unsafe, where the run before calls it safe") == 10
-    assert "- and 10 more" in body
+    assert "- [and 10 more](https://pages.example/a?b=1&c=2#view=new)" in body
     assert "report.html#" not in body
     same = ("gate", "before.parquet", "--baseline", "before.parquet")
     assert cli_inside(*same, *files).returncode in (0, 3)
@@ -161,6 +161,23 @@ def test_one_comment_is_posted_and_then_updated(
     assert "20 to wrong" not in platform.comments[1]["body"]
     assert [method for method, _ in platform.asked] == ["GET", "POST", "GET", "PATCH"]
     assert {place for _, place in platform.asked[:3]} == {COMMENTS}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_a_long_comment_has_whole_lines_and_the_page(
+    tmp_path: Path, platform: FakePlatform
+) -> None:
+    """The platform takes 65,536 characters; links grow by the page's address."""
+    line = "- [é](report.html#case=1) called otherwise than people do, and so wrong"
+    (tmp_path / "gate.md").write_text("\n".join([line] * 2000), "utf-8")
+    assert comment(tmp_path, platform) == ""
+    body = platform.comments[1]["body"]
+    assert 55_000 < len(body) <= 65_536
+    lines = body.splitlines()
+    whole = line.replace("report.html", "https://pages.example/a?b=1&c=2")
+    assert set(lines[1:-4]) == {whole}
+    assert lines[-3] == "The rest is in gate.md, beside the page."
+    assert lines[-1].startswith("[The page with every case](https://pages.example/a?b=1&c=2)")
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")

@@ -108,7 +108,8 @@ def _listed(report: GateReport, name: str, page: str) -> list[str]:
         for case, text in told
     ]
     more = len(report.failures.get(name, ())) - len(told)
-    return [*lines, f"- and {more} more"] if more else lines
+    rest = f"and {more} more"
+    return [*lines, f"- [{rest}]({page}#view=new)" if page else f"- {rest}"] if more else lines
 
 
 def _counted(name: str, changed: Sequence[Change]) -> str:

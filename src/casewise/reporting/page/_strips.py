@@ -168,10 +168,10 @@ def _lines(
 
 
 def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripLine:
-    """A stacked bar of shares, each in words."""
+    """A stacked bar of shares, each in words; a share of nothing has no piece."""
     write = Column("", Kind.PERCENT, 0)
     pieces, start = [], 0.0
-    for row in rows:
+    for row in (one for one in rows if one[spec.value] > 0):
         width = 100 * row[spec.value]
         tone = row[spec.tone]
         words = f"{write.write(row[spec.value])} {tone}"
