@@ -11,13 +11,16 @@ from conftest import ROOT
 from scipy.stats import binomtest
 from support.gated import pairs_table, rules
 from support.scripts import load_script
+from support.tables import judgement
 
 from casewise.errors import InputError
-from casewise.gate import BUILDS, FALSE_FAILS, GateVerdict, run_gate
+from casewise.gate import BUILDS, FALSE_FAILS, GateReport, GateVerdict, run_gate
+from casewise.gate._gate_rules import GateConfig
 from casewise.gate._history import read_history, visible_loss
 from casewise.gate._rules_file import default_gate
 from casewise.reporting import gate_junit
-from casewise.results import Gate
+from casewise.results import Gate, gate_lines
+from casewise.scores import make_table
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
 
@@ -183,6 +186,58 @@ def test_a_loss_is_seen_with_the_builds_before_that_two_runs_do_not_show(tmp_pat
     other = run_gate(noisy(16, 9), config, noisy(0, 98), history=path)
     assert other.build is not None
     assert other.build.before == ()
+
+
+def uneven_pairs(lost: int) -> pl.DataFrame:
+    """Eighty queries with one pair or two; of some the unsafe case is called safe."""
+    return make_table(
+        [
+            judgement(f"q{n:02}", side, number, votes=None)
+            | {"protocol": "binary", "case_id": f"q{n:02}-{place}"}
+            for n in range(80)
+            for place, side in enumerate(("safe", "unsafe", "unsafe")[: 2 + n % 2])
+            for number in [0.9 if side == "safe" or n < lost else 0.1]
+        ]
+    )
+
+
+def test_builds_under_another_weight_are_told_and_not_mixed_with(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    rule = "rules: [{measure: both_right, worse_by_at_most: .1}]"
+    config = rules(tmp_path, rule)
+    by_pair = rules(tmp_path, f"weigh_by: pair\n{rule}")
+    base = uneven_pairs(0)
+
+    def judged(lost: int, config: GateConfig) -> tuple[GateReport, int]:
+        report = run_gate(uneven_pairs(lost), config, base, history=path)
+        (row,) = report.rows
+        assert row.fall is not None
+        return report, row.fall.apart
+
+    report, apart = judged(1, config)
+    assert apart == 0
+    lines = gate_lines(report)
+    assert "In figures of pairs of contexts each query weighs alike." in lines
+    assert judged(2, config)[1] == 0
+    report, apart = judged(3, by_pair)
+    assert apart == 2
+    (said,) = (one for one in gate_lines(report) if "another weight" in one)
+    assert said.startswith("both_right: 2 earlier builds aren't held beside this one")
+    assert "here each pair weighs alike" in said
+    assert judged(4, config)[1] == 1
+    # Before weights were named, a history had no such field.
+    old = [json.loads(line) for line in path.read_text().splitlines()]
+    for one in old:
+        one.pop("uneven")
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in old))
+    assert judged(5, config)[1] == 4
+    # With a pair each, the weights are the same.
+    even = tmp_path / "even.jsonl"
+    for number, each in enumerate((config, by_pair)):
+        report = run_gate(right(80, number), each, right(80), history=even)
+        assert report.rows[0].fall is not None
+        assert report.rows[0].fall.apart == 0
+        assert not any("weighs alike" in line for line in gate_lines(report))
 
 
 def test_the_simulation_judges_a_series_as_the_gate_does(

@@ -63,6 +63,8 @@ class GateRow:
     """Why there are no bounds; empty where there are."""
     fall: Fall | None = None
     """The change beside those of earlier builds; None without a history of the rule."""
+    uneven: bool = False
+    """True if its queries have unequal numbers of pairs, so that their weight matters."""
     as_graded: float = math.nan
     """The value before it was corrected for the grader's errors; NaN where it was not."""
     provisional: bool = False

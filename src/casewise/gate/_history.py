@@ -17,7 +17,7 @@ that one pair of runs can't show.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
@@ -75,6 +75,9 @@ class PastBuild(BaseModel):
     """Hash of the baseline's judgements."""
     moves: Mapping[str, Mapping[str, float]] = Field(default_factory=dict)
     """Change against the baseline of each query that moved, by rule (``rule_key``)."""
+    uneven: list[str] = Field(default_factory=list)
+    """Rules, by key, of queries with unequal numbers of pairs. Before weights had names there was
+    none, and each pair weighed alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ class Fall:
     """True if the chance is below the part of the error that a look may spend."""
     ahead: int | None
     """Further builds, each like this one, that would show it; None if ``MOST_AHEAD`` would not."""
+    apart: int = 0
+    """Earlier builds under another weight of pairs, beside which it isn't held."""
 
 
 def find_fall(build: Build, key: str, moves: Mapping[str, float], good: int) -> Fall:
@@ -147,6 +152,24 @@ def find_fall(build: Build, key: str, moves: Mapping[str, float], good: int) -> 
             None,
         )
     return Fall(p, window, False, ahead)
+
+
+def same_weight(build: Build, rule: GateRule, against: str, *, uneven: bool) -> tuple[Build, int]:
+    """The build among earlier ones of the rule's weight, and how many had another one.
+
+    Args:
+        build: The build, and those before it.
+        rule: The rule.
+        against: Name of the baseline's condition.
+        uneven: True if queries have unequal numbers of pairs; else any weight is the same.
+    """
+    if not uneven:
+        return build, 0
+    key = rule_key(rule, against)
+    keys = {rule_key(replace(rule, weigh_by=unit), against) for unit in WeighBy}
+    apart = [one for one in build.before if keys & one.moves.keys() and key not in one.uneven]
+    before = tuple(one for one in build.before if one not in apart)
+    return replace(build, before=before), len(apart)
 
 
 def _least_chance(

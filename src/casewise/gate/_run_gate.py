@@ -37,6 +37,7 @@ from casewise.gate._history import (
     find_fall,
     read_history,
     rule_key,
+    same_weight,
 )
 from casewise.gate._rule_figures import Completeness, FigureMaker, Figures, completeness_of, defined
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
@@ -193,6 +194,13 @@ def run_gate(
                 failed=[f"{row.run}: {row.rule.measure.name}" for row in failed],
                 baseline=against,
                 moves=moves,
+                uneven=[
+                    key
+                    for row in report.rows
+                    if row.uneven
+                    and row.against is not None
+                    and (key := rule_key(row.rule, row.against)) in moves
+                ],
             )
             add_build(history, builds, build)
     return report
@@ -385,6 +393,7 @@ def _row(
         needed=cases_needed(rule, figures) if undecided else None,
         fails_beyond=found.fails_beyond,
         fall=fall,
+        uneven=figure.uneven,
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,
@@ -398,7 +407,9 @@ def _fall(rule: GateRule, against: Family | None, figures: Figures, build: Build
     """A share's change beside those of earlier builds; None of what has no bounds or moves."""
     if against is None or figures.moves is None or rule.confidence is None:
         return None
-    return find_fall(build, rule_key(rule, against.name), figures.moves, rule.good)
+    same, apart = same_weight(build, rule, against.name, uneven=figures.judged.uneven)
+    found = find_fall(same, rule_key(rule, against.name), figures.moves, rule.good)
+    return replace(found, apart=apart)
 
 
 def _check_version(family: Family, against: Family) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from casewise.gate import BUILDS, FALSE_FAILS, Build, Demand, GateReport, GateRow, GateVerdict
+from casewise.results._verdict import weighing_words
 from casewise.scores import PROVISIONAL
 from casewise.sheets import interval, number, setting, signed
 
@@ -46,6 +47,9 @@ def gate_lines(report: GateReport) -> list[str]:
     lines += build_lines(report.build)
     lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _fallen(row))]
     lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _exact(row))]
+    lines += [said for row in report.rows if (said := _apart(row))]
+    if units := list(dict.fromkeys(str(row.rule.weigh_by) for row in report.rows if row.uneven)):
+        lines.append(weighing_words(units))
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
     lines += [f"{rule_name(row)} {rule_demand(row)}: undecided. {_doubt(row)}" for row in undecided]
     for row in report.rows:
@@ -112,6 +116,19 @@ def _exact(row: GateRow) -> str:
     """Sentence on a rule that is decided without bounds; empty of others."""
     decided = row.withheld and row.verdict is not GateVerdict.UNDECIDED
     return f"judged by the value alone, as {row.withheld}." if decided else ""
+
+
+def _apart(row: GateRow) -> str:
+    """Sentence on earlier builds under another weight of pairs; empty without any."""
+    if row.fall is None or not row.fall.apart:
+        return ""
+    n, unit = row.fall.apart, row.rule.weigh_by
+    builds = "1 earlier build of the history isn't" if n == 1 else f"{n} earlier builds aren't"
+    return (
+        f"{rule_name(row)}: {builds} held beside this one: made under another weight of pairs, or "
+        f"before weights were named, and here each {unit} weighs alike. Builds from now on count; "
+        "to begin anew, give --history another file."
+    )
 
 
 def _doubt(row: GateRow) -> str:
