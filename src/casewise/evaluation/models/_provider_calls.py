@@ -116,7 +116,8 @@ class _Call:
         if kind is FaultKind.UNTRUSTED:
             said = why_unconnected(error, self.reach.address)
         elif kind is FaultKind.CONNECTION or _is_of_connecting(error):
-            said = why_unconnected(error, self.reach.address)
+            is_begun = self.status is not None
+            said = why_unconnected(error, self.reach.address, is_begun=is_begun)
             self.reach.has_failed(self.began, said)
         elif kind is FaultKind.TIMEOUT:
             said = f"no answer in time from {place} (timeout)"
@@ -424,6 +425,12 @@ def connected() -> None:
     """Note the connection of an attempt, where the client knows it."""
     if (call := _call.get()) is not None:
         call.begin_to_wait()
+
+
+def answer_begun(status: int) -> None:
+    """Note the head of an attempt's answer, where Inspect does not follow its attempts."""
+    if (call := _call.get()) is not None:
+        call.status = status
 
 
 def redacted_answer(body: bytes) -> bytes:

@@ -7,6 +7,7 @@ that answers with an error (too many requests, overloaded) is alive.
 import asyncio
 import errno
 import os
+import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -120,8 +121,14 @@ def _proxy_parts(value: str) -> SplitResult:
     return urlsplit(value if "://" in value else f"http://{value}")
 
 
-def why_unconnected(error: BaseException, address: Address) -> str:
-    """Reason of a failed connection, without a word of the server's."""
+def why_unconnected(error: BaseException, address: Address, *, is_begun: bool = False) -> str:
+    """Reason of a failed connection, without a word of the server's.
+
+    Args:
+        error: The client's error.
+        address: Address of the request.
+        is_begun: Whether the head of an answer had come.
+    """
     place, chain = address.place, list(causes_of(error))
     codes = {cause.errno for cause in chain if isinstance(cause, OSError)}
     text = " ".join(str(cause) for cause in chain)
@@ -147,9 +154,22 @@ def why_unconnected(error: BaseException, address: Address) -> str:
         return f"{place} did not let the request through"
     if "Timeout" in names:
         return f"no connection to {place} in time"
-    if codes & {errno.ECONNRESET, errno.EPIPE} or "Disconnected" in names or "Protocol" in names:
-        return f"connection closed by {place} before an answer"
+    if _LARGE_HEAD.search(text):
+        return f"headers too large in the answer of {place}"
+    if _NO_HTTP.search(text):
+        return f"{place} does not speak HTTP"
+    is_reset = errno.ECONNRESET in codes
+    is_cut = is_reset or errno.EPIPE in codes or "Disconnected" in names or "Protocol" in names
+    if is_begun or is_cut:
+        end = "reset" if is_reset else "closed"
+        moment = "in the middle of" if is_begun else "before"
+        return f"connection {end} by {place} {moment} an answer"
     return f"no connection to {place}"
+
+
+_LARGE_HEAD = re.compile(r"got more than \d+ bytes|receive buffer too long", re.IGNORECASE)
+_NO_HTTP = re.compile(r"illegal status line|bad status line|expected http/", re.IGNORECASE)
+"""Words of clients on an answer's head."""
 
 
 def _untrusted(place: str, error: ssl.SSLCertVerificationError | None) -> str:

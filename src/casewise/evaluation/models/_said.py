@@ -86,11 +86,13 @@ def said_of(error: BaseException) -> Said:
     body = _body_of(cause) or amazon
     meta = amazon.get("ResponseMetadata") or {}
     headers = meta.get("HTTPHeaders") or getattr(response, "headers", None) or {}
-    own = {name: getattr(cause, name, None) for name in ("code", "type", "status")}
-    if callable(own["code"]):
+    # aiohttp's own, on a head that it can't read, has a status that no server said.
+    is_said = type(cause).__name__ != "ClientResponseError"
+    own = {name: getattr(cause, name, None) for name in ("code", "type", "status") if is_said}
+    if callable(code := own.get("code")):
         # gRPC's errors have methods.
-        own["code"] = getattr(own["code"](), "name", None)
-    given = (getattr(cause, "status_code", None), own["code"], own["status"])
+        own["code"] = getattr(code(), "name", None)
+    given = (getattr(cause, "status_code", None), own.get("code"), own.get("status"))
     status = _status(*given, meta.get("HTTPStatusCode"))
     read = read_error(status, headers, [own, body])
     return Said(

@@ -25,6 +25,7 @@ from casewise.evaluation.models._connections import (
 )
 from casewise.evaluation.models._fault_table import FaultKind, row_of, status_words
 from casewise.evaluation.models._faults import UnreadAnswerError, redacted
+from casewise.evaluation.models._provider_calls import answer_begun
 from casewise.evaluation.models._said import Said, read_error
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
@@ -129,6 +130,7 @@ class Bot:
             response = await self.send(request)
             try:
                 seen.status = response.status_code
+                answer_begun(response.status_code)
                 seen.content_type = response.headers.get("content-type", "").partition(";")[0]
                 if response.status_code not in _REDIRECTS:
                     return await _read(self.spec, response, seen)
