@@ -274,7 +274,13 @@ def plan(
     return Plan(make_plan(request))
 
 
-def run(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
+def run(
+    plan: Plan,
+    log_dir: PathText,
+    *,
+    max_cost: float | None = None,
+    resume_cancelled: bool = False,
+) -> Run:
     """Ask the models; the same folder again asks only what is still open.
 
     It works inside a running event loop, as in a notebook, too: then it runs in a thread, for
@@ -284,6 +290,7 @@ def run(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
         plan: Requests to send.
         log_dir: The folder of the logs, or an address such as ``s3://bucket/folder``.
         max_cost: Dollars after which it stops, earlier starts in the folder included.
+        resume_cancelled: Whether requests of batches are sent again that somebody cancelled.
 
     Returns:
         The state of the run; ``complete`` says whether all ended well, ``failures`` why not.
@@ -294,10 +301,16 @@ def run(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
         OSError: The folder can't be written.
     """
     stop = _Stop()
-    return beside_loop(lambda: _run(plan, log_dir, max_cost, stop.on_start), stop)
+    return beside_loop(lambda: _run(plan, log_dir, max_cost, resume_cancelled, stop.on_start), stop)
 
 
-async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
+async def run_async(
+    plan: Plan,
+    log_dir: PathText,
+    *,
+    max_cost: float | None = None,
+    resume_cancelled: bool = False,
+) -> Run:
     """Ask the models as ``run`` does, while the event loop of the caller goes on.
 
     Cancelled, it stops the run and waits until its logs are written.
@@ -306,6 +319,7 @@ async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = N
         plan: Requests to send.
         log_dir: The folder of the logs.
         max_cost: Dollars after which it stops.
+        resume_cancelled: As of ``run``.
 
     Raises:
         ModelError: As ``run``.
@@ -313,7 +327,9 @@ async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = N
         OSError: As ``run``.
     """
     stop = _Stop()
-    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, max_cost, stop.on_start))
+    running = asyncio.create_task(
+        asyncio.to_thread(_run, plan, log_dir, max_cost, resume_cancelled, stop.on_start)
+    )
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -349,6 +365,7 @@ def _run(
     plan: Plan,
     log_dir: PathText,
     max_cost: float | None,
+    resume_cancelled: bool,
     tell_stop: Callable[[Callable[[], object]], object],
 ) -> Run:
     from casewise.evaluation import Observers, make_budget, read_done, run_cells
@@ -358,7 +375,13 @@ def _run(
     budget = None
     if max_cost is not None:
         budget = make_budget(cells, read_done(cells, folder), max_cost)
-    found = run_cells(cells, folder, budget=budget, observers=Observers(stop=tell_stop))
+    found = run_cells(
+        cells,
+        folder,
+        budget=budget,
+        observers=Observers(stop=tell_stop),
+        resends_cancelled=resume_cancelled,
+    )
     return Run(found, folder.path, plan, read_done(cells, folder).states)
 
 

@@ -22,6 +22,7 @@ from support.secret import KEY
 from support.starts import PATIENCE_S, Start
 from tenacity import wait_exponential_jitter
 
+import casewise as cw
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
     Observers,
@@ -327,6 +328,15 @@ def test_a_cancelled_batch(cli_inside: Cli, tmp_path: Path, cases: Path) -> None
         assert again.returncode == 0, again.stderr
         assert len(server.sent) == CASES + CASES // 2
     assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
+
+
+def test_a_cancelled_batch_from_python(tmp_path: Path, cases: Path) -> None:
+    with BatchServer(safe, ends=[cancel]) as server:
+        plan = cw.plan(cases, MODEL, "binary", batch=True, model_base_url=server.url)
+        assert not cw.run(plan, tmp_path / "logs").complete
+        assert len(server.sent) == CASES
+        assert cw.run(plan, tmp_path / "logs", resume_cancelled=True).complete
+        assert len(server.sent) == CASES + CASES // 2
 
 
 def test_results_that_contradict_each_other(cli_inside: Cli, tmp_path: Path, cases: Path) -> None:
