@@ -50,7 +50,13 @@ from casewise.protocols import PREFERS, ResponseClass, RunCondition
 from casewise.scores import read_paths
 from casewise.scores._grader_correction import CountedReplies, by_errors, by_labels
 from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
-from casewise.scores._replay import ReplayedReplies, compare_replies, draw_turns, turns_frame
+from casewise.scores._replay import (
+    ReplayedReplies,
+    ReplayReport,
+    compare_replies,
+    draw_turns,
+    turns_frame,
+)
 from casewise.statistics import (
     NOT_LABELLED,
     Boundary,
@@ -632,7 +638,8 @@ class Replayed:
         seed = int(np.random.default_rng(drawn).integers(2**31))
         return replace(self, **taken, graded=graded, query=draw, study_seed=seed)
 
-    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
+    def report(self) -> ReplayReport:
+        """Both sides of each reply, as the command reports them."""
         whole = self.study_seed is None
         ids = [str(place) for place in range(len(self.query))]
         turns = turns_frame(
@@ -659,7 +666,7 @@ class Replayed:
             )
             for name, refuses in zip(("old", "new"), said, strict=True)
         )
-        report = compare_replies(
+        return compare_replies(
             draw_turns(turns, size, self.study_seed or 0),
             after,
             before,
@@ -670,6 +677,9 @@ class Replayed:
             asked_anew=False,
             checks=[] if whole or not self.checked else [self._check()],
         )
+
+    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
+        report, whole = self.report(), self.study_seed is None
         found = of_command("replay", report.rates)
         if self.checked:
             # The grader's own rates are beside the point here.
@@ -1297,6 +1307,11 @@ def page(cells: Cells, draws: int) -> str:
     ]
     return "\n".join(lines)
 
+
+NOT_COUNTED = ("trust", "escalation", "counterfactual", "faithfulness", "judge_versus_act")
+"""Analyses of ``casewise score`` whose intervals the suite doesn't draw, by their JSON keys: they
+take deliveries, turns or swapped contexts, which no published run has. Nor does it draw
+``shapley``, ``calibration`` and ``costs``, whose figures are named as measures are."""
 
 QUICK = (28, 150)
 """Sizes of a first look."""

@@ -78,7 +78,7 @@ def test_casebench_ceilings(published: Record) -> None:
     assert ceiling["one_person"]["accuracy"] < panel["accuracy"] < oracle["accuracy"] < 1
     assert panel["pcc"] == ceiling["all"]["icc"]
     assert oracle["brier"] == close(0.00997)
-    assert oracle["accuracy_ci"][0] < oracle["accuracy"] < oracle["accuracy_ci"][1]
+    assert oracle["accuracy_range"][0] < oracle["accuracy"] < oracle["accuracy_range"][1]
 
 
 def test_casebench_provenance(published: Record) -> None:

@@ -144,7 +144,7 @@ def test_simulated_people_recover_the_oracle() -> None:
     losses = -(share * np.log(theta) + (1 - share) * np.log(1 - theta))
     assert found.bce == pytest.approx(losses.mean(), abs=0.003)
     assert found.brier == pytest.approx(((theta - share) ** 2).mean(), abs=2e-4)
-    low, high = found.accuracy_interval
+    low, high = found.accuracy_range
     assert low < found.accuracy < high
     second = random.binomial(k, theta) / k
     agreed = (1 + np.sign(share - 0.5) * np.sign(second - 0.5)) / 2

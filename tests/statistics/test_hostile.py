@@ -1,16 +1,25 @@
 """The suite that resamples published runs, and the page that it writes."""
 
+import json
 import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Cli
+from support.gated import replies_table
 from support.scripts import load_script
+from support.tables import judgement, random_table, table
 
+from casewise.cases import load_cases
+from casewise.dataset import as_description_record, describe_cases
 from casewise.measures import compared, correctable, find, scored
+from casewise.reporting import replay_sheet
 from casewise.statistics import COEFFICIENTS
 
 
@@ -154,6 +163,87 @@ def test_every_interval_that_describe_prints_is_a_row(hostile: ModuleType) -> No
         assert {f"describe: agreement.{part}.{name}" for name in COEFFICIENTS} <= rows
     assert {"describe: effect.difference", "replay: all.refused", "replay: all.answered"} <= rows
     assert {f"corrected: {name}" for name in correctable()} <= rows
+
+
+INTERVAL = re.compile(r"(^|_)ci(_bootstrap)?$|^interval$|^bounds$")
+"""Keys of intervals in the JSON of any command."""
+
+
+def intervals_in(record: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every interval of a record that isn't null, with the keys and measures that lead to it."""
+    if isinstance(record, dict):
+        named = [record[key] for key in ("measure", "metric") if isinstance(record.get(key), str)]
+        for key, value in record.items():
+            here = (*path, *named, key)
+            inside = any(INTERVAL.search(one) for one in here)
+            if inside and isinstance(value, list) and len(value) == 2:
+                yield here, tuple(value)
+            else:
+                yield from intervals_in(value, here)
+    elif isinstance(record, list):
+        for one in record:
+            yield from intervals_in(one, path)
+
+
+def test_describe_and_replay_print_intervals_that_the_suite_knows(
+    hostile: ModuleType, populations: dict[str, Any], casebench: Path
+) -> None:
+    """Held by their ends: an interval that no row of the suite has is a figure it lacks."""
+    seen = set()
+    for name in ("votes", "votes, few contexts"):
+        whole = describe_cases(load_cases(casebench / "CASEBench_data.json"))
+        found = replace(whole, **vars_of(hostile.vote_figures(populations[name].people)))
+        known = {one.interval for one in populations[name].figures().values()}
+        for path, ends in intervals_in(as_description_record(found)):
+            assert ends in known, path
+            seen.add(path[0])
+    assert seen == {"agreement", "context_effect"}
+    replayed = populations["replay, another model"]
+    record = replay_sheet(replayed.report(), {}).record()
+    known = {one.interval for one in replayed.figures().values()}
+    found_ends = list(intervals_in(record))
+    assert found_ends
+    assert {ends for _, ends in found_ends} <= known
+
+
+def vars_of(found: Any) -> dict[str, Any]:
+    return {field.name: getattr(found, field.name) for field in fields(found)}
+
+
+def test_score_compare_and_gate_print_intervals_of_measures(
+    hostile: ModuleType, cli_inside: Cli, tmp_path: Path
+) -> None:
+    """Those that rank are scored too. The suite counts each row of the table of measures."""
+    known = {row.name for row in scored()}
+    rng = np.random.default_rng(1)
+    for run, skill in (("one", 0.6), ("two", 0.4)):
+        judges = random_table(60, 1, skill=skill, model="m", run_id=run)
+        replies = replies_table((rng.random((60, 2)) < 0.6).astype(float), "system", run_id=run)
+        parts = [judges, replies]
+        contexts = [
+            judgement(f"k{n}", None, float(rng.random()), votes=(safe, 20 - safe))
+            | {"case_id": f"k{n}-{place}", "model": "k", "dataset_hash": "k", "run_id": run}
+            for n in range(60)
+            for place, safe in enumerate(rng.integers(0, 21, 3).tolist())
+        ]
+        parts.append(table(*contexts))
+        pl.concat(parts).write_parquet(tmp_path / f"{run}.parquet")
+    rule = "rules: [{measure: spearman, at_least: .1}, {measure: accuracy, worse_by_at_most: .2}]"
+    (tmp_path / "gate.yaml").write_text(rule)
+    both = ("one.parquet", "two.parquet")
+    commands = [
+        ("score", *both, "--bootstrap", "20", "--format", "json"),
+        ("compare", *both, "--format", "json"),
+        ("gate", both[1], "--baseline", both[0], "--config", "gate.yaml", "--json"),
+    ]
+    for arguments in commands:
+        done = cli_inside(*arguments)
+        assert done.stdout, done.stderr
+        found = list(intervals_in(json.loads(done.stdout)))
+        assert found, arguments
+        for path, _ in found:
+            names = {re.sub(r"_ci(_bootstrap)?$", "", key) for key in path}
+            assert names & (known | {*hostile.NOT_COUNTED}), (arguments[0], path)
 
 
 def test_the_page_is_the_suites(hostile: ModuleType) -> None:

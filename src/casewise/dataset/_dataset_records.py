@@ -132,7 +132,7 @@ def _panel(ceiling: Ceiling) -> dict[str, Any]:
 def _oracle(ceiling: Ceiling) -> dict[str, Any]:
     return {
         **json_fields(ceiling.oracle, "accuracy", "bce", "brier"),
-        "accuracy_ci": json_interval(ceiling.oracle.accuracy_interval),
+        "accuracy_range": json_interval(ceiling.oracle.accuracy_range),
         **json_fields(ceiling.reliability, "pcc"),
     }
 

@@ -247,8 +247,9 @@ class Oracle:
     accuracy: float
     """Chance, 0..1, of being on the side of the case's majority by saying safe where the rate
     exceeds 1/2; a tie counts half."""
-    accuracy_interval: tuple[float, float]
-    """The middle 95 % of the accuracy on these cases, simulated: their rates are not known."""
+    accuracy_range: tuple[float, float]
+    """The middle 95 % of the accuracy that luck gives on these cases, simulated. No interval of
+    ``accuracy``: it takes the fitted rates, and these cases, for all there are."""
     bce: float
     """Lowest expected cross-entropy against the shares, in nats, 0 and up."""
     brier: float
@@ -348,7 +349,7 @@ def oracle(
     accuracy = float(np.average(hit, weights=count))
     return Oracle(
         accuracy=accuracy,
-        accuracy_interval=_simulated(hit, count, np.random.default_rng(seed)),
+        accuracy_range=_simulated(hit, count, np.random.default_rng(seed)),
         bce=float(np.average(loss, weights=count)),
         brier=lowest_brier,
     )
