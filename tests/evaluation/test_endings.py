@@ -119,6 +119,7 @@ def test_a_signal(
         "planned": CASES,
         "answers": STOP_AT,
         "in_flight": AT_ONCE,
+        "paid_twice": 0,
         "in_batches": 0,
         "command": command,
     }

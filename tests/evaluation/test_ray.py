@@ -5,9 +5,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -163,19 +165,133 @@ def test_a_node_is_lost_half_way(
     cluster.tell("add")
 
 
+HALF, ANSWERED = 30, 12
+"""Cases of a shard, and how many of them are answered before the server holds the others."""
+ORDER = sorted(range(CASES), key=str)
+"""Questions in the order of their cases, which is that of the ids."""
+
+
+@pytest.fixture
+def held() -> Iterator[tuple[FakeServer, threading.Event]]:
+    """A server that answers the first cases of each half, and the others once it is freed."""
+    free = threading.Event()
+
+    def answer_first(request: dict[str, Any]) -> Answer:
+        if ORDER.index(question(request)) % HALF >= ANSWERED:
+            free.wait(120)
+        return '{"judgement": "safe"}'
+
+    with FakeServer(answer_first) as server:
+        try:
+            yield server, free
+        finally:
+            free.set()
+
+
+@contextmanager
+def told(
+    folder: Path, *arguments: str
+) -> Iterator[tuple["subprocess.Popen[str]", Callable[[str], str]]]:
+    """A run, and a function that waits until it has said something, and gives all it has said."""
+    err = folder / "err.txt"
+    with err.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "casewise", *arguments],
+            cwd=folder,
+            env=clean_env() | KEY,
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+            text=True,
+        )
+
+    def until(words: str) -> str:
+        end = time.monotonic() + 120
+        while words not in (said := err.read_text("utf-8")):
+            assert process.poll() is None, said
+            assert time.monotonic() < end, said
+            time.sleep(0.05)
+        return said
+
+    try:
+        yield process, until
+    finally:
+        process.kill()
+        process.wait()
+
+
+def last_start(folder: Path) -> dict[str, Any]:
+    starts = json.loads((folder / "faults.json").read_text("utf-8"))["starts"]
+    return starts[-1]  # type: ignore[no-any-return]
+
+
 @pytest.mark.slow
 @pytest.mark.cluster
+def test_a_lost_node_is_told(
+    tmp_path: Path, cases: Path, cluster: RayCluster, held: tuple[FakeServer, threading.Event]
+) -> None:
+    """Twelve answers of its shard had come, and two were awaited: that is what is paid twice."""
+    server, free = held
+    on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", str(HALF))
+    with told(tmp_path, *options(server, cases, "logs"), *on_ray) as (process, until):
+        until(f"{2 * ANSWERED}/{CASES} judged")
+        while len(server.requests) < 2 * ANSWERED + 4:
+            time.sleep(0.05)
+        cluster.tell("kill")
+        until("a node or a process of the cluster is lost; its shard is run again")
+        free.set()
+        said = until("lost with nodes or processes of the cluster: 1 shard, run again; ")
+        assert f"{ANSWERED} judgements were paid twice" in said
+        assert process.wait(60) == 0
+    start = last_start(tmp_path / "logs")
+    assert (start["complete"], start["ending"]) == (True, None)
+    assert (start["lost"]["shards"], start["lost"]["paid_twice"]) == (1, ANSWERED)
+    # Shards report once a second what they await.
+    assert start["lost"]["in_flight"] <= 2
+    assert len(server.requests) == CASES + ANSWERED + 2
+    cluster.tell("add")
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_lost_head_is_told(
+    cli_process: Cli, tmp_path: Path, cases: Path, held: tuple[FakeServer, threading.Event]
+) -> None:
+    """Without one, Ray ends the process after a minute, with its own words alone."""
+    server, free = held
+    command = options(server, cases, "logs")
+    with ray_cluster(2, clean_env() | KEY) as cluster:
+        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", str(HALF))
+        with told(tmp_path, *command, *on_ray) as (process, until):
+            until(f"{2 * ANSWERED}/{CASES} judged")
+            while len(server.requests) < 2 * ANSWERED + 4:
+                time.sleep(0.05)
+            cluster.tell("behead")
+            said = until("To go on:")
+            assert process.wait(60) == 1
+    assert "stopped: the cluster's head does not answer (" in said
+    assert f"kept: 0 of {CASES} judgements, in logs" in said
+    ending = last_start(tmp_path / "logs")["ending"]
+    assert (ending["reason"], ending["judged"]) == ("lost cluster", 0)
+    assert ending["in_flight"] == len(server.requests)
+    free.set()
+    done = cli_process(*command, env=KEY)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.parametrize(("way", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stopped_run_goes_on_in_one_process(
-    cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
+    cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster, way: int, status: int
 ) -> None:
     with FakeServer(answer) as server:
         command = options(server, cases, "mixed")
         on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "15")
         process = start(tmp_path, *command, *on_ray)
         wait_for(server, CASES // 2, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(way)
         _, err = process.communicate(timeout=60)
-        assert process.returncode == 130, err
+        assert process.returncode == status, err
         assert "Traceback" not in err
         assert f"--engine ray --address {cluster.address}" in err.split("To go on:")[1]
         time.sleep(0.5)

@@ -3,7 +3,8 @@
     python ray_cluster.py 2        # a head without room for shards, and two nodes with one CPU each
 
 Prints its address, then does what the lines of its standard input say: ``kill`` ends a node as a
-power cut would, ``add`` brings another; each is answered with the number of nodes that are left.
+power cut would, ``add`` brings another, ``behead`` ends the head's server, without which a cluster
+is none; each is answered with the number of nodes that are left.
 """
 
 import json
@@ -71,6 +72,10 @@ def main() -> None:
     for line in sys.stdin:
         if line.strip() == "kill":
             cluster.remove_node(nodes.pop(), allow_graceful=False)
+        elif line.strip() == "behead":
+            head = cluster.head_node
+            assert head is not None
+            head.kill_gcs_server()
         else:
             nodes.append(cluster.add_node(**options))
         print(len(nodes), file=out, flush=True)

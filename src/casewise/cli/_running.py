@@ -29,7 +29,7 @@ from rich.text import Text
 
 from casewise.cli._console import command_line, err, note, out
 from casewise.cli._main import protocols
-from casewise.errors import InputError, ModelError
+from casewise.errors import CasewiseError, InputError, ModelError
 from casewise.files import address_of, is_elsewhere
 from casewise.sheets import count, money, terminal
 
@@ -334,12 +334,18 @@ def run_with_progress(
             RunProgress(err(), total, done.judged, budget) as progress,
             told_of_local_models(note),
         ):
+
+            def tell(ending: Ending) -> None:
+                progress.stop()
+                endings.append(ending)
+                print_ending(ending, folder.path)
+
             observers = Observers(
                 progress,
                 progress.met,
                 progress.say_outage,
                 progress.batches,
-                ending=endings.append,
+                ending=tell,
                 signal=lambda: met[-1] if met else signal.SIGINT,
             )
             return run_cells(
@@ -354,11 +360,9 @@ def run_with_progress(
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
             note(_pointer_to_errors(folder.path))
         raise
-    except BaseException as error:
-        for ending in endings:
-            print_ending(ending, folder.path)
-            if isinstance(error, KeyboardInterrupt | OSError):
-                raise typer.Exit(ending.status) from None
+    except (KeyboardInterrupt, OSError, CasewiseError):
+        if endings:
+            raise typer.Exit(endings[0].status) from None
         raise
 
 
@@ -405,6 +409,8 @@ def fault_lines(summary: StartSummary) -> list[str]:
         lines.append(f"{summary.answers_before:,} answers were there from the start before")
     if summary.collected:
         lines.append(f"{summary.collected:,} answers were collected from batches sent before")
+    if summary.lost.line:
+        lines.append(summary.lost.line)
     for what, by_model in (("met on the way", summary.faults), ("cases in error", summary.errors)):
         for model, kinds in by_model.items():
             shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())

@@ -231,7 +231,7 @@ def run_shard(base: Base, piece: Piece, connections: int | None, observer: Obser
         place for place, sample_id in zip(part.places, ids, strict=True) if sample_id not in judged
     ]
     if not places:
-        return ShardResult("done", "", len(judged), {})
+        return ShardResult("done", "", len(judged), {}, kept=len(judged))
     if not is_elsewhere(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
     cell = with_cases(base.cell, piece, places)
@@ -248,7 +248,7 @@ def run_shard(base: Base, piece: Piece, connections: int | None, observer: Obser
         ask_all([run])
     outcome = run.outcome
     if outcome is None:
-        return ShardResult("stopped", "", len(judged), {})
+        return ShardResult("stopped", "", len(judged), {}, kept=len(judged))
     log = outcome.log
     return ShardResult(
         status={"success": "done", "error": "error"}.get(log.status, "stopped"),  # type: ignore[arg-type]
@@ -257,4 +257,5 @@ def run_shard(base: Base, piece: Piece, connections: int | None, observer: Obser
         tokens=outcome.tokens,
         errors=outcome.errors,
         given_up=outcome.given_up,
+        kept=len(judged),
     )

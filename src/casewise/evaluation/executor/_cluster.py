@@ -1,8 +1,12 @@
 """A cluster: its options, the connection to it, and the queue that hands out its shards."""
 
+import atexit
 import logging
 import os
+import signal
 import socket
+import sys
+import threading
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
@@ -12,8 +16,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from casewise.errors import UsageError, first_line
+from casewise.evaluation.executor._ending import (
+    ROW_OF,
+    LostHeadError,
+    LostWork,
+    Reason,
+)
 from casewise.evaluation.executor._shards import SMALLEST, Observer, Piece, Shard, piece_of
-from casewise.evaluation.models._faults import FaultCounts, count_faults
+from casewise.evaluation.models._faults import FaultCounts, FaultObserver, count_faults
+from casewise.evaluation.models._provider_calls import add_traffic
 from casewise.evaluation.plan._costs import Budget, Tokens
 from casewise.evaluation.plan._plan import Cell
 from casewise.protocols import Status
@@ -69,16 +80,35 @@ def connected(ray: Any, cluster: ClusterOptions) -> Iterator[None]:
         else:
             _check_reachable(ray, cluster.address)
             options["address"] = cluster.address
+        is_main = threading.current_thread() is threading.main_thread()
+        on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(**options)
         except Exception as error:
             where = cluster.address or "this machine"
             problem = f"no Ray cluster could be used at {where}: {first_line(error)}"
             raise UsageError(problem) from None
+        if is_main:
+            # Ray sets its own, which would end the process without a word.
+            signal.signal(signal.SIGTERM, on_sigterm)
         try:
             yield
-        finally:
+        except LostHeadError:
+            # Ray would wait for its head, and crash the interpreter as it ends.
+            atexit.unregister(ray.shutdown)
+            atexit.register(_leave)
+            raise
+        except BaseException:
             ray.shutdown()
+            raise
+        ray.shutdown()
+
+
+def _leave() -> None:
+    """End the process at once."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(ROW_OF[Reason.LOST_HEAD].status)
 
 
 def _check_reachable(ray: Any, address: str) -> None:
@@ -131,10 +161,19 @@ class ShardResult:
     """Faults of requests, counted by the process of the cluster that sent them."""
     errors: FaultCounts = field(default_factory=Counter)
     """Cases that ended in an error in this attempt."""
+    kept: int = 0
+    """Judgements that the logs of earlier attempts hold."""
+    answers: int = 0
+    """Answers of this attempt."""
+    in_flight: int = 0
+    """Requests of this attempt that were sent, and whose answers are not kept."""
 
 
-LOST = 3
-"""Most times that a lost or interrupted shard is run again, beside the cluster's own retries."""
+LOST = 5
+"""Most times that a lost or interrupted shard is run again."""
+
+IN_FLIGHT = "in flight"
+"""Key of the requests whose answers a shard awaits, among the counts that it reports."""
 
 POLL_S = 0.3
 STOP_S = 20.0
@@ -146,7 +185,7 @@ NO_ROOM_S = 60.0
 Work = TypeVar("Work", bound=Hashable)
 
 Counts = Mapping[int, Mapping[str, int]]
-"""Numbers of judgements and failed attempts by status, by the number of the running shard."""
+"""Judgements and failed attempts by status, and ``IN_FLIGHT``, by the running shard's number."""
 
 
 class LostError(Exception):
@@ -197,6 +236,7 @@ class ShardQueue(Generic[Work]):
         pool: Pool that runs them.
         observer: Called with the status of every judgement.
         budget: Cap on the cost, checked before each shard, which is cut to fit; None is no cap.
+        tell: Told of each shard that is lost, and run again.
     """
 
     def __init__(
@@ -206,6 +246,7 @@ class ShardQueue(Generic[Work]):
         pool: Pool[Work],
         observer: Observer,
         budget: Budget | None,
+        tell: FaultObserver | None = None,
     ) -> None:
         self.failures: dict[str, None] = {}
         """Reasons why shards failed or were not run."""
@@ -214,6 +255,9 @@ class ShardQueue(Generic[Work]):
         self.judged = 0
         self.errors: FaultCounts = Counter()
         """Cases that ended in an error."""
+        self.lost = LostWork()
+        """Work of shards that were lost."""
+        self._tell = tell
         self._cells = cells
         self._pool = pool
         self._observer = observer
@@ -226,6 +270,10 @@ class ShardQueue(Generic[Work]):
         self._running: dict[Work, _Running] = {}
         self._lost: Counter[int] = Counter()
         self._shown: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._reported: dict[int, Mapping[str, int]] = {}
+        """Latest counts of the current attempt at each shard."""
+        self._came: Counter[int] = Counter()
+        """Judgements of attempts that were lost, by shard."""
         self._dropped: set[int] = set()
         self._stopping = False
         self._width = self._widths(shards)
@@ -236,6 +284,7 @@ class ShardQueue(Generic[Work]):
 
         Raises:
             KeyboardInterrupt: A person stopped it; what was judged is written.
+            LostHeadError: The cluster's head is gone.
         """
         try:
             while self._begin():
@@ -247,6 +296,10 @@ class ShardQueue(Generic[Work]):
             self._waiting.clear()
             while self._running and time.monotonic() < end:
                 self._gather(POLL_S)
+            raise
+        except LostHeadError:
+            shards = [self._reported.get(one.number, {}) for one in self._running.values()]
+            add_traffic(0, sum(reported.get(IN_FLIGHT, 0) for reported in shards))
             raise
 
     def _widths(self, shards: Sequence[Shard]) -> dict[int, int]:
@@ -335,18 +388,33 @@ class ShardQueue(Generic[Work]):
         """Settle the shards that have ended, and report the progress of those that run."""
         ended = self._pool.wait(list(self._running), seconds) if self._running else ()
         for number, counts in self._pool.counts().items():
+            self._reported[number] = counts
             self._show(number, counts)
         for work in ended:
             running = self._running.pop(work)
             try:
                 result = self._pool.result(work)
             except LostError as error:
+                self._lose(running)
                 self._again(running, str(error))
                 continue
             if result.status == "stopped" and not self._stopping:
                 self._again(running, "it was interrupted")
             else:
                 self._settle(running, result)
+
+    def _lose(self, running: _Running) -> None:
+        """Count what a lost shard had asked for, as far as it had told."""
+        reported = self._reported.pop(running.number, {})
+        self._came[running.number] += _judged_in(reported)
+        in_flight = reported.get(IN_FLIGHT, 0)
+        add_traffic(0, in_flight)
+        self.lost = replace(
+            self.lost, shards=self.lost.shards + 1, in_flight=self.lost.in_flight + in_flight
+        )
+        if self._tell is not None:
+            model = self._cells[running.shard.cell].model
+            self._tell(model, "a node or a process of the cluster is lost; its shard is run again")
 
     def _again(self, running: _Running, reason: str) -> None:
         """Queue a lost shard again, up to ``LOST`` times; the cases that it judged stay judged."""
@@ -360,9 +428,13 @@ class ShardQueue(Generic[Work]):
     def _settle(self, running: _Running, result: ShardResult) -> None:
         cell = self._cells[running.shard.cell]
         shown = self._shown[running.number]
-        known = sum(count for status, count in shown.items() if status != Status.ERROR)
+        known = _judged_in(shown)
         self._show(running.number, {Status.OK: shown[Status.OK] + max(0, result.judged - known)})
         self.judged += result.judged
+        twice = max(0, self._came.pop(running.number, 0) - result.kept)
+        self.lost = replace(self.lost, paid_twice=self.lost.paid_twice + twice)
+        self._reported.pop(running.number, None)
+        add_traffic(result.answers, result.in_flight)
         count_faults(result.faults)
         self.errors.update(result.errors)
         if self._budget is not None:
@@ -379,6 +451,13 @@ class ShardQueue(Generic[Work]):
         """Report a shard's new judgements; those of a second attempt are not reported twice."""
         shown = self._shown[number]
         for status, count in counts.items():
+            if status == IN_FLIGHT:
+                continue
             for _ in range(count - shown[status]):
                 self._observer(Status(status))
             shown[status] = max(shown[status], count)
+
+
+def _judged_in(counts: Mapping[str, int]) -> int:
+    """Number of judgements among a shard's counts."""
+    return sum(n for status, n in counts.items() if status not in (Status.ERROR, IN_FLIGHT))

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from casewise.errors import ModelError
+from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models._fault_table import ROWS
 from casewise.evaluation.models._faults import FaultCounts
 
@@ -24,6 +24,7 @@ class Reason(StrEnum):
     UNWRITABLE = "unwritable file"
     FINAL_ANSWER = "final answer"
     BUDGET = "budget"
+    LOST_HEAD = "lost cluster"
     ERRORS = "errors"
     FAILURE = "failure"
 
@@ -48,12 +49,41 @@ TABLE = (
     ReasonRow(Reason.UNWRITABLE, "stopped: a file can't be written", 2, "let it be written first"),
     ReasonRow(Reason.FINAL_ANSWER, "not all was judged: a provider's answer is final", 1),
     ReasonRow(Reason.BUDGET, "not all was judged: the cap is reached", 1),
+    ReasonRow(
+        Reason.LOST_HEAD,
+        "stopped: the cluster's head does not answer",
+        1,
+        "start the cluster again, or leave out --address",
+    ),
     ReasonRow(Reason.ERRORS, "not all was judged", 1),
     ReasonRow(Reason.FAILURE, "stopped by an error of casewise's own", 1),
 )
 """Every reason; the page on faults shows this table."""
 
 ROW_OF = {row.reason: row for row in TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class LostWork:
+    """Work that a cluster lost with its nodes and processes, as far as they had told of it."""
+
+    shards: int = 0
+    """Shards that were lost, and run again."""
+    paid_twice: int = 0
+    """Judgements that had come, and were in no log: they were asked for again."""
+    in_flight: int = 0
+    """Requests that were sent, and whose answers are not kept."""
+
+    @property
+    def line(self) -> str:
+        """Sentence for the terminal; empty where nothing was lost."""
+        if not self.shards:
+            return ""
+        return (
+            f"lost with nodes or processes of the cluster: {self.shards:,} "
+            f"{'shard' if self.shards == 1 else 'shards'}, run again; {self.paid_twice:,} "
+            f"judgements were paid twice, and {_requests(self.in_flight)} in flight may be"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +100,8 @@ class Ending:
     """Answers that came in this start, and are kept."""
     in_flight: int
     """Requests that were sent, and whose answers are not kept: they may be paid for."""
+    paid_twice: int
+    """Judgements that a cluster lost with its nodes, and that were asked for again."""
     in_batches: int
     """Requests in batches that the next start collects."""
     command: str | None
@@ -102,6 +134,8 @@ class Ending:
                 f"in flight: {_requests(self.in_flight)}, which may be paid for, and whose answers "
                 "are not kept: the next start sends them again"
             )
+        if self.paid_twice:
+            lines.append(f"paid twice: {self.paid_twice:,} judgements that were lost with nodes")
         if self.in_batches:
             lines.append(
                 f"in batches: {_requests(self.in_batches)}, whose answers the next start collects"
@@ -123,6 +157,10 @@ _NO_ROOM = {
 """Error numbers of a full disk, a full quota, and a file that may not be longer."""
 
 
+class LostHeadError(CasewiseError):
+    """A cluster whose head is gone: nothing more can be begun there, nor heard of."""
+
+
 def reason_of(error: BaseException, faults: FaultCounts, number: int) -> tuple[Reason, str]:
     """Reason and detail of a start that an error ended.
 
@@ -140,6 +178,8 @@ def reason_of(error: BaseException, faults: FaultCounts, number: int) -> tuple[R
             reason = Reason.FULL_DISK if error.errno in _NO_ROOM else Reason.UNWRITABLE
             where = f"{error.filename}: " if error.filename else ""
             return reason, f"{where}{error.strerror or error}"
+        case LostHeadError():
+            return Reason.LOST_HEAD, str(error)
         case ModelError():
             return reason_of_failures(faults, capped=False), ""
     return Reason.FAILURE, ""

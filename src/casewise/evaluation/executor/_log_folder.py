@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -20,9 +20,10 @@ from pathlib import Path
 
 from inspect_ai.model import Model
 
-from casewise.errors import CasewiseError, InputError, UsageError
+from casewise.errors import CasewiseError, InputError, ModelError, UsageError
 from casewise.evaluation.executor._ending import (
     Ending,
+    LostWork,
     Reason,
     reason_of,
     reason_of_failures,
@@ -147,6 +148,8 @@ class StartSummary:
     """Notes for a person."""
     collected: int = 0
     """Answers from batches that an earlier start had sent."""
+    lost: LostWork = field(default_factory=LostWork)
+    """Work that a cluster lost."""
     ending: Ending | None = None
     """End of a start that left something to judge; None where all is done."""
 
@@ -166,6 +169,7 @@ class _HeldFolder:
     errors: FaultCounts = field(default_factory=Counter)
     complete: bool = False
     ending: Ending | None = None
+    lost: LostWork = field(default_factory=LostWork)
     _cells: Sequence[Cell] = ()
     _before: int = 0
     _judged: int = 0
@@ -180,6 +184,7 @@ class _HeldFolder:
             0 if self.journal is None else self.journal.served,
             self.notes,
             0 if self.ledger is None else self.ledger.collected,
+            self.lost,
             self.ending,
         )
 
@@ -200,13 +205,16 @@ class _HeldFolder:
 
     def stop(self, reason: Reason, detail: str = "") -> None:
         """Tell the end of a start that leaves something to judge."""
+        kept = self._kept()
         self.ending = Ending(
             reason=reason,
             detail=detail,
-            judged=self._kept(),
+            judged=kept,
             planned=sum(cell.judgements for cell in self._cells),
             answers=self.traffic.answers,
-            in_flight=self.traffic.in_flight,
+            # Without a journal, answers may have come that no log holds.
+            in_flight=self.traffic.in_flight + max(0, self._judged - kept),
+            paid_twice=self.lost.paid_twice,
             in_batches=0 if self.ledger is None else self.ledger.out,
             command=_resume_command(self._log_dir, reason),
         )
@@ -245,6 +253,7 @@ def _add_start(folder: Path, held: _HeldFolder) -> None:
         "faults": summary.faults,
         "errors": summary.errors,
         "answers_before": summary.answers_before,
+        "lost": asdict(summary.lost) if summary.lost.shards else None,
         "ending": held.ending and held.ending.record,
     }
     text = json.dumps({"starts": [*starts, this]}, indent=1)
@@ -329,13 +338,17 @@ def _ending_told(held: _HeldFolder, observers: Observers) -> Iterator[None]:
     """Tell the end of a start that an error stopped after cases were read."""
     try:
         yield
+    except (UsageError, InputError):
+        # Found before anything was asked.
+        raise
     except BaseException as error:
         if held.is_begun:
             held.stop(*reason_of(error, held.counts, observers.signal()))
+        # The error of a model is told by itself.
+        told = None if isinstance(error, ModelError) else observers.ending
+        if held.ending is not None and told is not None:
+            told(held.ending)
         raise
-    finally:
-        if held.ending is not None and observers.ending is not None:
-            observers.ending(held.ending)
 
 
 @contextmanager

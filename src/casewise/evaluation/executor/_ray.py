@@ -1,6 +1,7 @@
 """Shards on a Ray cluster: the only file that imports Ray."""
 
 import os
+import socket
 import threading
 import time
 from _thread import interrupt_main
@@ -15,6 +16,7 @@ from typing import Any
 from casewise.errors import CasewiseError, ModelError, UsageError, first_line, install_hint
 from casewise.evaluation.executor import Base, RunResult, base_of, run_shard
 from casewise.evaluation.executor._cluster import (
+    IN_FLIGHT,
     REACH_S,
     ClusterOptions,
     Counts,
@@ -23,6 +25,7 @@ from casewise.evaluation.executor._cluster import (
     ShardResult,
     connected,
 )
+from casewise.evaluation.executor._ending import LostHeadError
 from casewise.evaluation.executor._log_folder import (
     CellState,
     Stage,
@@ -33,13 +36,18 @@ from casewise.evaluation.executor._log_folder import (
 from casewise.evaluation.executor._shards import Observers, Piece, Shard, cut, new_run, shard_size
 from casewise.evaluation.models import loads_weights
 from casewise.evaluation.models._faults import counted
+from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
 from casewise.evaluation.plan._costs import Budget
 from casewise.evaluation.plan._plan import Cell
 from casewise.files import is_elsewhere
 from casewise.logs import LogFolder
 
-RETRIES = 3
-"""Most times that Ray itself restarts a shard whose process or node is gone."""
+NO_RETRIES = 0
+"""Times that Ray itself restarts what was lost: the queue does, and tells it."""
+
+HEAD_S = 20.0
+"""Seconds without an answer after which the cluster's head is gone; Ray waits for a minute, and
+then ends the process."""
 
 TELL_S = 1.0
 """Seconds between a shard's reports of progress, at which it hears whether to stop."""
@@ -74,10 +82,11 @@ def run_on_ray(
         held.begin(cells, before, journaled=False)
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
-        queue = ShardQueue(cells, shards, pool, held.observe, budget)
+        queue = ShardQueue(cells, shards, pool, held.observe, budget, observers.outage)
         try:
             queue.run()
         finally:
+            held.lost = queue.lost
             pool.close()
         judged = queue.judged + sum(state.judged for state in states)
         if queue.given_up and not judged:
@@ -144,6 +153,10 @@ class _RayPool:
         self._actors: dict[Any, tuple[str, Any]] = {}
         self._nodes: list[dict[str, float]] = []
         self._looked = 0.0
+        self._head = _head_of(ray, cluster)
+        self._asked = self._answered = time.monotonic()
+        self._answers = True
+        self._is_lost = False
         self._needs = [self._need(cell) for cell in cells]
         self._board = ray.remote(num_cpus=0, max_restarts=-1)(_Board).options(
             scheduling_strategy=_here(ray)
@@ -161,10 +174,31 @@ class _RayPool:
         return {"num_cpus": cpus, "num_gpus": gpus}
 
     def _alive(self) -> list[dict[str, float]]:
-        if time.monotonic() - self._looked > NODES_S:
+        if time.monotonic() - self._looked > NODES_S and self._head_answers():
             self._nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
             self._looked = time.monotonic()
         return self._nodes
+
+    def _head_answers(self) -> bool:
+        """Tell whether the cluster's head answers; every question to Ray waits for it.
+
+        Raises:
+            LostHeadError: It has not answered for ``HEAD_S``.
+        """
+        if self._head is None or time.monotonic() - self._asked < NODES_S:
+            return self._answers
+        self._asked = time.monotonic()
+        try:
+            socket.create_connection(self._head, timeout=REACH_S).close()
+        except OSError as error:
+            self._answers = False
+            if self._asked - self._answered > HEAD_S:
+                self._is_lost = True
+                host, port = self._head
+                raise LostHeadError(f"{host}:{port}: {error.strerror or error}") from None
+        else:
+            self._answers, self._answered = True, self._asked
+        return self._answers
 
     def slots(self, cell: int) -> int:
         need = self._needs[cell]
@@ -196,7 +230,7 @@ class _RayPool:
         # In a list, or Ray would unpack it again for every shard.
         given = ([self._bases[cell]], piece, connections, number, self._board)
         if not _loads_weights(self._cells[cell]):
-            task = self._ray.remote(**self._needs[cell], max_retries=RETRIES)(_work)
+            task = self._ray.remote(**self._needs[cell], max_retries=NO_RETRIES)(_work)
             return task.remote(*given)
         model = self._cells[cell].model
         idle = self._idle.setdefault(model, [])
@@ -206,7 +240,7 @@ class _RayPool:
         return work
 
     def _new_actor(self, cell: int) -> Any:
-        options = self._needs[cell] | {"max_restarts": RETRIES, "max_task_retries": RETRIES}
+        options = self._needs[cell] | {"max_restarts": NO_RETRIES, "max_task_retries": NO_RETRIES}
         return self._ray.remote(**options)(_Worker).remote()
 
     def wait(self, running: Sequence[Any], seconds: float) -> Sequence[Any]:
@@ -233,11 +267,15 @@ class _RayPool:
 
     def close(self) -> None:
         """End every actor: a loaded model may keep its process alive for ever."""
+        if self._is_lost:
+            return
         for actor in [actor for _, actor in self._actors.values()]:
             self._ray.kill(actor)
         self.keep(set())
 
     def counts(self) -> Counts:
+        if not self._head_answers():
+            return {}
         try:
             counts: Counts = self._ray.get(self._board.read.remote(), timeout=REACH_S)
         except self._ray.exceptions.RayError:
@@ -247,6 +285,14 @@ class _RayPool:
     def stop(self) -> None:
         with suppress(self._ray.exceptions.RayError):
             self._ray.get(self._board.stop.remote(), timeout=REACH_S)
+
+
+def _head_of(ray: Any, cluster: ClusterOptions) -> tuple[str, int] | None:
+    """Host and port of a cluster's head; None where a client's server stands between."""
+    if (cluster.address or "").startswith("ray://"):
+        return None
+    host, _, port = str(ray.get_runtime_context().gcs_address).rpartition(":")
+    return host, int(port)
 
 
 def _here(ray: Any) -> Any:
@@ -299,7 +345,7 @@ def _work(
     if reference not in _bases:
         _bases[reference] = ray.get(reference)
     counts: Counter[str] = Counter()
-    with _telling(ray, board, number, counts):
+    with traffic_counted() as traffic, _telling(ray, board, number, counts, traffic):
         try:
             with counted() as met:
                 result = run_shard(
@@ -308,20 +354,24 @@ def _work(
                     connections,
                     lambda status: counts.update([str(status)]),
                 )
-            return replace(result, faults=met)
+            return replace(result, faults=met, answers=traffic.answers, in_flight=traffic.in_flight)
         except CasewiseError as error:
             return ShardResult("error", str(error), 0, {}, str(error))
 
 
 @contextmanager
-def _telling(ray: Any, board: Any, number: int, counts: Counter[str]) -> Iterator[None]:
+def _telling(
+    ray: Any, board: Any, number: int, counts: Counter[str], traffic: Traffic
+) -> Iterator[None]:
     """Report a shard's counts to the board; on its word, interrupt the shard as Ctrl-C would."""
     ended = threading.Event()
 
     def tell() -> None:
         while not ended.wait(TELL_S):
             try:
-                stopped = ray.get(board.tell.remote(number, dict(counts)), timeout=TELL_S)
+                stopped = ray.get(
+                    board.tell.remote(number, counts | {IN_FLIGHT: traffic.waiting}), timeout=TELL_S
+                )
             except Exception:
                 # Nobody reads: the shard is worth finishing all the same.
                 continue

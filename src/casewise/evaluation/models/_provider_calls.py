@@ -95,11 +95,13 @@ class _Call:
     def begin_to_wait(self) -> None:
         if not self.waits:
             self.waits = True
+            _traffic.get().waiting += 1
             self.reach.begins_to_wait()
 
     def wait_no_more(self) -> None:
         if self.waits:
             self.waits = False
+            _traffic.get().waiting -= 1
             self.reach.waits_no_more()
 
     def count(self, error: BaseException, kind: FaultKind | None = None) -> None:
@@ -147,12 +149,16 @@ class Traffic:
     """Answers of one start, and requests that were sent and never had theirs kept."""
 
     answers: int = 0
+    waiting: int = 0
+    """Requests whose answers are awaited now."""
+    lost: int = 0
+    """Requests of other processes whose answers are not kept."""
     _cut: set[Asking] = field(default_factory=set)
 
     @property
     def in_flight(self) -> int:
         """Number of requests that were stopped while they waited, or whose answers were lost."""
-        return len(self._cut)
+        return self.lost + len(self._cut)
 
     def begin(self) -> None:
         """Note an attempt: what became of the one before it no longer counts."""
@@ -165,6 +171,13 @@ class Traffic:
 
 
 _traffic: ContextVar[Traffic] = ContextVar("casewise_traffic", default=Traffic())  # noqa: B039
+
+
+def add_traffic(answers: int, in_flight: int) -> None:
+    """Count the answers and the lost requests of another process."""
+    traffic = _traffic.get()
+    traffic.answers += answers
+    traffic.lost += in_flight
 
 
 def traffic_counted() -> AbstractContextManager[Traffic]:
