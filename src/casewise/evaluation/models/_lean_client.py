@@ -7,7 +7,7 @@ nothing is replaced but the sending.
 
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -33,7 +33,7 @@ from casewise.evaluation.models._provider_calls import (
     redacted_answer,
 )
 from casewise.evaluation.models._said import error_within
-from casewise.evaluation.models._seam import SENDS, OpenAICompatibleAPI, hooks_of
+from casewise.evaluation.models._seam import SENDS, hooks_of, openai_compatible
 
 _PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})
@@ -61,8 +61,8 @@ def send_leanly(model: Model) -> bool:
     Returns:
         True if they go over aiohttp.
     """
-    api = model.api
-    if type(api) is not OpenAICompatibleAPI or model.model_args or hooks_of(api) is None:
+    api: Any = model.api
+    if type(api) is not openai_compatible() or model.model_args or hooks_of(api) is None:
         return False
     address = api.client.base_url
     if any(name.startswith(_SETTINGS) for name in os.environ) or address.userinfo:
@@ -82,9 +82,9 @@ def send_as_provided(model: Model) -> None:
 class _Sender:
     """Sender of one model's requests."""
 
-    def __init__(self, api: OpenAICompatibleAPI) -> None:
+    def __init__(self, api: Any) -> None:
         self._api = api
-        self._standard = api._generate_completion
+        self._standard: Callable[..., Awaitable[ChatCompletion]] = api._generate_completion
         self._url = f"{str(api.client.base_url).rstrip('/')}{_PATH}"
         self._headers = {
             name: value

@@ -6,10 +6,12 @@ changed one, what stands here in its place is slower or shows less, and gives th
 """
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
+from functools import cache
 from importlib.metadata import version
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +30,13 @@ MOVED: dict[str, str] = {}
 
 def _taken(place: str, fits: Callable[[Any], bool], instead: Any, lost: str) -> Any:
     """A private name of Inspect, or what stands in its place where it isn't as expected."""
-    module, _, name = place.rpartition(".")
     try:
-        found = getattr(import_module(f"inspect_ai.{module}"), name)
+        found = resolve_name(f"inspect_ai.{place}")
         if fits(found):
             return found
     except (ImportError, AttributeError, TypeError, ValueError):
         pass
-    MOVED[name] = lost
+    MOVED[place.rpartition(".")[2]] = lost
     return instead
 
 
@@ -101,12 +102,6 @@ else:
         _no_sink,
         "logs hold no events",
     )
-    OpenAICompatibleAPI = _taken(
-        "model._providers.openai_compatible.OpenAICompatibleAPI",
-        _sends,
-        _NoProvider,
-        "requests go out by Inspect's own client, which takes longer",
-    )
     batcher = _taken(
         "model._providers.util.batch",
         _is_collected,
@@ -125,6 +120,29 @@ else:
     )
 
 
+_COMPATIBLE = "model._providers.openai_compatible"
+
+
+@cache
+def openai_compatible() -> "type[OpenAICompatibleAPI]":
+    """Provider of OpenAI's chat format; whoever needs no such model does without its import.
+
+    It takes half as long as that of Inspect.
+    """
+    found: type[OpenAICompatibleAPI] = _taken(
+        f"{_COMPATIBLE}.OpenAICompatibleAPI",
+        _sends,
+        _NoProvider,
+        "requests go out by Inspect's own client, which takes longer",
+    )
+    return found
+
+
+def is_openai_compatible(api: Any) -> bool:
+    """Tell whether a model's provider is one of OpenAI's chat format."""
+    return f"inspect_ai.{_COMPATIBLE}" in sys.modules and isinstance(api, openai_compatible())
+
+
 def hooks_of(api: Any) -> Any:
     """What a provider tells of its attempts; None where it has no such attribute, or another."""
     hooks = getattr(api, _HOOKS, None)
@@ -134,6 +152,7 @@ def hooks_of(api: Any) -> Any:
 
 def moved_note() -> str | None:
     """Note on what this release of Inspect has moved; None where everything is as expected."""
+    openai_compatible()
     if not MOVED:
         return None
     return (
@@ -144,13 +163,14 @@ def moved_note() -> str | None:
 
 __all__ = [
     "MOVED",
-    "OpenAICompatibleAPI",
     "PrerequisiteError",
     "SENDS",
     "TOOLS",
     "batcher",
     "hooks_of",
     "init_concurrency",
+    "is_openai_compatible",
     "moved_note",
+    "openai_compatible",
     "use_model_event_sink",
 ]

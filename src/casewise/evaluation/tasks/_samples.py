@@ -28,7 +28,7 @@ import casewise
 from casewise.cases import Case, ToolDefinition, Turn, flags_query, wanted_reply
 from casewise.choices import RULES, Sampling
 from casewise.errors import CasewiseError
-from casewise.evaluation.models._seam import TOOLS, OpenAICompatibleAPI, PrerequisiteError
+from casewise.evaluation.models._seam import TOOLS, PrerequisiteError, is_openai_compatible
 from casewise.evaluation.models._target import tool_form
 from casewise.evaluation.plan._condition import Condition, choose, make_condition, unit_id
 from casewise.evaluation.plan._sampling import (
@@ -85,7 +85,7 @@ def to_tool(tool: ToolDefinition) -> ToolInfo:
 
 def send_tools_as_defined(model: Model) -> None:
     """Have a provider of OpenAI's chat format send tool definitions unchanged."""
-    if isinstance(model.api, OpenAICompatibleAPI):
+    if is_openai_compatible(model.api):
         vars(model.api)[TOOLS] = lambda tools: [tool_form(tool) for tool in tools]
 
 
