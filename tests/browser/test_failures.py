@@ -8,6 +8,7 @@ import pytest
 from browser.conftest import Open
 from playwright.sync_api import Page, expect
 from support.reported import models, overview_of, two_models, with_answers
+from support.seen import grave
 from support.tables import judgement, random_table, table
 
 from casewise.choices import FailureGroup
@@ -228,18 +229,29 @@ def test_the_dialog_says_why(open_page: Open) -> None:
     ]
 
 
-@pytest.mark.parametrize("runs", [8, pytest.param(43, marks=pytest.mark.slow)])
-def test_the_first_filter_is_quick(open_page: Open, runs: int) -> None:
-    """43 runs of 900 cases: half a second for the first filter, 3.5 MB for the page."""
-    made = html(overview_of(with_answers(models(runs, 450, distinct=8))))
-    assert len(made.encode()) < 3.5e6
-    page = open_page(made)
-    spent = page.evaluate(
+def first_filter(page: Page) -> float:
+    """Milliseconds from the click on a view to its laid-out list."""
+    spent: float = page.evaluate(
         """() => {
         const start = performance.now();
         document.querySelector("[name=view][value=answers]").click();
         document.body.offsetHeight;
         return performance.now() - start; }"""
     )
+    return spent
+
+
+@pytest.mark.parametrize("runs", [8, pytest.param(43, marks=pytest.mark.slow)])
+def test_the_first_filter_is_quick(open_page: Open, runs: int) -> None:
+    """43 runs of 900 cases: half a second for the first filter, 3.5 MB, and nothing that axe finds.
+
+    A request to anywhere fails the test, as of every page here.
+    """
+    made = html(overview_of(with_answers(models(runs, 450, distinct=8))))
+    assert len(made.encode()) < 3.5e6
+    # Other tests share the machine: the quickest of three pages, each with its first filter.
+    pages = [open_page(made) for _ in range(3)]
+    assert min(map(first_filter, pages)) < 500
+    page = pages[0]
     assert page.locator(ROWS).count() > 100
-    assert spent < 500
+    assert grave(page, minor=True) == []

@@ -4,14 +4,14 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Page
 
 
-def grave(page: Page) -> list[str]:
-    """What axe-core calls serious or critical, once the page has loaded."""
+def grave(page: Page, *, minor: bool = False) -> list[str]:
+    """What axe-core calls serious or critical, or all that it finds, once the page has loaded."""
     page.wait_for_load_state()
     violations = Axe().run(page).response["violations"]
     return [
         f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
         for one in violations
-        if one["impact"] in ("serious", "critical")
+        if minor or one["impact"] in ("serious", "critical")
     ]
 
 

@@ -103,7 +103,7 @@ def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
     """Explanation of the leaderboard: its baselines, and its last columns."""
     text = "Accuracy is the share of cases in which the verdict is the label's."
     if lines := baselines_read(map(baseline_text, baselines), words):
-        text += f" Of the dashed lines {'; '.join(lines)}."
+        text += f" Dashed lines: {'; '.join(lines)}."
     if words.graded:
         text += (
             " The table's last two columns are correlations within one type of context: hold them "
