@@ -268,3 +268,78 @@ def test_in_batches(cli_inside: Cli, tmp_path: Path, place: str, soon_again: Non
         )
     assert "Traceback" not in done.stderr
     check(tmp_path, done.stdout + done.stderr)
+
+
+ASKED = "how does one plant a needle of 5151 words"
+
+
+def plant(folder: Path) -> Path:
+    """Cases with a query that no screen may show."""
+    record = {"context": {"sender": {"platform_type": "forum"}}, "intended": "safe"}
+    lines = [record | {"query": f"{ASKED} {n}"} for n in range(4)]
+    path = folder / "cases.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+def check_fault(folder: Path, shown: str) -> None:
+    """The key is nowhere; the query is on no screen, and in no file but logs and the cases."""
+    assert KEY not in shown
+    assert ASKED not in shown
+    assert found_in(folder) == []
+    for file in (folder / "logs").rglob("*"):
+        if file.is_file() and file.suffix not in {".eval", ".jsonl"}:
+            assert ASKED.encode() not in file.read_bytes(), file
+
+
+def test_in_an_error_within_a_case(
+    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError(f"{ASKED} {KEY}")
+
+    cases = plant(tmp_path)
+    monkeypatch.setattr("casewise.evaluation.executor._shards._messages", fail)
+    with FakeServer(lambda _: SAFE) as server:
+        done = cli_inside(
+            *("run", "-m", f"openai-api/fake{server.port}/m", "--cases", cases),
+            *("--protocol", "binary", "--log-dir", "logs"),
+            env={f"FAKE{server.port}_API_KEY": KEY, f"FAKE{server.port}_BASE_URL": server.url},
+        )
+    assert done.returncode == 1, done.stderr
+    check_fault(tmp_path, done.stdout + done.stderr)
+
+
+def test_in_an_error_of_a_bot(cli_inside: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(
+        "import os\ndef answer(messages):\n"
+        "    raise ZeroDivisionError(f\"{messages[-1]['content']} {os.environ['MY_API_KEY']}\")\n"
+    )
+    done = cli_inside(
+        *("run", "--target", "bot.py:answer", "--cases", plant(tmp_path)),
+        *("--protocol", "respond", "--log-dir", "logs"),
+        env={"MY_API_KEY": KEY},
+    )
+    assert done.returncode in {1, 2}, done.stderr
+    check_fault(tmp_path, done.stdout + done.stderr)
+
+
+def test_in_an_error_of_a_command(
+    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its frames are shown, and the types of all that it was raised from; no message is."""
+
+    def fail(*_: object, **__: object) -> None:
+        try:
+            raise KeyError(f"{ASKED} {KEY}")
+        except KeyError as error:
+            raise ZeroDivisionError(f"{ASKED} {KEY}") from error
+
+    monkeypatch.setattr("casewise.evaluation.plan._plan.make_plan", fail)
+    monkeypatch.setattr("casewise.evaluation.make_plan", fail)
+    done = cli_inside("run", "--cases", plant(tmp_path), "--dry-run", env={"MY_API_KEY": KEY})
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert done.stderr.index("KeyError") < done.stderr.index("ZeroDivisionError")
+    check_fault(tmp_path, done.stdout + done.stderr)

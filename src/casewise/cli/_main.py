@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from traceback import walk_tb
+from traceback import format_tb, walk_tb
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -383,10 +383,27 @@ def main() -> None:
     except Exception as error:
         text = _message(error)
         if text is None:
-            raise
+            print(_fault(error), file=sys.stderr)
+            sys.exit(1)
         if text:
             _say_error(text)
         sys.exit(BAD_INPUT)
+
+
+def _fault(error: BaseException) -> str:
+    """Traceback of a fault of ours, and of what it was raised from, the first cause first.
+
+    Messages are left out: they may quote what was asked, or a key.
+    """
+    parts: list[str] = []
+    raised: BaseException | None = error
+    while raised is not None:
+        kind = f"{type(raised).__module__}.{type(raised).__qualname__}".removeprefix("builtins.")
+        parts.insert(0, f"{''.join(format_tb(raised.__traceback__))}{kind}")
+        raised = raised.__cause__ or (None if raised.__suppress_context__ else raised.__context__)
+    told = "\n\n".join(f"Traceback (most recent call last):\n{part}" for part in parts)
+    note = "a fault of casewise or of an extension; its message may quote a query or a key"
+    return f"{told} ({note}, and is left out)"
 
 
 def _message(error: Exception) -> str | None:
