@@ -1,21 +1,31 @@
 """Rules by which an interval is withheld, each at its border."""
 
 import math
+import re
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from scipy.stats import t
 
 from casewise.cases import Labels
-from casewise.measures import Answers, measure
+from casewise.measures import Answers, measure, scored
+from casewise.measures._counted import CHANGE_TAKES, LEAST_CORRELATED, LEAST_MISTAKEN
+from casewise.scores._replay import LEAST_CORRECTED
 from casewise.statistics import (
+    BY_DESIGN,
+    LEAST_EFFECTIVE,
     Clusters,
     Estimate,
     clustered_mean,
     clustered_ratio,
     paired_change,
 )
+from casewise.statistics._classification import CHANGED_ECE
+from casewise.statistics._clustered import FEW_CLUSTERS, LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
+from casewise.statistics._pairs import LEAST_SEVERAL
 
 A = np.array
 
@@ -160,3 +170,43 @@ def test_a_loss_of_few_queries_has_half_the_degrees() -> None:
         found = clustered_mean(values, Clusters(np.arange(queries), queries), scale="log")
         whole = replace(found, scale="plain").degrees
         assert found.degrees == pytest.approx(part * whole)
+
+
+PAGE = (ROOT / "docs/method/statistics.md").read_text("utf-8")
+
+
+def rows_under(head: str) -> list[list[str]]:
+    """Cells of the table that begins with this line of headings."""
+    lines = PAGE[PAGE.index(head) :].splitlines()[2:]
+    return [line.strip("| ").split(" | ") for line in takewhile(lambda one: one[:1] == "|", lines)]
+
+
+def test_the_page_has_each_kind_of_measure() -> None:
+    kinds = " ".join(row[0] for row in rows_under("| kind | interval of a figure |"))
+    for kind in {row.kind for row in scored()}:
+        assert re.search(rf"\b{kind}\b", kinds), kind
+
+
+@pytest.mark.parametrize(
+    ("least", "told"),
+    [
+        (LEAST_EFFECTIVE, "than {} where queries weigh unequally"),
+        (LEAST_MISTAKEN, "fewer than {} queries with a wrong answer"),
+        (LEAST_MISTAKEN, "fewer than {} queries with the rarer verdict"),
+        (LEAST_CORRELATED, "fewer than {} queries, or nearly all answers"),
+        (LEAST_EFFECTIVE, "unequal numbers of pairs, and fewer than {} effective queries"),
+        (NEARLY_EQUAL, "(effective queries below {} of them)"),
+        (LEAST_SEVERAL, "fewer than {} queries with several contexts"),
+        (CHANGE_TAKES, "| fewer than {} queries | too few show by how much"),
+        (LEAST_MOVED, "| fewer than {} effective queries moved"),
+        (FEW_CLUSTERS, "fewer than {} queries; fewer than"),
+        (CHANGED_ECE, " queries; fewer than {} |"),
+        (SHORT_TAIL, "of kappa and alpha fewer than {} queries"),
+        (LEAST_CORRECTED, "`replay` of fewer than {} conversations"),
+        (BY_DESIGN.removesuffix(" it"), "interval of a figure that {}, and of its change"),
+    ],
+)
+def test_the_page_says_when_an_interval_is_withheld(least: float | str, told: str) -> None:
+    """Each threshold of the code stands in the page; a new one is a row here and there."""
+    number = least if isinstance(least, str) else f"{least:g}".removeprefix("0")
+    assert told.format(number) in PAGE
