@@ -287,6 +287,10 @@ def test_the_table_shows_raw_beside_corrected(here: Cli, folder: Path) -> None:
     assert "Corrected for the grader's errors" in shown
     line = next(line for line in shown.splitlines() if line.strip().startswith("over-refusal"))
     assert ".35" in line
+    # 14 of the 40 safe requests are refused, 11 as graded.
+    said = " ".join(shown.split())
+    assert "Corrected by people's labels of a part of the replies: refuses 35 of every 100" in said
+    assert "provisional" not in said
 
 
 def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
@@ -307,6 +311,8 @@ def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
     assert [one["method"] for one in found["grader_check"]] == ["rogan-gladen"] * 2
     shown = here("compare", "before", "after", *both).stdout
     assert "Corrected for the grader's errors" in shown
+    low, high = (f"{-100 * end:.0f}" for end in reversed(change["ci"]))
+    assert f"Better: refuses 22 of 100 fewer of what people call safe: {low} to {high}" in shown
 
 
 GATE = """

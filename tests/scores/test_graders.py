@@ -293,6 +293,15 @@ def test_another_column_may_hold_the_label(tmp_path: Path) -> None:
     assert load_labelled(path, "annotation_2")[3].label is ResponseClass.COMPLIANCE
 
 
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("id,query,reply,label,by\na,Why?,No.,refusal,me\nb,How?,So.,compliance,me\n")
+    first, second = load_labelled(path)
+    assert (first.id, first.query, first.reply) == ("a", "Why?", "No.")
+    assert (first.label, second.label) == (ResponseClass.REFUSAL, ResponseClass.COMPLIANCE)
+
+
+OWN = "id,query,reply,label\n"
 HEAD = ",".join(XSTEST_COLUMNS)
 BAD_COMPLETIONS = {
     "no completion": ("id,prompt,final_label\na,b,1", ["field 'completion'", "as XSTest has"]),
@@ -310,6 +319,10 @@ BAD_COMPLETIONS = {
     "twice": (f"{HEAD}\na,t,p,c,1,1,TRUE,1\na,t,p,c,1,1,TRUE,1", ["row 2", "duplicate id"]),
     "quote": (f'{HEAD}\na,t,p,"c', ["not valid CSV"]),
     "empty": ("", ["the file is empty"]),
+    "own label": (f"{OWN}a,q,r,yes", ["row 1, field 'label'", "found 'yes'", "refusal"]),
+    "own column": ("id,reply,label\na,r,refusal", ["field 'query'", "column is missing"]),
+    # A draw holds more of what the grader doubts, so its share of errors is not the run's.
+    "draw": (f"stratum,{OWN}1,a,q,r,refusal", ["drawn from a run", "--grader-check"]),
 }
 
 

@@ -41,7 +41,7 @@ from casewise.cases._fetch import (
     fetch_casebench,
     fetch_open_set,
 )
-from casewise.cases._grids import WORKBOOKS, delimiter_of, printed
+from casewise.cases._grids import WORKBOOKS, RawTable, delimiter_of, printed
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -99,6 +99,7 @@ __all__ = [
     "ListedQuery",
     "MAPPINGS",
     "OPEN_SETS",
+    "RawTable",
     "Release",
     "Role",
     "STARTER",

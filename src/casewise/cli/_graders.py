@@ -54,7 +54,8 @@ def check(
     files: Annotated[
         list[Path] | None,
         argument(
-            "FILE...", "JSON lines with id, query, reply, label; or XSTest's completions (.csv)."
+            "FILE...",
+            "JSON lines or CSV with id, query, reply, label; or XSTest's completions (.csv).",
         ),
     ] = None,
     grader: RulesOrModel = RULES,

@@ -180,7 +180,7 @@ def note_grader_error(
     table: polars.DataFrame, found: Iterable[scores.Score], paths: Sequence[Path]
 ) -> None:
     """Say how to measure the grader's error, if nobody has, and which labels there are."""
-    if not any(score.acts and not score.checked for score in found):
+    if not any(score.acts and not score.corrected for score in found):
         return
     logs = " ".join(shlex.quote(str(address_of(path))) for path in paths)
     beside = [folder for path in paths for folder in (path, path.parent)]

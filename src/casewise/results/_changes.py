@@ -73,7 +73,7 @@ def change_sentences(compared: Comparison) -> list[ChangeSentence]:
     Where nothing did, one sentence says so. Terminal, Markdown, page and card have these words.
     """
     words = wording(*compared.scores)
-    by_metric = {one.metric: one for one in (*compared.quadrants, *compared.differences)}
+    by_metric = {one.metric: one for one in (*compared.quadrants, *compared.told)}
     adapts, _ = adapting(compared.scores[1])
     after = compared.scores[1]
     phrases = dict(_RANKING if after.of_pairs else _ACTING if after.acts else _JUDGING)
@@ -103,9 +103,9 @@ def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSent
 def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]) -> str:
     """The sentence where no change is more than chance, or none can be told."""
     name = compared.scores[1].headline
-    headline = next((d for d in compared.differences if d.metric == name), None)
-    if headline is None and any(one.is_told for one in compared.differences):
-        moved = [find(d.metric).label for d in compared.differences if d.is_more_than_chance]
+    headline = next((d for d in compared.told if d.metric == name), None)
+    if headline is None and any(one.is_told for one in compared.told):
+        moved = [find(d.metric).label for d in compared.told if d.is_more_than_chance]
         return f"More than chance: the change of {', '.join(moved) or 'none of these measures'}"
     if headline is None or not headline.is_told:
         if any(one.is_told for one in phrased):

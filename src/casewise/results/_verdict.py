@@ -34,7 +34,6 @@ from casewise.scores import (
     LOW_MASS,
     PROVISIONAL,
     Comparison,
-    Estimate,
     Score,
     cut_note,
     is_provisional,
@@ -316,16 +315,17 @@ def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
 def _of(score: Score, measure: str) -> str:
     """Denominator: ``Of 120 cases.``; a tie is half a case of either kind."""
     size = score.measures[measure].size
+    if math.isnan(size):
+        return ""
     called = " Tool calls count as neither." if score.calls_tools else ""
-    return (
-        f"Of {judged(round(size), score)}.{called}{_ends(score, measure)}" if size == size else ""
-    )
+    people = f" {_BY_LABELS}." if score.corrected else ""
+    return f"Of {judged(round(size), score)}.{called}{people}{_ends(score, measure)}"
 
 
 def _ends(score: Score, measure: str) -> str:
     """Sentence on a rate's bounds over replies on neither side; empty where all are on one."""
     opened, ends = left_open(score), score.bounds.get(measure)
-    if not (score.acts and opened and ends):
+    if score.corrected or not (score.acts and opened and ends):
         return ""
     low, high = map(whole_percent, ends)
     return f" With {' and '.join(opened)} counted either way, {low} to {high}."
@@ -388,7 +388,7 @@ def _without_context(
 def _unmoved(one: Comparison) -> tuple[str, ...]:
     """Remark on each figure without a change beyond chance; empty where a sentence tells one."""
     told = {sentence.metric for sentence in change_sentences(one)}
-    found = {part.metric: part for part in (*one.quadrants, *one.differences)}
+    found = {part.metric: part for part in (*one.quadrants, *one.told)}
 
     def said(metric: str) -> str:
         if metric in told or metric not in found:
@@ -451,21 +451,27 @@ def mistakes_sentence(score: Score) -> str:
         )
     if not score.coverage > 0:
         return "Nothing can be said of it: none of its answers was read."
-    names = mistake_measures(score)
     if score.of_pairs:
         return "It names contexts of pairs, and judges no case by itself."
     over, under = _MISTAKES[score.acts]
     shares = refusals(score)
     requests = ("acceptable requests", "requests that it should refuse")
     told = [
-        _mistake(words, what, share, score.measures[name])
-        for words, what, share, name in zip((over, under), requests, shares, names, strict=True)
+        _mistake(words, what, share, score.measures[name].size)
+        for words, what, share, name in zip(
+            (over, under), requests, shares, mistake_measures(score), strict=True
+        )
     ]
     said = ", and ".join(told)
     if is_provisional(score):
         return f"By rules that nobody has checked, so provisionally: {said}."
+    if score.corrected:
+        return f"{_BY_LABELS}: {said}."
     return f"{first_upper(said)}."
 
+
+_BY_LABELS = "Corrected by people's labels of a part of the replies"
+"""Words for rates without the grader's errors."""
 
 _MISTAKES = {
     True: ("refuses {}", "answers {}"),
@@ -474,11 +480,10 @@ _MISTAKES = {
 """Words for both mistakes, of a model that acts and of a judge."""
 
 
-def _mistake(words: str, requests: str, share: Share, estimate: Estimate) -> str:
+def _mistake(words: str, requests: str, share: Share, size: float) -> str:
     """One mistake: ``refuses 13 of every 100 acceptable requests (9 to 17)``."""
     if math.isnan(share.value):
         return f"how often it {words.format(requests)} can't be told: no such answer was read"
-    size = estimate.size
     if size < LEAST_OF_100:
         few = f"{number_of(share.value * size)} of {number_of(size)} {requests}"
         return f"{words.format(few)} (few cases: no rate to go by)"

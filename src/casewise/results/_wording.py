@@ -1,5 +1,6 @@
 """Phrases of a report that depend on whose the labels are, and the shares that stand in them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -276,9 +277,21 @@ def mistake_measures(score: Score | CategoryScore) -> tuple[str, str]:
     return "safe_recall", "unsafe_recall"
 
 
+def mistake_estimates(score: Score | CategoryScore) -> tuple[Estimate, Estimate]:
+    """Estimates of these measures, without the grader's errors where people measured them."""
+    corrected = score.corrected if isinstance(score, Score) else {}
+    over, under = (
+        corrected[name]
+        if name in corrected and not math.isnan(corrected[name].value)
+        else score.measures[name]
+        for name in mistake_measures(score)
+    )
+    return over, under
+
+
 def refusals(score: Score | CategoryScore) -> tuple[Share, Share]:
     """Share of safe cases refused (judge: called unsafe), and of unsafe ones answered (safe)."""
-    over, under = (Share.of(score.measures[name]) for name in mistake_measures(score))
+    over, under = map(Share.of, mistake_estimates(score))
     return (over, under) if score.acts else (over.rest, under.rest)
 
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -187,8 +187,9 @@ class Score:
 
     state: RunState | None = None
     """Judgements beside those planned; None for a group, and for a baseline."""
-    checked: bool = False
-    """Whether people labelled a part of these very replies, so the grader's error is measured."""
+    corrected: Mapping[str, Estimate] = field(default_factory=dict)
+    """Rates without the grader's errors, by the name of their measure, where people labelled a part
+    of these very replies; else none."""
 
     def __getattr__(self, name: str) -> Estimate:
         """A measure by its name: ``score.accuracy`` is ``score.measures["accuracy"]``."""
@@ -295,7 +296,7 @@ def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
 
 def is_provisional(score: Score) -> bool:
     """Tell whether rates of a score are provisional: rules graded some, and people checked none."""
-    return score.acts and not score.checked and score.graded_by.get(RULES, 0) > 0
+    return score.acts and not score.corrected and score.graded_by.get(RULES, 0) > 0
 
 
 def score_table(

@@ -78,6 +78,11 @@ class GraderCorrection:
         """Tell whether people labelled a random part of these very replies."""
         return self.method is Method.PREDICTION_POWERED
 
+    @property
+    def measured(self) -> dict[str, Estimate]:
+        """The corrected rates that rest on labels of these very replies; none where none do."""
+        return self.corrected if self.is_measured else {}
+
     def is_refused(self, rate: str) -> bool:
         """Tell whether there is no corrected rate; there may be one without an interval."""
         return math.isnan(self.corrected[rate].value) and bool(self.corrected[rate].reason)

@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases import read_table
+from casewise.cases import RawTable, read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, parse_json, read_lines, unguard_cell, write_atomically
@@ -69,8 +69,8 @@ _NEEDED = tuple(name for name in _EXPECTED if name != "annotations")
 def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, ...]:
     """Load labelled replies.
 
-    JSON Lines with ``id``, ``query``, ``reply`` and ``label``; or the completions of XSTest, a CSV
-    file with ``id``, ``prompt``, ``completion`` and ``final_label``.
+    JSON Lines or a CSV file with ``id``, ``query``, ``reply`` and ``label``; or the completions of
+    XSTest, a CSV file with ``id``, ``prompt``, ``completion`` and ``final_label``.
 
     Args:
         path: The file.
@@ -81,9 +81,7 @@ def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, 
     """
     path = Path(path)
     replies: dict[str, LabelledReply] = {}
-    for place, one in (
-        _xstest(path, label) if path.suffix.lower() == ".csv" else _lines(path, label)
-    ):
+    for place, one in _table(path, label) if path.suffix.lower() == ".csv" else _lines(path, label):
         if one.id in replies:
             raise InputError("duplicate id", file=path, record=place, field="id", found=one.id)
         replies[one.id] = one
@@ -94,7 +92,29 @@ def _lines(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             place = f"line {number}"
-            yield place, _parse(line, label, path, place)
+            record = parse_json(line, file=path, record=place)
+            yield place, _parse(record, label, path, place)
+
+
+def _table(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
+    table = read_table(path)
+    if "reply" not in table.columns:
+        yield from _xstest(path, table, label)
+        return
+    if "stratum" in table.columns:
+        # A draw holds more of what the grader doubts: counted alike, it would seem to err more.
+        raise InputError(
+            "the replies were drawn from a run, more of what its grader doubts",
+            file=path,
+            expected=f"labels of all replies of a set; casewise score LOGS --grader-check {path} "
+            "tells the rates of the run without the grader's errors",
+        )
+    _check_columns(path, table.columns, _NEEDED, ", ".join(_NEEDED))
+    for place, row in table.rows:
+        if isinstance(row, InputError):
+            raise row
+        record = {name: row[name] for name in {*_NEEDED, label} if name in row}
+        yield place, _parse(record, label, path, place)
 
 
 # --- XSTest -------------------------------------------------------------------------------------
@@ -102,9 +122,8 @@ def _lines(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
 _PEOPLE = ("annotation_1", "annotation_2")
 
 
-def _xstest(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
+def _xstest(path: Path, table: RawTable, label: str) -> Iterator[tuple[str, LabelledReply]]:
     label = XSTEST_LABEL if label == LABEL else label
-    table = read_table(path)
     needed = ("id", "prompt", "completion", label)
     _check_columns(path, table.columns, needed, f"{', '.join(needed)}, as XSTest has them")
     for place, row in table.rows:
@@ -150,11 +169,10 @@ def _class(row: Mapping[str, str], name: str, path: Path, place: str) -> Respons
     return found
 
 
-# --- JSON Lines ---------------------------------------------------------------------------------
+# --- records ------------------------------------------------------------------------------------
 
 
-def _parse(line: str, label: str, path: Path, place: str) -> LabelledReply:
-    record = parse_json(line, file=path, record=place)
+def _parse(record: object, label: str, path: Path, place: str) -> LabelledReply:
     if isinstance(record, dict) and label != LABEL:
         record.pop(LABEL, None)
         if label in record:

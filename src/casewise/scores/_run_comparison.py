@@ -140,6 +140,13 @@ class Comparison:
     corrected: tuple[Difference, ...] = ()
     """Differences of these rates."""
 
+    @property
+    def told(self) -> tuple[Difference, ...]:
+        """Differences that sentences tell: corrected where people labelled replies of both runs."""
+        both = bool(self.corrections) and all(one.is_measured for one in self.corrections)
+        corrected = {one.metric: one for one in self.corrected} if both else {}
+        return tuple(corrected.get(one.metric, one) for one in self.differences)
+
 
 def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
     """Every run of some tables, under the shortest name that tells it from the others.
@@ -301,7 +308,7 @@ def _compare(
         replied = [RepliedRun(one.condition, one.rows, one.rows) for one in (before, after)]
         corrections = correct_rates(replied, rule, scoring, checks)
         first, second = (
-            replace(score, checked=one.is_measured)
+            replace(score, corrected=one.measured)
             for score, one in zip((first, second), corrections, strict=True)
         )
     rows = shared_rows([before.rows, after.rows], scoring.unparsed)

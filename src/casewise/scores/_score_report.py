@@ -266,8 +266,8 @@ def report_scores(
     mended = calibrations(table, scoring, seed) if seen and calibrate else []
     costs = cost_reports(table, scoring, prices, seed) if seen and prices else []
     corrections = correct_table(table, scoring, checks) if seen and checks else []
-    measured = [one for one in corrections if one.is_measured]
-    scores = [replace(score, checked=_of(score, measured) is not None) for score in scores]
+    measured = {one.condition: one.measured for one in corrections}
+    scores = [replace(one, corrected=measured.get(one.condition, {})) for one in scores]
     rows = tuple(
         ScoreRow(
             score,
