@@ -55,9 +55,9 @@ def test_published_coverage_is_within_93_to_97(
     for row in hundred:
         assert float(row["held 0"]) >= 0.93
         assert float(row["held anew 0"]) >= 0.93
-        # Rates of 1 and of 16 replies in 200 have no bound to speak of: 44 of them are labelled.
+        # Rates of so few replies in 200 have no bound to speak of: 44 of them are labelled.
         if "under" not in row["rate 0"]:
-            assert float(row["width 0"]) <= 1.12 * float(row["bound 0"])
+            assert float(row["width 0"]) <= 1.14 * float(row["bound 0"])
             assert float(row["width 0"]) <= 1.01 * float(row["labels alone 0"])
 
 
