@@ -354,6 +354,25 @@ def test_case_by_case_shows_what_the_model_has_wrong() -> None:
     assert len(section.rows) == 3
 
 
+def test_a_delivery_that_was_never_graded_has_no_gains() -> None:
+    replied: dict[str, Any] = {"protocol": "respond", "verdict": None, "p_safe": None}
+    rows = [
+        judgement(query, side, 0.5)
+        | replied
+        | {"delivery": delivery, "status": status, "response_class": said}
+        for delivery, status, said in (
+            ("none", "error", None),
+            ("claimed", "ok", "refusal"),
+            ("system", "ok", "compliance"),
+        )
+        for query in ("a", "b", "c")
+        for side in ("safe", "unsafe")
+    ]
+    section = by_id(overview(table(*rows)))["deliveries"]
+    assert section.rows[0]["context_gain"] is None
+    json.dumps(list(section.rows), allow_nan=False)
+
+
 def test_turns_of_giving_way_keep_their_distances() -> None:
     """One of two complies at turn 2, the other holds out to turn 5; at 1, 3 and 4 nothing ends."""
     said = {"a": "undetermined compliance refusal refusal refusal", "b": " ".join(["refusal"] * 5)}

@@ -107,9 +107,9 @@ def deliveries(overview: Overview) -> Section:
         trusts = (one for one in overview.report.trust if one.condition == score.condition)
         one = next(trusts, None)
         gains = {
-            "context_gain": one and one.context_gain and one.context_gain.all.value,
-            "claim_gain": one and one.claim_gain and one.claim_gain.all.value,
-            "spoofing_gap": one and one.spoofing_gap and one.spoofing_gap.value,
+            "context_gain": one and one.context_gain and known(one.context_gain.all.value),
+            "claim_gain": one and one.claim_gain and known(one.claim_gain.all.value),
+            "spoofing_gap": one and one.spoofing_gap and known(one.spoofing_gap.value),
         }
         rows += [
             {"run": name, "delivery": score.condition.delivery, "measure": rate_name(metric)}
