@@ -409,7 +409,7 @@ def fault_lines(summary: StartSummary) -> list[str]:
         lines.append(f"{summary.answers_before:,} answers were there from the start before")
     if summary.collected:
         lines.append(f"{summary.collected:,} answers were collected from batches sent before")
-    if summary.lost.line:
+    if summary.lost.shards:
         lines.append(summary.lost.line)
     for what, by_model in (("met on the way", summary.faults), ("cases in error", summary.errors)):
         for model, kinds in by_model.items():

@@ -76,9 +76,7 @@ class LostWork:
 
     @property
     def line(self) -> str:
-        """Sentence for the terminal; empty where nothing was lost."""
-        if not self.shards:
-            return ""
+        """Sentence for the terminal, where a shard was lost."""
         return (
             f"lost with nodes or processes of the cluster: {self.shards:,} "
             f"{'shard' if self.shards == 1 else 'shards'}, run again; {self.paid_twice:,} "
