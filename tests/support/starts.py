@@ -220,8 +220,11 @@ def _casewise(
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
-    # What started the tests may have told its children to ignore Ctrl-C.
+    # What started the tests may have told its children to ignore Ctrl-C, or, as nohup does, the end
+    # of a terminal.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # New streams as well: the old ones know what they were opened for.
     for number, path in ((1, out), (2, err)):
         opened = os.open(path, os.O_WRONLY | os.O_APPEND)
