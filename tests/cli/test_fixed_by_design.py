@@ -114,11 +114,17 @@ def test_compare(cli_inside: Cli, runs: Path) -> None:
     both = changes("alone", "again")
     assert {name for name, one in both.items() if one.get("withheld") == BY_DESIGN} == SAME_ANSWER
     assert all(both[name]["ci"] is both[name]["p"] is None for name in SAME_ANSWER)
+    # Each query has one right answer in either run, so as many cases are right in one alone.
+    test = both["accuracy"]["mcnemar"]
+    assert test["b"] == test["c"] > 0
+    assert {value for name, value in test.items() if name.startswith("p")} == {None}
     # Against a run whose verdicts may flip, the change may vary as these do.
     one = changes("alone", "reads")
+    assert one["accuracy"]["mcnemar"]["p"] is not None
     assert all(one[name]["ci"] and one[name]["p"] is not None for name in SAME_ANSWER)
     shown = cli_inside("compare", "alone.parquet", "again.parquet").stdout
     assert f"{BY_DESIGN}." in " ".join(shown.split())
+    assert f"only before right {test['b']}, only after right {test['c']}.\n" in shown
 
 
 GATE = """

@@ -15,8 +15,10 @@ from importlib import metadata
 
 from casewise import errors
 from casewise.choices._measure import (
+    BALANCE,
     Better,
     Family,
+    Fixing,
     Mean,
     Measure,
     MeasureKind,
@@ -28,6 +30,7 @@ from casewise.choices._measure import (
 from casewise.choices._power import Input, Parent, PowerInputs, PowerTest, ProportionMethod
 
 __all__ = [
+    "BALANCE",
     "Better",
     "By",
     "Client",
@@ -40,6 +43,7 @@ __all__ = [
     "ExportForm",
     "FailureGroup",
     "Family",
+    "Fixing",
     "Half",
     "Input",
     "LABEL",

@@ -76,6 +76,27 @@ class Origin(enum.StrEnum):
     """A change between two deliveries of one model."""
 
 
+class Fixing(enum.Flag):
+    """Parts of a study's design that fix figures, whatever the queries."""
+
+    LABELS = enum.auto()
+    """Labels are what the authors of the contexts meant."""
+    ANSWERS = enum.auto()
+    """Answers are that, or one thing throughout."""
+    INTENT = enum.auto()
+    """Answers are what the authors meant."""
+    ONE_ANSWER = enum.auto()
+    """Answers are one thing throughout, and the figure is alike in each query."""
+    BLIND = enum.auto()
+    """Answers know no context, and the figure is alike in each query."""
+    BETWEEN = enum.auto()
+    """As ``BLIND``, of a figure between 0 and 1: other queries can't have another."""
+
+
+BALANCE = (Fixing.LABELS | Fixing.ANSWERS, Fixing.BETWEEN)
+"""Designs that fix a figure of answers and labels; chance may make it 0 or 1 in each query."""
+
+
 class View(enum.StrEnum):
     """Table of scores that a measure is a column of, by its heading."""
 
@@ -147,6 +168,8 @@ class Measure:
     origin: Origin = Origin.ANSWERS
     deliveries: tuple[str, ...] = ()
     """Deliveries that a gain compares."""
+    fixed_by: tuple[Fixing, ...] = (*BALANCE, Fixing.ONE_ANSWER)
+    """Designs each of which fixes it, so that it has no interval; empty if none does."""
 
     @property
     def low(self) -> float:

@@ -1,5 +1,6 @@
 """Comparisons of runs, for people and for programs: what got worse and better, then the table."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
@@ -122,11 +123,12 @@ def _lines(compared: Comparison) -> list[str]:
             f"Before is over {before.data_text}, after over {after.data_text}: cases that both "
             "have, and whose texts or votes may differ."
         )
-    lines += [
-        f"McNemar: only before right {test.b}, only after right {test.c}; p {p_value(test.p)} "
-        f"(Holm {p_value(compared.mcnemar_holm)}), by whole queries {p_value(test.p_clustered)} "
-        f"({p_value(compared.clustered_holm)})."
-    ]
+    counts = f"McNemar: only before right {test.b}, only after right {test.c}"
+    p = (
+        f"; p {p_value(test.p)} (Holm {p_value(compared.mcnemar_holm)}), by whole queries "
+        f"{p_value(test.p_clustered)} ({p_value(compared.clustered_holm)})"
+    )
+    lines += [f"{counts}{'' if math.isnan(test.p) else p}."]
     rules = rules_remark(compared.scores)
     lines += [rules] if rules else []
     lines += _withheld(compared)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
-from casewise.choices import RULES, Delivery, MeasureKind, Split, UnreadPolicy, WeighBy
+from casewise.choices import RULES, Delivery, Fixing, MeasureKind, Split, UnreadPolicy, WeighBy
 from casewise.measures import (
     bounds,
     calls_a_tool,
@@ -440,26 +440,10 @@ def score_rows(
 BASELINE = "baseline:"
 """Begins the model's name of what answers without a model."""
 
-_WITHOUT_READING = ("always-safe", "always-unsafe")
+_INTENDED = f"{BASELINE}intended"
+
+_ONE_ANSWER = (f"{BASELINE}always-safe", f"{BASELINE}always-unsafe")
 """Baselines whose answers stand before any case is read."""
-
-_OF_LABELS = {"people_flips", "seen_people_flips", "seen_people_change"}
-"""Figures of the labels alone."""
-
-_OF_VERDICTS = {
-    *("flip_rate", "adapts", "inverted", "always_safe", "always_unsafe", "rank_accuracy"),
-    *("model_flips", "verdict_share", "seen_flips", "seen_change"),
-}
-"""Figures of verdicts and the sides of contexts alone, whatever the labels."""
-
-_SAME_ANSWER = {
-    *("flip_rate", "adapts", "inverted", "flip_recall", "model_flips", "missed_flips"),
-    *("seen_flips", "seen_change", "seen_missed_flips"),
-}
-"""Figures that are 0, or 1, of answers which the context doesn't change."""
-
-_OF_VOTES = "vote_share"
-"""Figure of the votes, whatever the labels."""
 
 
 def _without_fixed(
@@ -469,35 +453,31 @@ def _without_fixed(
 
     Every score passes through here, so that no command prints an interval of what cannot vary.
     """
-    return {
-        name: replace(one, reason=BY_DESIGN) if _is_fixed(one, name, condition, labels) else one
-        for name, one in measures.items()
-    }
+    found = {}
+    for name, one in measures.items():
+        given = _design(one, condition, labels)
+        fixed = any(needed in given for needed in find(name).fixed_by)
+        found[name] = replace(one, reason=BY_DESIGN) if fixed else one
+    return found
 
 
-def _is_fixed(one: Estimate, name: str, condition: RunCondition, labels: LabelRule) -> bool:
-    """Tell whether the design of the cases fixes a figure, whatever the queries.
+def _design(one: Estimate, condition: RunCondition, labels: LabelRule) -> Fixing:
+    """The parts of the design of a condition that may fix one of its figures.
 
-    Another sample of queries might change a figure at 0 or 1 where labels are votes, or where a
-    query's words decide; one between them is the same in each query only if labels are balanced.
+    Another sample of queries might change a figure at 0 or 1 where a query's words decide; one
+    between them is the same in each query only if labels are balanced.
     """
-    if not math.isfinite(one.value) or name == _OF_VOTES:
-        return False
-    by_design = labels is LabelRule.INTENDED
-    if name in _OF_LABELS:
-        return by_design
-    _, is_baseline, baseline = condition.model.rpartition(BASELINE)
-    if is_baseline and baseline in ("intended", *_WITHOUT_READING):
-        if by_design or name in _OF_VERDICTS:
-            return True
-        if baseline == "intended":
-            return name == "flip_recall"
-        return one.se == 0 and name not in ("accuracy", "both_right")
-    if one.se != 0 or not (is_baseline or condition.delivery == Delivery.NONE):
-        return False
-    # Nobody who ignores the context is right about both sides of a pair.
-    never = by_design and name == "both_right"
-    return 0 < one.value < 1 or name in _SAME_ANSWER or never
+    if not math.isfinite(one.value):
+        return Fixing(0)
+    found = Fixing.LABELS if labels is LabelRule.INTENDED else Fixing(0)
+    if condition.model.endswith(_INTENDED):
+        return found | Fixing.ANSWERS | Fixing.INTENT
+    if condition.model.endswith(_ONE_ANSWER):
+        return found | Fixing.ANSWERS | (Fixing(0) if one.se else Fixing.ONE_ANSWER)
+    blind = BASELINE in condition.model or condition.delivery == Delivery.NONE
+    if one.se == 0 and blind:
+        found |= Fixing.BLIND | (Fixing.BETWEEN if 0 < one.value < 1 else Fixing(0))
+    return found
 
 
 ANSWER_KEYS = ["case_id", "epoch"]

@@ -31,6 +31,7 @@ from casewise.scores._condition_scores import (
 from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
 from casewise.scores._labelled_replies import CheckFile
 from casewise.statistics import (
+    BY_DESIGN,
     DETECTABLE,
     Estimate,
     McNemar,
@@ -313,6 +314,8 @@ def _compare(
         )
     rows = shared_rows([before.rows, after.rows], scoring.unparsed)
     test = _mcnemar(rows, rule, scoring)
+    if change[first.headline].reason == BY_DESIGN:
+        test = replace(test, p=math.nan, p_clustered=math.nan)
     return Comparison(
         before=before.name,
         after=after.name,

@@ -28,7 +28,8 @@ class McNemar:
     """Cases that the first has wrong and the second right."""
     p: float
     """Two-sided, taking cases as independent: exact up to 25 discordant ones, else chi-square
-    with continuity correction. 1 without discordant cases."""
+    with continuity correction. 1 without discordant cases; NaN where the design of the cases
+    fixes how many are right."""
     p_clustered: float
     """Two-sided and exact, with whole queries exchanged between the models; the same as the exact
     ``p`` where no query has two discordant cases."""
