@@ -243,8 +243,9 @@ def over_time(
         for name, skill, _ in runs
     ]
     judgements = Judgements(pl.concat(tables), ())
-    overview = make_overview(judgements, Scoring(LabelRule.INTENDED))
-    facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, Scoring())
+    scoring = Scoring(LabelRule.INTENDED)
+    overview = make_overview(judgements, scoring)
+    facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, scoring)
     dated = {
         name: RunRecord(name, "m", "success", (f"revision={name}",), completed=date)
         for name, _, date in runs
@@ -299,14 +300,17 @@ def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
     assert best.score.condition["run_id"] == "v1"
     (latest,) = leading(overview, Trend.of(overview, facts)).leading
     assert latest.score.condition["run_id"] == "v2"
-    assert latest.conditions == (latest.score.condition,)
+    assert [one["run_id"] for one in latest.conditions] == ["v1", "v2"]
     assert latest.subject.startswith("m, revision=v2 (")
-    assert latest.subject.endswith("), ended 2026-02-02 04:30 UTC, the latest of 3 runs")
+    assert latest.subject.endswith(
+        "), ended 2026-02-02 04:30 UTC, the latest of 3 runs, compared with m, revision=v1 of "
+        "2026-01-01 10:00 UTC"
+    )
     page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
     shown = page.partition('id="verdicts"')[2].partition("</section>")[0]
     assert latest.subject in shown
     words = " ".join(Parsed(shown).texts).replace("\u00a0", " ")
-    for sentence in latest.said:
+    for sentence in (*latest.said[:2], *(one.line for one in latest.changes)):
         assert sentence in words
 
 

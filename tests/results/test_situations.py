@@ -324,10 +324,7 @@ def test_a_change_is_told_by_its_interval_in_every_view(
 ) -> None:
     result = compared(verdicts(*before), verdicts(*after))
     (verdict,) = result.verdicts
-    assert verdict.said[0] == (
-        "Before finished, with 80 of 80 planned judgements made; after finished, with 80 of 80 "
-        "planned judgements made."
-    )
+    assert verdict.said[0] == ("Before and after: finished, with 80 of 80 planned judgements made.")
     assert says in verdict.said[2]
     for words in never:
         assert words not in verdict.said[2]

@@ -28,6 +28,7 @@ from casewise.scores import (
     as_report_records,
     compare_runs,
     comparison_records,
+    find_runs,
     report_scores,
 )
 from casewise.sheets import Shown, Tone, plain_rows
@@ -221,16 +222,15 @@ class Trend(Result[DatedRun]):
         """The runs with unchanged contexts whose logs have a date; fewer than two are no trend.
 
         The verdicts are on the latest run of each kind, of those with whole contexts if there are
-        any.
+        any: against the first like it over the same data.
         """
         runs = dated_runs(overview, facts)
         rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
         latest = []
         for acts in (False, True):
-            kind = [one.verdict for one in rows if one.verdict.score.acts is acts]
-            if whole := [one for one in kind if one.score.condition.plain] or kind:
-                more = f", the latest of {len(whole)} runs" if len(whole) > 1 else ""
-                latest.append(replace(whole[-1], subject=f"{whole[-1].subject}{more}"))
+            kind = [one for one in rows if one.verdict.score.acts is acts]
+            if whole := [one for one in kind if one.verdict.score.condition.plain] or kind:
+                latest.append(_latest(whole, overview, facts.scoring))
         return cls(rows, _states(overview.scores), overview.report.baselines, tuple(latest))
 
     def record(self) -> list[dict[str, Any]]:
@@ -240,6 +240,34 @@ class Trend(Result[DatedRun]):
     def records(self) -> list[dict[str, Any]]:
         """The same as rows."""
         return self.record()
+
+
+def _latest(dated: Sequence[DatedRun], overview: Overview, scoring: Scoring) -> Verdict:
+    """The verdict on the latest of some runs, against the first like it, of its model if any is."""
+    verdict = dated[-1].verdict
+    condition = verdict.score.condition
+    more = f", the latest of {len(dated)} runs" if len(dated) > 1 else ""
+    alone = replace(verdict, subject=f"{verdict.subject}{more}")
+    runs = {one.condition: one for one in find_runs({"": overview.table})}
+    like = [
+        (one, runs[earlier])
+        for one in dated[:-1]
+        for earlier in [one.verdict.score.condition]
+        if earlier.same_but("model") == condition.same_but("model")
+        and earlier.has_data_of(condition)
+        and are_comparable(runs[earlier], runs[condition], scoring)
+    ]
+    if not like:
+        return alone
+    first, before = min(like, key=lambda one: one[1].condition.model != condition.model)
+    (found,) = compare_runs([(before, runs[condition])], scoring, checks=overview.checks)
+    against = f"{first.version} of {first.ended:%Y-%m-%d %H:%M} UTC"
+    return replace(
+        alone,
+        subject=f"{alone.subject}, compared with {against}",
+        score=found.scores[1],
+        comparison=found,
+    )
 
 
 def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:

@@ -419,7 +419,9 @@ def state_sentence(score: Score, comparison: Comparison | None = None) -> str:
     if comparison is None:
         return f"{first_upper(_state(score))}."
     before, after = map(_state, comparison.scores)
-    both = f"Before {before}; after {after}"
+    both = f"Before: {before}; after: {after}"
+    if before == after:
+        both = f"Before and after: {before}"
     if not comparison.scores[0].condition.has_data_of(comparison.scores[1].condition):
         both += "; the two are over different versions of the data"
     return f"{both}."

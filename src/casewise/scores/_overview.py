@@ -311,6 +311,8 @@ class Overview:
     """Runs subtracted, where that was asked for."""
     checks: tuple[CheckFile, ...]
     """Labelled replies, where rates were to be corrected by them."""
+    table: pl.DataFrame
+    """The judgements of single cases."""
     notes: tuple[str, ...]
     """Notes on how the table was made."""
 
@@ -357,6 +359,7 @@ def make_overview(
         ),
         comparisons=tuple(comparisons),
         checks=tuple(checks),
+        table=table,
         notes=judgements.notes,
     )
 
