@@ -38,6 +38,7 @@ from casewise.cases._fetch import (
     casebench_templates,
     check_cache_writable,
     check_sha256,
+    download,
     fetch_casebench,
     fetch_open_set,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "delimiter_of",
     "diff_sets",
     "digest",
+    "download",
     "draft_mapping",
     "example_mapping",
     "fault",

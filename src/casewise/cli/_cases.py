@@ -160,6 +160,20 @@ class DataSet(StrEnum):
     OPENSAFEINTENT = "opensafeintent"
 
 
+def accept(terms: str, accepted: bool) -> None:
+    """Show terms, and ask a person to accept them who has not yet.
+
+    Raises:
+        UsageError: They are not accepted.
+    """
+    err().print(terms, markup=False, highlight=False)
+    if not accepted:
+        if not sys.stdin.isatty():
+            raise UsageError("the terms were not accepted: read them and give --accept-terms")
+        if not typer.confirm("\nDo you accept these terms?", err=True):
+            raise UsageError("the terms were not accepted; nothing was fetched")
+
+
 def fetch(
     name: Annotated[DataSet, typer.Argument(help="The data set.")],
     origin: Annotated[
@@ -190,12 +204,7 @@ def fetch(
     casewise cases fetch xstest
     """
     terms = case_files.TERMS if name is DataSet.CASEBENCH else case_files.OPEN_SETS[name].terms
-    err().print(terms, markup=False, highlight=False)
-    if not accept_terms:
-        if not sys.stdin.isatty():
-            raise UsageError("the terms were not accepted: read them and give --accept-terms")
-        if not typer.confirm("\nDo you accept these terms?", err=True):
-            raise UsageError("the terms were not accepted; nothing was fetched")
+    accept(terms, accept_terms)
     if name is not DataSet.CASEBENCH:
         files = case_files.fetch_open_set(name, origin)
         for path, mapping in zip(files, case_files.OPEN_SETS[name].mappings, strict=False):

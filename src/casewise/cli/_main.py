@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import casewise.cases as case_files
     import casewise.gate as gates
+    import casewise.reproduce as reproduction
     from casewise import (
         contexts,
         dataset,
@@ -56,7 +57,12 @@ else:
 
     def __getattr__(name: str) -> _Room:
         # The front door has functions called cases and gate.
-        others = {"case_files": "casewise.cases", "gates": "casewise.gate", "polars": "polars"}
+        others = {
+            "case_files": "casewise.cases",
+            "gates": "casewise.gate",
+            "polars": "polars",
+            "reproduction": "casewise.reproduce",
+        }
         if name not in __all__:
             raise AttributeError(name)
         return _Room(others.get(name, f"casewise.{name}"))
@@ -74,6 +80,7 @@ __all__ = [
     "polars",
     "protocols",
     "reporting",
+    "reproduction",
     "results",
     "scores",
     "statistics",
@@ -289,6 +296,7 @@ COMMANDS = {
     "export": "_export:export",
     "gate": "_gate:gate",
     "power": "_dataset:power",
+    "reproduce": "_reproduce:reproduce",
     "purge": "_export:purge",
     "doctor": "_doctor:doctor",
 }

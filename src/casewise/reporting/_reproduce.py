@@ -1,0 +1,126 @@
+"""Tables of published figures beside recomputed ones, and of the works that have them."""
+
+from collections.abc import Iterator, Sequence
+
+from casewise.reproduce import Figure, Reproduction, Work
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Sheet,
+    Table,
+    Tone,
+    Word,
+    markdown,
+    number,
+    signed,
+    terminal,
+)
+
+_FIGURES = (
+    Column("run"),
+    Column("figure"),
+    Column("published", Kind.NUMBER),
+    Column("recomputed", Kind.NUMBER),
+    Column("difference", Kind.CHANGE),
+    Column("equal within"),
+)
+
+
+def works_sheet(works: dict[str, Work]) -> Sheet:
+    """The works that ship."""
+    table = Table(
+        [
+            Column("name"),
+            Column("work"),
+            Column("figures", Kind.COUNT),
+            Column("files", Kind.COUNT),
+            Column("MB", Kind.NUMBER, 1),
+            Column("licence"),
+        ],
+        [Row([name, *_summary(work)]) for name, work in works.items()],
+    )
+    records = [{"name": name, **work.model_dump(mode="json")} for name, work in works.items()]
+    return Sheet(lambda: terminal(table), lambda: markdown(table), lambda: records)
+
+
+def _summary(work: Work) -> list[Cell]:
+    size = sum(file.bytes for file in work.files) / 1e6
+    return [work.title, work.figures, len(work.files), size, work.licence]
+
+
+def reproduction_sheet(found: Sequence[Reproduction]) -> Sheet:
+    """A sentence, then a table for each place that states figures."""
+    return Sheet(
+        lambda: terminal(_sentence(found), *_parts(found, "{}")),
+        lambda: markdown(_sentence(found), *_parts(found, "## {}")),
+        lambda: [_record(one, figure) for one in found for figure in one.figures],
+    )
+
+
+def _parts(found: Sequence[Reproduction], heading: str) -> Iterator[Table | str]:
+    for one in found:
+        work = one.work
+        yield heading.format(f"{one.name}: {one.equal} of {len(one.figures)} equal")
+        yield f"{work.title}. {work.citation}. {work.address}"
+        if work.left_out:
+            yield f"Left out: {work.left_out}"
+        yield from _tables(one)
+
+
+def _sentence(found: Sequence[Reproduction]) -> str:
+    n = sum(len(one.figures) for one in found)
+    equal = sum(one.equal for one in found)
+    unexplained = sum(one.unexplained for one in found)
+    said = f"{equal} of {n} published figures are equal within their tolerance"
+    explained = n - equal - unexplained
+    rest = [
+        f"{count} {'is' if count == 1 else 'are'} not{', ' if why else ''}{why}"
+        for count, why in (
+            (explained, "for the reason beside it"),
+            (unexplained, "and nobody knows why"),
+        )
+        if count
+    ]
+    return "; ".join([said, *rest]) + "."
+
+
+def _tables(one: Reproduction) -> list[Table]:
+    sources = dict.fromkeys(figure.source for figure in one.figures)
+    return [
+        Table(
+            _FIGURES,
+            [Row(_cells(figure)) for figure in one.figures if figure.source == source],
+            source,
+            keys=2,
+        )
+        for source in sources
+    ]
+
+
+def _cells(figure: Figure) -> list[Cell]:
+    digits = len(f"{figure.tolerance:.9f}".rstrip("0").partition(".")[2])
+    if figure.is_equal:
+        verdict: Cell = number(figure.tolerance, digits) if figure.tolerance else "exactly"
+    elif figure.reason:
+        verdict = Word(f"no: {figure.reason}", Tone.DOUBT)
+    else:
+        verdict = Word("no", Tone.BAD)
+    values = (number(one, digits) for one in (figure.published, figure.recomputed))
+    return [figure.row, figure.name, *values, signed(figure.difference, digits + 2), verdict]
+
+
+def _record(one: Reproduction, figure: Figure) -> dict[str, object]:
+    return {
+        "work": one.name,
+        "source": figure.source,
+        "run": figure.row,
+        "figure": figure.name,
+        "published": figure.published,
+        "recomputed": figure.recomputed,
+        "difference": figure.difference,
+        "tolerance": figure.tolerance,
+        "equal": figure.is_equal,
+        "reason": figure.reason,
+    }

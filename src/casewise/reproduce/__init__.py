@@ -1,0 +1,23 @@
+"""Published figures, recomputed from published outputs with the functions of ``casewise score``.
+
+A work is a folder in ``works/``: ``work.yaml`` says where its outputs are, and what its authors
+say of them; ``reader.py`` makes a judgement table of them. docs/internals/works.md says how to add
+one.
+"""
+
+from casewise.reproduce._figures import Figure, Reproduction, recompute
+from casewise.reproduce._sources import gather, to_fetch
+from casewise.reproduce._work import PublishedTable, SourceFile, Work, load_work, work_names
+
+__all__ = [
+    "Figure",
+    "PublishedTable",
+    "Reproduction",
+    "SourceFile",
+    "Work",
+    "gather",
+    "load_work",
+    "recompute",
+    "to_fetch",
+    "work_names",
+]

@@ -1,0 +1,115 @@
+"""Published figures beside those that ``casewise score`` makes of the published outputs."""
+
+import importlib.util
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import polars as pl
+
+from casewise.reproduce._work import WORKS, PublishedTable, Work, evaluate, names_in
+from casewise.scores import Score, Split, score_table
+
+READER_FILE = "reader.py"
+_ROUNDING = 1e-9
+"""Slack of a tolerance, for the binary fractions of decimal figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A published figure and its recomputed value."""
+
+    row: str
+    name: str
+    """The authors' name of the figure."""
+    published: float
+    recomputed: float
+    """NaN where the outputs don't have it."""
+    tolerance: float
+    source: str
+    reason: str | None
+    """Known reason of a difference."""
+
+    @property
+    def difference(self) -> float:
+        """Recomputed less published."""
+        return self.recomputed - self.published
+
+    @property
+    def is_equal(self) -> bool:
+        """Tell whether the two differ by the tolerance at most."""
+        return abs(self.difference) <= self.tolerance + _ROUNDING
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """All published figures of a work, recomputed."""
+
+    name: str
+    work: Work
+    figures: tuple[Figure, ...]
+
+    @property
+    def equal(self) -> int:
+        """Number of figures that are equal within their tolerance."""
+        return sum(one.is_equal for one in self.figures)
+
+    @property
+    def unexplained(self) -> int:
+        """Number of figures that differ without a known reason."""
+        return sum(not one.is_equal and one.reason is None for one in self.figures)
+
+
+def recompute(
+    name: str, work: Work, files: Mapping[str, Path], works: Path = WORKS
+) -> Reproduction:
+    """Recompute the published figures of a work.
+
+    Args:
+        name: The work's name.
+        work: The work.
+        files: Its files by their paths, each checked.
+        works: Folder of the works.
+    """
+    table = _read(works / name / READER_FILE, files)
+    scored: dict[Split | None, list[Score]] = {}
+    figures: list[Figure] = []
+    for one in work.published:
+        if one.split not in scored:
+            scored[one.split] = score_table(table, work.scoring.scoring(), one.split)
+        figures += _figures(one, scored[one.split])
+    return Reproduction(name, work, tuple(figures))
+
+
+def _read(reader: Path, files: Mapping[str, Path]) -> pl.DataFrame:
+    """Judgement table that a work's reader makes of its files."""
+    spec = importlib.util.spec_from_file_location(f"casewise_work_{reader.parent.name}", reader)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    table: pl.DataFrame = module.read(files)
+    return table
+
+
+def _figures(one: PublishedTable, scores: list[Score]) -> Iterator[Figure]:
+    runs: dict[str, list[Score]] = {}
+    for score in scores:
+        condition = {**score.condition, **score.group}
+        name = ", ".join(str(condition[key]) for key in one.keys if condition.get(key))
+        runs.setdefault(name, []).append(score)
+    for row, values in one.rows.items():
+        for (name, formula), value in zip(one.measures.items(), values, strict=True):
+            if value is None:
+                continue
+            found = [_value(formula, score) for score in runs.get(row, ())]
+            recomputed = fmean(found) if found else math.nan
+            reason = one.reasons.get(f"{row}, {name}")
+            yield Figure(row, name, value, recomputed, one.tolerance, one.source, reason)
+
+
+def _value(formula: str, score: Score) -> float:
+    known = {"n": float(score.n)} | {name: e.value for name, e in score.measures.items()}
+    return evaluate(formula, dict.fromkeys(names_in(formula), math.nan) | known)
