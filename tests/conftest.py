@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import polars as pl
 import pytest
 from hypothesis import settings
+from support.sdks import skip_without
 from support.secret import KEY, found_in, planted
 
 from casewise.cli import main
@@ -45,6 +46,17 @@ settings.register_profile("casewise", deadline=None)
 settings.load_profile("casewise")
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Option for where everything that a test needs is there."""
+    parser.addoption("--no-skips", action="store_true", help="a test that is skipped fails")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of a provider whose package is missing."""
+    for mark in item.iter_markers("sdk"):
+        skip_without(*mark.args)
 
 
 @pytest.fixture(scope="session")
@@ -283,11 +295,20 @@ def no_key_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     assert found_in(tmp_path_factory.getbasetemp()) == []
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """What a test has printed or logged holds no key."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that printed or logged the key, or, where asked, one that was skipped."""
+    report = yield
+    wrong = ""
     if any(KEY in text for _, text in report.sections):
-        report.outcome = "failed"
-        report.longrepr = f"{report.nodeid}: the planted key was printed or logged"
+        wrong = "the planted key was printed or logged"
+    elif report.skipped and item.config.getoption("--no-skips"):
+        wrong = f"skipped: {report.longrepr}"
+    if wrong:
+        report.outcome, report.longrepr = "failed", f"{report.nodeid}: {wrong}"
+    return report
 
 
 def _exit_code(command: Callable[[], None]) -> int:

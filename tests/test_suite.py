@@ -1,6 +1,7 @@
 """The suite itself: its order, and whose failure it is what a test leaves open."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,48 @@ def test_a_command_leaves_no_module_of_its_folder(cli: Cli, tmp_path: Path) -> N
     assert cli("target", "check", "left_behind:answer").returncode == 0
     assert "left_behind" not in sys.modules
     assert sys.path == path
+
+
+SKIPPED = """
+import pytest
+
+
+@pytest.mark.sdk("no_such_package")
+def test_needs_a_client():
+    raise AssertionError("it ran")
+
+
+def test_is_skipped():
+    pytest.skip("no reason")
+"""
+
+
+def test_a_skipped_test_fails_where_nothing_may_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "test_skipped.py"
+    path.write_text(SKIPPED, "utf-8")
+    assert "2 skipped" in pytest_in(tmp_path, "-p", "conftest", path)
+    printed = pytest_in(tmp_path, "-p", "conftest", "--no-skips", path)
+    assert "1 failed, 1 error" in printed
+    assert "no_such_package is not installed" in printed
+
+
+def test_a_test_that_prints_a_key_fails(tmp_path: Path) -> None:
+    path = tmp_path / "test_prints.py"
+    path.write_text(
+        "from support.secret import KEY\n\n\ndef test_prints():\n    print(KEY)\n", "utf-8"
+    )
+    assert "the planted key was printed or logged" in pytest_in(tmp_path, "-p", "conftest", path)
+
+
+def test_every_test_of_a_client_runs_in_continuous_integration() -> None:
+    """Its last step names the files that hold the marked tests."""
+    marked = {
+        path.stem.removeprefix("test_")
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"of_sdk\(|of_sdk,|mark\.sdk\(", path.read_text("utf-8"))
+    } - {Path(__file__).stem.removeprefix("test_")}
+    (named,) = re.findall(
+        r"-m sdk --no-skips tests/evaluation/test_\{(.+)\}\.py",
+        (ROOT / ".ci/run").read_text("utf-8"),
+    )
+    assert set(named.split(",")) == marked

@@ -1,17 +1,18 @@
 """Batches of Anthropic, Google, Grok and Together: created once under every answer."""
 
-import importlib.util
-import json
 import signal
 import time
+from collections.abc import Callable
+from itertools import starmap
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from conftest import Cli, clean_env
-from support.batch_interfaces import PROVIDERS, Grok, Provider
+from support.batch_interfaces import PROVIDERS, Anthropic, Google, Grok, Provider
 from support.fake_openai import Raw
+from support.fault_runs import write_questions
+from support.sdks import of_sdk
 from support.secret import KEY
 from support.starts import PATIENCE_S, Start
 
@@ -37,16 +38,8 @@ WRONG: dict[str, Raw] = {
 }
 """Answers to the creation of a batch that was taken."""
 
-
-def provider_of(name: str, **more: Any) -> Provider:
-    package, made = PROVIDERS[name]
-    try:
-        found = importlib.util.find_spec(package)
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        pytest.skip(f"{package} is not installed")
-    return made(**more)
+Made = Callable[..., Provider]
+each_provider = pytest.mark.parametrize("made", [*starmap(of_sdk, PROVIDERS.items())])
 
 
 @pytest.fixture(autouse=True)
@@ -56,17 +49,7 @@ def fast(monkeypatch: pytest.MonkeyPatch, soon_again: None) -> None:
 
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
-    path = tmp_path / "cases.jsonl"
-    lines = [
-        {
-            "query": f"question {number}",
-            "context": {"sender": {"platform_type": "forum"}},
-            "intended": "safe" if number % 2 else "unsafe",
-        }
-        for number in range(CASES)
-    ]
-    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    return path
+    return write_questions(tmp_path / "cases.jsonl", CASES)
 
 
 def arguments(provider: Provider, cases: Path, *more: str) -> list[str]:
@@ -85,9 +68,9 @@ def table(cases: Path) -> pl.DataFrame:
     return read_paths([cases.parent / "logs"]).table
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_all_cases(cli_inside: Cli, cases: Path, name: str) -> None:
-    with provider_of(name) as provider:
+@each_provider
+def test_all_cases(cli_inside: Cli, cases: Path, made: Made) -> None:
+    with made() as provider:
         done = cli_inside(*arguments(provider, cases), env=environment(provider))
         assert done.returncode == 0, done.stderr
         assert provider.creations == 1
@@ -96,9 +79,9 @@ def test_all_cases(cli_inside: Cli, cases: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("answered", WRONG)
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_a_batch_is_created_once(cli_inside: Cli, cases: Path, name: str, answered: str) -> None:
-    with provider_of(name, wrong=WRONG[answered]) as provider:
+@each_provider
+def test_a_batch_is_created_once(cli_inside: Cli, cases: Path, made: Made, answered: str) -> None:
+    with made(wrong=WRONG[answered]) as provider:
         done = cli_inside(*arguments(provider, cases), env=environment(provider))
         assert done.returncode == 0, done.stderr
         assert provider.creations == len(provider.jobs) == 1
@@ -107,12 +90,12 @@ def test_a_batch_is_created_once(cli_inside: Cli, cases: Path, name: str, answer
     assert set(table(cases)["status"]) == {"ok"}
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_a_cancelled_batch(cli_inside: Cli, cases: Path, name: str) -> None:
+@each_provider
+def test_a_cancelled_batch(cli_inside: Cli, cases: Path, made: Made) -> None:
     """It is told, and not sent again until somebody asks for it; what it answered is kept."""
     # Google gives no results of a cancelled batch.
-    kept = 0 if name == "google" else CASES // 2
-    with provider_of(name, ends=["cancelled"]) as provider:
+    kept = 0 if made is Google else CASES // 2
+    with made(ends=["cancelled"]) as provider:
         for _ in range(2):
             done = cli_inside(*arguments(provider, cases), env=environment(provider))
             said = " ".join(done.stderr.split())
@@ -134,11 +117,11 @@ def start(provider: Provider, cases: Path) -> Start:
 
 
 @pytest.mark.parametrize("when", ["created", "looked at"])
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_a_killed_run_collects_its_batch(cases: Path, name: str, when: str) -> None:
+@each_provider
+def test_a_killed_run_collects_its_batch(cases: Path, made: Made, when: str) -> None:
     """Whether or not it knew the name of the batch; the next start pays nothing again."""
     wrong = None if when == "looked at" else Raw(503, b"{}", JSON)
-    with provider_of(name, wrong=wrong) as provider:
+    with made(wrong=wrong) as provider:
         provider.open.clear()
         process = start(provider, cases)
         latest = time.monotonic() + PATIENCE_S
@@ -163,18 +146,19 @@ def test_a_killed_run_collects_its_batch(cases: Path, name: str, when: str) -> N
     assert set(table(cases)["status"]) == {"ok"}
 
 
+@pytest.mark.sdk("xai_sdk")
 def test_a_request_that_was_added_is_not_added_again(cli_inside: Cli, cases: Path) -> None:
     """Grok's requests go out one by one, and an answer to one of them is lost."""
-    with provider_of("grok", adds_wrong=2) as provider:
+    with Grok(adds_wrong=2) as provider:
         done = cli_inside(*arguments(provider, cases), env=environment(provider))
         assert done.returncode == 0, done.stderr
         assert provider.calls.count("add") == provider.sent == CASES
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
-def test_a_batch_that_is_not_taken_is_sent_again(cli_inside: Cli, cases: Path, name: str) -> None:
+@each_provider
+def test_a_batch_that_is_not_taken_is_sent_again(cli_inside: Cli, cases: Path, made: Made) -> None:
     """The provider has no batch of it, three looks later."""
-    with provider_of(name, wrong=WRONG["503"], refuses=2) as provider:
+    with made(wrong=WRONG["503"], refuses=2) as provider:
         done = cli_inside(*arguments(provider, cases), env=environment(provider))
         assert done.returncode == 0, done.stderr
         # Its requests come back one by one, so several batches may follow.
@@ -182,9 +166,10 @@ def test_a_batch_that_is_not_taken_is_sent_again(cli_inside: Cli, cases: Path, n
         assert provider.sent == CASES
 
 
+@pytest.mark.sdk("anthropic")
 def test_batches_of_one_size_that_began_together(cli_inside: Cli, cases: Path) -> None:
     """Anthropic names no batch: one of somebody else's is waited for too, and its results left."""
-    with provider_of("anthropic", wrong=WRONG["cut"]) as provider:
+    with Anthropic(wrong=WRONG["cut"]) as provider:
         provider.create("", [f"other-{number}" for number in range(CASES)])
         provider.creations = 0
         done = cli_inside(*arguments(provider, cases), env=environment(provider))

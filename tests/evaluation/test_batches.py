@@ -18,6 +18,7 @@ from inspect_ai.model import get_model
 from polars.testing import assert_frame_equal
 from support.fake_batches import BatchServer, End, FakeBatch, cancel, complete
 from support.fake_openai import Answer, Raw
+from support.fault_runs import write_questions
 from support.secret import KEY
 from support.starts import PATIENCE_S, Start
 from tenacity import wait_exponential_jitter
@@ -64,17 +65,7 @@ def fast(monkeypatch: pytest.MonkeyPatch, soon_again: None) -> None:
 
 @pytest.fixture
 def cases(tmp_path: Path) -> Path:
-    path = tmp_path / "cases.jsonl"
-    lines = [
-        {
-            "query": f"question {number}",
-            "context": {"sender": {"platform_type": "forum"}},
-            "intended": "safe" if number % 2 else "unsafe",
-        }
-        for number in range(CASES)
-    ]
-    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    return path
+    return write_questions(tmp_path / "cases.jsonl", CASES)
 
 
 def number_of(line: dict[str, Any]) -> int:

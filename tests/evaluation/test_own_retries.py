@@ -1,7 +1,6 @@
 """Clients repeat nothing by themselves: each request that a server gets is one of casewise's."""
 
 import asyncio
-import importlib.util
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig
 from support.batch_interfaces import Provider
 from support.fake_openai import Raw
 from support.fault_runs import write_questions
+from support.sdks import of_sdk
 from support.secret import KEY
 
 from casewise.evaluation.models import open_model
@@ -28,50 +28,39 @@ CASES = 4
 TEXT = '{"judgement": "safe"}'
 JSON = {"Content-Type": "application/json"}
 MESSAGE = {"role": "assistant", "content": TEXT}
-ANSWERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "openai/gpt-4o": (
-        "openai",
-        {
-            "id": "x",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "gpt-4o",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": MESSAGE}],
-        },
-    ),
-    "anthropic/claude-haiku-4-5": (
-        "anthropic",
-        {
-            "id": "m",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-haiku-4-5",
-            "content": [{"type": "text", "text": TEXT}],
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        },
-    ),
-    "google/gemini-2.5-flash": (
-        "google.genai",
-        {
-            "candidates": [
-                {"content": {"role": "model", "parts": [{"text": TEXT}]}, "finishReason": "STOP"}
-            ],
-            "modelVersion": "gemini-2.5-flash",
-        },
-    ),
-    "bedrock/anthropic.claude-3-haiku-20240307-v1:0": (
-        "aiobotocore",
-        {
-            "output": {"message": {"role": "assistant", "content": [{"text": TEXT}]}},
-            "stopReason": "end_turn",
-            "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
-            "metrics": {"latencyMs": 1},
-        },
-    ),
+ANSWERS: dict[str, dict[str, Any]] = {
+    "openai/gpt-4o": {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "gpt-4o",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": MESSAGE}],
+    },
+    "anthropic/claude-haiku-4-5": {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-haiku-4-5",
+        "content": [{"type": "text", "text": TEXT}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+    "google/gemini-2.5-flash": {
+        "candidates": [
+            {"content": {"role": "model", "parts": [{"text": TEXT}]}, "finishReason": "STOP"}
+        ],
+        "modelVersion": "gemini-2.5-flash",
+    },
+    "bedrock/anthropic.claude-3-haiku-20240307-v1:0": {
+        "output": {"message": {"role": "assistant", "content": [{"text": TEXT}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        "metrics": {"latencyMs": 1},
+    },
 }
-"""Package and answer by model."""
+"""Answer by model."""
+MODELS = [of_sdk(model.split("/")[0], model) for model in ANSWERS]
 
 
 class Once(Provider):
@@ -92,25 +81,14 @@ KEYS = {f"{name}_API_KEY": KEY for name in ("OPENAI", "ANTHROPIC", "GOOGLE")} | 
 }
 
 
-def skip_without(package: str) -> None:
-    try:
-        found = importlib.util.find_spec(package)
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        pytest.skip(f"{package} is not installed")
-
-
 @pytest.mark.parametrize("fault", ["500", "503", "cut"])
-@pytest.mark.parametrize("model", ANSWERS)
+@pytest.mark.parametrize("model", MODELS)
 def test_each_request_is_told(
     cli_inside: Cli, tmp_path: Path, model: str, fault: str, soon_again: None
 ) -> None:
-    package, answer = ANSWERS[model]
-    skip_without(package)
     raw = Raw(None) if fault == "cut" else Raw(int(fault), b'{"message": "no"}', JSON)
     cases = write_questions(tmp_path / "cases.jsonl", CASES)
-    with Once(answer, raw) as server:
+    with Once(ANSWERS[model], raw) as server:
         place = f"{server.url}/v1" if model.startswith("openai/") else server.url
         done = cli_inside(
             *("run", "-m", model, "--model-base-url", place, "--cases", str(cases)),
@@ -126,15 +104,13 @@ def test_each_request_is_told(
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "503", "cut"])
-@pytest.mark.parametrize("model", ANSWERS)
+@pytest.mark.parametrize("model", MODELS)
 def test_one_call_is_one_request(model: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below casewise's own attempts nothing asks again."""
-    package, answer = ANSWERS[model]
-    skip_without(package)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     raw = Raw(None) if fault == "cut" else Raw(int(fault), b'{"message": "no"}', JSON)
-    with Once(answer, raw) as server:
+    with Once(ANSWERS[model], raw) as server:
         place = f"{server.url}/v1" if model.startswith("openai/") else server.url
         opened = open_model(model, base_url=place, memoize=False)
 

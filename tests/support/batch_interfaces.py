@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 
-from support.fake_openai import Raw, _QuietServer, serving_thread
+from support.fake_openai import Listening, Raw
 
 ANSWER = '{"judgement": "safe"}'
 
@@ -36,7 +36,7 @@ class Job:
 
 
 @dataclass
-class Provider:
+class Provider(Listening):
     """A provider of batches; a subclass speaks its interface."""
 
     wrong: Raw | None = None
@@ -92,16 +92,8 @@ class Provider:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def __enter__(self) -> Self:
-        self._http = _QuietServer(("127.0.0.1", 0), _handler(self))
-        self.port = self._http.server_address[1]
-        self._thread = serving_thread(self._http)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        return _handler(self)
 
 
 def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
@@ -452,10 +444,10 @@ def _servicer(provider: Grok) -> Any:
     return Servicer()
 
 
-PROVIDERS: dict[str, tuple[str, Callable[..., Provider]]] = {
-    "anthropic": ("anthropic", Anthropic),
-    "google": ("google.genai", Google),
-    "grok": ("xai_sdk", Grok),
-    "together": ("together", Together),
+PROVIDERS: dict[str, Callable[..., Provider]] = {
+    "anthropic": Anthropic,
+    "google": Google,
+    "grok": Grok,
+    "together": Together,
 }
-"""Packages and interfaces by provider."""
+"""Interfaces by provider."""

@@ -24,32 +24,15 @@ Answer = str | dict[str, float] | dict[str, Any] | int | Raw
 or an HTTP status to fail with; or anything else that a server may send."""
 
 
-@dataclass
-class FakeServer:
-    """Requests received, and the address to send them to."""
+class Listening:
+    """HTTP on loopback while it is entered; a subclass gives what answers."""
 
-    answer: Callable[[dict[str, Any]], Answer]
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    port: int = 0
+    port: int
     """Where it listens; 0 is any that is free."""
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    @property
-    def prompts(self) -> list[str]:
-        """The last message of each request."""
-        return [str(request["messages"][-1]["content"]) for request in self.requests]
 
     def handler(self) -> type[BaseHTTPRequestHandler]:
         """What answers each connection."""
-        return _handler(self)
-
-    def completion(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Status and body of the answer to a request."""
-        return _response(self.answer(request), request)
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         self._http = _QuietServer(("127.0.0.1", self.port), self.handler())
@@ -61,6 +44,32 @@ class FakeServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+@dataclass
+class FakeServer(Listening):
+    """Requests received, and the address to send them to."""
+
+    answer: Callable[[dict[str, Any]], Answer]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def prompts(self) -> list[str]:
+        """The last message of each request."""
+        return [str(request["messages"][-1]["content"]) for request in self.requests]
+
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        return _handler(self)
+
+    def completion(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and body of the answer to a request."""
+        return _response(self.answer(request), request)
 
 
 def serving_thread(http: ThreadingHTTPServer) -> threading.Thread:
