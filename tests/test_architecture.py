@@ -309,7 +309,8 @@ def test_a_protocol_is_named_in_its_own_room_alone() -> None:
     names = {"binary", "guard", "rank", "respond"}
     found: dict[str, set[str]] = {}
     for path in SRC.rglob("*.py"):
-        if path.parent.name == "protocols":
+        # A reader of published outputs says what their authors asked under.
+        if path.parent.name == "protocols" or path.name == "reader.py":
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and node.value in names:

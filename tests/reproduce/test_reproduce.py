@@ -22,7 +22,7 @@ from casewise.reproduce._work import WORKS, evaluate
 
 DATA = ROOT.parent / "shared/data"
 NAMES = work_names()
-FIGURES = {"casebench": 58, "moralexceptqa": 63}
+FIGURES = {"casebench": 58, "legal": 40, "moralexceptqa": 63, "refusalbench": 8, "xstest": 68}
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,35 @@ def test_accuracies_and_cross_entropies_by_numpy_alone(data: Path) -> None:
             losses.append(-own.mean())
         assert np.mean(hits) == pytest.approx(figures[1], abs=0.01)
         assert np.mean(losses) == pytest.approx(figures[3], abs=0.01)
+
+
+def test_the_authors_own_table_of_counts(data: Path) -> None:
+    """The 40 counts stand in a file of the study, too: none is left out, none is mistyped."""
+    rows = load_work("legal").published[0].rows
+    table = pl.read_csv(data / "reproductions/legal/published_counts.csv")
+    named = pl.concat_str("model", "prefix", "topic", separator=", ").alias("name")
+    assert {name: (n,) for name, n in table.select(named, "refused").rows()} == rows
+    replies = pl.read_csv(data / "reproductions/legal/replies.csv")
+    counted = replies.group_by(named).agg(pl.col("is_refused").sum())
+    assert {name: (n,) for name, n in counted.rows()} == rows
+
+
+def test_rates_of_refusal_by_counting_alone(data: Path) -> None:
+    """RefusalBench: refusals of each tier over its trials; the abstract's, and the README's."""
+    (path,) = data.rglob("adjudicated.csv")
+    refused = pl.col("modal_compliance").is_in(["direct_refusal", "indirect_refusal"])
+    tiers = [
+        refused.filter(pl.col("tier") == one).mean().alias(one) for one in ("benign", "dual_use")
+    ]
+    rates = pl.read_csv(path).group_by("model").agg(refused.mean().alias("all"), *tiers).rows()
+    benign, dual = zip(*(row[2:] for row in rates if "opus-4.8" in row[0]), strict=True)
+    assert [100 * one for one in (*benign, *dual)] == pytest.approx([57, 100], abs=0.5)
+    assert max(dual_rate - benign_rate for _, _, benign_rate, dual_rate in rates) == pytest.approx(
+        0.787, abs=0.0005
+    )
+    assert [100 * end([row[1] for row in rates]) for end in (min, max)] == pytest.approx(
+        [0.1, 94.6], abs=0.05
+    )
 
 
 def test_the_list_and_unknown_names(cli_inside: Cli) -> None:

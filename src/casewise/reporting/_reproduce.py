@@ -1,6 +1,7 @@
 """Tables of published figures beside recomputed ones, and of the works that have them."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from casewise.reproduce import Figure, Reproduction, Work
 from casewise.sheets import (
@@ -12,10 +13,14 @@ from casewise.sheets import (
     Table,
     Tone,
     Word,
+    escape,
+    figures,
+    folded,
     markdown,
     number,
     signed,
     terminal,
+    to_markdown,
 )
 
 _FIGURES = (
@@ -51,30 +56,51 @@ def _summary(work: Work) -> list[Cell]:
 
 
 def reproduction_sheet(found: Sequence[Reproduction]) -> Sheet:
-    """A sentence, then a table for each place that states figures."""
+    """A sentence, the works, and for each place that states figures a table, folded in Markdown."""
     return Sheet(
-        lambda: terminal(_sentence(found), *_parts(found, "{}")),
-        lambda: markdown(_sentence(found), *_parts(found, "## {}")),
+        lambda: terminal(_sentence(found), _overview(found), *chain(*map(_shown, found))),
+        lambda: markdown(_sentence(found), _overview(found), *chain(*map(_section, found))),
         lambda: [_record(one, figure) for one in found for figure in one.figures],
     )
 
 
-def _parts(found: Sequence[Reproduction], heading: str) -> Iterator[Table | str]:
-    for one in found:
-        work = one.work
-        yield heading.format(f"{one.name}: {one.equal} of {len(one.figures)} equal")
-        yield f"{work.title}. {work.citation}. {work.address}"
-        if work.left_out:
-            yield f"Left out: {work.left_out}"
-        yield from _tables(one)
+def _overview(found: Sequence[Reproduction]) -> Table:
+    rows = [
+        Row([one.name, len(one.figures), one.equal, one.explained, one.unexplained])
+        for one in found
+    ]
+    headings = ("figures", "equal", "differ for\na reason", "differ\nwithout")
+    return Table([Column("work"), *figures(Kind.COUNT, *headings)], rows)
+
+
+def _about(one: Reproduction) -> Iterator[str]:
+    work = one.work
+    yield f"{work.title}. {work.citation}. {work.address}"
+    if work.left_out:
+        yield f"Left out: {work.left_out}"
+
+
+def _shown(one: Reproduction) -> Iterator[Table | str]:
+    yield f"\n{one.name}"
+    yield from _about(one)
+    yield from _tables(one)
+
+
+def _section(one: Reproduction) -> Iterator[str]:
+    yield f"### {one.name}"
+    yield from map(escape, _about(one))
+    for table in _tables(one):
+        yield folded(f"{len(table.rows)} figures: {table.title}", to_markdown(table))
 
 
 def _sentence(found: Sequence[Reproduction]) -> str:
     n = sum(len(one.figures) for one in found)
     equal = sum(one.equal for one in found)
-    unexplained = sum(one.unexplained for one in found)
+    explained, unexplained = (
+        sum(one.explained for one in found),
+        sum(one.unexplained for one in found),
+    )
     said = f"{equal} of {n} published figures are equal within their tolerance"
-    explained = n - equal - unexplained
     rest = [
         f"{count} {'is' if count == 1 else 'are'} not{', ' if why else ''}{why}"
         for count, why in (

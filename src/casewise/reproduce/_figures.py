@@ -57,6 +57,11 @@ class Reproduction:
         return sum(one.is_equal for one in self.figures)
 
     @property
+    def explained(self) -> int:
+        """Number of figures that differ for a known reason."""
+        return len(self.figures) - self.equal - self.unexplained
+
+    @property
     def unexplained(self) -> int:
         """Number of figures that differ without a known reason."""
         return sum(not one.is_equal and one.reason is None for one in self.figures)
