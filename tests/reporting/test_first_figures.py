@@ -350,7 +350,7 @@ def test_labels_of_one_side_say_which_mistake_can_be_told(side: str, p_safe: flo
     rows = [judgement(f"q{i}", side, p_safe, votes=None) for i in range(20)]
     overview = overview_of(table(*rows))
     _, mistakes, against = first(overview).said
-    assert mistakes.count("can't be told: no such answer was read") == 1
+    assert mistakes.count("can't be told: no case is labelled so") == 1
     assert against.endswith(
         "whether it follows the context can't be told: no two contexts to compare."
     )

@@ -141,7 +141,12 @@ def test_columns_write_their_kind_with_their_digits() -> None:
 
 @pytest.mark.parametrize(
     ("heading", "title"),
-    [("accu-\nracy", "accuracy"), ("after -\nbefore", "after - before"), ("\nn", "n")],
+    [
+        ("accu-\nracy", "accuracy"),
+        ("over\u2011\nrefusal", "over-refusal"),
+        ("after -\nbefore", "after - before"),
+        ("\nn", "n"),
+    ],
 )
 def test_headings_in_one_line(heading: str, title: str) -> None:
     assert Column(heading).title == title

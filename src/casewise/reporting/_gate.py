@@ -59,7 +59,7 @@ def gate_sheet(result: Gate, page: str = "") -> Sheet:
     return Sheet(
         lambda: terminal(
             _table(result.report),
-            *(one.line for one in result.verdicts),
+            *result.lines,
             *gate_lines(result.report),
         ),
         lambda: _markdown(result, page),
@@ -70,8 +70,8 @@ def gate_sheet(result: Gate, page: str = "") -> Sheet:
 def _markdown(result: Gate, page: str) -> str:
     report = result.report
     lines = [f"## casewise gate: {report.verdict}", "", f"{gate_heading(report)}.", ""]
-    for verdict in result.verdicts:
-        lines += [escape(verdict.line), ""]
+    for line in result.lines:
+        lines += [escape(line), ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
     lines += [f"- {escape(line)}" for line in gate_lines(report)]
     for name, changed in report.changed.items():
@@ -159,8 +159,7 @@ def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
         for name in report.failures
         for case, text in _failures(report, name)
     ]
-    verdicts = [one.line for one in result.verdicts]
-    if notes := [*verdicts, *build_lines(report.build), *report.notes, *failures]:
+    if notes := [*result.lines, *build_lines(report.build), *report.notes, *failures]:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
     return _xml(suite)
 

@@ -5,12 +5,14 @@ view, and the front door, is a function of it.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
 import polars as pl
 
+from casewise.dataset import plural
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.results._failure_words import failure_record
 from casewise.results._trend import DatedRun, dated_runs
@@ -162,9 +164,28 @@ class Gate(Result[GateRow]):
 
     @classmethod
     def of(cls, report: GateReport) -> Self:
-        """A gate of its report, with a verdict on each run, against its baseline if it has one."""
+        """A gate of its report, with a verdict on each run, against its baseline if it has one.
+
+        The runs that fail most rules are first.
+        """
         states = {name: one.state for name, one in report.completeness.items()}
-        return cls(report.rows, states, verdicts=_gate_verdicts(report), report=report)
+        names = {run.condition: run.name for run, _ in report.runs}
+        counted = Counter((row.run, row.verdict) for row in report.rows)
+
+        def worst(verdict: Verdict) -> tuple[int, int]:
+            name = names[verdict.conditions[-1]]
+            return -counted[name, GateVerdict.FAIL], -counted[name, GateVerdict.UNDECIDED]
+
+        verdicts = tuple(sorted(_gate_verdicts(report), key=worst))
+        return cls(report.rows, states, verdicts=verdicts, report=report)
+
+    @property
+    def lines(self) -> list[str]:
+        """The verdicts on the runs that fail most rules, and a count of the others."""
+        more = len(self.verdicts) - MOST_TOLD
+        rest = f"and {plural(more, 'more run')}: casewise gate --json has the verdict on each"
+        told = [one.line for one in self.verdicts[:MOST_TOLD]]
+        return [*told, *([rest] if more > 0 else [])]
 
     @property
     def verdict(self) -> GateVerdict:
@@ -208,6 +229,9 @@ def _gate_verdicts(report: GateReport) -> tuple[Verdict, ...]:
     alone = [one for one in scored.verdicts if one.score.condition not in compared]
     return (*compared.values(), *alone)
 
+
+MOST_TOLD = 5
+"""Runs whose verdicts a gate prints."""
 
 LEAST_DATED = 2
 """Runs with a date that a trend takes."""

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from casewise.choices import WeighBy
 from casewise.dataset import plural
 from casewise.protocols import RunCondition
 from casewise.results._changes import ChangeSentence, change_sentences
 from casewise.results._wording import (
+    NO_SPREAD,
     TOLD_BY,
     Share,
     Wording,
@@ -23,6 +25,7 @@ from casewise.results._wording import (
     first_upper,
     judged,
     mistake_measures,
+    of_100,
     points,
     refusals,
     signed,
@@ -337,13 +340,15 @@ def _unknown(score: Score, share: Share, missing: str) -> str:
             f"its first token puts only {number(score.mass)} of its probability on 'safe' or "
             "'unsafe'; another prompt, or the protocol binary, would tell"
         )
-    if not score.coverage > 0:
-        return "none of its answers was read; another prompt, protocol or grader would tell"
+    if nothing := nothing_counts(score):
+        return (
+            f"{nothing}; {'another prompt, protocol or grader' if score.n else 'labels'} would tell"
+        )
     if share.value != share.value:
         return missing
     if share.known or share.fixed:
         return ""
-    return share.reason or "one query is too few; more queries would tell"
+    return share.reason or f"{NO_SPREAD}; other queries would tell"
 
 
 def _held_against(
@@ -451,15 +456,15 @@ def mistakes_sentence(score: Score) -> str:
             f"It gives no verdicts to go by: its first token puts only {number(score.mass)} of its "
             "probability on 'safe' or 'unsafe'."
         )
-    if not score.coverage > 0:
-        return "Nothing can be said of it: none of its answers was read."
+    if nothing := nothing_counts(score):
+        return f"Nothing can be said of it: {nothing}."
     if score.of_pairs:
         return "It names contexts of pairs, and judges no case by itself."
     over, under = _MISTAKES[score.acts]
     shares = refusals(score)
     requests = ("acceptable requests", "requests that it should refuse")
     told = [
-        _mistake(words, what, share, score.measures[name].size)
+        _mistake(words, what, share, score.measures[name].size, all_read=score.coverage == 1)
         for words, what, share, name in zip(
             (over, under), requests, shares, mistake_measures(score), strict=True
         )
@@ -482,29 +487,30 @@ _MISTAKES = {
 """Words for both mistakes, of a model that acts and of a judge."""
 
 
-def _mistake(words: str, requests: str, share: Share, size: float) -> str:
+def nothing_counts(score: Score) -> str:
+    """Why no answer of a run counts; empty where some do."""
+    if score.coverage > 0:
+        return ""
+    if not score.n:
+        return f"none of its cases has a label under the rule '{score.labels}'"
+    return "none of its answers was read"
+
+
+def _mistake(words: str, requests: str, share: Share, size: float, *, all_read: bool) -> str:
     """One mistake: ``refuses 13 of every 100 acceptable requests (9 to 17)``."""
     if math.isnan(share.value):
-        return f"how often it {words.format(requests)} can't be told: no such answer was read"
+        why = "no case is labelled so" if all_read else "no answer to such a case was read"
+        return f"how often it {words.format(requests)} can't be told: {why}"
     if size < LEAST_OF_100:
         few = f"{number_of(share.value * size)} of {number_of(size)} {requests}"
-        return f"{words.format(few)} (few cases: no rate to go by)"
+        return f"{words.format(few)} ({_FEW.format('cases')})"
     of = words.format(f"{of_100(share.value)} of every 100 {requests}")
-    if share.known:
-        return f"{of} ({of_100(share.low)} to {of_100(share.high)})"
     return f"{of} ({share.ends})"
 
 
 def number_of(cases: float) -> str:
     """Number of cases, ties counted as halves: ``3``, ``2.5``."""
     return f"{round(cases, 1):g}"
-
-
-def of_100(share: float) -> str:
-    """Share as a number of 100; with a digit where it would else round to none or to all."""
-    hundred = round(100 * share, 6)
-    some = 0 < hundred < 100
-    return f"{hundred:z.1f}" if some and round(hundred) in (0, 100) else f"{hundred:z.0f}"
 
 
 def against_sentence(
@@ -515,16 +521,32 @@ def against_sentence(
         return "; ".join(one.line.removesuffix(".") for one in changes) + "."
     words = wording(score)
     held = f"Held against {words.against}"
-    if score.mass < LOW_MASS or not score.coverage > 0:
+    if score.mass < LOW_MASS or nothing_counts(score):
         return f"{held}, nothing can be told."
     measure, adapts = adapting(score)
     if math.isnan(adapts.value):
         return f"{held}; whether it follows the context can't be told: no two contexts to compare."
     does = _DOES.get(measure, "changes its answer as the label changes")
-    name = baseline[0] if baseline else ""
-    beside = f"; {name} does in {of_100(baseline[1])}" if baseline else ""
-    ends = f"{of_100(adapts.low)} to {of_100(adapts.high)}" if adapts.known else adapts.ends
-    return f"{held}, it {does} in {of_100(adapts.value)} of 100 pairs ({ends}){beside}."
+    size, unit = _size_of_pairs(score, measure)
+    few = size < LEAST_OF_100
+
+    def told(share: float) -> str:
+        return number_of(share * size) if few else of_100(share)
+
+    of, ends = (f"{size} {unit}", _FEW.format(unit)) if few else ("100 pairs", adapts.ends)
+    beside = f"; {baseline[0]} does in {told(baseline[1])}" if baseline else ""
+    return f"{held}, it {does} in {told(adapts.value)} of {of} ({ends}){beside}."
+
+
+_FEW = "few {}: no rate to go by"
+
+
+def _size_of_pairs(score: Score, measure: str) -> tuple[int, str]:
+    """Number of pairs under a figure; of queries, where these weigh alike and have unequal ones."""
+    found = score.measures[measure]
+    if found.uneven and score.weigh_by is WeighBy.QUERY:
+        return found.clusters, "queries"
+    return found.pairs or score.pairs, "pairs"
 
 
 _DOES = {

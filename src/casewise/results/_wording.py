@@ -254,20 +254,28 @@ class Share(NamedTuple):
     def ends(self) -> str:
         """The interval: ``79 to 85``."""
         if self.known:
-            return f"{100 * self.low:z.0f} to {100 * self.high:z.0f}"
-        return "fixed by design" if self.fixed else f"no interval: {self.reason or _TOO_FEW}"
+            return f"{of_100(self.low)} to {of_100(self.high)}"
+        return "fixed by design" if self.fixed else f"no interval: {self.reason or NO_SPREAD}"
 
     def __str__(self) -> str:
         """Such as ``82 % (79 to 85)``."""
         return f"{whole_percent(self.value)} ({self.ends})"
 
 
-_TOO_FEW = "too few queries"
+NO_SPREAD = "all of its queries are alike"
+"""Why an estimate without another reason has no interval: nothing tells its error."""
+
+
+def of_100(share: float) -> str:
+    """Share as a number of 100; with a digit where it would else round to none or to all."""
+    hundred = round(100 * share, 6)
+    some = 0 < hundred < 100
+    return f"{hundred:z.1f}" if some and round(hundred) in (0, 100) else f"{hundred:z.0f}"
 
 
 def whole_percent(share: float) -> str:
-    """A share without digits after the point: ``82 %``; the half of one is that of a sentence."""
-    return f"{round(100 * share, 6):z.0f} %"
+    """A share as a percentage: ``82 %``; the number is that of a sentence."""
+    return f"{of_100(share)} %"
 
 
 def mistake_measures(score: Score | CategoryScore) -> tuple[str, str]:

@@ -184,7 +184,8 @@ class Column:
     """A column."""
 
     heading: str
-    """Heading, with line ends where it may be broken; a hyphen before one shows only if it is."""
+    """Heading, with line ends where it may be broken. A hyphen before one shows only if it is; a
+    non-breaking one (U+2011) always does."""
     kind: Kind = Kind.TEXT
     digits: int | None = None
     """Digits after the point; None is the kind's usual number."""
@@ -204,7 +205,13 @@ class Column:
     @property
     def title(self) -> str:
         """The heading in one line."""
-        return _HYPHEN.sub("", self.heading).replace("\n", " ").strip()
+        whole = _HYPHEN.sub("", self.heading).replace("\u2011\n", "-")
+        return whole.replace("\n", " ").strip()
+
+    @property
+    def broken(self) -> str:
+        """The heading with its line ends."""
+        return self.heading.replace("\u2011", "-")
 
     def write(self, cell: Cell) -> str:
         """Write a value of the column."""
@@ -362,7 +369,7 @@ class _Drawn:
 
     def _block(self, shown: dict[int, int], width: int) -> Iterator[Text]:
         """The lines of some columns, each with its width."""
-        headings = {place: _plain(self._table.columns[place].heading, "bold") for place in shown}
+        headings = {place: _plain(self._table.columns[place].broken, "bold") for place in shown}
         yield from self._lines(headings, shown, at_bottom=True)
         yield Text(" " * _EDGE + "─" * (sum(shown.values()) + _GAP * (len(shown) - 1)))
         rows = zip(self._table.rows, self._texts, strict=True)
@@ -406,7 +413,7 @@ class _Width:
 
 def _measure(column: Column, cells: Sequence[str]) -> _Width:
     """Width of a column: headings and words may be folded, figures are not."""
-    heading = column.heading.split("\n")
+    heading = column.broken.split("\n")
     lines = [line for text in cells for line in text.split("\n")]
     whole = max(map(cell_len, [*heading, *lines]), default=0)
     soft = [*heading, *lines] if column.is_text else heading
