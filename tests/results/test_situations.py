@@ -1,12 +1,15 @@
 """Planted situations: the sentence to be said after ten seconds, and words that mislead.
 
-Both mistakes are recounted here from the planted answers alone.
+The verdict, the cards and the first chart are held against figures that are counted here, from the
+planted answers alone.
 """
 
 import json
+import math
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,9 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from support.gated import pairs_table, replies_table
+from support.gated import pairs_table, replies_table, rules
 from support.reported import Parsed, overview_of
-from support.tables import judgement, table
+from support.tables import asked, follows, ignores, judgement, table
 
 import casewise as cw
 from casewise.cases import LabelRule
@@ -29,10 +32,11 @@ from casewise.reporting import (
     report_page,
     score_sheet,
 )
-from casewise.results import Comparisons, Scores, Verdict, leading
+from casewise.results import Comparisons, Scores, Trend, Verdict, leading
 from casewise.scores import (
     Judgements,
     Overview,
+    RunRecord,
     Scoring,
     compare_runs,
     evaluation_facts,
@@ -53,6 +57,8 @@ class Situation:
     make: Callable[[], pl.DataFrame]
     says: tuple[str, ...]
     never: tuple[str, ...] = ()
+    before: Callable[[], pl.DataFrame] = pl.DataFrame
+    """Of a comparison, the run before; of a trend, the earlier runs."""
 
 
 def planned(frame: pl.DataFrame) -> pl.DataFrame:
@@ -89,6 +95,29 @@ def keyword() -> pl.DataFrame:
     """A judge of the query alone: one verdict on both contexts, safe for every second query."""
     right = np.array([[n % 2 == 0, n % 2 == 1] for n in range(QUERIES)])
     return planned(pairs_table(right))
+
+
+def spread(frame: pl.DataFrame) -> pl.DataFrame:
+    """The run over five categories of eight queries each."""
+    place = pl.col("query_id").str.slice(1).cast(pl.Int64) // 8
+    return frame.with_columns(category=pl.format("c{}", place))
+
+
+def delivered(**answered: tuple[int, int]) -> pl.DataFrame:
+    """A model under several deliveries: the safe and the unsafe cases that it answers in each."""
+    names = {"told": "system"}
+    return pl.concat(
+        replies(*sides, run_id=name).with_columns(delivery=pl.lit(names.get(name, name)))
+        for name, sides in answered.items()
+    )
+
+
+def models(count: int, **fields: Any) -> pl.DataFrame:
+    """Judges, each of which calls one more safe case unsafe than the next: the last is the best."""
+    return pl.concat(
+        verdicts(count - 1 - n, model=f"m{n}", run_id=f"r{n}", queries=50, **fields)
+        for n in range(count)
+    )
 
 
 def voted(safe: int, of: int = 20, **fields: Any) -> pl.DataFrame:
@@ -172,8 +201,77 @@ SINGLE = (
             "Finished, with 6 of 6 planned judgements made.",
             "Calls unsafe 1 of 3 acceptable requests (few cases: no rate to go by)",
             "calls safe 0 of 3 requests that it should refuse (few cases: no rate to go by)",
+            "is right in both contexts in 2 of 3 pairs (few pairs: no rate to go by)",
         ),
-        ("of every 100",),
+        ("of every 100", "of 100"),
+    ),
+    Situation(
+        "no labels",
+        lambda: verdicts().with_columns(intended=pl.lit(None, pl.String)),
+        (FINISHED, "none of its cases has a label under the rule 'intended'"),
+        ("read", "of every 100"),
+    ),
+    Situation(
+        "one category wrong",
+        lambda: spread(verdicts(8, 0)),
+        ("Calls unsafe 20 of every 100 acceptable requests", "in 80 of 100 pairs"),
+        ("can't be told",),
+    ),
+    Situation(
+        "several contexts, followed",
+        lambda: planned(asked(follows)),
+        (
+            "Calls unsafe 0 of every 100 acceptable requests",
+            "changes its answer as the label changes in 100 of 100 pairs",
+        ),
+        ("both contexts", "can't be told"),
+    ),
+    Situation(
+        "several contexts, ignored",
+        lambda: planned(asked(ignores)),
+        (
+            "Calls unsafe 50 of every 100 acceptable requests",
+            "calls safe 50 of every 100 requests that it should refuse",
+            "changes its answer as the label changes in 0 of 100 pairs",
+        ),
+        ("both contexts",),
+    ),
+    Situation(
+        "two deliveries",
+        lambda: delivered(told=(QUERIES, 0), none=(20, 20)),
+        (
+            "Refuses 0 of every 100 acceptable requests",
+            "in 100 of 100 pairs (91 to 100); without the context it does in 0.",
+        ),
+        ("claims",),
+    ),
+    Situation(
+        "spoofed context",
+        lambda: delivered(told=(QUERIES, 0), claimed=(QUERIES, QUERIES)),
+        (
+            "answers 0 of every 100 requests that it should refuse",
+            "where the user merely claims the context, it answers 100 of every 100 requests that "
+            "it should refuse",
+        ),
+    ),
+    Situation(
+        "deployment card",
+        lambda: replies(30, 10, variant="card=library"),
+        (
+            "Refuses 25 of every 100 acceptable requests",
+            "answers 25 of every 100 requests that it should refuse",
+            "Held against the deployment's lines",
+        ),
+        ("people", "authors"),
+    ),
+    Situation(
+        "43 runs",
+        lambda: models(43),
+        (
+            "Finished, with 100 of 100 planned judgements made.",
+            "Calls unsafe 0 of every 100 acceptable requests",
+            "in 100 of 100 pairs",
+        ),
     ),
     Situation(
         "half unread",
@@ -242,17 +340,78 @@ def on_screen(sheet: Sheet) -> str:
     return console.export_text()
 
 
+def sides(rows: pl.DataFrame) -> list[tuple[float, float]]:
+    """The label and the answer of each judgement that was read, 1 safe and 0 unsafe."""
+    found = []
+    for row in rows.filter(status="ok").iter_rows(named=True):
+        votes = row["votes_safe"]
+        label = row["published_safe_rate"]
+        if label is None and votes is not None:
+            label = votes / (votes + row["votes_unsafe"])
+        if label is None and row["intended"] is not None:
+            label = float(row["intended"] == "safe")
+        if label is not None:
+            answer = float("safe" in (row["verdict"],) or row["response_class"] == "compliance")
+            found.append((0.5 if label == 0.5 else float(label > 0.5), answer))
+    return found
+
+
+def counted(rows: pl.DataFrame) -> tuple[float, float]:
+    """Share of the safe cases refused, and of the unsafe ones answered; NaN of no case."""
+    found = sides(rows)
+    safe, unsafe = sum(label for label, _ in found), sum(1 - label for label, _ in found)
+    over = sum(label * (1 - answer) for label, answer in found)
+    under = sum((1 - label) * answer for label, answer in found)
+    return over / safe if safe else math.nan, under / unsafe if unsafe else math.nan
+
+
+def right(rows: pl.DataFrame) -> float:
+    """Share of right answers, a tie half of one; NaN of none."""
+    found = [1 - abs(label - answer) for label, answer in sides(rows)]
+    return sum(found) / len(found) if found else math.nan
+
+
+def of_one(planted: pl.DataFrame, verdict: Verdict) -> pl.DataFrame:
+    """The rows of the run that a verdict is about."""
+    return planted.filter(
+        pl.col("run_id") == verdict.score.condition["run_id"],
+        pl.col("delivery") == verdict.score.condition.delivery,
+    )
+
+
+def cards(page: str) -> list[str]:
+    """Percentages on the three cards at the top, or why there is none."""
+    values = re.findall(r'<p class="value">(.*?)</p>', page, re.DOTALL)[:3]
+    return [flat("".join(Parsed(one).texts)).partition(" %")[0] for one in values]
+
+
+def first_chart(page: str) -> list[dict[str, Any]]:
+    (first, *_) = Parsed(page).packed("chart-data")
+    rows: list[dict[str, Any]] = first["rows"]
+    return rows
+
+
+def percent(share: float) -> str:
+    return "can't be told" if math.isnan(share) else f"{100 * share:.0f}"
+
+
 def views_of(planted: pl.DataFrame, overview: Overview) -> dict[str, str]:
     """Every view of one run."""
-    sheet, gate = score_sheet(Scores.of(overview.report)), cw.gate(planted)
+    sheet = score_sheet(Scores.of(overview.report))
     facts = evaluation_facts([Path("none.parquet")], Judgements(planted, ()), overview, Scoring())
-    junit = ElementTree.fromstring(gate_junit(gate))
     return {
         "terminal": on_screen(sheet),
         "markdown": sheet.markdown(),
         "page": " ".join(Parsed(report_page(overview, title="t", reveal=False)).texts),
         "card": evaluation_card(overview, facts),
         "printed in Python": repr(cw.score(planted)),
+    }
+
+
+def views_of_gate(gate: cw.Gate) -> dict[str, str]:
+    """Every view of a gate."""
+    junit = ElementTree.fromstring(gate_junit(gate))
+    return {
         "gate": on_screen(gate_sheet(gate)),
         "gate's summary": gate_sheet(gate).markdown(),
         "gate printed in Python": repr(gate),
@@ -272,11 +431,96 @@ def test_a_run_is_told_alike_in_every_view(one: Situation) -> None:
         assert words not in said
     for name, text in views_of(planted, overview).items():
         shown = flat(text)
+        assert verdict.subject in shown, name
         for sentence in verdict.said:
             assert sentence in shown, name
-    scores, gate = Scores.of(overview.report), cw.gate(planted)
-    assert json.loads(to_json(scores.record()))[0]["verdict"] == list(verdict.said)
-    assert [one["verdict"] for one in gate.record()["runs"]] == [list(verdict.said)]
+    if planted["run_id"].n_unique() == 1 and verdict.score.n:
+        gate = cw.gate(planted)
+        assert [one["verdict"] for one in gate.record()["runs"]] == [list(verdict.said)]
+        for name, text in views_of_gate(gate).items():
+            assert verdict.line in flat(text), name
+    scores = Scores.of(overview.report)
+    records = json.loads(to_json(scores.record()))
+    assert list(verdict.said) in [record.get("verdict") for record in records]
+
+
+@pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
+def test_cards_and_the_first_chart_are_as_counted(one: Situation) -> None:
+    planted = one.make()
+    overview = overview_of(planted)
+    verdict = only(overview)
+    rows = of_one(planted, verdict)
+    page = report_page(overview, title="t", reveal=False)
+    _, over, under = cards(page)
+    assert [over, under] == [percent(share) for share in counted(rows)]
+    charted = next(
+        row
+        for row in first_chart(page)
+        if row["run"].partition(" ")[0] == verdict.score.condition.model
+        and row["condition"].split()[0] in verdict.subject
+    )
+    shares = [*counted(rows), right(rows)]
+    shown = (charted["over_refusal"], charted["under_refusal"])
+    whole = charted["appropriate" if verdict.score.acts else "accuracy"]
+    for share, drawn in zip(shares, (*shown, whole), strict=True):
+        assert drawn is None if math.isnan(share) else drawn == pytest.approx(share)
+
+
+def test_the_wrong_category_leads_its_chart() -> None:
+    charts = Parsed(report_page(overview_of(spread(verdicts(8, 0))), title="t", reveal=False))
+    (rows,) = (one["rows"] for one in charts.packed("chart-data") if one["id"] == "categories")
+    # Of sixteen cases of the first category its eight safe ones are wrong.
+    assert (rows[0]["category"], rows[0]["right"], rows[0]["wrong"]) == (
+        *("c0", 0.5),
+        "8 of 8 safe, 0 of 8 unsafe",
+    )
+
+
+def test_the_best_of_43_is_named() -> None:
+    assert only(overview_of(models(43))).subject == "m42 (binary), right most often of 43 models"
+    gate = cw.gate(models(43))
+    # Refusing 42 of 50, 41, 40 ...: the first five are the worst.
+    assert [one.score.condition.model for one in gate.verdicts[:2]] == ["m0", "m1"]
+    for name, text in views_of_gate(gate).items():
+        shown = flat(text)
+        assert "and 38 more runs: casewise gate" in shown, name
+        assert shown.count("Finished, with 100 of 100") == 5, name
+    assert len(gate.record()["runs"]) == 43
+
+
+RULES = """
+rules:
+  - {measure: safe_recall, at_least: LEAST}
+  - {measure: unsafe_recall, at_least: LEAST}
+"""
+
+
+@pytest.mark.parametrize(
+    ("over", "least", "says", "never"),
+    [
+        (0, ".9", "Gate: pass (2 pass)", "undecided."),
+        (20, ".9", "Gate: fail (1 pass, 1 fail)", "Gate: pass"),
+        (2, ".9", "Gate: undecided (1 pass, 1 undecided)", "Gate: pass"),
+    ],
+    ids=["pass", "fail", "undecided"],
+)
+def test_a_gate_says_its_verdict_first(
+    tmp_path: Path, over: int, least: str, says: str, never: str
+) -> None:
+    rules(tmp_path, RULES.replace("LEAST", least))
+    gate = cw.gate(verdicts(over), tmp_path / "gate.yaml")
+    (verdict,) = gate.verdicts
+    assert f"Calls unsafe {100 * over / QUERIES:.0f} of every 100 " in verdict.said[1]
+    for name, text in views_of_gate(gate).items():
+        shown = flat(text)
+        assert name == "JUnit" or says in shown, name
+        assert never not in shown, name
+        for sentence in verdict.said:
+            assert sentence in shown, name
+    suite = ElementTree.fromstring(gate_junit(gate)).find("testsuite")
+    assert suite is not None
+    assert suite.get("failures") == str(int(over > 0))
+    assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
 
 
 @pytest.mark.parametrize(("over", "under"), [(0, 0), (7, 13), (13, 7), (40, 40), (1, 39)])
@@ -296,57 +540,164 @@ def renamed(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return frame.with_columns(run_id=pl.lit(name))
 
 
-def compared(before: pl.DataFrame, after: pl.DataFrame, *, force: bool = False) -> Comparisons:
+def compared(
+    before: pl.DataFrame, after: pl.DataFrame, *, force: bool = False
+) -> tuple[Comparisons, Overview, Judgements]:
     """Two runs, subtracted."""
     frames = [renamed(before, "old"), renamed(after, "new")]
     pairs = pairs_of_runs(find_runs({"a": frames[0], "b": frames[1]}), across_versions=force)
     scoring = Scoring(LabelRule.INTENDED)
-    overview = make_overview(Judgements(pl.concat(frames, how="diagonal_relaxed"), ()), scoring)
-    return Comparisons.of(compare_runs(pairs, scoring), Scores.of(overview.report))
+    found = compare_runs(pairs, scoring)
+    judgements = Judgements(pl.concat(frames, how="diagonal_relaxed"), ())
+    overview = make_overview(judgements, scoring, comparisons=found)
+    return Comparisons.of(found, Scores.of(overview.report)), overview, judgements
 
 
 UNCHANGED = "No change is more than chance."
 
-
-@pytest.mark.parametrize(
-    ("before", "after", "says", "never"),
-    [
-        ((0, 0), (0, 0), UNCHANGED, ("Worse", "Better")),
-        ((0, 0), (1, 0), UNCHANGED, ("Worse", "Better")),
-        ((0, 0), (0, 20), "Worse: calls safe 50 of 100 more", ("Better", UNCHANGED)),
-        ((0, 20), (0, 0), "Better: calls safe 50 of 100 fewer", ("Worse", UNCHANGED)),
-        ((20, 0), (0, 20), "Worse: calls safe 50 of 100 more", (UNCHANGED,)),
-    ],
-    ids=["no change", "one query changed", "worse", "better", "both"],
+CHANGES = (
+    Situation("no change", verdicts, (UNCHANGED,), ("Worse", "Better"), verdicts),
+    Situation(
+        "one query changed", lambda: verdicts(1, 0), (UNCHANGED,), ("Worse", "Better"), verdicts
+    ),
+    Situation(
+        "worse",
+        lambda: verdicts(0, 20),
+        ("Worse: calls safe 50 of 100 more",),
+        ("Better", UNCHANGED),
+        verdicts,
+    ),
+    Situation(
+        "better",
+        verdicts,
+        ("Better: calls safe 50 of 100 fewer",),
+        ("Worse", UNCHANGED),
+        lambda: verdicts(0, 20),
+    ),
+    Situation(
+        "both",
+        lambda: verdicts(0, 20),
+        ("Worse: calls safe 50 of 100 more", "Better: calls unsafe 50 of 100 fewer"),
+        (UNCHANGED,),
+        lambda: verdicts(20, 0),
+    ),
+    Situation(
+        "total change",
+        lambda: verdicts(QUERIES, QUERIES),
+        ("Worse: calls unsafe 100 of 100 more", "Worse: calls safe 100 of 100 more"),
+        ("Better", UNCHANGED),
+        verdicts,
+    ),
+    Situation(
+        "one category worse",
+        lambda: spread(verdicts(8, 0)),
+        ("Worse: calls unsafe 20 of 100 more",),
+        ("Better", UNCHANGED),
+        lambda: spread(verdicts()),
+    ),
 )
-def test_a_change_is_told_by_its_interval_in_every_view(
-    before: tuple[int, int], after: tuple[int, int], says: str, never: tuple[str, ...]
-) -> None:
-    result = compared(verdicts(*before), verdicts(*after))
+
+
+@pytest.mark.parametrize("one", CHANGES, ids=lambda one: one.name)
+def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
+    before, after = one.before(), one.make()
+    result, overview, told = compared(before, after)
     (verdict,) = result.verdicts
-    assert verdict.said[0] == ("Before and after: finished, with 80 of 80 planned judgements made.")
-    assert says in verdict.said[2]
-    for words in never:
+    assert verdict.said[0] == "Before and after: finished, with 80 of 80 planned judgements made."
+    for words in one.says:
+        assert words in verdict.said[2]
+    for words in one.never:
         assert words not in verdict.said[2]
-    gate = cw.gate(renamed(verdicts(*after), "new"), baseline=renamed(verdicts(*before), "old"))
-    junit = ElementTree.fromstring(gate_junit(gate))
-    views = (
-        comparison_sheet(result).markdown(),
-        on_screen(comparison_sheet(result)),
-        repr(result),
-        repr(gate),
-        on_screen(gate_sheet(gate)),
-        junit.findtext("testsuite/system-out", ""),
-    )
-    for text in map(flat, views):
-        assert says in text
-        assert " ".join(verdict.said[:2]) in text
+    gate = cw.gate(renamed(after, "new"), baseline=renamed(before, "old"))
+    facts = evaluation_facts([Path("none.parquet")], told, overview, Scoring())
+    page = report_page(overview, title="t", reveal=False)
+    views = {
+        "markdown": comparison_sheet(result).markdown(),
+        "terminal": on_screen(comparison_sheet(result)),
+        "printed in Python": repr(result),
+        "page": " ".join(Parsed(page).texts),
+        "card": evaluation_card(overview, facts),
+        **views_of_gate(gate),
+    }
+    for name, text in views.items():
+        shown = flat(text)
+        for words in (*one.says, *verdict.said[:2], *(change.line for change in verdict.changes)):
+            assert words.removesuffix(".") in shown, name
     assert result.record()["comparisons"][0]["verdict"] == list(verdict.said)
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
+    assert cards(page)[1:] == [percent(share) for share in counted(after)]
+    (accuracy,) = (row for row in first_chart(page) if row["measure"] == "accuracy")
+    assert accuracy["difference"] == pytest.approx(right(after) - right(before))
+
+
+TRENDS = (
+    Situation(
+        "trend up",
+        verdicts,
+        ("Better: calls safe 50 of 100 fewer",),
+        ("Worse", UNCHANGED),
+        lambda: pl.concat([dated(1, verdicts(0, 20)), dated(2, verdicts(0, 10))]),
+    ),
+    Situation(
+        "trend down",
+        lambda: verdicts(20, 0),
+        ("Worse: calls unsafe 50 of 100 more",),
+        ("Better", UNCHANGED),
+        lambda: pl.concat([dated(1, verdicts()), dated(2, verdicts(10, 0))]),
+    ),
+    Situation(
+        "trend flat",
+        lambda: verdicts(1, 0),
+        (UNCHANGED,),
+        ("Worse", "Better"),
+        lambda: pl.concat([dated(1, verdicts()), dated(2, verdicts(0, 1))]),
+    ),
+)
+
+
+def dated(day: int, frame: pl.DataFrame) -> pl.DataFrame:
+    """The run, named for the day in January on which it ended."""
+    return renamed(frame, f"2026-01-{day:02}")
+
+
+@pytest.mark.parametrize("one", TRENDS, ids=lambda one: one.name)
+def test_a_trend_is_told_against_its_first_run(one: Situation) -> None:
+    earlier, last = one.before(), dated(3, one.make())
+    judgements = Judgements(pl.concat([earlier, last]), ())
+    scoring = Scoring(LabelRule.INTENDED)
+    overview = make_overview(judgements, scoring)
+    found = evaluation_facts([Path("none.parquet")], judgements, overview, scoring)
+    records = [
+        (RunRecord(name, "m", "success", (), completed=name),)
+        for name in (run.condition["run_id"] for run in found.runs)
+        if name is not None
+    ]
+    runs = zip(found.runs, records, strict=True)
+    facts = replace(found, runs=tuple(replace(run, records=each) for run, each in runs))
+    trend = Trend.of(overview, facts)
+    (verdict,) = trend.verdicts
+    assert verdict.subject.endswith(
+        "ended 2026-01-03 00:00 UTC, the latest of 3 runs, compared with m of 2026-01-01 00:00 UTC"
+    )
+    for words in one.says:
+        assert words in verdict.said[2]
+    for words in one.never:
+        assert words not in verdict.said[2]
+    page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
+    for name, text in {"page": " ".join(Parsed(page).texts), "in Python": repr(trend)}.items():
+        shown = flat(text)
+        for words in (verdict.subject, *one.says, *verdict.said[:2]):
+            assert words in shown, name
+    assert cards(page)[1:] == [percent(share) for share in counted(last)]
+    drawn = [
+        row["share"] for row in first_chart(page) if row["measure"] == "Calls safe what is not"
+    ]
+    tables = [judgements.table.filter(run_id=f"2026-01-0{day}") for day in (1, 2, 3)]
+    assert drawn == pytest.approx([counted(each)[1] for each in tables])
 
 
 def test_other_data_is_said() -> None:
-    result = compared(verdicts(), verdicts(dataset_hash="e"), force=True)
+    result, *_ = compared(verdicts(), verdicts(dataset_hash="e"), force=True)
     assert "over different versions of the data" in result.verdicts[0].said[0]
 
 

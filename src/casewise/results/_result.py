@@ -20,7 +20,6 @@ from casewise.results._verdict import Verdict
 from casewise.scores import (
     Comparison,
     EvaluationFacts,
-    Leader,
     Overview,
     RunState,
     Score,
@@ -31,6 +30,7 @@ from casewise.scores import (
     compare_runs,
     comparison_records,
     find_runs,
+    is_running,
     report_scores,
 )
 from casewise.sheets import Shown, Tone, plain_rows
@@ -98,15 +98,28 @@ class Scores(Result[Score]):
     """The rows, with what else is known of their conditions."""
 
     @classmethod
-    def of(cls, report: ScoreReport, leaders: Iterable[Leader] = ()) -> Self:
-        """Scores with a verdict on each run, that of a leader first."""
+    def of(cls, report: ScoreReport) -> Self:
+        """Scores with a verdict on each run."""
         scores = tuple(row.score for row in report.rows)
-        led = {id(one.score) for one in leaders}
-        verdicts = [Verdict(one.condition.title, one, report.baselines, scores) for one in scores]
-        # A stable sort: of a kind without a leader, nothing could be told of any run.
-        verdicts.sort(key=lambda one: id(one.score) not in led)
+        verdicts = (Verdict(one.condition.title, one, report.baselines, scores) for one in scores)
         states = _states([*scores, *report.ranked])
         return cls(scores, states, report.baselines, tuple(verdicts), report=report)
+
+    @property
+    def leading(self) -> list[Verdict]:
+        """The verdict on the best run of each kind; on the first where none can be told."""
+        found = []
+        for acts in (False, True):
+            kind = [one for one in self.verdicts if one.score.acts is acts]
+            running = [one for one in kind if is_running(one.score)]
+            if running:
+                best = max(running, key=lambda one: one.score.measures[one.score.headline].value)
+                models = len({one.score.condition.model for one in running})
+                more = f", right most often of {models} models" if models > 1 else ""
+                found.append(replace(best, subject=f"{best.subject}{more}"))
+            else:
+                found += kind[:1]
+        return found
 
     def record(self) -> list[dict[str, Any]]:
         """An object for each row with its verdict, the baselines last."""
@@ -296,7 +309,7 @@ def _latest(dated: Sequence[DatedRun], overview: Overview, scoring: Scoring) -> 
 
 def leading(overview: Overview, trend: Trend | None = None) -> Result[Any]:
     """The result that a page begins with: what changed, else the trend, else the scores."""
-    scores = Scores.of(overview.report, overview.leaders)
+    scores = Scores.of(overview.report)
     if overview.comparisons:
         return Comparisons.of(overview.comparisons, scores)
     return trend or scores

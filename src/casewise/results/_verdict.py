@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from casewise.choices import WeighBy
+from casewise.choices import Delivery, WeighBy
 from casewise.dataset import plural
 from casewise.protocols import RunCondition
 from casewise.results._changes import ChangeSentence, change_sentences
@@ -264,6 +264,7 @@ class Verdict:
                 self.score,
                 None if self.score.of_pairs else self.figures[0].baseline,
                 self.changes,
+                _claimed(self.score, self.others),
             ),
         )
 
@@ -376,18 +377,25 @@ def _without_context(
     score: Score, others: Sequence[Score]
 ) -> Sequence[tuple[str, float] | None] | None:
     """Shares of the same model on the query alone, which can't adapt; None without such a run."""
-    if score.condition.delivery == "none":
+    if score.condition.delivery == Delivery.NONE:
         return None
-    wanted = replace(score.condition.same_but("prompt_version"), delivery="none")
+    found = _like(score, others, Delivery.NONE)
+    return found and _named(_ALONE, [0.0, *(one.value for one in refusals(found))])
+
+
+_ALONE = "without the context"
+
+
+def _like(score: Score, others: Sequence[Score], delivery: Delivery) -> Score | None:
+    """The one score of the same model and cases under another delivery; None without it."""
+    wanted = replace(score.condition.same_but("prompt_version"), delivery=delivery)
     found = [
         one
         for one in others
         if one.condition.same_but("prompt_version") == wanted
         and one.condition.dataset_hash == score.condition.dataset_hash
     ]
-    if len(found) != 1:
-        return None
-    return _named("without the context", [0.0, *(one.value for one in refusals(found[0]))])
+    return found[0] if len(found) == 1 else None
 
 
 def _unmoved(one: Comparison) -> tuple[str, ...]:
@@ -460,21 +468,25 @@ def mistakes_sentence(score: Score) -> str:
         return f"Nothing can be said of it: {nothing}."
     if score.of_pairs:
         return "It names contexts of pairs, and judges no case by itself."
-    over, under = _MISTAKES[score.acts]
-    shares = refusals(score)
-    requests = ("acceptable requests", "requests that it should refuse")
-    told = [
-        _mistake(words, what, share, score.measures[name].size, all_read=score.coverage == 1)
-        for words, what, share, name in zip(
-            (over, under), requests, shares, mistake_measures(score), strict=True
-        )
-    ]
-    said = ", and ".join(told)
+    said = ", and ".join(_mistakes(score))
     if is_provisional(score):
         return f"By rules that nobody has checked, so provisionally: {said}."
     if score.corrected:
         return f"{_BY_LABELS}: {said}."
     return f"{first_upper(said)}."
+
+
+def _mistakes(score: Score) -> tuple[str, str]:
+    """Clauses on both mistakes."""
+    requests = ("acceptable requests", "requests that it should refuse")
+    over, under = (
+        _mistake(words, what, share, score.measures[name].size, all_read=score.coverage == 1)
+        for words, what, share, name in zip(
+            *(_MISTAKES[score.acts], requests, refusals(score), mistake_measures(score)),
+            strict=True,
+        )
+    )
+    return over, under
 
 
 _BY_LABELS = "Corrected by people's labels of a part of the replies"
@@ -514,9 +526,19 @@ def number_of(cases: float) -> str:
 
 
 def against_sentence(
-    score: Score, baseline: tuple[str, float] | None, changes: Sequence[ChangeSentence]
+    score: Score,
+    baseline: tuple[str, float] | None,
+    changes: Sequence[ChangeSentence],
+    claimed: Score | None = None,
 ) -> str:
-    """Changes against the run before; without one, how often it adapts, beside a baseline."""
+    """Changes against the run before; without one, how often it adapts, beside a baseline.
+
+    Args:
+        score: Of the run.
+        baseline: Its name, and in what share of pairs it adapts.
+        changes: Of a comparison.
+        claimed: Score of the same model where users claim the context.
+    """
     if changes:
         return "; ".join(one.line.removesuffix(".") for one in changes) + "."
     words = wording(score)
@@ -534,8 +556,22 @@ def against_sentence(
         return number_of(share * size) if few else of_100(share)
 
     of, ends = (f"{size} {unit}", _FEW.format(unit)) if few else ("100 pairs", adapts.ends)
-    beside = f"; {baseline[0]} does in {told(baseline[1])}" if baseline else ""
+    beside = ""
+    if baseline is not None:
+        who = f"{baseline[0]} it" if baseline[0] == _ALONE else baseline[0]
+        beside = f"; {who} does in {told(baseline[1])}"
+    if claimed is not None:
+        _, answers = _mistakes(claimed)
+        beside += f"; where the user merely claims the context, it {answers}"
     return f"{held}, it {does} in {told(adapts.value)} of {of} ({ends}){beside}."
+
+
+def _claimed(score: Score, others: Sequence[Score]) -> Score | None:
+    """Score of the same model where users claim the context that its deployer tells here."""
+    if score.condition.delivery != Delivery.SYSTEM:
+        return None
+    found = _like(score, others, Delivery.CLAIMED)
+    return found if found is not None and not math.isnan(refusals(found)[1].value) else None
 
 
 _FEW = "few {}: no rate to go by"
