@@ -15,8 +15,7 @@ from support.tables import judgement, random_table, table
 from casewise.cases import LabelRule
 from casewise.results import leaderboard_lines, leading, whole_percent
 from casewise.results._leaderboard_words import follows
-from casewise.results._verdict import of_100
-from casewise.results._wording import rule_wording, wording
+from casewise.results._wording import of_100, rule_wording, wording
 from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
 OF_PEOPLE = re.compile(

@@ -380,7 +380,9 @@ def _without_context(
     if score.condition.delivery == Delivery.NONE:
         return None
     found = _like(score, others, Delivery.NONE)
-    return found and _named(_ALONE, [0.0, *(one.value for one in refusals(found))])
+    if found is None:
+        return None
+    return _named(_ALONE, [0.0, *(one.value for one in refusals(found))])
 
 
 _ALONE = "without the context"
