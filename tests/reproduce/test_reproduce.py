@@ -22,7 +22,7 @@ from casewise.reproduce._work import WORKS, evaluate
 
 DATA = ROOT.parent / "shared/data"
 NAMES = work_names()
-FIGURES = {"casebench": 58, "legal": 40, "moralexceptqa": 63, "refusalbench": 8, "xstest": 68}
+FIGURES = {"casebench": 58, "legal": 40, "moralexceptqa": 63, "refusalbench": 8, "xstest": 104}
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +279,7 @@ def test_terms_are_accepted_before_anything_is_fetched(
     table = json.loads(work_text(files_at=site.url))["published"][0]
     table["rows"]["m"] = [60, 0.6]
     for reasons, status, said in (
-        ({"m, right": "rounded"}, 1, "1 is not, for the reason beside it; 1 is not, and nobody"),
+        ({"m, right": "rounded"}, 1, "1 is not, for the reason beside it; 1 is not, and no reason"),
         ({"m, right": "rounded", "m, wrong": "too"}, 0, "0 of 2 published figures are equal"),
     ):
         text = work_text(files_at=site.url, published=[table | {"reasons": reasons}])

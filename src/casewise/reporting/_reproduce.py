@@ -94,22 +94,21 @@ def _section(one: Reproduction) -> Iterator[str]:
 
 
 def _sentence(found: Sequence[Reproduction]) -> str:
-    n = sum(len(one.figures) for one in found)
-    equal = sum(one.equal for one in found)
-    explained, unexplained = (
-        sum(one.explained for one in found),
-        sum(one.unexplained for one in found),
-    )
-    said = f"{equal} of {n} published figures are equal within their tolerance"
-    rest = [
-        f"{count} {'is' if count == 1 else 'are'} not{', ' if why else ''}{why}"
-        for count, why in (
-            (explained, "for the reason beside it"),
-            (unexplained, "and nobody knows why"),
+    n, equal, explained, unexplained = (
+        sum(counts)
+        for counts in zip(
+            *((len(one.figures), one.equal, one.explained, one.unexplained) for one in found),
+            strict=True,
         )
-        if count
-    ]
-    return "; ".join([said, *rest]) + "."
+    )
+    parts = [f"{equal} of {n} published figures are equal within their tolerance"]
+    for count, why in (
+        (explained, ", for the reason beside it"),
+        (unexplained, ", and no reason is known"),
+    ):
+        if count:
+            parts.append(f"{count} {'is' if count == 1 else 'are'} not{why}")
+    return "; ".join(parts) + "."
 
 
 def _tables(one: Reproduction) -> list[Table]:
