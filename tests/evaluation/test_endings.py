@@ -20,6 +20,7 @@ from support.fault_runs import write_questions
 from support.fault_tables import endings_table
 from support.secret import KEY
 from support.starts import Start
+from support.written import Writer, write_queries
 
 CASES = 100
 STOP_AT = 60
@@ -132,6 +133,43 @@ def test_a_signal(
     assert len(server.requests) == CASES + AT_ONCE
     assert [one["complete"] for one in starts(tmp_path)] == [False, True]
     assert starts(tmp_path)[1]["ending"] is None
+
+
+@pytest.mark.parametrize(("way", "reason", "words", "status"), SIGNALS)
+def test_a_signal_while_contexts_are_made(
+    cli: Cli, tmp_path: Path, way: int, reason: str, words: str, status: int
+) -> None:
+    kept, at_once, writer = 10, 4, Writer()
+    write_queries(tmp_path / "queries.txt", 8)
+    making = ["contexts", "generate", "queries.txt", "--out", "cases.jsonl"]
+    making += ["-m", "openai-api/fake/m", "--max-connections", str(at_once)]
+    answers = tmp_path / "cases.making/answers.jsonl"
+    free = threading.Event()
+
+    def write_some(request: dict[str, Any]) -> Answer:
+        if len(writing.requests) > kept:
+            free.wait(60)
+        return writer(request)
+
+    with FakeServer(write_some) as writing:
+        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": writing.url}
+        process = Start(making, tmp_path, clean_env() | env)
+        until(lambda: len(writing.requests) == kept + at_once, process)
+        until(lambda: len(answers.read_bytes().splitlines()) == kept, process)
+        process.send_signal(way)
+        _, err = process.communicate()
+        assert process.returncode == status, err
+        said = err.splitlines()
+        first = said.index(words)
+        assert said[first + 1] == "kept: 10 answers of this start, in cases.making"
+        assert said[first + 2].startswith("in flight: 4 requests, which may be paid for")
+        assert said[first + 3 :] == ["To go on:", f"  {shlex.join(['casewise', *making])}"]
+        free.set()
+        again = cli(*making, env=env)
+        assert again.returncode == 0, again.stderr
+        assert f"{kept} answers were there before" in again.stderr
+        # Only those in flight were sent twice.
+        assert len(writing.prompts) - len(set(writing.prompts)) == at_once
 
 
 def test_a_terminal_that_was_closed(tmp_path: Path, server: Held) -> None:

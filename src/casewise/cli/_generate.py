@@ -16,7 +16,7 @@ from casewise.cli._console import out as results
 from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
 from casewise.cli._options import argument, grouped, option, out_option, seed_option
 from casewise.cli._run_options import Cost, ModelArg, ModelBaseUrl, parse_model_args
-from casewise.cli._running import RoundProgress, note_lacking, print_estimates
+from casewise.cli._running import RoundProgress, note_lacking, observed, print_estimates
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan
@@ -160,7 +160,7 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, Observers, generate_contexts, told_of_local_models
+    from casewise.evaluation import SMOLLM2, check_out, generate_contexts
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -168,14 +168,9 @@ def _generate(plan: "GeneratePlan") -> "Generated":
     )
     if SMOLLM2 in plan.models:
         note("the embedded model is real but tiny: it shows that all works; expect faults")
-    try:
-        with RoundProgress(err()) as progress, told_of_local_models(note):
-            observers = Observers(fault=progress.met, outage=progress.say_outage)
-            return generate_contexts(plan, progress, observers)
-    except KeyboardInterrupt:
-        err().print("stopped; every answer so far is kept. To go on:", markup=False)
-        command_line(_command())
-        raise
+    progress = RoundProgress(err())
+    with observed(progress, check_out(plan).folder) as observers:
+        return generate_contexts(plan, progress, observers)
 
 
 def _command() -> str:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         CostEstimate,
         Done,
         Ending,
+        Observers,
         RoundStep,
         RunResult,
         StartSummary,
@@ -241,11 +243,6 @@ _LINES_APART = 100_000
 
 NOT_ALL_DONE = 1
 
-_SIGNALS = tuple(
-    number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
-)
-"""Signals that stop a run as Ctrl-C does; Windows has no SIGHUP."""
-
 _STREAMS = (1, 2)
 """Standard output and error."""
 
@@ -256,6 +253,8 @@ def _signals_stop() -> Iterator[list[int]]:
 
     A signal that is ignored, as under ``nohup``, stays so.
     """
+    from casewise.evaluation import STOPPING
+
     met: list[int] = []
     terminals = [number for number in _STREAMS if os.isatty(number)]
 
@@ -270,7 +269,8 @@ def _signals_stop() -> Iterator[list[int]]:
             raise KeyboardInterrupt
         interrupt(signal.SIGINT, frame)
 
-    taken = {n: before for n in _SIGNALS if (before := signal.getsignal(n)) != signal.SIG_IGN}
+    taken = {n: before for n in STOPPING if (before := signal.getsignal(n)) != signal.SIG_IGN}
+    taken.pop(signal.SIGINT, None)
     for number in taken:
         signal.signal(number, stop)
     try:
@@ -278,6 +278,40 @@ def _signals_stop() -> Iterator[list[int]]:
     finally:
         for number, before in taken.items():
             signal.signal(number, before)
+
+
+@contextmanager
+def observed(progress: _Shown, place: Path) -> Iterator[Observers]:
+    """Show what the block runs; where it is stopped, print its ending.
+
+    Args:
+        progress: Display of it.
+        place: Folder of what is kept.
+
+    Raises:
+        Exit: It was stopped; its ending was printed.
+    """
+    from casewise.evaluation import Observers, told_of_local_models
+
+    endings: list[Ending] = []
+
+    def tell(ending: Ending) -> None:
+        progress.stop()
+        endings.append(ending)
+        print_ending(ending, place)
+
+    try:
+        with _signals_stop() as met, progress, told_of_local_models(note):
+            yield Observers(
+                fault=progress.met,
+                outage=progress.say_outage,
+                ending=tell,
+                signal=lambda: met[-1] if met else signal.SIGINT,
+            )
+    except (KeyboardInterrupt, OSError, CasewiseError) as error:
+        if endings and not isinstance(error, ModelError):
+            raise typer.Exit(endings[0].status) from None
+        raise
 
 
 def run_with_progress(
@@ -302,14 +336,12 @@ def run_with_progress(
         Exit: The run was stopped; its ending was printed.
     """
     from casewise.evaluation import (
-        Observers,
         has_answers,
         make_budget,
         moved_note,
         out_before,
         read_done,
         run_cells,
-        told_of_local_models,
     )
     from casewise.logs import LogFolder
 
@@ -327,42 +359,20 @@ def run_with_progress(
         note(moved)
     if budget is not None:
         _note_cap(cells, done, budget)
-    endings: list[Ending] = []
+    progress = RunProgress(err(), total, done.judged, budget)
     try:
-        with (
-            _signals_stop() as met,
-            RunProgress(err(), total, done.judged, budget) as progress,
-            told_of_local_models(note),
-        ):
-
-            def tell(ending: Ending) -> None:
-                progress.stop()
-                endings.append(ending)
-                print_ending(ending, folder.path)
-
-            observers = Observers(
-                progress,
-                progress.met,
-                progress.say_outage,
-                progress.batches,
-                ending=tell,
-                signal=lambda: met[-1] if met else signal.SIGINT,
-            )
+        with observed(progress, folder.path) as observers:
             return run_cells(
                 cells,
                 folder,
                 budget=budget,
                 cluster=cluster,
-                observers=observers,
+                observers=replace(observers, judgement=progress, batches=progress.batches),
                 resends_cancelled=resends_cancelled,
             )
     except ModelError:
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
             note(_pointer_to_errors(folder.path))
-        raise
-    except (KeyboardInterrupt, OSError, CasewiseError):
-        if endings:
-            raise typer.Exit(endings[0].status) from None
         raise
 
 

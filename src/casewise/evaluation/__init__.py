@@ -2,7 +2,7 @@
 
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import ClusterOptions
-from casewise.evaluation.executor._ending import Ending
+from casewise.evaluation.executor._ending import STOPPING, Ending
 from casewise.evaluation.executor._log_folder import (
     CellState,
     Done,
@@ -53,6 +53,7 @@ __all__ = [
     "RunRequest",
     "RunResult",
     "SMOLLM2",
+    "STOPPING",
     "StartSummary",
     "Sweep",
     "SweepCell",

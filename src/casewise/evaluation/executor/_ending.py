@@ -38,12 +38,14 @@ class ReasonRow:
     status: int
     advice: str = ""
     """Deed before the command that goes on; empty where there is none."""
+    signal: str = ""
+    """Name of the signal that stops a start so; empty where none does."""
 
 
 TABLE = (
-    ReasonRow(Reason.CTRL_C, "stopped by Ctrl-C", 130),
-    ReasonRow(Reason.SIGTERM, "stopped by SIGTERM", 143),
-    ReasonRow(Reason.SIGHUP, "stopped by SIGHUP: its terminal was closed", 129),
+    ReasonRow(Reason.CTRL_C, "stopped by Ctrl-C", 130, signal="SIGINT"),
+    ReasonRow(Reason.SIGTERM, "stopped by SIGTERM", 143, signal="SIGTERM"),
+    ReasonRow(Reason.SIGHUP, "stopped by SIGHUP: its terminal was closed", 129, signal="SIGHUP"),
     ReasonRow(Reason.CALLER, "stopped by the program that started it", 130),
     ReasonRow(Reason.FULL_DISK, "stopped: the disk is full", 2, "make room first"),
     ReasonRow(Reason.UNWRITABLE, "stopped: a file can't be written", 2, "let it be written first"),
@@ -61,6 +63,13 @@ TABLE = (
 """Every reason; the page on faults shows this table."""
 
 ROW_OF = {row.reason: row for row in TABLE}
+
+STOPPING = {
+    number: row.reason
+    for row in TABLE
+    if (number := getattr(signal, row.signal or "none", None)) is not None
+}
+"""Reason by signal that stops a start; Windows has no SIGHUP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,8 @@ class Ending:
     """File that could not be written, and the system's words; empty for other reasons."""
     judged: int
     """Judgements that are kept, those of earlier starts included."""
-    planned: int
+    planned: int | None
+    """Judgements that were to be made; None where contexts are made."""
     answers: int
     """Answers that came in this start, and are kept."""
     in_flight: int
@@ -119,13 +129,18 @@ class Ending:
         """Sentences for the terminal; the command follows the last.
 
         Args:
-            place: Folder of the logs.
+            place: Folder of the logs, or of the answers.
         """
         row = ROW_OF[self.reason]
+        kept = (
+            f"{self.answers:,} answers of this start"
+            if self.planned is None
+            else f"{self.judged:,} of {self.planned:,} judgements"
+        )
         detail = f" ({self.detail})" if self.detail else ""
         lines = [
             "; ".join(filter(None, (f"{row.words}{detail}", row.advice))),
-            f"kept: {self.judged:,} of {self.planned:,} judgements, in {place}",
+            f"kept: {kept}, in {place}",
         ]
         if self.in_flight:
             lines.append(
@@ -169,7 +184,7 @@ def reason_of(error: BaseException, faults: FaultCounts, number: int) -> tuple[R
     """
     match error:
         case KeyboardInterrupt():
-            return _REASONS[number], ""
+            return STOPPING[number], ""
         case CancelledError():
             return Reason.CALLER, ""
         case OSError():
@@ -189,15 +204,3 @@ def reason_of_failures(faults: FaultCounts, *, capped: bool) -> Reason:
         return Reason.BUDGET
     is_final = any(ROWS[kind].is_final for _, kind in faults)
     return Reason.FINAL_ANSWER if is_final else Reason.ERRORS
-
-
-_REASONS = {
-    number: reason
-    for name, reason in (
-        ("SIGINT", Reason.CTRL_C),
-        ("SIGTERM", Reason.SIGTERM),
-        ("SIGHUP", Reason.SIGHUP),
-    )
-    if (number := getattr(signal, name, None)) is not None
-}
-"""Reason by signal; Windows has no SIGHUP."""

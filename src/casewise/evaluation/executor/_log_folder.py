@@ -84,10 +84,15 @@ def command_line() -> str:
     return redacted(shlex.join(["casewise", *sys.argv[1:]]))
 
 
+def is_command() -> bool:
+    """Tell whether this process is a command of casewise's."""
+    return Path(sys.argv[0]).stem in ("casewise", "__main__")
+
+
 def _resume_command(log_dir: Path, reason: Reason) -> str | None:
     """Command that goes on in a folder; None where this process is not casewise's."""
     arguments = sys.argv[1:]
-    if Path(sys.argv[0]).stem not in ("casewise", "__main__"):
+    if not is_command():
         return None
     if reason is Reason.BUDGET:
         arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from casewise.cases import Case, Side, to_fields
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
-from casewise.errors import CasewiseError, ModelError
+from casewise.errors import CasewiseError, InputError, ModelError, UsageError
+from casewise.evaluation.executor._ending import Ending, reason_of
+from casewise.evaluation.executor._log_folder import command_line, is_command
 from casewise.evaluation.executor._shards import Observers
 from casewise.evaluation.generate._context_attempts import (
     ContextWork,
@@ -18,6 +21,7 @@ from casewise.evaluation.generate._context_attempts import (
 )
 from casewise.evaluation.generate._files import (
     Files,
+    ReplyJournal,
     begin,
     files_beside,
     opened_journal,
@@ -26,7 +30,8 @@ from casewise.evaluation.generate._files import (
 from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._faults import counted, first_within
+from casewise.evaluation.models._faults import FaultCounts, counted, first_within
+from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
 
@@ -114,8 +119,10 @@ def generate_contexts(
         raise ModelError("\n".join(lacking))
     with (
         opened_journal(files.folder) as journal,
-        counted(observers.fault),
+        counted(observers.fault) as counts,
+        traffic_counted() as traffic,
         reached_anew(unreachable_s, observers.outage),
+        _ending_told(observers, journal, counts, traffic),
     ):
         begin(files, plan.settings)
         askers = open_askers(plan, journal)
@@ -137,6 +144,33 @@ def generate_contexts(
     failures = tuple(reason for asker in failing for reason in asker.failures)
     spent = _spent(plan, works)
     return Generated(cases, aside, files, asked, journal.before, *spent, failures, journal.failed)
+
+
+@contextmanager
+def _ending_told(
+    observers: Observers, journal: ReplyJournal, counts: FaultCounts, traffic: Traffic
+) -> Iterator[None]:
+    """Tell the end of a start that was stopped; the error of a model is told by itself."""
+    try:
+        yield
+    except (UsageError, InputError, ModelError):
+        raise
+    except BaseException as error:
+        kept = len(journal.known) - journal.before
+        ending = Ending(
+            *reason_of(error, counts, observers.signal()),
+            judged=0,
+            planned=None,
+            answers=kept,
+            # Answers may have come that the disk had no room for.
+            in_flight=traffic.in_flight + max(0, traffic.answers - kept),
+            paid_twice=0,
+            in_batches=0,
+            command=command_line() if is_command() else None,
+        )
+        if observers.ending is not None:
+            observers.ending(ending)
+        raise
 
 
 async def _make(rounds: Rounds, works: Sequence[ContextWork], askers: Iterable[Asker]) -> None:
