@@ -58,7 +58,7 @@ class PublishedTable(_Strict):
                         "unknown measure",
                         *("measures", label),
                         found=name,
-                        expected="n, or a measure of docs/reference/measures.md",
+                        expected="n, or a measure of docs/method/statistics.md",
                     )
         for row, values in self.rows.items():
             if len(values) != len(self.measures):
