@@ -30,7 +30,6 @@ from casewise.scores import (
     compare_runs,
     comparison_records,
     find_runs,
-    is_running,
     report_scores,
 )
 from casewise.sheets import Shown, Tone, plain_rows
@@ -111,7 +110,7 @@ class Scores(Result[Score]):
         found = []
         for acts in (False, True):
             kind = [one for one in self.verdicts if one.score.acts is acts]
-            running = [one for one in kind if is_running(one.score)]
+            running = [one for one in kind if one.score.can_lead]
             if running:
                 best = max(running, key=lambda one: one.score.measures[one.score.headline].value)
                 models = len({one.score.condition.model for one in running})

@@ -106,7 +106,7 @@ from casewise.scores._labelled_replies import (
     find_labels,
     load_checks,
 )
-from casewise.scores._leaders import CategoryScore, Leader, is_running
+from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._logged_runs import recorded_command
 from casewise.scores._overview import (
     Browser,
@@ -259,7 +259,6 @@ __all__ = [
     "injected_replies",
     "injection_record",
     "is_provisional",
-    "is_running",
     "kappa_interval",
     "length_of",
     "load_checks",

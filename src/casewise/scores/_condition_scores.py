@@ -228,6 +228,13 @@ class Score:
         return headline(family_of(protocol), protocol)
 
     @property
+    def can_lead(self) -> bool:
+        """Tell whether it is of a whole run, with a headline, and with mass on the two words."""
+        value = self.measures[self.headline].value
+        whole = self.condition.plain and not self.group
+        return whole and value == value and not self.mass < LOW_MASS
+
+    @property
     def metrics(self) -> Sequence[str]:
         """Names of the measures, without the quadrants."""
         return [name for name in self.measures if name not in self.quadrants]

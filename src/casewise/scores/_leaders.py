@@ -7,7 +7,7 @@ import polars as pl
 
 from casewise.choices import Family
 from casewise.measures import family_of, headline, labelled_rows, make_answers, measure
-from casewise.protocols import LOW_MASS, RunCondition
+from casewise.protocols import RunCondition
 from casewise.scores._condition_scores import (
     Score,
     Scoring,
@@ -53,18 +53,11 @@ def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> l
             (one for one in plain if one.measures[metric].value == one.measures[metric].value),
             key=lambda score: -score.measures[metric].value,
         )
-        running = [one for one in ranked if is_running(one)]
+        running = [one for one in ranked if one.can_lead]
         if ranked:
             aside = len(_models(ranked) - _models(running)) if running else 0
             found.append(_leader(running or ranked, aside, metric, table, scoring))
     return found
-
-
-def is_running(score: Score) -> bool:
-    """Tell whether a run may lead: whole, with a headline, and mass on the two words."""
-    value = score.measures[score.headline].value
-    whole = score.condition.plain and not score.group
-    return whole and value == value and not score.mass < LOW_MASS
 
 
 def _models(scores: Sequence[Score]) -> set[str]:
