@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -19,10 +20,11 @@ from conftest import ROOT, Cli
 from casewise.errors import AssetError, InputError
 from casewise.reproduce import Work, gather, load_work, recompute, work_names
 from casewise.reproduce._work import WORKS, evaluate
+from casewise.sheets import number, signed
 
 DATA = ROOT.parent / "shared/data"
 NAMES = work_names()
-FIGURES = {"casebench": 58, "legal": 40, "moralexceptqa": 63, "refusalbench": 8, "xstest": 104}
+FIGURES = {"casebench": 58, "legal": 58, "moralexceptqa": 63, "refusalbench": 8, "xstest": 104}
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +92,33 @@ def test_the_authors_own_table_of_counts(data: Path) -> None:
     replies = pl.read_csv(data / "reproductions/legal/replies.csv")
     counted = replies.group_by(named).agg(pl.col("is_refused").sum())
     assert {name: (n,) for name, n in counted.rows()} == rows
+
+
+def test_backfire_and_gain_by_counting_alone(data: Path) -> None:
+    """The legal study's pairs of a prompt with and without a prefix, as the document has them."""
+    work = load_work("legal")
+    found = recompute("legal", work, gather("legal", work, data))
+    moved = {(one.row, one.name): one.recomputed for one in found.figures}
+    page = (ROOT / "docs/how-to/reproduce.md").read_text("utf-8")
+    table = pl.read_csv(data / "reproductions/legal/replies.csv")
+    wide = table.pivot("prefix", index=["model", "topic", "number"], values="is_refused")
+    for (model,), rows in wide.group_by("model"):
+        for prefix in ("p2_lawyer", "prefix", "p3_jailbreak"):
+            before, after = rows["none"].to_numpy(), rows[prefix].to_numpy()
+            put_off, won = int((after & ~before).sum()), int((before & ~after).sum())
+            row = f"{model}, {prefix}"
+            assert (moved[row, "newly refused"], moved[row, "newly answered"]) == (put_off, won)
+            # The error of a mean of 1,000 pairs; casewise compare's interval is by Student's t.
+            pairs = before.astype(float) - after
+            half = 1.96 * pairs.std(ddof=1) / np.sqrt(len(pairs))
+            answered = int((~before).sum())
+            backfire = f"{put_off} of {answered} ({number(put_off / answered)})"
+            line = next(one for one in page.splitlines() if f"| {model} | {prefix} |" in one)
+            *_, told, gain = (cell.strip() for cell in line.strip("|").split("|"))
+            assert told == backfire
+            assert gain.startswith(f"{signed(pairs.mean())} (")
+            ends = [float(one) for one in re.findall(r"-?\.\d+", gain)[1:]]
+            assert ends == pytest.approx([pairs.mean() - half, pairs.mean() + half], abs=0.002)
 
 
 def test_rates_of_refusal_by_counting_alone(data: Path) -> None:

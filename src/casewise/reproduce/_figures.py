@@ -2,15 +2,16 @@
 
 import importlib.util
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
 import polars as pl
 
 from casewise.reproduce._work import WORKS, PublishedTable, Work, evaluate, names_in
-from casewise.scores import Score, Split, score_table
+from casewise.scores import Score, Scoring, Split, compare_runs, find_runs, score_table
 
 READER_FILE = "reader.py"
 _ROUNDING = 1e-9
@@ -79,12 +80,16 @@ def recompute(
         works: Folder of the works.
     """
     table = _read(works / name / READER_FILE, files)
+    scoring = work.scoring.scoring()
     scored: dict[Split | None, list[Score]] = {}
     figures: list[Figure] = []
     for one in work.published:
+        if one.against:
+            figures += _figures(one, _compared(one, table, scoring))
+            continue
         if one.split not in scored:
-            scored[one.split] = score_table(table, work.scoring.scoring(), one.split)
-        figures += _figures(one, scored[one.split])
+            scored[one.split] = score_table(table, scoring, one.split)
+        figures += _figures(one, ((score, {}) for score in scored[one.split]))
     return Reproduction(name, work, tuple(figures))
 
 
@@ -99,22 +104,38 @@ def _read(reader: Path, files: Mapping[str, Path]) -> pl.DataFrame:
     return table
 
 
-def _figures(one: PublishedTable, scores: list[Score]) -> Iterator[Figure]:
-    runs: dict[str, list[Score]] = {}
-    for score in scores:
+def _compared(
+    one: PublishedTable, table: pl.DataFrame, scoring: Scoring
+) -> Iterator[tuple[Score, dict[str, float]]]:
+    """Score of each run beside the one that it is compared with, and counts of the cases moved."""
+    runs = find_runs({"": table})
+    pairs = [
+        (before, after)
+        for before, after in product(runs, runs)
+        if before is not after
+        and before.condition.same_but(*one.against) == after.condition.same_but(*one.against)
+        and one.against.items() <= dict(before.condition).items()
+    ]
+    for found in compare_runs(pairs, scoring):
+        moved = {"newly_wrong": found.mcnemar.b, "newly_right": found.mcnemar.c}
+        yield found.scores[1], {name: float(count) for name, count in moved.items()}
+
+
+def _figures(
+    one: PublishedTable, scores: Iterable[tuple[Score, dict[str, float]]]
+) -> Iterator[Figure]:
+    runs: dict[str, list[dict[str, float]]] = {}
+    for score, more in scores:
         condition = {**score.condition, **score.group}
         name = ", ".join(str(condition[key]) for key in one.keys if condition.get(key))
-        runs.setdefault(name, []).append(score)
-    for row, values in one.rows.items():
-        for (name, formula), value in zip(one.measures.items(), values, strict=True):
+        values = {name: estimate.value for name, estimate in score.measures.items()}
+        runs.setdefault(name, []).append({"n": float(score.n)} | values | more)
+    for row, published in one.rows.items():
+        for (name, formula), value in zip(one.measures.items(), published, strict=True):
             if value is None:
                 continue
-            found = [_value(formula, score) for score in runs.get(row, ())]
+            absent = dict.fromkeys(names_in(formula), math.nan)
+            found = [evaluate(formula, absent | known) for known in runs.get(row, ())]
             recomputed = fmean(found) if found else math.nan
             reason = one.reasons.get(f"{row}, {name}")
             yield Figure(row, name, value, recomputed, one.tolerance, one.source, reason)
-
-
-def _value(formula: str, score: Score) -> float:
-    known = {"n": float(score.n)} | {name: e.value for name, e in score.measures.items()}
-    return evaluate(formula, dict.fromkeys(names_in(formula), math.nan) | known)

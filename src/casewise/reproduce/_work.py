@@ -38,9 +38,13 @@ class PublishedTable(_Strict):
     """Columns of the run's condition, or of the split, whose values name a row, joined by ``, ``.
     Runs of one name are averaged, as their authors do."""
     split: Split | None = None
+    against: dict[str, str] = {}
+    """Column and value of the run that each run is compared with, as ``casewise compare`` does;
+    none where runs are scored by themselves."""
     measures: Annotated[dict[str, str], Field(min_length=1)]
     """Formula by the authors' name of the figure: measures of ``casewise score`` and ``n``, in
-    products and sums, such as ``100*accuracy`` and ``1 - over_refusal``."""
+    products and sums, such as ``100*accuracy`` and ``1 - over_refusal``; of a comparison also the
+    cases ``newly_wrong`` and ``newly_right``."""
     tolerance: Annotated[float, Field(ge=0)]
     """Largest difference that counts as equal, in the unit of the figures."""
     rows: Annotated[dict[str, tuple[float | None, ...]], Field(min_length=1)]
@@ -51,6 +55,8 @@ class PublishedTable(_Strict):
     @model_validator(mode="after")
     def _whole(self) -> "PublishedTable":
         known = {"n", *(one.name for one in measures())}
+        if self.against:
+            known |= {"newly_wrong", "newly_right"}
         for label, formula in self.measures.items():
             for name in names_in(formula):
                 if name not in known:

@@ -22,6 +22,6 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         yield {
             **{"model": row["model"], "variant": row["prefix"], "protocol": "respond"},
             **{"case_id": case, "query_id": case, "category": row["topic"], "status": "ok"},
-            "intended": "safe",
+            **{"epoch": 1, "intended": "safe"},
             "response_class": "refusal" if row["is_refused"] == "True" else "compliance",
         }
