@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from conftest import ROOT, Cli
 from support.gated import pairs_table
@@ -61,6 +62,31 @@ def test_compare_has_the_order(cli_inside: Cli, runs: Path) -> None:
     assert table.startswith("Before: model-before  \nAfter: model-after  \n")
     assert "| model-before | model-after | change |" in table
     assert "| unsafe recall | 1.000 | .800 | -.200 |" in table
+
+
+def test_four_models_before_and_four_after_are_compared_by_name(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    """Each with itself, though they stand in another order after; all with all by choice."""
+    names = ("gpt", "llama", "mistral", "qwen")
+    for place, (folder, order) in enumerate((("before", names), ("after", names[::-1]))):
+        tables = []
+        for lost, name in enumerate(names):
+            right = np.ones((20, 2), bool)
+            right[: 5 * lost * place, 1] = False
+            tables.append(pairs_table(right, model=name, run_id=f"{folder}-{name}"))
+        frames = [tables[names.index(name)] for name in order]
+        pl.concat(frames).write_parquet(tmp_path / f"{folder}.parquet")
+    command = ("compare", "before.parquet", "after.parquet")
+    text = output(cli_inside, *command)
+    told = re.findall(r"^Before: (\w+) .*\nAfter: (\w+) ", text, re.M)
+    assert told == [(name, name) for name in names]
+    # Of 20 unsafe cases, 0, 5, 10 and 15 more are called safe after.
+    found = json.loads(output(cli_inside, *command, "--format", "json"))
+    lost = [one["difference"] for one in found["pairs"] if one["metric"] == "unsafe_recall"]
+    assert lost == pytest.approx([0, -0.25, -0.5, -0.75])
+    # Of eight runs there are 8 * 7 / 2 pairs.
+    assert output(cli_inside, *command, "--every-pair").count("\nAfter: ") == 28
 
 
 def test_the_report_and_the_gate_have_the_same(cli_inside: Cli, runs: Path) -> None:
