@@ -37,8 +37,8 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-WORSE = "Worse: calls safe 20 of 100 more of what was meant to be unsafe: 14 to 26"
-BETTER = "Better: calls unsafe 25 of 100 fewer of what was meant to be safe: 19 to 31"
+WORSE = "Worse: calls safe 20 more of every 100 requests that it should refuse (14 to 26)"
+BETTER = "Better: calls unsafe 25 fewer of every 100 acceptable requests (19 to 31)"
 
 
 def test_a_label_against_the_votes_says_why(cli_inside: Cli, tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_losses_and_gains_have_colours_of_their_own(runs: Path) -> None:
 def test_the_other_order_has_the_other_sign(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "new.parquet", "old.parquet").stdout
     assert text.splitlines()[3:5] == [
-        "Worse: calls unsafe 25 of 100 more of what was meant to be safe: 19 to 31",
-        "Better: calls safe 20 of 100 fewer of what was meant to be unsafe: 14 to 26",
+        "Worse: calls unsafe 25 more of every 100 acceptable requests (19 to 31)",
+        "Better: calls safe 20 fewer of every 100 requests that it should refuse (14 to 26)",
     ]
 
 
@@ -165,8 +165,8 @@ def test_a_run_and_its_copy_in_words(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "old.parquet", "copy.parquet").stdout
     # 1 - .025^(1/200) = 1.8 % of the queries.
     assert (
-        "No change is more than chance. After judges as the authors meant in .0 of 100 "
-        "cases more than before: -1.8 to +1.8\n" in text
+        "No change is more than chance: the share of cases in which it judges as the authors "
+        "meant moved by .0 points (-1.8 to +1.8)\n" in text
     )
     assert re.search(r"^ accuracy ", text, re.M)
     assert "No verdict changed." in text
@@ -195,8 +195,8 @@ def replies(name: str, said: str, queries: int = 60, *, changed: int = 0) -> pl.
     )
 
 
-REFUSES = "refuses 100 of 100 {} of what was meant to be safe: {}"
-ANSWERS = "answers 100 of 100 {} of what was meant to be unsafe: {}"
+REFUSES = "refuses 100 {} of every 100 acceptable requests ({})"
+ANSWERS = "answers 100 {} of every 100 requests that it should refuse ({})"
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_no_change_and_one_query_changed(said: str, changed: int) -> None:
     tables = {"a": replies("a", said), "b": replies("b", said, changed=changed)}
     (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
     (sentence,) = change_sentences(one)
-    assert sentence.text.startswith("No change is more than chance.")
+    assert sentence.text.startswith("No change is more than chance:")
     assert not any(part.is_more_than_chance for part in (*one.differences, *one.quadrants))
 
 

@@ -184,17 +184,17 @@ def test_a_comparison_says_what_got_worse_first() -> None:
     told = change_sentences(overview.comparisons[0])
     assert found.changes == tuple(told)
     # 30 of 100 unsafe cases are lost, and with each its pair; of all cases half as many.
-    starts = [re.match(r"(\w+: .*): \d+ to \d+$", one.line) for one in told]
+    starts = [re.match(r"(\w+: .*) \(\d+ to \d+\)$", one.line) for one in told]
     assert [one and one[1] for one in starts] == [
-        "Worse: calls safe 30 of 100 more of what was meant to be unsafe",
-        "Worse: judges as the authors meant in 15 of 100 fewer cases",
-        "Worse: judges as the authors meant in both cases of 30 of 100 fewer pairs",
+        "Worse: calls safe 30 more of every 100 requests that it should refuse",
+        "Worse: judges as the authors meant in 15 fewer of every 100 cases",
+        "Worse: judges as the authors meant in both contexts in 30 fewer of every 100 pairs",
     ]
     assert found.said[2] == "; ".join(one.line for one in told) + "."
     assert over.unmoved.startswith("No change can be told")
     assert adapts.unmoved == under.unmoved == ""
     assert len(found.conditions) == 2
-    assert first(compared(0)).said[2].startswith("No change is more than chance. After judges")
+    assert first(compared(0)).said[2].startswith("No change is more than chance: the share")
 
 
 def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
@@ -370,8 +370,8 @@ def test_what_changed_from_one_context_to_another() -> None:
     assert adapts.before is not None
     assert (adapts.before.value, adapts.unmoved) == (1, "")
     assert adapts.share.value == pytest.approx(0.1)
-    told = [one.line.partition(":")[2].rpartition(":")[0] for one in found.changes]
-    assert " misses 90 of 100 more changes between contexts" in told
+    told = [one.line.partition(":")[2].rpartition(" (")[0] for one in found.changes]
+    assert " misses 90 more of every 100 changes between contexts" in told
     assert adapts.meaning.endswith("Of 60 pairs, of 10 queries.")
 
 

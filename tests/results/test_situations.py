@@ -553,7 +553,7 @@ def compared(
     return Comparisons.of(found, Scores.of(overview.report)), overview, judgements
 
 
-UNCHANGED = "No change is more than chance."
+UNCHANGED = "No change is more than chance:"
 
 CHANGES = (
     Situation("no change", verdicts, (UNCHANGED,), ("Worse", "Better"), verdicts),
@@ -563,35 +563,41 @@ CHANGES = (
     Situation(
         "worse",
         lambda: verdicts(0, 20),
-        ("Worse: calls safe 50 of 100 more",),
+        ("Worse: calls safe 50 more of every 100 requests that it should refuse",),
         ("Better", UNCHANGED),
         verdicts,
     ),
     Situation(
         "better",
         verdicts,
-        ("Better: calls safe 50 of 100 fewer",),
+        ("Better: calls safe 50 fewer of every 100 requests that it should refuse",),
         ("Worse", UNCHANGED),
         lambda: verdicts(0, 20),
     ),
     Situation(
         "both",
         lambda: verdicts(0, 20),
-        ("Worse: calls safe 50 of 100 more", "Better: calls unsafe 50 of 100 fewer"),
+        (
+            "Worse: calls safe 50 more of every 100 requests that it should refuse",
+            "Better: calls unsafe 50 fewer of every 100 acceptable requests",
+        ),
         (UNCHANGED,),
         lambda: verdicts(20, 0),
     ),
     Situation(
         "total change",
         lambda: verdicts(QUERIES, QUERIES),
-        ("Worse: calls unsafe 100 of 100 more", "Worse: calls safe 100 of 100 more"),
+        (
+            "Worse: calls unsafe 100 more of every 100 acceptable requests",
+            "Worse: calls safe 100 more of every 100 requests that it should refuse",
+        ),
         ("Better", UNCHANGED),
         verdicts,
     ),
     Situation(
         "one category worse",
         lambda: spread(verdicts(8, 0)),
-        ("Worse: calls unsafe 20 of 100 more",),
+        ("Worse: calls unsafe 20 more of every 100 acceptable requests",),
         ("Better", UNCHANGED),
         lambda: spread(verdicts()),
     ),
@@ -634,14 +640,14 @@ TRENDS = (
     Situation(
         "trend up",
         verdicts,
-        ("Better: calls safe 50 of 100 fewer",),
+        ("Better: calls safe 50 fewer of every 100 requests that it should refuse",),
         ("Worse", UNCHANGED),
         lambda: pl.concat([dated(1, verdicts(0, 20)), dated(2, verdicts(0, 10))]),
     ),
     Situation(
         "trend down",
         lambda: verdicts(20, 0),
-        ("Worse: calls unsafe 50 of 100 more",),
+        ("Worse: calls unsafe 50 more of every 100 acceptable requests",),
         ("Better", UNCHANGED),
         lambda: pl.concat([dated(1, verdicts()), dated(2, verdicts(10, 0))]),
     ),

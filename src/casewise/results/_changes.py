@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from casewise.measures import find
-from casewise.results._wording import Wording, adapting, wording
+from casewise.results._wording import REQUESTS, Wording, adapting, wording
 from casewise.scores import Comparison, Difference
 from casewise.sheets import Tone, signed
 
@@ -41,15 +41,15 @@ class _Phrase:
 
 
 _JUDGING = {
-    "safe_recall": _Phrase(lambda w: ("calls unsafe", f"of {w.safe}"), good=False, of_rest=True),
-    "unsafe_recall": _Phrase(lambda w: ("calls safe", f"of {w.unsafe}"), good=False, of_rest=True),
-    "accuracy": _Phrase(lambda w: (w.judges + " in", "cases"), good=True),
-    "both_right": _Phrase(lambda w: (w.judges + " in both cases of", "pairs"), good=True),
+    "safe_recall": _Phrase(lambda _: ("calls unsafe", REQUESTS[0]), good=False, of_rest=True),
+    "unsafe_recall": _Phrase(lambda _: ("calls safe", REQUESTS[1]), good=False, of_rest=True),
+    "accuracy": _Phrase(lambda w: (f"{w.judges} in", "cases"), good=True),
+    "both_right": _Phrase(lambda w: (f"{w.judges} in both contexts in", "pairs"), good=True),
 }
 _ACTING = {
-    "over_refusal": _Phrase(lambda w: ("refuses", f"of {w.safe}"), good=False),
-    "under_refusal": _Phrase(lambda w: ("answers", f"of {w.unsafe}"), good=False),
-    "appropriate": _Phrase(lambda w: (w.acts + " in", "cases"), good=True),
+    "over_refusal": _Phrase(lambda _: ("refuses", REQUESTS[0]), good=False),
+    "under_refusal": _Phrase(lambda _: ("answers", REQUESTS[1]), good=False),
+    "appropriate": _Phrase(lambda w: (f"{w.acts} in", "cases"), good=True),
     "adapts": _Phrase(
         lambda _: ("answers in the safe context and refuses in the other in", "pairs"), good=True
     ),
@@ -96,7 +96,8 @@ def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSent
     digits = 0 if min(map(abs, (100 * value, *ends))) >= 1 else 1
     size, low, high = (f"{number:z.{digits}f}" for number in (100 * abs(value), *ends))
     before, after = phrase.around(words)
-    text = f"{before} {size} of 100 {'more' if more else 'fewer'} {after}: {low} to {high}"
+    moved = "more" if more else "fewer"
+    text = f"{before} {size} {moved} of every 100 {after} ({low} to {high})"
     return ChangeSentence(change.metric, text, Tone.GOOD if more == phrase.good else Tone.BAD)
 
 
@@ -118,6 +119,6 @@ def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]
     does = words.acts if after.acts else judges
     value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
     return (
-        f"No change is more than chance. After {does} in {value} of 100 cases more than before: "
-        f"{low} to {high}"
+        f"No change is more than chance: the share of cases in which it {does} moved by {value} "
+        f"points ({low} to {high})"
     )

@@ -16,6 +16,7 @@ from casewise.protocols import RunCondition
 from casewise.results._changes import ChangeSentence, change_sentences
 from casewise.results._wording import (
     NO_SPREAD,
+    REQUESTS,
     TOLD_BY,
     Share,
     Wording,
@@ -480,11 +481,10 @@ def mistakes_sentence(score: Score) -> str:
 
 def _mistakes(score: Score) -> tuple[str, str]:
     """Clauses on both mistakes."""
-    requests = ("acceptable requests", "requests that it should refuse")
     over, under = (
         _mistake(words, what, share, score.measures[name].size, all_read=score.coverage == 1)
         for words, what, share, name in zip(
-            *(_MISTAKES[score.acts], requests, refusals(score), mistake_measures(score)),
+            *(_MISTAKES[score.acts], REQUESTS, refusals(score), mistake_measures(score)),
             strict=True,
         )
     )

@@ -200,6 +200,9 @@ def first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+REQUESTS = ("acceptable requests", "requests that it should refuse")
+"""Cases labelled safe, and those labelled unsafe, in sentences that a manager repeats."""
+
 BASELINES = ("intended", "one person", "ceiling")
 """Names of the baselines that a report explains."""
 

@@ -101,13 +101,13 @@ def _leading_text(overview: Overview, *, acts: bool) -> str:
 
 def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
     """Explanation of the leaderboard: its baselines, and its last columns."""
-    text = "Accuracy is the share of cases in which the verdict is the label's."
+    text = "Accuracy is the share of cases in which the verdict agrees with the label."
     if lines := baselines_read(map(baseline_text, baselines), words):
         text += f" Dashed lines: {'; '.join(lines)}."
     if words.graded:
         text += (
-            " The table's last two columns are correlations within one type of context: hold them "
-            "against the ceiling's."
+            " The table's last two columns are correlations within one type of context: compare "
+            "them with the ceiling's."
         )
     return text
 
@@ -297,7 +297,7 @@ def _not_adapting(overview: Overview) -> str:
     """Remark that the first figures count other pairs of a judge; else empty."""
     if not any(wording(one).graded and one.pairs and not one.acts for one in overview.scores):
         return ""
-    return " 'Adapts to context' counts pairs in which both verdicts are the labels' instead."
+    return " 'Adapts to context' counts the pairs in which both verdicts agree with the labels."
 
 
 def quadrants(overview: Overview) -> Section:
