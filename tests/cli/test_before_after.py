@@ -83,8 +83,8 @@ def test_four_models_before_and_four_after_are_compared_by_name(
     assert told == [(name, name) for name in names]
     # Of 20 unsafe cases, 0, 5, 10 and 15 more are called safe after.
     found = json.loads(output(cli_inside, *command, "--format", "json"))
-    lost = [one["difference"] for one in found["pairs"] if one["metric"] == "unsafe_recall"]
-    assert lost == pytest.approx([0, -0.25, -0.5, -0.75])
+    changes = [one["difference"] for one in found["pairs"] if one["metric"] == "unsafe_recall"]
+    assert changes == pytest.approx([0, -0.25, -0.5, -0.75])
     # Of eight runs there are 8 * 7 / 2 pairs.
     assert output(cli_inside, *command, "--every-pair").count("\nAfter: ") == 28
 
