@@ -478,6 +478,10 @@ def test_the_wrong_category_leads_its_chart() -> None:
 
 def test_the_best_of_43_is_named() -> None:
     assert only(overview_of(models(43))).subject == "m42 (binary), right most often of 43 models"
+    tied = pl.concat([verdicts(model=name, run_id=name) for name in "abc"])
+    assert only(overview_of(tied)).subject == (
+        "a (binary), right most often, with 2 others, of 3 models"
+    )
     gate = cw.gate(models(43))
     # Refusing 42 of 50, 41, 40 ...: the first five are the worst.
     assert [one.score.condition.model for one in gate.verdicts[:2]] == ["m0", "m1"]

@@ -112,9 +112,15 @@ class Scores(Result[Score]):
             kind = [one for one in self.verdicts if one.score.acts is acts]
             running = [one for one in kind if one.score.can_lead]
             if running:
-                best = max(running, key=lambda one: one.score.measures[one.score.headline].value)
-                models = len({one.score.condition.model for one in running})
-                more = f", right most often of {models} models" if models > 1 else ""
+                best = max(running, key=_right)
+                models = {one.score.condition.model for one in running}
+                level = {
+                    one.score.condition.model for one in running if _right(one) == _right(best)
+                }
+                ties = f", with {plural(len(level) - 1, 'other')}," if len(level) > 1 else ""
+                more = (
+                    f", right most often{ties} of {len(models)} models" if len(models) > 1 else ""
+                )
                 found.append(replace(best, subject=f"{best.subject}{more}"))
             else:
                 found += kind[:1]
@@ -132,6 +138,11 @@ class Scores(Result[Score]):
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
         return plain_rows(self.record())
+
+
+def _right(verdict: Verdict) -> float:
+    """Share of right answers of the run."""
+    return verdict.score.measures[verdict.score.headline].value
 
 
 @dataclass(frozen=True, repr=False)

@@ -114,7 +114,7 @@ def _uneven_note(score: Score, *, heavy: bool) -> str:
     least = min(one.effective for one in uneven.values())
     names = ", ".join(name.replace("_", " ") for name in uneven)
     why = "a few queries outweigh the others" if heavy else "too few queries"
-    half = ", and half of those there are" if heavy else ""
+    half = ", and at least half of all" if heavy else ""
     return (
         f"{score.condition.title}: no interval for {names}: {why} (as few as {least:.1f} "
         f"effective queries; an interval takes {LEAST_EFFECTIVE:g}{half})."

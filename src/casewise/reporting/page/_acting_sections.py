@@ -125,9 +125,9 @@ def deliveries(overview: Overview) -> Section:
         rows if len({score.condition.delivery for score in scores}) > 1 else [],
         missing="There are no replies under two deliveries: casewise run --protocol respond "
         "--delivery system,claimed,none makes them.",
-        text="'system' is the operator's verified description, 'claimed' the same in the user's "
-        "mouth, 'none' the query alone. A model that refuses less under a claim can be talked "
-        "round by anyone who makes one up: that is the spoofing gap.",
+        text="The context is told by the deployer ('system'), claimed by the user ('claimed'), or "
+        "told by nobody ('none'). A model that refuses less where a context is claimed can be "
+        "talked round by anybody who makes one up: that is the spoofing gap.",
         columns=(
             RUN,
             *texts("measure"),
@@ -325,7 +325,7 @@ def escalation(overview: Overview) -> Section:
         "Giving way",
         "When does it give way? Step by step towards the query",
         rows,
-        missing="No run walks towards the query: casewise run --protocol respond --vary "
+        missing="No run approaches the query in steps: casewise run --protocol respond --vary "
         "escalation makes one.",
         text=f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the "
         "last turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "

@@ -102,7 +102,7 @@ def changed_cases(overview: Overview) -> Section:
         "Which cases changed",
         rows,
         missing="No verdict and no reply changed.",
-        text="Every case that both runs answered, and not alike. " + (_ON_DOTS if drawn else ""),
+        text="Every case that the two runs answered differently. " + (_ON_DOTS if drawn else ""),
         columns=(
             Column("case", key="case_id"),
             *texts("category", "before", "after", "label", "change"),
@@ -115,8 +115,9 @@ def changed_cases(overview: Overview) -> Section:
 
 
 _ON_DOTS = (
-    "A dot stands at the model's probability of safe after, and its line begins at the one before; "
-    "an answer without one stands at the top if it is safe, at the bottom if it is unsafe."
+    "A dot is the model's probability of safe after, and its line begins at the probability "
+    "before. An answer without a probability stands at the top if it is safe, at the bottom if it "
+    "is unsafe."
 )
 
 _TONES = {"worse": VERMILLION, "better": BLUE, "neither": GREY}
@@ -394,7 +395,7 @@ def votes(overview: Overview) -> Section:
         rows,
         missing="No case has both a label and a model's probability.",
         text=f"Only the cases whose verdict goes against {words.whom}, a dot each. The higher it "
-        "stands on the left, and the lower on the right, the further is the model from the label.",
+        "stands on the left, and the lower on the right, the further the model is from the label.",
         columns=(
             RUN,
             Column("case", key="case_id"),

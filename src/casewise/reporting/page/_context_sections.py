@@ -245,7 +245,7 @@ def faithfulness(overview: Overview) -> Section:
         "Explanations",
         "Do explanations name what changes the verdict?",
         rows,
-        missing="That takes a run that explains itself and runs without single parameters: "
+        missing="No run explains its verdicts beside runs without single parameters: "
         "casewise run --protocol binary,score --ablate urgency...",
         text="A parameter is removed. If explanations are faithful, the verdict changes more often "
         "where the explanation leans on it than where it passes it over: a difference above 0.",
@@ -299,7 +299,7 @@ def seen(overview: Overview) -> Section:
         "What seeing the context changes, and whether it does so where it does for {whom}",
         missing="No query stands both without a context and in one.",
         text="Each case in context is put beside the same query without one. Left of zero, seeing "
-        "the context makes fewer cases safe. Hold the model's changes against those of {whom}.",
+        "the context makes fewer cases safe. Compare the model's changes with those of {whom}.",
     )
 
 
