@@ -263,6 +263,41 @@ def test_what_a_row_does(
     assert f"1 {kind.words}" in said
 
 
+REPEATED = {
+    K.UNREADABLE: Raw(200, b"{", {"Content-Type": "application/json"}),
+    K.CONFLICT: Raw(409, b"{}", {"Content-Type": "application/json"}),
+    K.SERVER_ERROR: Raw(500, b"{}", {"Content-Type": "application/json"}),
+    K.CONNECTION: Raw(None),
+}
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_a_request_is_asked_again_as_often_as_the_table_says(
+    cli_inside: Cli, tmp_path: Path, kind: FaultKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing asks its case again."""
+    monkeypatch.setattr(_standing, "MOST_S", 0.01)
+    failing = Failing(REPEATED[kind], float("inf"))
+    wrong = "question 7"
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return failing(request) if wrong in str(request["messages"][-1]["content"]) else SAFE
+
+    failing.answered = BEFORE
+    write_questions(tmp_path / "cases.jsonl", 40)
+    with FakeServer(answer) as server:
+        done = cli_inside(
+            *("run", "-m", f"openai-api/fake{server.port}/m", "--cases", "cases.jsonl"),
+            *("--protocol", "binary", "--log-dir", "logs"),
+            env={f"FAKE{server.port}_API_KEY": KEY, f"FAKE{server.port}_BASE_URL": server.url},
+        )
+        assert failing.failed == 1 + ROWS[kind].times
+        assert len(server.requests) == 40 + ROWS[kind].times
+    assert f"{failing.failed} {kind.words}" in " ".join(done.stderr.split())
+    table = read_paths([tmp_path / "logs"]).table
+    assert Counter(table["status"]) == {"ok": 39, "error": 1}
+
+
 def test_the_same_command_goes_on(cli_inside: Cli, tmp_path: Path) -> None:
     status, body = 402, router(402, "Insufficient credits")
     raw = Raw(status, json.dumps(body).encode(), {"Content-Type": "application/json"})

@@ -20,7 +20,6 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from inspect_ai.dataset import Sample
-from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
     EvalConfig,
     EvalDataset,
@@ -54,7 +53,6 @@ from casewise.evaluation.executor._ending import Ending
 from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
 from casewise.evaluation.models._batches import BatchObserver, batch_settings
-from casewise.evaluation.models._fault_table import Then, row_of
 from casewise.evaluation.models._faults import (
     FaultCounts,
     FaultObserver,
@@ -198,9 +196,6 @@ def cell_of_shard(cell: Cell, shard: Shard) -> Cell:
 MADE_WITH = "made_with"
 """Key in a log's metadata of the settings that a model's numbers depend on: see
 ``InProcess.made_with``."""
-
-RETRY_ON_ERROR = 3
-"""Most times that a case is asked again that ended in an error."""
 
 FAIL_ON_ERROR = 0.05
 """Share of a log's cases in error at which it is given up."""
@@ -411,9 +406,7 @@ def _spec(
         model_roles={GRADER: ModelConfig(model=request.grading_model)}
         if cell.acts and request.grading_model
         else None,
-        config=EvalConfig(
-            epochs=len(epochs), fail_on_error=FAIL_ON_ERROR, retry_on_error=RETRY_ON_ERROR
-        ),
+        config=EvalConfig(epochs=len(epochs), fail_on_error=FAIL_ON_ERROR),
         packages={"inspect_ai": version("inspect_ai"), "casewise": casewise.__version__},
         metadata=said,
         scorers=[scorer],
@@ -539,14 +532,14 @@ class ShardRun:
         self._started = ""
 
     async def ask(self, sample: Sample, epoch: int) -> None:
-        """Ask one case, again where that ends in an error, and write its sample.
+        """Ask one case, and write its sample.
 
         Raises:
             SpentError: All that the run may cost is spent.
             OSError: The log can't be written.
         """
         if self._error is None and not self._is_left():
-            kept = await self._attempts(sample, epoch)
+            kept = await self._judge(sample, epoch)
             waiting = None if kept is None else self._open().add(kept)
             if waiting is not None:
                 await asyncio.shield(asyncio.wrap_future(waiting))
@@ -590,37 +583,30 @@ class ShardRun:
             )
         return self._writer
 
-    async def _attempts(self, sample: Sample, epoch: int) -> EvalSample | None:
-        """Ask a case until it is judged, its attempts are used up, or its model is given up.
+    async def _judge(self, sample: Sample, epoch: int) -> EvalSample | None:
+        """Ask a case; what is asked again, and how often, the table of faults says of each request.
 
         Returns:
             The sample; None of a case that was not asked, as its model was left.
         """
         self._open()
         begun, started = monotonic(), _now()
-        events: list[ModelEvent] = []
         of_run = epoch if self.work.part is None else self.work.part.epoch
-        for attempt in range(RETRY_ON_ERROR + 1):
-            under = Underway(
-                self._name, str(sample.id), of_run, self._context.journal, events=events
-            )
-            state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
-            outcome: Score | Exception
-            try:
-                outcome = await self._ask_and_read(sample, state, under)
-            except SpentError:
-                raise
-            except Exception as error:
-                if self._context.journal is not None and self._context.journal.failure is not None:
-                    raise self._context.journal.failure from None
-                if isinstance(error, UnreachableError) and error.is_left and self._is_left():
-                    return None
-                outcome = error
-                self._context.observe(Status.ERROR)
-                if self._is_given_up(error) or row_of(error).then is not Then.AGAIN:
-                    break
-            if isinstance(outcome, Score) or attempt == RETRY_ON_ERROR:
-                break
+        under = Underway(self._name, str(sample.id), of_run, self._context.journal)
+        state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
+        outcome: Score | Exception
+        try:
+            outcome = await self._ask_and_read(sample, state, under)
+        except SpentError:
+            raise
+        except Exception as error:
+            if self._context.journal is not None and self._context.journal.failure is not None:
+                raise self._context.journal.failure from None
+            if isinstance(error, UnreachableError) and error.is_left and self._is_left():
+                return None
+            outcome = error
+            self._context.observe(Status.ERROR)
+            self._note_given_up(error)
         times = (started, monotonic() - begun, under)
         return self._keep(sample, epoch, state, outcome, times)
 
@@ -650,12 +636,11 @@ class ShardRun:
         self._given_up = self._given_up or reason
         return reason is not None
 
-    def _is_given_up(self, error: Exception) -> bool:
-        """Tell whether an error shows that the model can't be used; the reason is kept."""
+    def _note_given_up(self, error: Exception) -> None:
+        """Keep the reason, where an error shows that the model can't be used."""
         clients = self.work.clients
         reason = self._context.health.fail(clients.model, clients.grader, error)
         self._given_up = self._given_up or reason
-        return reason is not None
 
     def _keep(
         self,

@@ -16,6 +16,10 @@ LONGEST_S = 3_600.0
 """Longest wait that is sensible, in seconds: who asks for more gets no request in this run."""
 
 
+OUTAGE_TIMES = 14
+"""Times that a request is asked again of a server that is down, or can't be reached: eight minutes
+in all."""
+
 UNREADABLE_LINE = f"{OURS}_unreadable_line"
 """Code of a request whose line in a batch's results can't be read."""
 
@@ -122,7 +126,7 @@ class Row:
     """Cause and remedy, after the name of the kind; empty where there is nothing to do."""
     forms: tuple[Form, ...]
     times: int = 0
-    """Times that a request is asked again."""
+    """Times that a request is asked again; nothing else asks a case again."""
 
     @property
     def is_final(self) -> bool:
@@ -313,7 +317,7 @@ TABLE = (
             _form("Bedrock", codes="ModelNotReadyException ServiceUnavailableException"),
             _form("any (Anthropic's 529 too)", *range(500, 600)),
         ),
-        times=8,
+        times=OUTAGE_TIMES,
     ),
     Row(
         FaultKind.NO_RESULT,
@@ -331,8 +335,8 @@ TABLE = (
     # It would be written, and paid, as long again.
     Row(FaultKind.TOO_LONG, Then.CASE, "", ()),
     Row(FaultKind.OTHER_MODEL, Then.AGAIN, "", (), times=3),
-    Row(FaultKind.CONNECTION, Then.AGAIN, "", (), times=8),
-    Row(FaultKind.OTHER, Then.AGAIN, "", ()),
+    Row(FaultKind.CONNECTION, Then.AGAIN, "", (), times=OUTAGE_TIMES),
+    Row(FaultKind.OTHER, Then.AGAIN, "", (), times=3),
 )
 """The rows, the narrow ones first."""
 

@@ -331,6 +331,9 @@ class _Watcher:
         usual, asking, row = self._should_retry(error), current_asking(), row_of(error)
         if asking is None:
             return usual
+        # Who stops a run cancels its requests.
+        if isinstance(error, CasewiseError) or not isinstance(error, Exception):
+            return False
         reach = reach_of(self._model)
         if row.then is Then.WAIT and reach.rest.seconds > LONGEST_S:
             said = f"{row.kind.words} for {LONGEST_S / 60:.0f} minutes, and no answer in them"
