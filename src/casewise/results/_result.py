@@ -236,21 +236,21 @@ class Gate(Result[GateRow]):
 
 
 def _gate_verdicts(report: GateReport) -> tuple[Verdict, ...]:
-    if not report.runs:
-        return ()
+    """Verdicts on the runs with a baseline, then on the others, which alone are scored anew."""
     rules = {row.labels for row in report.rows}
     scoring = Scoring(rules.pop() if len(rules) == 1 else None)
-    table = pl.concat([run.rows for run, _ in report.runs], how="diagonal_relaxed")
-    scored = Scores.of(report_scores(table, scoring, checks=report.checks))
     pairs = [
         (before, after)
         for after, before in report.runs
         if before is not None and are_comparable(before, after, scoring)
     ]
-    found = compare_runs(pairs, scoring, checks=report.checks)
-    compared = {one.conditions[1]: one for one in Comparisons.of(found, scored).verdicts}
-    alone = [one for one in scored.verdicts if one.score.condition not in compared]
-    return (*compared.values(), *alone)
+    compared = Comparisons.of(compare_runs(pairs, scoring, checks=report.checks)).verdicts
+    told = {after.condition for _, after in pairs}
+    alone = [run.rows for run, _ in report.runs if run.condition not in told]
+    if not alone:
+        return compared
+    table = pl.concat(alone, how="diagonal_relaxed")
+    return (*compared, *Scores.of(report_scores(table, scoring, checks=report.checks)).verdicts)
 
 
 MOST_TOLD = 5

@@ -221,8 +221,8 @@ def _sharing(pairs: Sequence[tuple[Run, Run]], *apart: str) -> list[tuple[Run, R
 
 def are_comparable(before: Run, after: Run, scoring: Scoring) -> bool:
     """Tell whether two runs share an answered and labelled case."""
-    parts = [(one.condition, one.rows) for one in (before, after)]
-    return score_together(parts, scoring.rule(before.rows), scoring)[0].n > 0
+    shared, _ = shared_rows([before.rows, after.rows], scoring.unparsed)
+    return len(labelled_rows(shared, scoring.rule(before.rows), scoring.ties)[0]) > 0
 
 
 def compare_runs(
