@@ -567,6 +567,40 @@ def test_more_cases_than_were_out(cases: Path) -> None:
         assert [len(one.lines) for one in server.batches.values()] == [CASES, CASES // 2]
 
 
+def test_a_ledger_of_an_earlier_edition(cases: Path) -> None:
+    """It named one batch of a file, and models whose batches were lost."""
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, server, cases)
+        ledger = cases.parent / "logs" / LEDGER
+        out, sent = map(json.loads, ledger.read_text("utf-8").splitlines())
+        (batch,) = sent["batches"]
+        earlier = [out, {"file": sent["file"], "batch": batch}, {"lost": "grok/x"}]
+        ledger.write_text("".join(f"{json.dumps(line)}\n" for line in earlier), "utf-8")
+        server.open.set()
+        said = go_on(server, cases)
+        assert f"{CASES} answers were collected" in said
+        assert "grok/x: batches that were out when the run stopped can't be collected" in said
+        assert len(server.sent) == CASES
+
+
+def test_a_ledger_of_a_later_edition(cases: Path) -> None:
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, server, cases)
+        ledger = cases.parent / "logs" / LEDGER
+        with ledger.open("a", encoding="utf-8") as file:
+            file.write('{"file": "f", "parts": 3}\n')
+        before = ledger.read_bytes(), len(server.sent)
+        process = start(server, cases)
+        _, err = process.communicate()
+        assert process.returncode == 2
+        said = " ".join(err.split())
+        assert "batches.jsonl, line 3: a batch is noted with file, parts, a form" in said
+        assert "Traceback" not in err
+        assert (ledger.read_bytes(), len(server.sent)) == before
+
+
 def test_a_batch_that_the_provider_forgot_is_sent_again(cases: Path) -> None:
     with BatchServer(safe) as server:
         server.open.clear()

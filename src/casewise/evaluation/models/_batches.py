@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -127,6 +127,8 @@ class BatchLedger:
         """Batches that are known to be of other requests."""
         self._sending: dict[str, Mapping[str, Any]] = {}
         """Lines, by file, of batches that may have been sent or not."""
+        self._lost: list[str] = []
+        """Models whose batches an earlier edition noted as lost."""
         self._forgotten = False
         self.collected = 0
         """Answers from batches of earlier starts."""
@@ -139,7 +141,9 @@ class BatchLedger:
         self._claiming = asyncio.Lock()
 
     def _read(self, line: Mapping[str, Any]) -> None:
-        if "numbers" in line:
+        if "lost" in line:
+            self._lost.append(line["lost"])
+        elif "numbers" in line:
             self._sending[line["file"]] = line
         elif (sent := self._sending.pop(line["file"], None)) and line["batches"]:
             self._out |= dict.fromkeys(sent["numbers"], tuple(line["batches"]))
@@ -154,12 +158,16 @@ class BatchLedger:
     def words(self) -> tuple[str, ...]:
         """Messages on batches that earlier starts left."""
         requests = self.out
-        if not requests:
-            return ()
-        return (
+        collected = (
             f"{requests:,} requests went out in batches before: their answers are collected, and "
-            "not sent again where there is one",
+            "not sent again where there is one"
         )
+        lost = (
+            f"{model}: batches that were out when the run stopped can't be collected; their "
+            "requests are sent again, and may be paid twice"
+            for model in self._lost
+        )
+        return (*([collected] if requests else []), *lost)
 
     def sending(self, model: str, file: str, numbers: Sequence[str]) -> None:
         """Note a batch that is about to be sent; unless a line follows, it may have been."""
@@ -245,19 +253,35 @@ class BatchLedger:
             raise CasewiseError(str(error)) from error
 
 
-_FORMS = ({"file", "numbers", "model"}, {"file", "batches"})
-"""Keys that a line of the ledger may hold."""
+_FORMS = ({"file", "numbers", "model"}, {"file", "batches"}, {"lost"})
+"""Keys that a line of the ledger may hold; the last in ledgers of earlier editions alone."""
 
 
 def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
+    """Lines of a ledger, those of earlier editions in the form of today.
+
+    Raises:
+        UsageError: A line is of a form that this edition doesn't know.
+    """
     if path is None or not path.is_file():
         return
-    for line in path.read_text("utf-8", errors="replace").splitlines():
-        # A line that a kill cut short can't be read.
-        with suppress(ValueError):
+    text = path.read_text("utf-8", errors="replace")
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
             entry = json.loads(line)
-            if isinstance(entry, dict) and entry.keys() in _FORMS:
-                yield entry
+        except ValueError:
+            # A kill cut it short.
+            continue
+        if entry.keys() == {"file", "batch"}:
+            # Earlier editions knew one batch of a file, or none.
+            entry = {"file": entry["file"], "batches": [entry["batch"]] if entry["batch"] else []}
+        if entry.keys() not in _FORMS:
+            raise UsageError(
+                f"{path}, line {number}: a batch is noted with {', '.join(sorted(entry))}, a form "
+                "that this edition of casewise doesn't know: go on with the edition that wrote "
+                "it, or, to send its requests again and pay twice, delete the file"
+            )
+        yield entry
 
 
 @dataclass(slots=True)
