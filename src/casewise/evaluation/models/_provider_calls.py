@@ -90,6 +90,8 @@ class _Call:
     """True if a connection stands, and the answer is awaited."""
     is_clean: bool = False
     """True if keys were taken out of the answer's body before it was read."""
+    is_empty: bool = False
+    """True if the last answer's body was empty."""
     is_batch: bool = False
 
     def begin_to_wait(self) -> None:
@@ -123,6 +125,8 @@ class _Call:
             self.reach.has_failed(self.began, said)
         elif kind is FaultKind.TIMEOUT:
             said = f"no answer in time from {place} (timeout)"
+        elif kind is FaultKind.UNREADABLE and self.is_empty:
+            said = f"empty answer from {place} ({kind.words})"
         elif kind is not FaultKind.OTHER:
             said = f"{kind.words} from {place}"
         count_fault(self.model, kind, said=said)
@@ -451,9 +455,16 @@ def answer_begun(status: int) -> None:
 
 def redacted_answer(body: bytes) -> bytes:
     """The body of an attempt's answer without known keys."""
+    body_read(body)
     if (call := _call.get()) is not None:
         call.is_clean = True
     return redacted_body(body)
+
+
+def body_read(body: bytes | str) -> None:
+    """Note the body of an attempt's answer."""
+    if (call := _call.get()) is not None:
+        call.is_empty = not body.strip()
 
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
