@@ -76,6 +76,10 @@ def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signa
         assert done.returncode == 0, done.stderr
         # A kill may come before the first hundred are in the log; the journal has them.
         assert "going on: " in done.stderr
+        told = "in flight then was sent again, and may be paid twice" in " ".join(
+            done.stderr.split()
+        )
+        assert told is (way is signal.SIGKILL)
         again = len(server.requests) - before
         # Only what was in flight is lost, of a kill, too.
         assert CASES - STOP_AT <= again <= CASES - STOP_AT + 20

@@ -109,6 +109,11 @@ ROOM = "room"
 ROOM_BYTES = 16_384
 """Bytes of it, beside those of the starts before: four blocks of most disks."""
 
+_KILLED = (
+    "the start before was killed: its judgements and answers are kept; what was in flight then "
+    "was sent again, and may be paid twice"
+)
+
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
     """Messages on the batches that earlier starts left, a line each."""
@@ -308,6 +313,8 @@ def hold_log_folder(
             for name in set_broken_aside(log_dir)
         ]
         unlocked = [] if is_locked else [f"{log_dir} can't be locked: keep other runs out of it"]
+        # Every end that can be told removes the file.
+        killed = [_KILLED] if (ours / ROOM).exists() else []
         with (
             answers_kept(ours) as journal,
             (
@@ -322,7 +329,7 @@ def hold_log_folder(
                 ledger,
                 counts,
                 traffic,
-                (*broken, *unlocked),
+                (*killed, *broken, *unlocked),
                 log_dir,
                 observers.judgement,
             )
