@@ -100,7 +100,13 @@ def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
     assert code == 1
     assert facts["models: casewise/smollm2"]["state"] == "wrong"
     said = cli("doctor", env={"CASEWISE_CACHE": str(cache)}).stdout
-    assert "For the first run, offline, see to: casewise/smollm2." in said
+    first, wrong, rest = said.splitlines()
+    assert first == "For the first run, offline, see to: casewise/smollm2."
+    assert wrong.startswith(" - models, casewise/smollm2: ")
+    assert re.match(r"\d+ parts are as they should be; absent, and not needed for it: ", rest)
+    every = cli("doctor", "--all", env={"CASEWISE_CACHE": str(cache)}).stdout.splitlines()
+    assert every[:2] == [first, wrong]
+    assert len(every) > 20
 
 
 def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:

@@ -100,10 +100,8 @@ def as_json(path: Path, data: object, indent: int | None = None) -> Path:
     return path
 
 
-def as_parquet(path: Path) -> Path:
-    pl.DataFrame({"case_id": ["c-1"], "messages": [MESSAGES], "model": ["bot-7"]}).write_parquet(
-        path
-    )
+def as_parquet(path: Path, **messages: Any) -> Path:
+    pl.DataFrame({"case_id": ["c-1"], "model": ["bot-7"]} | messages).write_parquet(path)
     return path
 
 
@@ -112,6 +110,8 @@ def as_workbook(path: Path) -> Path:
 
 
 RECORD = {"messages": MESSAGES, "case_id": "c-1", "model": "bot-7"}
+TURNS = [{"from": "human", "value": QUERY}, {"from": "gpt", "value": REPLY}]
+SHAREGPT = {"conversations": TURNS, "case_id": "c-1", "model": "bot-7"}
 OUTPUT = {"evalId": "e", "results": {"version": 3, "results": [promptfoo_result()], "stats": {}}}
 
 FORMS: dict[str, Callable[[Path], Path]] = {
@@ -125,7 +125,10 @@ FORMS: dict[str, Callable[[Path], Path]] = {
     "marked.csv": lambda path: as_csv(path, encoding="utf-8-sig"),
     "table.tsv": lambda path: as_csv(path, delimiter="\t"),
     "table.xlsx": as_workbook,
-    "table.parquet": as_parquet,
+    "table.parquet": lambda path: as_parquet(path, messages=[MESSAGES]),
+    "sharegpt.jsonl": lambda path: as_json(path, SHAREGPT),
+    "sharegpt.json": lambda path: as_json(path, [SHAREGPT], indent=1),
+    "sharegpt.parquet": lambda path: as_parquet(path, conversations=[TURNS]),
     "promptfoo.json": lambda path: as_json(path, OUTPUT, indent=2),
     "promptfoo-line.json": lambda path: as_json(path, OUTPUT),
     "promptfoo.jsonl": lambda path: as_json(path, promptfoo_result()),
@@ -156,6 +159,56 @@ def test_every_form(tmp_path: Path, name: str) -> None:
     assert isinstance(found, Conversation), found
     assert [(turn.role, turn.content) for turn in found.turns] == SAID
     assert (found.case, found.model, found.line) == ("c-1", "bot-7", 1)
+
+
+def test_roles_of_sharegpt_and_a_system_message_in_a_field_of_its_own(tmp_path: Path) -> None:
+    turns = [
+        {"from": "human", "value": "a"},
+        {"from": "function_call", "value": "{}"},
+        {"from": "observation", "value": "b"},
+        {"from": "chatgpt", "value": "c"},
+    ]
+    (found,) = read_conversations(
+        as_json(tmp_path / "a.jsonl", {"system": "You sell tea.", "conversations": turns})
+    )
+    assert isinstance(found, Conversation), found
+    assert [(turn.role, turn.content) for turn in found.turns] == [
+        ("system", "You sell tea."),
+        ("user", "a"),
+        ("assistant", "{}"),
+        ("tool", "b"),
+        ("assistant", "c"),
+    ]
+    (bare,) = read_conversations(as_json(tmp_path / "b.jsonl", turns))
+    assert isinstance(bare, Conversation), bare
+    assert bare.turns == found.turns[1:]
+
+
+def test_a_system_message_among_the_others_stands_alone(tmp_path: Path) -> None:
+    first = {"role": "system", "content": "You sell tea."}
+    record = {"system": "You sell tea.", "messages": [first, *MESSAGES]}
+    (found,) = read_conversations(as_json(tmp_path / "a.jsonl", record))
+    assert isinstance(found, Conversation), found
+    assert [turn.role for turn in found.turns] == ["system", "user", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("turn", "told"),
+    [
+        ({"from": "narrator", "value": "x"}, "message 1: wrong role (found text; expected"),
+        (
+            {"speaker": "human", "text": "x"},
+            "message 1: wrong role (found nothing; expected",
+        ),
+    ],
+)
+def test_an_unknown_form_says_what_was_expected(
+    tmp_path: Path, turn: dict[str, str], told: str
+) -> None:
+    (found,) = read_conversations(as_json(tmp_path / "a.jsonl", {"conversations": [turn]}))
+    assert isinstance(found, BadLine)
+    assert told in str(found)
+    assert "or 'from' and 'value'" in str(found)
 
 
 TASK = """

@@ -17,7 +17,7 @@ CASE_FIELDS = ("case_id", "case")
 IDS = ("id", "conversation_id", "conversation_hash")
 USERS = ("user", "user_id")
 TIMES = ("time", "created", "created_at", "timestamp")
-MESSAGES = ("messages", "conversation")
+MESSAGES = ("messages", "conversations", "conversation")
 """Names of the field that holds the messages."""
 SYSTEMS = ("system", "system_prompt")
 QUERIES = ("query", "prompt", "question", "input")
@@ -31,7 +31,8 @@ FIELDS = (
 """All fields that are read of a record."""
 
 EXPECTED = (
-    "an object with 'messages' (each with 'role' and 'content'), or with a query "
+    "an object with 'messages' (each with 'role' and 'content'), with 'conversations' (each with "
+    "'from' and 'value'), or with a query "
     f"({', '.join(QUERIES)}) and its reply ({', '.join(REPLIES)}); or a list of messages"
 )
 
@@ -236,30 +237,43 @@ def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
         return _exchange(record)
     if not isinstance(messages, list) or not messages:
         raise unreadable(f"wrong value in field {name!r}", messages, "a list of messages")
-    return turns_of(messages)
+    turns = turns_of(messages)
+    if turns[0].role == "system":
+        return turns
+    return (*turns_of(_message(record, "system", SYSTEMS)), *turns)
 
 
 def _exchange(record: Mapping[str, Any]) -> tuple[Turn, ...]:
     """A query and its reply, which stand in fields of their own."""
     if given(record, REPLIES)[1] is None:
         raise unreadable("no messages and no reply", record, EXPECTED)
-    messages = []
-    for role, names in (("system", SYSTEMS), ("user", QUERIES), ("assistant", REPLIES)):
-        name, value = given(record, names)
-        if not isinstance(value, str | None):
-            raise unreadable(f"wrong value in field {name!r}", value, "text")
-        if value is not None:
-            messages.append({"role": role, "content": value})
-    return turns_of(messages)
+    roles = (("system", SYSTEMS), ("user", QUERIES), ("assistant", REPLIES))
+    return turns_of([one for role, names in roles for one in _message(record, role, names)])
+
+
+def _message(record: Mapping[str, Any], role: str, names: Sequence[str]) -> list[dict[str, str]]:
+    """The message that stands in a field of its own; none where the field holds nothing."""
+    name, value = given(record, names)
+    if not isinstance(value, str | None):
+        raise unreadable(f"wrong value in field {name!r}", value, "text")
+    return [] if value is None else [{"role": role, "content": value}]
 
 
 _OF_MESSAGE = ("role", "content", "tool_calls", "tool_call_id", "refusal")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "tool_use", "tool_result")
-_ROLES = {"function": "tool", "human": "user", "ai": "assistant", "model": "assistant"}
+_SHAREGPT = {"from": "role", "value": "content"}
+"""Fields of a message in ShareGPT's form, and the chat format's."""
+_ROLES = {
+    "human": "user",
+    "function": "tool",
+    "observation": "tool",
+    "function_call": "assistant",
+    **dict.fromkeys(("ai", "model", "gpt", "chatgpt", "bot", "chatbot"), "assistant"),
+}
 
 
 def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
-    """The turns that messages of the chat format are, in whatever order they stand.
+    """The turns that messages of the chat format, or of ShareGPT's, are, in whatever order.
 
     Fields of a message that are none of a turn's are left out; an image or another part that is
     no text stands as its type in brackets.
@@ -275,7 +289,7 @@ def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
         field = next((place for place in first["loc"] if place in _OF_MESSAGE), None)
         what = f"wrong {field}" if field is not None else "not a message of the chat format"
         # Their own words may quote a value.
-        expected = "a role (system, user, assistant, tool) and its content"
+        expected = "'role' (system, user, assistant, tool) and 'content', or 'from' and 'value'"
         where = f"message {places[0] + 1}: " if places else ""
         raise unreadable(f"{where}{what}", first["input"], expected) from None
 
@@ -284,6 +298,7 @@ def _plain(message: object) -> object:
     """A message with the fields of a turn alone, under a turn's names."""
     if not isinstance(message, Mapping):
         return message
+    message = {_SHAREGPT.get(name, name): value for name, value in message.items()} | dict(message)
     plain = {name: message[name] for name in _OF_MESSAGE if name in message}
     plain["role"] = _ROLES.get(str(plain.get("role")), plain.get("role"))
     if plain["role"] == "tool" and isinstance(message.get("name"), str):

@@ -206,9 +206,10 @@ def read_conversations(path: Path) -> Iterator[Conversation | BadLine]:
 
     Args:
         path: JSON Lines in the chat format (a conversation a line: ``messages`` with roles, with
-            or without an id, a user, a time, a category, a model and the case's id; or a query and
-            its reply); CSV, Parquet or a workbook with such columns; logs of Inspect, or a folder
-            of them; JSON or JSON Lines of promptfoo; JSON or CSV of PyRIT's memory.
+            or without an id, a user, a time, a category, a model and the case's id), in ShareGPT's
+            form (``conversations`` with ``from`` and ``value``), or a query and its reply; CSV,
+            Parquet or a workbook with such columns; logs of Inspect, or a folder of them; JSON or
+            JSON Lines of promptfoo; JSON or CSV of PyRIT's memory.
 
     Raises:
         InputError: The file can't be read, or is none of these.
@@ -264,7 +265,7 @@ def _read_json(path: Path, text: str) -> Iterator[Conversation | BadLine]:
 
 
 def _is_message(value: object) -> bool:
-    return isinstance(value, dict) and "role" in value and not is_pyrit(value)
+    return isinstance(value, dict) and bool({"role", "from"} & set(value)) and not is_pyrit(value)
 
 
 def _read_document(path: Path) -> Iterator[Conversation | BadLine]:
