@@ -407,7 +407,8 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
     for line in fault_lines(result.summary):
         note(line)
     where = address_of(log_dir)
-    note(f"logs: {where} (inspect view --log-dir {where}; casewise score {where})")
+    note(f"Every measure: casewise score {where}")
+    note(f"A page with every case: casewise report {where} --out report.html")
     if scored is not None:
         note_grader_error(*scored, [log_dir])
 
