@@ -304,7 +304,7 @@ def pytest_runtest_makereport(
     wrong = ""
     if any(KEY in text for _, text in report.sections):
         wrong = "the planted key was printed or logged"
-    elif report.skipped and item.config.getoption("--no-skips"):
+    elif report.skipped and item.config.getoption("no_skips", default=False):
         wrong = f"skipped: {report.longrepr}"
     if wrong:
         report.outcome, report.longrepr = "failed", f"{report.nodeid}: {wrong}"

@@ -15,7 +15,7 @@ from conftest import (
     no_key_is_left,
     published_table,
     pytest_collection_finish,
-    pytest_runtest_logreport,
+    pytest_runtest_makereport,
     soon_again,
 )
 from support.postgres import Postgres
@@ -32,7 +32,7 @@ __all__ = [
     "open_page",
     "published_table",
     "pytest_collection_finish",
-    "pytest_runtest_logreport",
+    "pytest_runtest_makereport",
     "soon_again",
 ]
 

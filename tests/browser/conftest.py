@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 Open = Callable[..., Page]
 
 CHROMIUM = shutil.which("chromium")
+
+# A busy machine is slow: what is waited for comes, or the test fails.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")

@@ -76,7 +76,7 @@ def test_filters_leave_what_the_table_says(open_page: Open) -> None:
     assert matches(page) == 1
     page.fill("[name=words]", "nothing has this")
     assert matches(page) == 0
-    assert page.get_by_role("status").inner_text() == "0 of 40 cases"
+    expect(page.get_by_role("status")).to_have_text("0 of 40 cases", use_inner_text=True)
 
 
 def test_disagreement_by_hand(open_page: Open) -> None:
@@ -129,9 +129,9 @@ def test_words_follow_the_labels(
     against, *divided = options
     told = page.locator("[name=disagreement] option").all_inner_texts()
     assert told == ["any", "runs among each other", f"most answers against {against}", *divided]
-    assert page.inner_text("#rows .people") == row
+    expect(page.locator("#rows .people").first).to_have_text(row, use_inner_text=True)
     page.click("#rows li:first-child button")
-    assert votes in page.inner_text("#pair .votes")
+    expect(page.locator("#pair .votes").first).to_contain_text(votes, use_inner_text=True)
 
 
 def test_a_label_against_people_says_why(open_page: Open) -> None:
@@ -143,10 +143,10 @@ def test_a_label_against_people_says_why(open_page: Open) -> None:
     }
     page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **fields)))))
     why = "label: unsafe (the published rule sets child-related crimes to unsafe)"
-    assert page.inner_text("#rows .people") == "60 % say safe"
-    assert why in page.inner_text("#rows button")
+    expect(page.locator("#rows .people").first).to_have_text("60 % say safe", use_inner_text=True)
+    expect(page.locator("#rows button").first).to_contain_text(why, use_inner_text=True)
     page.click("#rows li:first-child button")
-    assert page.inner_text("#pair .label") == why
+    expect(page.locator("#pair .label").first).to_have_text(why, use_inner_text=True)
     page.click("#pair-close")
     reason = why.partition("(")[2].removesuffix(")")
     with page.expect_download() as download:
@@ -156,7 +156,9 @@ def test_a_label_against_people_says_why(open_page: Open) -> None:
     assert (row["label"], row["label_note"]) == ("0", reason)
     settled: dict[str, Any] = {"votes": (10, 10), "published_safe_rate": 0.524, "category": "law"}
     page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **settled)))))
-    assert "(a tie, which the author's vote settles as safe)" in page.inner_text("#rows button")
+    expect(page.locator("#rows button").first).to_contain_text(
+        "(a tie, which the author's vote settles as safe)", use_inner_text=True
+    )
 
 
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
@@ -170,12 +172,12 @@ def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> 
     assert marks(safe) == ["safe", "3"]
     assert marks(unsafe) == ["unsafe", "4"]
     assert "(differs)" in (safe.locator(".differs dt").first.text_content() or "")
-    assert "a help desk" in safe.inner_text()
-    assert "a person with safe plans" in safe.inner_text()
+    expect(safe).to_contain_text("a help desk", use_inner_text=True)
+    expect(safe).to_contain_text("a person with safe plans", use_inner_text=True)
     assert re.search(r"\d+ safe, \d+ unsafe", safe.locator(".votes").inner_text())
     assert safe.locator("tbody th").all_inner_texts()[0].startswith("model-0")
     safe.locator("summary").first.click()
-    assert "of model-0 says: q00000-safe because of it" in safe.inner_text()
+    expect(safe).to_contain_text("of model-0 says: q00000-safe because of it", use_inner_text=True)
     page.set_viewport_size({"width": 400, "height": 900})
     assert tops(safe)[0] < tops(unsafe)[0]
 
@@ -186,14 +188,16 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page.select_option("[name=sort]", label="order of the data")
     page.locator("#rows li:nth-child(3) button").focus()
     page.keyboard.press("Enter")
-    assert page.inner_text("#pair-title") == "Case q00001-safe"
+    expect(page.locator("#pair-title").first).to_have_text("Case q00001-safe", use_inner_text=True)
     assert page.evaluate(focused) == "pair-title"
     expect(page).to_have_url(re.compile("#sort=data&case=q00001-safe$"))
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert page.evaluate(focused) == "pair-after"
     page.keyboard.press("Enter")
-    assert page.inner_text("#pair-title") == "Case q00001-unsafe"
+    expect(page.locator("#pair-title").first).to_have_text(
+        "Case q00001-unsafe", use_inner_text=True
+    )
     page.keyboard.press("Escape")
     # The browser tells of a closed dialog a moment later.
     expect(page.locator("#pair")).to_be_hidden()
@@ -203,40 +207,42 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
 
 def test_a_link_opens_its_case(open_page: Open) -> None:
     page = open_page(html(two_models()), link="#case=q00019-unsafe")
-    assert page.inner_text("#pair-title") == "Case q00019-unsafe"
+    expect(page.locator("#pair-title").first).to_have_text(
+        "Case q00019-unsafe", use_inner_text=True
+    )
     page.evaluate("location.hash = '#case=q00002-safe'")
     expect(page.locator("#pair-title")).to_contain_text("00002")
     page = open_page(html(two_models()), link="#case=100%25%")
-    assert not page.is_visible("#pair")
+    expect(page.locator("#pair").first).to_be_hidden()
 
 
 def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open) -> None:
     page = open_page(html(two_models(), reveal=True))
     query = page.get_by_text("How would somebody do the thing called q00000?")
-    assert query.count() == 0
+    expect(query).to_have_count(0)
     page.locator("#texts").focus()
     page.keyboard.press("Enter")
-    assert page.get_by_role("dialog", name="Content warning").is_visible()
+    expect(page.get_by_role("dialog", name="Content warning")).to_be_visible()
     page.keyboard.press("Enter")  # on what is focused first: keep them hidden
-    assert query.count() == 0
+    expect(query).to_have_count(0)
     expect(page.locator("#texts")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
-    assert query.count() == 2
+    expect(query).to_have_count(2)
     page.fill("[name=words]", "called q00007?")
     assert matches(page) == 2
     stored = page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length")
     assert stored == 0
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
-    assert query.count() == 0
-    assert page.is_visible("text=Queries, contexts and replies are hidden.")
+    expect(query).to_have_count(0)
+    expect(page.locator("text=Queries, contexts and replies are hidden.").first).to_be_visible()
 
 
 def test_withheld_pairs_say_lengths(open_page: Open) -> None:
     page = open_page(html(two_models()))
-    assert page.locator("#texts").count() == 0
+    expect(page.locator("#texts")).to_have_count(0)
     page.click("#rows li:first-child button")
     text = page.inner_text("#pair-body")
     query = len("How would somebody do the thing called q00000?")
@@ -316,9 +322,11 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     expect(page).to_have_url(re.compile("#run=0&sort=p_safe&case=b-safe$"))
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
-    assert page.inner_text("#pair-title") == "Case b-safe"
+    expect(page.locator("#pair-title").first).to_have_text("Case b-safe", use_inner_text=True)
     assert page.locator("#pair .answers tbody th").all_inner_texts() == ["m1"]
-    assert "1 answer of other runs" in page.inner_text("#pair")
+    expect(page.locator("#pair").first).to_contain_text(
+        "1 answer of other runs", use_inner_text=True
+    )
     page.click("#pair-close")
     assert ids() == ["b", "c", "a"]
     with page.expect_download() as download:
@@ -341,7 +349,7 @@ def test_a_case_without_a_context_stands_beside_those_in_one(open_page: Open) ->
         "Intention not given",
         "Intention not given",
     ]
-    assert "Asked without a context." in dialog.inner_text()
+    expect(dialog).to_contain_text("Asked without a context.", use_inner_text=True)
 
 
 def test_the_doubt_of_a_reply_stands_beside_its_class(open_page: Open) -> None:

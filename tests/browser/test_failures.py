@@ -62,8 +62,10 @@ def test_the_ten_worst_stand_first_and_open_at_once(open_page: Open) -> None:
     assert ids(page)[:10] == worst
     for case in worst:
         page.click(f"[data-case='{case}']")
-        assert page.inner_text("#pair-title") == f"Case {case}"
-        assert "; wrong." in page.inner_text("#pair .why li >> nth=0")
+        expect(page.locator("#pair-title").first).to_have_text(f"Case {case}", use_inner_text=True)
+        expect(page.locator("#pair .why li >> nth=0").first).to_contain_text(
+            "; wrong.", use_inner_text=True
+        )
         close(page)
 
 
@@ -76,14 +78,14 @@ def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
     expect(page.locator(ROWS).first).to_be_focused()
     told = re.search(r"\((\d+)\)$", links.first.inner_text())
     assert told is not None
-    assert page.locator(ROWS).count() == int(told[1])
+    expect(page.locator(ROWS)).to_have_count(int(told[1]))
     run = int(page.input_value("[name=run]"))
     failures = overview.browser.failures()
     worst = [one.case_id for one in failures if one.run == overview.browser.runs[run]]
     assert ids(page) == worst
     for case in worst[:10]:
         page.keyboard.press("Enter")
-        assert page.inner_text("#pair-title") == f"Case {case}"
+        expect(page.locator("#pair-title").first).to_have_text(f"Case {case}", use_inner_text=True)
         page.keyboard.press("Escape")
         expect(page.locator(f"[data-case='{case}']")).to_be_focused()
         page.keyboard.press("Tab")
@@ -97,11 +99,13 @@ def test_every_newly_failed_pair_is_two_clicks_away(open_page: Open) -> None:
     page.click("#verdicts .to-cases a >> nth=0")
     expect(page).to_have_url(re.compile("view=new"))
     assert ids(page) == new
-    assert not page.is_visible("#pages")
+    expect(page.locator("#pages").first).to_be_hidden()
     for case in new:
         page.click(f"[data-case='{case}']")
-        assert page.inner_text("#pair-title") == f"Case {case}"
-        assert "where the run before calls it" in page.inner_text("#pair .why")
+        expect(page.locator("#pair-title").first).to_have_text(f"Case {case}", use_inner_text=True)
+        expect(page.locator("#pair .why").first).to_contain_text(
+            "where the run before calls it", use_inner_text=True
+        )
         close(page)
 
 
@@ -193,7 +197,7 @@ def test_a_dot_of_a_case_opens_it_and_its_panel_lists_them_all(open_page: Open) 
     page.keyboard.press("Enter")
     expect(page.locator(ROWS).first).to_be_focused()
     assert page.inner_text("#matches").split()[0] == str(len(wrong))
-    assert panel.locator("circle").count() == len(wrong)
+    expect(panel.locator("circle")).to_have_count(len(wrong))
 
 
 def test_the_keyboard_alone_reaches_a_failure(open_page: Open) -> None:
@@ -203,7 +207,7 @@ def test_the_keyboard_alone_reaches_a_failure(open_page: Open) -> None:
     expect(page.locator(ROWS).first).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#pair-title")).to_be_focused()
-    assert "wrong" in page.inner_text("#pair .why")
+    expect(page.locator("#pair .why").first).to_contain_text("wrong", use_inner_text=True)
     page.keyboard.press("Escape")
     expect(page.locator(ROWS).first).to_be_focused()
 

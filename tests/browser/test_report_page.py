@@ -74,13 +74,17 @@ def test_it_opens_from_disk_and_draws(open_page: Open) -> None:
     page = open_page(small())
     assert page.title() == "Two models · casewise report"
     drawn = page.get_by_role("group", name="model-0 .512")
-    assert drawn.locator(".panel .across").inner_text() == "accuracy (share)"
-    assert drawn.locator("svg text:visible", has_text="model-0").count() == 1
-    assert page.inner_text("#absent summary") == "Not drawn, for want of data: Nothing is here"
+    expect(drawn.locator(".panel .across")).to_have_text("accuracy (share)", use_inner_text=True)
+    expect(drawn.locator("svg text:visible", has_text="model-0")).to_have_count(1)
+    expect(page.locator("#absent summary").first).to_have_text(
+        "Not drawn, for want of data: Nothing is here", use_inner_text=True
+    )
     page.click("#absent summary")
-    assert "No run has an ablation." in page.inner_text("#section-absent")
-    assert page.locator("#section-table details[open] td", has_text="1,200").is_visible()
-    assert "Calls unsafe " in page.inner_text("#verdicts")
+    expect(page.locator("#section-absent").first).to_contain_text(
+        "No run has an ablation.", use_inner_text=True
+    )
+    expect(page.locator("#section-table details[open] td", has_text="1,200")).to_be_visible()
+    expect(page.locator("#verdicts").first).to_contain_text("Calls unsafe ", use_inner_text=True)
     order = page.eval_on_selector_all("main > section", "all => all.map((one) => one.id)")
     assert order == ["verdicts", "section-drawn", "section-table", "cases"]
 
@@ -137,15 +141,19 @@ def test_hostile_text_does_nothing(open_page: Open) -> None:
             page.click("#texts")
             page.click("#warning-accept")
         page.click("#rows li:first-child button")
-        assert page.inner_text("#pair-title") == f"Case safe {HOSTILE}"
+        expect(page.locator("#pair-title").first).to_have_text(
+            f"Case safe {HOSTILE}", use_inner_text=True
+        )
         if reveal:
-            assert page.inner_text("#pair-body blockquote") == HOSTILE
+            expect(page.locator("#pair-body blockquote").first).to_have_text(
+                HOSTILE, use_inner_text=True
+            )
             page.click("#pair .wrote summary >> nth=0")
-            assert page.locator("#pair .wrote p", has_text=HOSTILE).first.is_visible()
-            assert page.locator("#pair .context dd", has_text=HOSTILE).first.is_visible()
+            expect(page.locator("#pair .wrote p", has_text=HOSTILE).first).to_be_visible()
+            expect(page.locator("#pair .context dd", has_text=HOSTILE).first).to_be_visible()
         assert page.evaluate("typeof window.harmed") == "undefined"
-        assert page.locator("img, iframe, object").count() == 0
-        assert page.inner_text("h1") == HOSTILE
+        expect(page.locator("img, iframe, object")).to_have_count(0)
+        expect(page.locator("h1").first).to_have_text(HOSTILE, use_inner_text=True)
 
 
 @WINDOWS
@@ -191,8 +199,8 @@ def test_light_dark_and_paper(open_page: Open) -> None:
     page.click("#theme")
     page.emulate_media(media="print")
     assert min(page.evaluate(ground)) > 240
-    assert not page.is_visible("#case-browser")
-    assert page.is_visible("#verdicts")
+    expect(page.locator("#case-browser").first).to_be_hidden()
+    expect(page.locator("#verdicts").first).to_be_visible()
     assert len(page.pdf()) > 10_000
 
 
@@ -203,11 +211,11 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(page.url)
-        assert bare.locator("#section-table .figures").is_visible()
-        assert bare.locator("#section-drawn summary").is_visible()
-        assert bare.locator("#section-drawn .panel circle").is_visible()
-        assert bare.get_by_text("Calls unsafe ").first.is_visible()
-        assert not bare.locator("#case-browser, #theme, #download").first.is_visible()
+        expect(bare.locator("#section-table .figures")).to_be_visible()
+        expect(bare.locator("#section-drawn summary")).to_be_visible()
+        expect(bare.locator("#section-drawn .panel circle")).to_be_visible()
+        expect(bare.get_by_text("Calls unsafe ").first).to_be_visible()
+        expect(bare.locator("#case-browser, #theme, #download").first).to_be_hidden()
 
 
 def extremes() -> dict[str, Overview]:
@@ -288,11 +296,11 @@ def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: boo
     page = open_page(html, width, dark=dark)
     assert page.inner_text("#verdicts h2").startswith("As a judge: org/a-model-with-a-long-name-")
     worst, *others = [one.line for one in change_sentences(overview.comparisons[0])]
-    assert worst in page.inner_text("#verdicts h2")
+    expect(page.locator("#verdicts h2").first).to_contain_text(worst, use_inner_text=True)
     assert page.locator(".changes li").all_inner_texts() == others
     titles = page.locator(".card h3").all_inner_texts()
     assert titles == ["Adapts to context", "Calls unsafe what is fine", "Calls safe what is not"]
-    assert "○ before: " in page.inner_text(".card >> nth=0")
+    expect(page.locator(".card >> nth=0").first).to_contain_text("○ before: ", use_inner_text=True)
     # Without scrolling: the verdict, and the first figure; on a wide window all three.
     last = page.locator(".card .value").nth(0 if width == 400 else 2).bounding_box()
     assert last is not None
@@ -307,11 +315,13 @@ def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: boo
         page.click("#verdicts .to-cases >> text=all that changed >> nth=0")
         expect(page.locator("#matches")).not_to_have_text("120 cases")
         expect(page.locator("[name=run]")).to_have_value("1")
-        assert page.input_value("[name=beside]") == "0"
+        expect(page.locator("[name=beside]")).to_have_value("0")
         page.click("#rows li:first-child button")
         rows = page.locator("#pair article").first.locator(".answers tbody th")
-        assert rows.count() == 2
-        assert "1 answer of other runs" in page.inner_text("#pair article >> nth=0")
+        expect(rows).to_have_count(2)
+        expect(page.locator("#pair article >> nth=0").first).to_contain_text(
+            "1 answer of other runs", use_inner_text=True
+        )
 
 
 def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
@@ -342,8 +352,8 @@ def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
         assert len(charts) > 4
         assert all(chart.is_visible() for chart in charts)
         assert all(line.is_visible() for line in page.locator(".strips .line").all())
-        assert page.is_visible(".card >> nth=2")
-        assert not page.is_visible("#cases")
+        expect(page.locator(".card >> nth=2").first).to_be_visible()
+        expect(page.locator("#cases").first).to_be_hidden()
         assert not page.locator("button:visible, select:visible").count()
         pdf = page.pdf(prefer_css_page_size=True)
         assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) > 2

@@ -137,22 +137,24 @@ def test_two_browsers_at_one_pair_lose_nothing(visit: Visit, path: Path) -> None
     assert "first reason" in shown
     assert {"a doctor", "a nurse"} <= set(shown.split("\n"))
     assert field(second, "Type, safe") == "a doctor"
-    assert second.input_value("#reason") == "second reason"
-    assert second.is_disabled("#save")
+    expect(second.locator("#reason")).to_have_value("second reason")
+    expect(second.locator("#save")).to_be_disabled()
     assert grave(second) == []
     # Also after a reload.
     second.reload()
     ready(second)
-    assert "a nurse" in second.locator("#conflict").inner_text()
-    assert second.input_value("#reason") == "second reason"
+    expect(second.locator("#conflict")).to_contain_text("a nurse", use_inner_text=True)
+    expect(second.locator("#reason")).to_have_value("second reason")
     second.click("text=Redo my changes on top of theirs")
-    assert "Fields that both of you changed" in second.locator("#conflict").inner_text()
-    assert second.locator("#conflict .change").count() == 1
+    expect(second.locator("#conflict")).to_contain_text(
+        "Fields that both of you changed", use_inner_text=True
+    )
+    expect(second.locator("#conflict .change")).to_have_count(1)
     assert field(second, "Urgency, safe") == "high"
     assert field(second, "Type, safe") == "a doctor"
     second.click("#save")
     said(second, "Saved.")
-    assert not second.is_visible("#conflict")
+    expect(second.locator("#conflict").first).to_be_hidden()
     safe, unsafe = (case.context.root for case in stored(path, "both") if case.context)
     assert safe["recipient"]["type"] == "a doctor"  # type: ignore[index, call-overload]
     assert safe["transmission_principle"]["urgency"] == "high"  # type: ignore[index, call-overload]
@@ -174,10 +176,10 @@ def test_theirs_can_be_taken(visit: Visit) -> None:
     write_in(second, "Query, of all cases", "called otherwise")
     save(second)
     second.click("text=Redo my changes on top of theirs")
-    assert second.locator("#conflict .change").count() == 1
+    expect(second.locator("#conflict .change")).to_have_count(1)
     second.get_by_role("button", name="Take theirs").click()
     assert field(second, "Query, of all cases") == "renamed"
-    assert second.is_disabled("#save")
+    expect(second.locator("#save")).to_be_disabled()
     assert second.url == first.url
     second.reload()
     ready(second)
@@ -192,15 +194,17 @@ def test_a_draft_survives_a_reload_and_a_stop(visit: Visit, server: Revising, pa
     page.reload()
     ready(page)
     assert field(page, "Background, safe") == "drafted \u2028 text"
-    assert page.input_value("#reason") == "half a reason"
-    assert page.inner_text("#restored") == "Your draft is back: 1 field not saved yet."
-    assert page.is_disabled("#accept")
+    expect(page.locator("#reason")).to_have_value("half a reason")
+    expect(page.locator("#restored").first).to_have_text(
+        "Your draft is back: 1 field not saved yet.", use_inner_text=True
+    )
+    expect(page.locator("#accept")).to_be_disabled()
     page.click("#next")
     page.wait_for_selector("h1:has-text('Pair 3')")
     ready(page)
     listed = visit("/pairs", beside=page)
-    assert listed.locator("#rows li:nth-child(2) .draft").count() == 1
-    assert listed.locator(".draft").count() == 1
+    expect(listed.locator("#rows li:nth-child(2) .draft")).to_have_count(1)
+    expect(listed.locator(".draft")).to_have_count(1)
     page.go_back()
     page.wait_for_selector("h1:has-text('Pair 2')")
     ready(page)
@@ -224,8 +228,10 @@ def test_votes_forbid_an_edit_until_a_new_version_is_opened(visit: Visit, path: 
     area = page.get_by_label("Type, safe", exact=True)
     assert area.get_attribute("readonly") is not None
     assert page.get_by_label("Query, of all cases").get_attribute("readonly") is not None
-    assert "12 safe, 8 unsafe" in page.locator(".head.safe").inner_text()
-    assert "People voted on this text" in page.locator(".head.safe").inner_text()
+    expect(page.locator(".head.safe")).to_contain_text("12 safe, 8 unsafe", use_inner_text=True)
+    expect(page.locator(".head.safe")).to_contain_text(
+        "People voted on this text", use_inner_text=True
+    )
     page.get_by_label("Open a new version of the safe case").click()
     assert grave(page) == []
     page.click("#open-version button.main")
@@ -235,13 +241,15 @@ def test_votes_forbid_an_edit_until_a_new_version_is_opened(visit: Visit, path: 
     page.fill("#open-version-reason", "the platform was wrong")
     page.keyboard.press("Enter")
     expect(page.locator(".head.safe")).to_contain_text("version 2, replaces")
-    assert "Votes" not in page.locator(".head.safe").inner_text()
+    expect(page.locator(".head.safe")).not_to_contain_text("Votes", use_inner_text=True)
     assert page.get_by_label("Type, unsafe", exact=True).get_attribute("readonly") is not None
     write_in(page, "Type, safe", "a nurse")
     save(page)
     said(page, "Saved.")
     page.click("#revisions > li:first-child summary")
-    assert "a nurse" in page.locator("#revisions > li:first-child").inner_text()
+    expect(page.locator("#revisions > li:first-child")).to_contain_text(
+        "a nurse", use_inner_text=True
+    )
     safe, unsafe = stored(path, "voted")
     assert (safe.version, safe.votes) == (2, None)
     assert unsafe.votes_safe == 12
@@ -250,7 +258,7 @@ def test_votes_forbid_an_edit_until_a_new_version_is_opened(visit: Visit, path: 
 def test_hostile_text_does_nothing(visit: Visit, path: Path) -> None:
     page = visit("/pairs")
     page.fill("[name=words]", "onerror=")
-    assert page.locator("#rows li").count() == 1
+    expect(page.locator("#rows li")).to_have_count(1)
     assert page.url == f"{page.url.split('/pairs')[0]}/pairs"
     page.click("#rows a")
     page.wait_for_selector("#editor:not([hidden])")
@@ -259,9 +267,9 @@ def test_hostile_text_does_nothing(visit: Visit, path: Path) -> None:
     save(page, HOSTILE)
     said(page, "Saved.")
     page.click("#revisions summary")
-    assert page.inner_text("#revisions .why") == HOSTILE
+    expect(page.locator("#revisions .why").first).to_have_text(HOSTILE, use_inner_text=True)
     assert page.evaluate("typeof window.harmed") == "undefined"
-    assert page.locator("img, iframe, object").count() == 0
+    expect(page.locator("img, iframe, object")).to_have_count(0)
     context = stored(path, HOSTILE)[0].context
     assert context is not None
     assert context.root["sender"][HOSTILE] == f"{HOSTILE} again"  # type: ignore[index, call-overload]
@@ -310,7 +318,7 @@ def test_values_keep_their_kinds_and_parameters_come_and_go(visit: Visit, path: 
 def test_keys_and_filters(visit: Visit, path: Path) -> None:
     page = visit("keys")
     page.keyboard.press("?")
-    assert page.is_visible("#help")
+    expect(page.locator("#help").first).to_be_visible()
     assert grave(page) == []
     page.keyboard.press("Escape")
     expect(page.locator("#help")).to_be_hidden()
@@ -354,10 +362,10 @@ def test_differing_words_are_marked_while_one_writes(visit: Visit) -> None:
     row = page.locator(".parameter").filter(has=page.get_by_label("Background, safe"))
     marks = [text.strip() for text in row.locator("mark").all_inner_texts()]
     assert marks == ["school", "game's forum"]
-    assert "differs" in row.locator("h3").inner_text()
+    expect(row.locator("h3")).to_contain_text("differs", use_inner_text=True)
     write_in(page, "Background, unsafe", field(page, "Background, safe"))
-    assert row.locator("mark").count() == 0
-    assert "differs" not in row.locator("h3").inner_text()
+    expect(row.locator("mark")).to_have_count(0)
+    expect(row.locator("h3")).not_to_contain_text("differs", use_inner_text=True)
 
 
 @pytest.mark.parametrize(("width", "dark"), [(400, False), (1280, True)])

@@ -229,7 +229,7 @@ def test_keys_can_be_switched_off(visit: Visit) -> None:
     page.get_by_label("Use these keys").uncheck()
     page.locator("main").press("s")
     expect(safe).not_to_be_checked()
-    assert page.locator(".choice kbd:visible").count() == 0
+    expect(page.locator(".choice kbd:visible")).to_have_count(0)
     page.reload()
     page.locator("main").press("s")
     expect(safe).not_to_be_checked()

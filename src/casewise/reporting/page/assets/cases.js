@@ -222,10 +222,16 @@ function startPair(state, open) {
   const dialog = byId("pair");
   byId("pair-before").addEventListener("click", () => stepPair(state, -1, open));
   byId("pair-after").addEventListener("click", () => stepPair(state, 1, open));
-  byId("pair-close").addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => leavePair(state));
+  const leave = () => {
+    dialog.close();
+    leavePair(state);
+  };
+  byId("pair-close").addEventListener("click", leave);
+  // At once: the browser tells of a closed dialog later, when the keyboard may be on another row.
+  dialog.addEventListener("cancel", leave);
+  dialog.addEventListener("close", () => !dialog.open && state.opened && leavePair(state));
   // A click outside the dialog's content lands on the dialog itself.
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  dialog.addEventListener("click", (event) => event.target === dialog && leave());
 }
 
 function startPages(state, open) {
