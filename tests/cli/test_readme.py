@@ -19,6 +19,9 @@ from conftest import ROOT, Cli, clean_env, cli_in
 from support.fake_openai import Answer, FakeServer
 from support.starts import inspect_eval
 
+import casewise as cw
+from casewise import reporting
+
 README = (ROOT / "README.md").read_text("utf-8")
 FIRST, OWN, TUNED = (
     (ROOT / f"docs/start/{name}.md").read_text("utf-8")
@@ -89,7 +92,8 @@ def test_no_command_is_left_out() -> None:
     assert [
         block.split("\n")[0] for page in (README, FIRST, OWN, TUNED) for block in blocks(page)
     ] == [
-        "make demo",
+        'pip install ".[local]"                   # in a checkout; of a wheel: '
+        "casewise-0.1.0-py3-none-any.whl[local]",
         "export LOCAL_API_KEY=none LOCAL_BASE_URL=http://localhost:8000/v1",
         "make demo",
         'pip install ".[local]"',
@@ -110,6 +114,32 @@ def test_the_readme_is_one_screen() -> None:
     assert README.count("![") == 1
     warnings = [line for line in README.splitlines() if line.startswith(">")]
     assert [line[:6] for line in warnings] == ["> **Co", "> **No"]
+
+
+def test_the_first_table_is_of_published_outputs(casebench: Path) -> None:
+    scored = cw.score(cw.judgements(casebench / "exp"))
+    table = reporting.short_sheet(scored).markdown().split("### In short")[1].split("\n\n")[1]
+    shown = README.split("<!-- published -->")[1].split("<!-- /published -->")[0]
+    assert shown.strip() == table.strip()
+    # The sentence below it: one protocol of each model.
+    rates = {row.split("|")[1].strip(): row for row in table.splitlines() if "| binary |" in row}
+    sentence = " ".join(README.split("<!-- /published -->")[1].split("!")[0].split())
+    for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
+        over, under = (cell.split()[0] for cell in rates[name].split("|")[4:6])
+        assert re.search(rf"{model} refuses {over}\b[^.]*answers {under}\b", sentence)
+
+
+def test_the_first_lines_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    with FakeServer(answer) as server:
+        monkeypatch.setenv("LOCAL_API_KEY", "none")
+        monkeypatch.setenv("LOCAL_BASE_URL", server.url)
+        code = code.replace('"openai/gpt-4o"', '"openai-api/local/my-model"')
+        names: dict[str, Any] = {}
+        exec(compile(code, "README.md", "exec"), names)
+    assert names["scores"][0].accuracy.value == 0.5
+    assert (tmp_path / "report.html").is_file()
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "docs"])

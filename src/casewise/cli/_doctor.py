@@ -43,10 +43,10 @@ def doctor(
     """Look at this machine: what is wrong first, what is absent, and what to do about it.
 
     It looks at versions, extras, caches, keys (by name) and models; --all lists
-    those that are as they should be. Nothing is written, fetched or changed. A server on this machine whose
-    address is in the environment is asked for its models, without a key;
-    services elsewhere only with --reach. docs/how-to/your-machine.md says what each
-    line means.
+    those that are as they should be. Nothing is written, fetched or changed.
+    A server on this machine whose address is in the environment is asked for
+    its models, without a key; services elsewhere only with --reach.
+    docs/how-to/your-machine.md says what each line means.
 
     [bold]Exit status[/]: 0 the first run (casewise run) works here offline,
     1 something for it is missing, 2 bad input.
@@ -86,7 +86,7 @@ def _todo(facts: Sequence[MachineFact]) -> list[str]:
     return [f"{fact.part}, {fact.name}: {fact.found}; {fact.todo}" for fact in lacking]
 
 
-def _verdict(facts: Sequence[MachineFact]) -> Word:
+def _verdict(facts: list[MachineFact]) -> Word:
     if is_ready(facts):
         return Word("The first run (casewise run) works here, offline.", Tone.GOOD)
     lacking = [fact.name for fact in facts if fact.needed and fact.state is not State.OK]
@@ -102,7 +102,7 @@ def _rest(facts: Sequence[MachineFact]) -> str:
     return f"{well}{lacking}. casewise doctor --all lists each, and says how to get what is absent."
 
 
-def _sheet(facts: Sequence[MachineFact], *, every: bool) -> Sheet:
+def _sheet(facts: list[MachineFact], *, every: bool) -> Sheet:
     verdict = _verdict(facts)
     todo = _todo(facts if every else [fact for fact in facts if _is_urgent(fact)])
     last: Table | str = _table(facts) if every else _rest(facts)
