@@ -3,13 +3,14 @@
 import json
 import os
 import pty
+import select
 import shlex
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +178,13 @@ def test_a_terminal_that_was_closed(tmp_path: Path, server: Held) -> None:
     ours, theirs = pty.openpty()
     process = start(tmp_path, server, err=os.ttyname(theirs))
     os.close(theirs)
-    drained = threading.Thread(target=_drain, args=[ours], daemon=True)
+    closing = threading.Event()
+    drained = threading.Thread(target=_drain, args=[ours, closing], daemon=True)
     drained.start()
     until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
+    # A read that waits would keep it open.
+    closing.set()
+    drained.join()
     os.close(ours)
     process.send_signal(signal.SIGHUP)
     process.wait()
@@ -188,12 +193,12 @@ def test_a_terminal_that_was_closed(tmp_path: Path, server: Held) -> None:
     assert (ending["reason"], ending["in_flight"]) == ("sighup", AT_ONCE)
 
 
-def _drain(terminal: int) -> None:
-    try:
-        while os.read(terminal, 1024):
-            pass
-    except OSError:
-        return
+def _drain(terminal: int, closing: threading.Event) -> None:
+    while not closing.wait(0.02):
+        # It can't be read until the process has opened it.
+        with suppress(OSError):
+            if select.select([terminal], [], [], 0)[0]:
+                os.read(terminal, 65_536)
 
 
 def test_a_signal_that_is_ignored(tmp_path: Path, server: Held) -> None:
