@@ -5,8 +5,6 @@ import re
 import shlex
 import shutil
 import signal
-import threading
-import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable
@@ -15,10 +13,11 @@ from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import Answer, FakeServer, HeldServer
 from support.secret import KEY
-from support.starts import Start
+from support.starts import Start, logged_samples, until
 
+from casewise.logs._write import BUFFER
 from casewise.scores import read_paths
 
 CASES = 200
@@ -61,7 +60,6 @@ def cases(tmp_path: Path) -> Path:
 
 def right(request: dict[str, Any]) -> Answer:
     """What each case was meant to be."""
-    time.sleep(0.06)
     unsafe = "a unsafe place" in request["messages"][-1]["content"]
     return f'{{"judgement": "{"unsafe" if unsafe else "safe"}"}}'
 
@@ -75,28 +73,20 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
 
 
-def stop(folder: Path, server: FakeServer, requests: int, way: signal.Signals, *more: str) -> None:
-    """Start a run, and send it a signal after so many requests."""
-    process = Start(arguments(*more), folder, clean_env() | environment(server))
-    before = len(server.requests)
-    while len(server.requests) < before + requests:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(way)
-    assert process.wait() == (130 if way is signal.SIGINT else -way)
+def stop(folder: Path, answers: int, way: signal.Signals, *more: str) -> None:
+    """Start a run, and send it a signal after so many answers."""
+    with HeldServer(right, answers) as server:
+        process = Start(arguments(*more), folder, clean_env() | environment(server))
+        until(lambda: len(server.requests) == answers + AT_ONCE, process)
+        if answers:
+            until(lambda: logged_samples(folder / "logs") == BUFFER, process)
+        process.send_signal(way)
+        assert process.wait() == (130 if way is signal.SIGINT else -way)
 
 
 def killed_at_once(folder: Path, *more: str) -> None:
     """Kill a run whose first answers never come."""
-    free = threading.Event()
-
-    def held(request: dict[str, Any]) -> Answer:
-        free.wait(60)
-        return 500
-
-    with FakeServer(held) as server:
-        stop(folder, server, 1, signal.SIGKILL, *more)
-        free.set()
+    stop(folder, 0, signal.SIGKILL, *more)
 
 
 @pytest.mark.parametrize("told_by", ["folder", "logs"])
@@ -143,14 +133,15 @@ def test_a_table_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> N
         assert "none.parquet: no judgement is in it" in " ".join(done.stderr.split())
 
 
-def by_signal(way: signal.Signals) -> Callable[[Cli, Path, FakeServer], None]:
-    return lambda cli, folder, server: stop(folder, server, 130, way)
+def by_signal(way: signal.Signals) -> Callable[[Cli, Path], None]:
+    return lambda cli, folder: stop(folder, 130, way)
 
 
-def by_cap(cli: Cli, folder: Path, server: FakeServer) -> None:
+def by_cap(cli: Cli, folder: Path) -> None:
     # A request is 100 tokens in and 5 out: .0001 dollars.
     prices = ["--price-in", "1", "--price-out", "0", "--max-cost", ".006"]
-    done = cli(*arguments(*prices), env=environment(server))
+    with FakeServer(right) as server:
+        done = cli(*arguments(*prices), env=environment(server))
     assert done.returncode == 1, done.stderr
 
 
@@ -164,12 +155,11 @@ def by_cap(cli: Cli, folder: Path, server: FakeServer) -> None:
     ids=["int", "kill", "cap"],
 )
 def test_a_run_that_did_not_end_does_not_pass(
-    cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path, FakeServer], None], why: str
+    cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path], None], why: str
 ) -> None:
     (tmp_path / "gate.yaml").write_text(RULES)
     (tmp_path / "allows.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
-    with FakeServer(right) as server:
-        end(cli, tmp_path, server)
+    end(cli, tmp_path)
     there = len(read_paths([tmp_path / "logs"]).table)
     assert 0 < there < CASES
     share = f"{100 * there / CASES:.0f} %"

@@ -2,15 +2,14 @@
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from conftest import ROOT, Cli, clean_env
-from support.fake_openai import Answer, FakeServer
-from support.starts import Start
+from support.fake_openai import Answer, FakeServer, HeldServer
+from support.starts import Start, until, until_held
 
 from casewise.scores import read_paths
 
@@ -150,22 +149,15 @@ def test_a_killed_sweep_goes_on(cli: Cli, cli_inside: Cli, tmp_path: Path) -> No
     text = MODELS + "cases: cases.jsonl\nprotocols: binary\nonly: [{model: a}]\n"
     sweep_file(tmp_path, text + "ablations: [none, sender, recipient]\n", 30)
 
-    def slow(request: dict[str, Any]) -> Answer:
-        # Slower where it is killed, which may be late.
-        time.sleep(0.3 if 75 <= len(server.requests) < 90 else 0.05)
-        return answer(request)
-
-    with FakeServer(slow) as server:
+    with HeldServer(answer, 71) as server:
         process = Start(["run", "sweep.yaml"], tmp_path, clean_env() | environment(server))
         # Two conditions run at once: the third has begun.
-        while len(server.requests) < 75:
-            assert process.poll() is None
-            time.sleep(0.02)
+        until_held(process, server, tmp_path / "logs/sweep", 4)
+        until(lambda: any(one == ("done", 30, 30) for one in states(cli_inside).values()), process)
         process.kill()
         process.wait()
-        time.sleep(0.2)
+        server.free.set()
         before = len(server.requests)
-        assert before < 90
         found = states(cli_inside)
         finished = sum(one == ("done", 30, 30) for one in found.values())
         assert 1 <= finished < 3

@@ -8,19 +8,18 @@ import shlex
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT, Cli, clean_env
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import Answer, FakeServer, HeldServer
 from support.fault_runs import write_questions
 from support.fault_tables import endings_table
 from support.secret import KEY
-from support.starts import Start
+from support.starts import Start, logged_samples, until, until_held
 from support.written import Writer, write_queries
 
 CASES = 100
@@ -31,17 +30,11 @@ OPTIONS = ("--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir
 SAFE = '{"judgement": "safe"}'
 
 
-class Held(FakeServer):
+class Held(HeldServer):
     """A server that answers ``STOP_AT`` requests, and holds all later ones until it is freed."""
 
-    def __init__(self) -> None:
-        super().__init__(self.answer_some)
-        self.free = threading.Event()
-
-    def answer_some(self, request: dict[str, Any]) -> Answer:
-        if len(self.requests) > STOP_AT:
-            self.free.wait(60)
-        return SAFE
+    def __init__(self, answers: int = STOP_AT) -> None:
+        super().__init__(lambda _: SAFE, answers)
 
     @property
     def env(self) -> dict[str, str]:
@@ -51,10 +44,7 @@ class Held(FakeServer):
 @pytest.fixture
 def server() -> Iterator[Held]:
     with Held() as served:
-        try:
-            yield served
-        finally:
-            served.free.set()
+        yield served
 
 
 def arguments(folder: Path, *more: str) -> list[str]:
@@ -68,16 +58,7 @@ def start(folder: Path, server: Held, **how: str) -> Start:
     return Start(arguments(folder), folder, clean_env() | server.env, **how)
 
 
-def until(is_so: Callable[[], bool], process: Start) -> None:
-    """Wait for something while a process runs."""
-    latest = time.monotonic() + 100
-    while not is_so():
-        assert process.poll() is None, process.stderr
-        assert time.monotonic() < latest, process.stderr
-        time.sleep(0.02)
-
-
-def until_held(process: Start, server: Held) -> None:
+def until_judged(process: Start, server: Held) -> None:
     """Wait until all that was answered is judged, and every connection waits."""
     until(lambda: f"{STOP_AT}/{CASES} judged" in process.stderr, process)
     until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
@@ -100,7 +81,7 @@ def test_a_signal(
     cli: Cli, tmp_path: Path, server: Held, way: int, reason: str, words: str, status: int
 ) -> None:
     process = start(tmp_path, server)
-    until_held(process, server)
+    until_judged(process, server)
     process.send_signal(way)
     out, err = process.communicate()
     assert process.returncode == status, err
@@ -140,19 +121,12 @@ def test_a_signal(
 def test_a_signal_while_contexts_are_made(
     cli: Cli, tmp_path: Path, way: int, reason: str, words: str, status: int
 ) -> None:
-    kept, at_once, writer = 10, 4, Writer()
+    kept, at_once = 10, 4
     write_queries(tmp_path / "queries.txt", 8)
     making = ["contexts", "generate", "queries.txt", "--out", "cases.jsonl"]
     making += ["-m", "openai-api/fake/m", "--max-connections", str(at_once)]
     answers = tmp_path / "cases.making/answers.jsonl"
-    free = threading.Event()
-
-    def write_some(request: dict[str, Any]) -> Answer:
-        if len(writing.requests) > kept:
-            free.wait(60)
-        return writer(request)
-
-    with FakeServer(write_some) as writing:
+    with HeldServer(Writer(), kept) as writing:
         env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": writing.url}
         process = Start(making, tmp_path, clean_env() | env)
         until(lambda: len(writing.requests) == kept + at_once, process)
@@ -165,7 +139,7 @@ def test_a_signal_while_contexts_are_made(
         assert said[first + 1] == "kept: 10 answers of this start, in cases.making"
         assert said[first + 2].startswith("in flight: 4 requests, which may be paid for")
         assert said[first + 3 :] == ["To go on:", f"  {shlex.join(['casewise', *making])}"]
-        free.set()
+        writing.free.set()
         again = cli(*making, env=env)
         assert again.returncode == 0, again.stderr
         assert f"{kept} answers were there before" in again.stderr
@@ -181,7 +155,7 @@ def test_a_terminal_that_was_closed(tmp_path: Path, server: Held) -> None:
     closing = threading.Event()
     drained = threading.Thread(target=_drain, args=[ours, closing], daemon=True)
     drained.start()
-    until(lambda: len(server.requests) == STOP_AT + AT_ONCE, process)
+    until_held(process, server, tmp_path / "my logs", AT_ONCE)
     # A read that waits would keep it open.
     closing.set()
     drained.join()
@@ -205,7 +179,7 @@ def test_a_signal_that_is_ignored(tmp_path: Path, server: Held) -> None:
     """As under ``nohup``: the run goes on to its end."""
     first = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
     process = start(tmp_path, server, first=first)
-    until_held(process, server)
+    until_judged(process, server)
     process.send_signal(signal.SIGHUP)
     server.free.set()
     _, err = process.communicate()
@@ -262,20 +236,21 @@ def test_a_full_disk(cli: Cli, tmp_path: Path, server: Held, room: int, full: st
 
 
 def test_scores_of_a_run_that_was_killed(cli: Cli, tmp_path: Path) -> None:
-    """Two hundred and more answers: a log holds the first hundred, and the journal the others."""
+    """Two hundred and more answers: a log holds two hundred, and the journal the others."""
     write_questions(tmp_path / "cases.jsonl", 300)
-    with FakeServer(lambda request: SAFE) as server:
-        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
-        process = Start(arguments(tmp_path), tmp_path, clean_env() | env)
-        until(lambda: "210/300 judged" in process.stderr, process)
+    with Held(210) as server:
+        process = start(tmp_path, server)
+        until_held(process, server, tmp_path / "my logs", AT_ONCE)
+        until(lambda: logged_samples(tmp_path / "my logs") == 200, process)
         process.kill()
         process.wait()
+        server.free.set()
         read = cli("score", "my logs")
         assert read.returncode == 0, read.stderr
         command = read.stderr.split("a run ended early. To go on:\n")[1].strip()
-        again = cli(*shlex.split(command)[1:], env=env)
+        again = cli(*shlex.split(command)[1:], env=server.env)
         assert again.returncode == 0, again.stderr
-        assert len(server.requests) <= 300 + AT_ONCE
+        assert len(server.requests) == 300 + AT_ONCE
 
 
 def test_scores_of_a_run_without_a_log(cli: Cli, tmp_path: Path, server: Held) -> None:

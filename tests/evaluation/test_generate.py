@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from conftest import Cli, clean_env
 from support import written
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import Answer, FakeServer, HeldServer
 from support.secret import KEY
-from support.starts import Start
+from support.starts import Start, until
 from support.written import QUERIES, Writer, context, question_of, write_queries
 
 from casewise.cases import load_cases
@@ -153,21 +152,30 @@ def _repairs(prompt: str, number: int) -> bool:
 
 # --- stopped and started again --------------------------------------------------------------
 
+AT_ONCE = 4
+
 
 def start(server: FakeServer, folder: Path) -> Start:
     command = ["contexts", "generate", "queries.txt", "--out", "cases.jsonl"]
-    command += ["-m", f"openai-api/fake/m{server.port}", "--max-connections", "4"]
+    command += ["-m", f"openai-api/fake/m{server.port}", "--max-connections", str(AT_ONCE)]
     env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
     return Start(command, folder, env)
 
 
-def stop(process: Start, server: FakeServer, asked: int, way: int) -> str:
-    """Send a signal once so many requests have come; gives what was said."""
-    while len(server.requests) < asked:
-        assert process.poll() is None
-        time.sleep(0.02)
+def stop(server: HeldServer, folder: Path, lines: int, way: int) -> tuple[int | None, str]:
+    """Start, and send a signal once its journal has so many lines and every connection waits.
+
+    Returns:
+        Exit status, and what was said.
+    """
+    answers = folder / "cases.making/answers.jsonl"
+    before = len(server.requests)
+    process = start(server, folder)
+    until(lambda: len(server.requests) == before + server.answers + AT_ONCE, process)
+    until(lambda: answers.read_bytes().count(b"\n") == lines, process)
     process.send_signal(way)
-    return process.communicate()[1]
+    _, err = process.communicate()
+    return process.returncode, err
 
 
 def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> None:
@@ -178,32 +186,27 @@ def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> No
     for folder in (whole, killed):
         folder.mkdir()
         write_queries(folder / "queries.txt", 8)
-    slow = Writer(faults, frozenset({4}), delay=0.1)
-    with FakeServer(slow) as server:
-        process = start(server, killed)
-        stop(process, server, 10, signal.SIGKILL)
+    with HeldServer(Writer(faults, frozenset({4})), 6) as server:
+        status, _ = stop(server, killed, 6, signal.SIGKILL)
+        assert status == -signal.SIGKILL
         kept = killed / "cases.making/answers.jsonl"
-        before = len(kept.read_bytes().splitlines())
-        assert 5 <= before <= 10
         assert not (killed / names[0]).exists()
         with kept.open("ab") as file:
             file.write(b'{"key": "torn')
-        time.sleep(0.2)
-        process = start(server, killed)
-        err = stop(process, server, 24, signal.SIGINT)
-        assert process.returncode == 130, err
+        server.answer_more(14)
+        # The torn line stays.
+        status, err = stop(server, killed, 6 + 1 + 14, signal.SIGINT)
+        assert status == 130, err
         assert "Traceback" not in err
         assert "stopped by Ctrl-C\n" in err
         assert "casewise contexts generate queries.txt --out cases.jsonl" in err
-        answered = len(kept.read_bytes().splitlines()) - 1
-        time.sleep(0.2)
+        server.free.set()
         server.requests.clear()
-        slow.delay = 0
-        assert f"{answered} answers were there before" in _inside(cli_inside, server, killed)
+        assert "20 answers were there before" in _inside(cli_inside, server, killed)
         again = len(server.requests)
         server.requests.clear()
         _inside(cli_inside, server, whole)
-        assert len(server.requests) == answered + again
+        assert len(server.requests) == 20 + again
         server.requests.clear()
         # All is there: nothing is asked, and the files stay.
         _inside(cli_inside, server, killed)

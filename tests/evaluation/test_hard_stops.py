@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,10 +13,10 @@ from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import Answer, FakeServer, HeldServer
 from support.faulty import random_moments
 from support.secret import KEY
-from support.starts import Start, killed_starts
+from support.starts import Start, killed_starts, until
 
 from casewise.scores import read_paths
 
@@ -113,17 +112,9 @@ def test_draws_of_one_prompt_stay_several(tmp_path: Path, cases: Path) -> None:
 
 
 def test_two_runs_in_one_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    free = threading.Event()
-
-    def held(request: dict[str, Any]) -> Answer:
-        free.wait(60)
-        return '{"judgement": "safe"}'
-
-    with FakeServer(held) as server:
+    with HeldServer(lambda _: '{"judgement": "safe"}', 0) as server:
         first = Start(arguments(cases), tmp_path, clean_env() | environment(server))
-        while not server.requests:
-            assert first.poll() is None
-            time.sleep(0.05)
+        until(lambda: len(server.requests) == AT_ONCE, first)
         second = cli(*arguments(cases), env=environment(server))
         assert second.returncode == 2
         told = " ".join(second.stderr.split())
@@ -131,12 +122,12 @@ def test_two_runs_in_one_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
         assert "casewise run -m openai-api/fake/m" in told
         first.kill()
         first.wait(30)
-        free.set()
+        server.free.set()
         # The lock went with its holder.
         third = cli(*arguments(cases), env=environment(server))
         assert third.returncode == 0, third.stderr
     check_table(tmp_path / "logs")
-    assert len(server.requests) <= CASES + AT_ONCE
+    assert len(server.requests) == CASES + AT_ONCE
 
 
 @pytest.mark.parametrize("damage", ["cut", "altered", "empty"])

@@ -2,16 +2,15 @@
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import Answer, FakeServer, HeldServer
 from support.scores import model_rows
 from support.secret import KEY
-from support.starts import Start, inspect_eval
+from support.starts import Start, inspect_eval, until_held
 
 CASES = 240
 
@@ -34,11 +33,12 @@ def cases(tmp_path: Path) -> Path:
 
 
 STOP_AT = 150
-"""Requests after which a run is stopped."""
+"""Answers after which a run is stopped."""
+AT_ONCE = 8
 
 
 def arguments(cases: Path) -> list[str]:
-    options = ["--protocol", "binary", "--max-connections", "8", "--log-dir", "my logs"]
+    options = ["--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "my logs"]
     return ["run", "-m", "openai-api/fake/m", "--cases", str(cases), *options]
 
 
@@ -52,16 +52,9 @@ def asked(server: FakeServer) -> set[str]:
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signal.Signals) -> None:
-    def answer(request: dict[str, Any]) -> Answer:
-        # Slow only where the run is stopped: a dozen later is soon enough.
-        time.sleep(0.3 if 0 <= len(server.requests) - STOP_AT < 50 else 0)
-        return '{"judgement": "safe"}'
-
-    with FakeServer(answer) as server:
+    with HeldServer(lambda _: '{"judgement": "safe"}', STOP_AT) as server:
         process = Start(arguments(cases), tmp_path, clean_env() | environment(server))
-        while len(server.requests) < STOP_AT:
-            assert process.poll() is None
-            time.sleep(0.05)
+        until_held(process, server, tmp_path / "my logs", AT_ONCE)
         process.send_signal(way)
         out, err = process.communicate(timeout=60)
         assert out == ""
@@ -70,8 +63,7 @@ def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signa
             assert "Traceback" not in err
             assert "To go on:" in err
             assert "--log-dir 'my logs'" in err
-        time.sleep(0.5)
-        before = len(server.requests)
+        server.free.set()
         done = cli(*arguments(cases), env=environment(server))
         assert done.returncode == 0, done.stderr
         # A kill may come before the first hundred are in the log; the journal has them.
@@ -80,9 +72,8 @@ def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signa
             done.stderr.split()
         )
         assert told is (way is signal.SIGKILL)
-        again = len(server.requests) - before
         # Only what was in flight is lost, of a kill, too.
-        assert CASES - STOP_AT <= again <= CASES - STOP_AT + 20
+        assert len(server.requests) == CASES + AT_ONCE
         assert asked(server) == {str(number) for number in range(CASES)}
     (score,) = model_rows(cli("score", "my logs", "--format", "json").stdout)
     assert (score["n"], score["coverage"], score["accuracy"]) == (CASES, 1.0, 0.5)

@@ -72,6 +72,42 @@ class FakeServer(Listening):
         return _response(self.answer(request), request)
 
 
+class HeldServer(FakeServer):
+    """A server that answers so many requests, and holds all later ones until it is freed.
+
+    What a process has done by then is final: it can be read, stopped or killed at leisure.
+    """
+
+    def __init__(self, answer: Callable[[dict[str, Any]], Answer], answers: int) -> None:
+        super().__init__(self._answer_or_hold)
+        self.answers = answers
+        self.free = threading.Event()
+        self._answer = answer
+        self._left = answers
+
+    def answer_more(self, answers: int) -> None:
+        """Let go what is held, and hold again after so many more answers."""
+        with self.lock:
+            self.free.set()
+            self.free = threading.Event()
+            self.answers = self._left = answers
+
+    def _answer_or_hold(self, request: dict[str, Any]) -> Answer:
+        with self.lock:
+            self._left -= 1
+            is_held, free = self._left < 0, self.free
+        if is_held:
+            free.wait(_LONGEST_S)
+        return self._answer(request)
+
+    def __exit__(self, *told: object) -> None:
+        self.free.set()
+        super().__exit__(*told)
+
+
+_LONGEST_S = 300
+
+
 def serving_thread(http: ThreadingHTTPServer) -> threading.Thread:
     """Start to serve, in a thread that ends soon after the server is told to shut down.
 

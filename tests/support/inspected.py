@@ -1,16 +1,16 @@
 """Logs of every protocol, as a run and a killed run leave them, for Inspect's own tools."""
 
 import signal
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from conftest import clean_env
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import FakeServer, HeldServer
 from support.golden import ENVIRONMENT, answers
-from support.starts import Start
+from support.starts import Start, logged_samples, until
+
+from casewise.logs._write import BUFFER
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 CASES, EPOCHS = 3, 2
@@ -45,23 +45,10 @@ def run_every_protocol(folder: Path, env: Mapping[str, str]) -> Path:
 
 def killed_run(folder: Path) -> Path:
     """The log of a run that was killed after its first samples were written."""
-    answer = answers()
-
-    def slowly(request: dict[str, Any]) -> Answer:
-        time.sleep(0.04)
-        return answer(request)
-
-    with FakeServer(slowly) as server:
+    with HeldServer(answers(), BUFFER) as server:
         process = Start([*_RUN, *_LONG, "--log-dir", folder], Path.cwd(), environment(server))
-        latest = time.monotonic() + 120
-        while not _written(folder) and process.poll() is None and time.monotonic() < latest:
-            time.sleep(0.01)
+        until(lambda: logged_samples(folder) == BUFFER, process)
         process.kill()
         assert process.wait() == -signal.SIGKILL
     (log,) = folder.glob("*.eval")
     return log
-
-
-def _written(folder: Path) -> bool:
-    """Whether a log holds samples, and not the start alone."""
-    return any(path.stat().st_size > 20_000 for path in folder.glob("*.eval"))

@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
-from support.fake_openai import FakeServer
+from support.fake_openai import FakeServer, HeldServer
 
 PATIENCE_S = 120
 
@@ -158,6 +159,35 @@ def inspect_eval(arguments: Sequence[str | Path], cwd: Path, env: Mapping[str, s
     out, err = start.communicate()
     assert start.returncode == 0, out + err
     return out
+
+
+def until(is_so: Callable[[], bool], process: Start) -> None:
+    """Wait for something while a process runs."""
+    latest = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert process.poll() is None, process.stderr
+        assert time.monotonic() < latest, process.stderr
+        time.sleep(0.01)
+
+
+def until_held(process: Start, server: HeldServer, logs: Path, at_once: int) -> None:
+    """Wait until a run keeps every answer that it got, and each of its connections waits."""
+    until(lambda: kept_answers(logs) == server.answers, process)
+    until(lambda: len(server.requests) == server.answers + at_once, process)
+
+
+def kept_answers(logs: Path) -> int:
+    """How many answers the journal of a folder of logs holds."""
+    path = logs / ".casewise/answers.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def logged_samples(logs: Path) -> int:
+    """How many samples the only log of a folder holds; none while it is being written."""
+    for path in logs.glob("*.eval"):
+        with suppress(BadZipFile), ZipFile(path) as file:
+            return sum(name.startswith("samples/") for name in file.namelist())
+    return 0
 
 
 def killed_starts(

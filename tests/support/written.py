@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,12 +142,10 @@ class Writer:
     """Queries whose faults stay, however often they are named."""
     answers: dict[tuple[int, str], Answer] = field(default_factory=dict)
     """What is answered in place of a context."""
-    delay: float = 0
     turned_down: str = "a word that no context holds"
     """A context that holds this fails the review."""
 
     def __call__(self, request: dict[str, Any]) -> Answer:
-        time.sleep(self.delay)
         prompt = str(request["messages"][-1]["content"])
         if prompt.startswith("Review"):
             return self.review(prompt)
