@@ -145,7 +145,7 @@ def check(way: str, folder: Path, said: list[str]) -> None:
     last = " ".join(said[-1].split())
     if way == "fine-tuning":
         assert "Worse: refuses " in last
-        assert "more of what was meant to be safe" in last
+        assert "more of every 100 acceptable requests" in last
     elif way == "research":
         assert "without recipient" in last
         assert "labels: published" in last

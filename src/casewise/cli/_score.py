@@ -169,9 +169,10 @@ def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
 
 
 def print_scores(table: polars.DataFrame) -> results.Scores:
-    """Print the verdicts and the three figures of each run of a table."""
-    found = results.Scores.of(scores.report_scores(table, scores.Scoring()))
-    out().print(reporting.short_sheet(found).terminal())
+    """Print the scores of a table as ``casewise score`` does without options."""
+    scoring = scores.Scoring()
+    found = results.Scores.of(scores.report_scores(table, scoring))
+    _print(table, found, scoring, None, True)
     return found
 
 
