@@ -20,7 +20,6 @@ from support.fake_openai import Answer, FakeServer
 from support.starts import inspect_eval
 
 import casewise as cw
-from casewise import reporting
 
 README = (ROOT / "README.md").read_text("utf-8")
 FIRST, OWN, TUNED = (
@@ -118,7 +117,7 @@ def test_the_readme_is_one_screen() -> None:
 
 def test_the_first_table_is_of_published_outputs(casebench: Path) -> None:
     scored = cw.score(cw.judgements(casebench / "exp"))
-    table = reporting.short_sheet(scored).markdown().split("### In short")[1].split("\n\n")[1]
+    table = scored.to_markdown().split("### In short")[1].split("\n\n")[1]
     shown = README.split("<!-- published -->")[1].split("<!-- /published -->")[0]
     assert shown.strip() == table.strip()
     # The sentence below it: one protocol of each model.

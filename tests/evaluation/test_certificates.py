@@ -1,12 +1,12 @@
 """Certificates that are refused: in the middle of a run, by a target, and for a batch."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
+from support.broken import ANSWER
 from support.certificates import TlsServer, write_certificate
 from support.fake_openai import Answer, Raw
 from support.fault_runs import write_questions
@@ -18,19 +18,6 @@ from casewise.scores import read_paths
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 CASES, BEFORE, AT_ONCE = 40, 10, 2
-SAFE = {
-    "id": "x",
-    "object": "chat.completion",
-    "created": 0,
-    "model": "m",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "stop",
-            "message": {"role": "assistant", "content": '{"judgement": "safe"}'},
-        }
-    ],
-}
 
 
 def refused(server: TlsServer) -> str:
@@ -46,7 +33,7 @@ def test_in_the_middle_of_a_run(cli: Cli, tmp_path: Path) -> None:
         if len(server.requests) >= BEFORE:
             server._http.socket.context.load_cert_chain(other)  # type: ignore[attr-defined]
         # It closes the connection, so that the next request looks at the certificate.
-        return Raw(200, json.dumps(SAFE).encode(), {"Content-Type": "application/json"})
+        return Raw(200, ANSWER, {"Content-Type": "application/json"})
 
     write_questions(tmp_path / "cases.jsonl", CASES)
     with TlsServer(answer, certificate=trusted) as server:

@@ -23,7 +23,7 @@ from casewise.reporting._power import paper_sheet, plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._reproduce import reproduction_sheet, works_sheet
 from casewise.reporting._results import sheet_of
-from casewise.reporting._scores import score_sheet, short_sheet
+from casewise.reporting._scores import score_sheet
 from casewise.reporting.page import label_page, report_page
 
 __all__ = [
@@ -51,7 +51,6 @@ __all__ = [
     "reproduction_sheet",
     "report_page",
     "score_sheet",
-    "short_sheet",
     "sheet_of",
     "tally_table",
     "works_sheet",

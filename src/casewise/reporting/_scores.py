@@ -411,32 +411,14 @@ def score_sheet(
     )
 
 
-def short_sheet(result: Scores) -> Sheet:
-    """The verdicts, the three figures of each run, and the remarks; the record is whole."""
-
-    def parts() -> Iterator[Table | str]:
-        yield from _first(result)
-        yield from remarks(result.rows)
-
-    return Sheet(
-        lambda: terminal(*parts()),
-        lambda: markdown(*(escape(one) if isinstance(one, str) else one for one in parts())),
-        result.record,
-    )
-
-
-def _first(result: Scores) -> Iterator[Table | str]:
+def _parts(
+    result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
+) -> Iterator[Table | str]:
     yield from result.state_lines
     for one in result.leading:
         yield from (f"{one.subject}", *one.said, "")
     for acts in (False, True):
         yield from _in_short([one for one in result.verdicts if one.score.acts is acts])
-
-
-def _parts(
-    result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
-) -> Iterator[Table | str]:
-    yield from _first(result)
     yield from _judging(result, [one for one in result if not one.acts], others, width)
     yield from _acting(result.report, [one for one in result if one.acts])
     if ranked := result.report.ranked:
