@@ -73,6 +73,7 @@ def start(
     questions: int = 3,
     grader: str | None = None,
     outages: Met | None = None,
+    connections: int | None = None,
 ) -> RunResult:
     """Run models, each a service at an address."""
     for name, url in models.items():
@@ -86,6 +87,7 @@ def start(
             protocols=("binary" if grader is None else "respond",),
             client=client,
             grader=grader,
+            max_connections=connections,
         )
     )
     observers = Observers(fault=met, outage=outages)
@@ -286,6 +288,7 @@ def test_an_overloaded_server_is_alive(tmp_path: Path, soon_again: None) -> None
 
 def test_nothing_is_lost_when_it_is_started_again(tmp_path: Path) -> None:
     """Most cases are judged, the server goes, and comes back: only what was open is asked."""
+    # The last one, and one after the other: a start ends early at one error in twenty cases.
     refuse = {"question 7"}
 
     def answer(request: dict[str, object]) -> Answer:
@@ -293,12 +296,12 @@ def test_nothing_is_lost_when_it_is_started_again(tmp_path: Path) -> None:
 
     port = free_port()
     with FakeServer(answer, port=port) as server:
-        assert not start(tmp_path, {"gone": server.url}, questions=8).complete
+        assert not start(tmp_path, {"gone": server.url}, questions=8, connections=1).complete
     with nobody_at(port), pytest.raises(ModelError, match="given up"):
-        start(tmp_path, {"gone": server.url}, questions=8)
+        start(tmp_path, {"gone": server.url}, questions=8, connections=1)
     refuse.clear()
     with FakeServer(answer, port=port) as server:
-        assert start(tmp_path, {"gone": server.url}, questions=8).complete
+        assert start(tmp_path, {"gone": server.url}, questions=8, connections=1).complete
         asked = len(server.requests)
     table = read_paths([tmp_path / "logs"]).table
     assert table["status"].to_list() == ["ok"] * 8
@@ -307,7 +310,8 @@ def test_nothing_is_lost_when_it_is_started_again(tmp_path: Path) -> None:
 
 def test_few_open_cases_stay_open(tmp_path: Path) -> None:
     """What a start leaves open that meets no server is asked by the next one."""
-    fails = {"question 38", "question 39"}
+    # The last ones in the order of their texts.
+    fails = {"question 8", "question 9"}
 
     def answer(request: dict[str, object]) -> Answer:
         return 400 if any(one in str(request["messages"]) for one in fails) else SAFE
@@ -315,12 +319,12 @@ def test_few_open_cases_stay_open(tmp_path: Path) -> None:
     port = free_port()
     models = {"most": f"http://127.0.0.1:{port}/v1"}
     with FakeServer(answer, port=port):
-        assert not start(tmp_path, models, questions=40).complete
+        assert not start(tmp_path, models, questions=40, connections=1).complete
     with nobody_at(port), pytest.raises(ModelError, match="openai-api/most/m: given up"):
-        start(tmp_path, models, questions=40)
+        start(tmp_path, models, questions=40, connections=1)
     fails.clear()
     with FakeServer(answer, port=port) as server:
-        assert start(tmp_path, models, questions=40).complete
+        assert start(tmp_path, models, questions=40, connections=1).complete
         assert len(server.requests) == 2
     assert read_paths([tmp_path / "logs"]).table["status"].to_list() == ["ok"] * 40
 
