@@ -165,8 +165,8 @@ def test_every_turn_is_doubted_for_itself(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "card.yaml").write_text(json.dumps(card), "utf-8")
     with FakeServer(answer) as server:
         command = ("run", "-m", "openai-api/fake/m", "--deployment", "card.yaml")
-        options = ("--protocol", "respond", "--grader", BOTH, "--max-connections", "1")
-        done(cli, *command, *options, "--log-dir", "logs", server=server)
+        options = ("--protocol", "respond", "--max-connections", "1")
+        done(cli, *command, *options, "--grader", BOTH, "--log-dir", "logs", server=server)
     done(cli, "export", "logs", "--out", "t.parquet")
     table = pl.read_parquet(tmp_path / "t.parquet")
     found = table.filter(pl.col("case_id").str.contains(":turn-")).sort("case_id")
@@ -177,7 +177,7 @@ def test_every_turn_is_doubted_for_itself(cli: Cli, tmp_path: Path) -> None:
     assert (found["response_class"] == "partial").to_list() == by_model
     assert len(to(server, "judge")) == (table["graded_by"] == JUDGE).sum()
     with FakeServer(answer) as server:
-        done(cli, *command, "--protocol", "respond", "--log-dir", "by-rules", server=server)
+        done(cli, *command, *options, "--log-dir", "by-rules", server=server)
     found = cw.judgements(tmp_path / "by-rules").filter(pl.col("case_id").str.contains(":turn-"))
     doubted = found["doubt"] > DOUBT_LIMIT
     assert doubted.sum() == 2
