@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from casewise.cases._grids import RawTable, TableForm, as_number, as_text, items, plain, printed
-from casewise.cases._mapping_values import as_key
+from casewise.cases._mapping import as_key
 from casewise.cases._rows import columns_of, read_tables
 from casewise.errors import InputError
 

@@ -9,9 +9,16 @@ from typing import Any
 from casewise.cases._case import Case, Vote, to_fields
 from casewise.cases._grids import RawTable, Row, TableForm
 from casewise.cases._load import checked_case
-from casewise.cases._map_row import MappedRow
-from casewise.cases._mapping import CaseMapping
-from casewise.cases._mapping_values import BUILT_IN, FILE, ROW, SPLIT, Beside, as_key
+from casewise.cases._mapping import (
+    BUILT_IN,
+    FILE,
+    ROW,
+    SPLIT,
+    Beside,
+    CaseMapping,
+    MappedRow,
+    as_key,
+)
 from casewise.cases._rows import columns_of, filled_columns, read_table, read_tables
 from casewise.errors import InputError, did_you_mean
 
