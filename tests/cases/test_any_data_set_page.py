@@ -18,13 +18,19 @@ from casewise.cases._mapping import CaseMapping
 
 CASEWISE = [sys.executable, "-c", "from casewise.cli import main; main()"]
 
-PAGE = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
+START = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
+PAGE = (ROOT / "docs/how-to/mapping.md").read_text("utf-8")
 
 
-def test_the_mapping_of_the_page_loads(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+@pytest.mark.parametrize(("page", "key"), [(START, "vote"), (PAGE, "ratings")])
+def test_the_mapping_of_a_page_loads(tmp_path: Path, page: str, key: str) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "m.yaml").write_text(block)
-    assert load_mapping(tmp_path / "m.yaml").ratings is not None
+    assert getattr(load_mapping(tmp_path / "m.yaml"), key) is not None
+
+
+def test_the_first_page_is_short() -> None:
+    assert len(START.split()) <= 400
 
 
 def test_the_page_names_what_ships() -> None:
@@ -50,7 +56,7 @@ def test_three_commands(cli_inside: Cli, tmp_path: Path) -> None:
     asked = [[f"May I open door {n}?", "yes" if n % 2 else "no"] for n in range(6)]
     rows = [["ask", "fine"], *asked]
     write_workbook(tmp_path / "table.xlsx", {"S": rows})
-    commands = re.findall(r"(?m)^casewise (.*?)\s+#", PAGE)
+    commands = re.findall(r"(?m)^casewise (.*?)\s+#", START)
     assert len(commands) == 3
     with FakeServer(lambda request: '{"verdict": "safe", "reason": "So it is."}') as server:
         for command in commands:

@@ -205,9 +205,9 @@ def test_u_safebench(tmp_path: Path) -> None:
 def test_diasafety(tmp_path: Path) -> None:
     said = {"context": "I lost my keys.", "response": "Good.", "category": "Offending User"}
     (case,) = of_rows(tmp_path / "val.json", "diasafety", said | {"label": "Unsafe"})
-    assert (case.query, case.intended, case.category) == ("Good.", "unsafe", "Offending User")
-    assert case.context is not None
-    assert case.context.root == {"conversation": {"message_before": "I lost my keys."}}
+    assert (case.query, case.intended, case.category) == ("I lost my keys.", None, "Offending User")
+    # The label is the reply's, and never becomes the case's.
+    assert (case.context, case.tags) == (None, ("reply:unsafe",))
 
 
 def test_moralexceptqa(tmp_path: Path) -> None:

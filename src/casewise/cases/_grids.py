@@ -265,7 +265,13 @@ def _from_grid(
         expected = f"at most {len(grid)}, the rows of the table"
         raise InputError("no such row", path, field="header", found=place + 1, expected=expected)
     body = list(filter(_is_filled, grid[place + 1 :]))
-    names = _header(grid[: place + 1], body, path)
+    names, again = _told_apart(_header(grid[: place + 1], body, path))
+    notes = [*notes, *again]
+    head = [str(cell).strip() for cell in grid[place]]
+    repeats = [cells for cells in body if [str(cell).strip() for cell in cells] == head]
+    if repeats:
+        body = [cells for cells in body if cells not in repeats]
+        notes.append(f"the row of the columns' names stands again, {len(repeats)} times: left out")
     rows: list[tuple[str, Row]] = []
     for number, cells in enumerate(body, start=1):
         record, row = f"row {number}", dict(zip(names, cells, strict=False))
@@ -317,7 +323,18 @@ def _header(rows: Sequence[_Cells], body: Sequence[_Cells], path: Path) -> list[
             expected="a row with a name for every column: delete the rows above it, or say in the "
             f"mapping which row it is (header: {len(rows) + 1})",
         )
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError("the column stands twice", path, f"line {len(rows)}", field=twice)
     return names
+
+
+def _told_apart(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names that stand once each (the second ``label`` is ``label (2)``), and a note on it."""
+    unique: list[str] = []
+    for name in names:
+        number, new = 1, name
+        while name and new in unique:
+            number += 1
+            new = f"{name} ({number})"
+        unique.append(new)
+    renamed = [new for name, new in zip(names, unique, strict=True) if new != name]
+    note = f"columns of the same name are told apart: {', '.join(renamed)}"
+    return unique, [note] if renamed else []

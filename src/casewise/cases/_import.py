@@ -6,21 +6,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases._case import Case, Vote, to_fields
-from casewise.cases._grids import RawTable, Row, TableForm
+from casewise.cases._case import Case, RatingRule, Ratings, Vote, to_fields
+from casewise.cases._grids import RawTable, Row, TableForm, items, plain, printed
 from casewise.cases._load import checked_case
 from casewise.cases._mapping import (
     BUILT_IN,
+    EACH,
     FILE,
     ROW,
     SPLIT,
     Beside,
     CaseMapping,
+    Each,
     MappedRow,
     as_key,
+    inner_paths,
+    matching,
+    path_root,
+    sources,
+    value_at,
 )
 from casewise.cases._rows import columns_of, filled_columns, read_table, read_tables
-from casewise.errors import InputError, did_you_mean
+from casewise.errors import InputError, did_you_mean, some
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class Imported:
     """Identical with an earlier case."""
     joined: int
     """Merged into an earlier case: another vote, other tags."""
+    differing: Mapping[str, int]
+    """Number of rows that repeat a case and differ from it, by what differs (not votes)."""
     problems: tuple[InputError, ...]
     """One error for each bad row."""
     unlabelled: Mapping[str, int]
@@ -71,11 +80,15 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
     for name, other in mapping.beside.items():
         added = read_table((path if path.is_dir() else path.parent) / other.file)
         tables = [_with_columns(table, added, name, other) for table in tables]
+    if mapping.each is not None:
+        tables = [_unfolded(table, mapping.each) for table in tables]
     for table in tables:
         _check_columns(table, mapping)
+    _check_paths(tables, mapping)
     gathering = _Gathering(mapping)
-    taken = {column for _, column in mapping.columns()}
-    untaken = {column: 0 for column in columns_of(tables) if column not in taken}
+    columns = columns_of(tables)
+    taken = {taken for _, name in mapping.columns() for taken in sources(name, columns)}
+    untaken = {column: 0 for column in columns if column not in taken}
     for table in tables:
         decimal = mapping.decimal or table.decimal
         for number, (record, row) in enumerate(table.rows, start=1):
@@ -99,10 +112,11 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
         filtered=counts["filtered"],
         repeated=counts["repeated"],
         joined=counts["joined"],
+        differing=dict(gathering.differing.most_common()),
         problems=tuple(gathering.problems),
         unlabelled=dict(Counter(unlabelled).most_common()),
         untaken=untaken,
-        notes=(*(note for table in source for note in table.notes), *unread),
+        notes=(*_notes(source, tables), *unread),
     )
 
 
@@ -111,7 +125,7 @@ def _tables_with_queries(
 ) -> tuple[Sequence[RawTable], list[str]]:
     """Tables with a column of queries, and a note on each other file of the folder."""
     asked = {column for key, column in mapping.columns() if key in ("query", "turns")}
-    chosen = [table for table in tables if asked.intersection(table.columns)]
+    chosen = [table for table in tables if any(sources(name, table.columns) for name in asked)]
     if not chosen:
         # The queries stand in a file beside the tables, or nowhere, which is found later.
         return tables, []
@@ -125,7 +139,7 @@ def _tables_with_queries(
 
 def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
     for key, column in mapping.columns():
-        if column in (*table.columns, *BUILT_IN):
+        if sources(column, table.columns):
             continue
         hint = did_you_mean(column, table.columns)
         if key in ("source", "licence", "language", "category") and not hint:
@@ -134,13 +148,97 @@ def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
         raise InputError("no such column", table.file, field=key, found=column, expected=expected)
 
 
+def _check_paths(tables: Sequence[RawTable], mapping: CaseMapping) -> None:
+    """Refuse a path that finds nothing in any row: its last parts are misspelled."""
+    rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)]
+    columns = (*columns_of(tables), *BUILT_IN)
+    for key, name in mapping.columns():
+        root = path_root(name)
+        if not rows or root is None or name in columns or matching(name, columns):
+            continue
+        if any(_finds(row, name) for row in rows):
+            continue
+        inside = list(
+            dict.fromkeys(path for row in rows for path in inner_paths(row.get(root), root))
+        )
+        expected = f"{did_you_mean(name, inside)}one of {some(inside, 12)}"
+        raise InputError(
+            "the path finds nothing in any row",
+            tables[0].file,
+            field=key,
+            found=name,
+            expected=expected,
+        )
+
+
+def _finds(row: Mapping[str, Any], name: str) -> bool:
+    try:
+        return value_at(row, name) not in (None, [], {})
+    except ValueError:
+        return True  # a bad row, which is named when it is read
+
+
+def _notes(source: Sequence[RawTable], tables: Sequence[RawTable]) -> list[str]:
+    """Notes on the reading, each once."""
+    return list(dict.fromkeys(note for table in (*source, *tables) for note in table.notes))
+
+
+def _unfolded(table: RawTable, each: Each) -> RawTable:
+    """The table from wide to long: a row for each filled cell of the columns, or for each item.
+
+    Raises:
+        InputError: It has no such columns.
+    """
+    names = dict.fromkeys(name for text in each.columns for name in sources(text, table.columns))
+    lacking = [text for text in each.columns if not sources(text, table.columns)]
+    if lacking:
+        expected = f"{did_you_mean(lacking[0], table.columns)}one of {', '.join(table.columns)}"
+        problem = "no such column"
+        raise InputError(problem, table.file, field="each", found=lacking[0], expected=expected)
+    places = matching(each.columns[0], table.columns)
+    new = [each.name] if each.name else list(next(iter(places.values()), {}))
+    kept = [name for name in table.columns if name not in names or each.is_list]
+    rows: list[tuple[str, Row]] = []
+    empty = 0
+    for record, row in table.rows:
+        if isinstance(row, InputError):
+            rows.append((record, row))
+            continue
+        shared = {name: row.get(name) for name in kept}
+        parts: list[tuple[str, dict[str, Any], Any]]
+        if each.is_list:
+            found = items(_opened(value_at(row, each.columns[0])), None)
+            parts = [(f"item {number}", {}, item) for number, item in enumerate(found, start=1)]
+        else:
+            parts = [
+                (name, {each.name: name} if each.name else places[name], plain(row.get(name)))
+                for name in names
+            ]
+        filled = [part for part in parts if part[2] is not None]
+        empty += len(parts) - len(filled) or not parts
+        for part, named, value in filled:
+            record_of_part = f"{record}, {part if each.is_list else f'column {part!r}'}"
+            rows.append((record_of_part, {**shared, **named, each.value: value, EACH: part}))
+    note = f"each: {empty} empty cells of {table.file.name} make no row"
+    return replace(
+        table,
+        columns=tuple(dict.fromkeys((*kept, *new, each.value))),
+        rows=rows,
+        notes=(*table.notes, *([note] if empty else [])),
+    )
+
+
+def _opened(cell: Any) -> Any:
+    return printed(cell) if isinstance(cell, str) else cell
+
+
 def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -> RawTable:
     """A table with the columns of another, by a column of both or in the order of the rows.
 
     Raises:
         InputError: They have no such column, or unequal numbers of rows.
     """
-    alone = [column for column in added.columns if column != beside.by]
+    alone = [column for column in added.columns if column != beside.key]
     # The one column of a second file goes by the file's name in the mapping.
     names = {column: name if len(alone) == 1 else f"{name}.{column}" for column in alone}
     others: Iterable[Row]
@@ -155,18 +253,18 @@ def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -
             )
         others = (row for _, row in added.rows)
     else:
-        by = beside.by
-        for one in (table, added):
-            if by not in one.columns:
-                expected = f"one of {', '.join(one.columns)}"
+        by, key = beside.by, beside.key or beside.by
+        for one, wanted in ((table, by), (added, key)):
+            if wanted not in one.columns:
+                hint = did_you_mean(wanted, one.columns)
                 raise InputError(
                     "no such column",
                     one.file,
                     field=f"beside.{name}.by",
-                    found=by,
-                    expected=expected,
+                    found=wanted,
+                    expected=f"{hint}one of {', '.join(one.columns)}",
                 )
-        by_key = _by_key(added, by)
+        by_key = _by_key(added, key)
         others = (
             row if isinstance(row, InputError) else by_key.get(as_key(row.get(by)), {})
             for _, row in table.rows
@@ -189,8 +287,15 @@ def _by_key(added: RawTable, column: str) -> dict[str, Row]:
             raise row
         value = row.get(column)
         if rows.setdefault(as_key(value), row) is not row:
-            problem = "the value stands twice"
-            raise InputError(problem, added.file, record, field=column, found=value)
+            raise InputError(
+                "the value stands twice",
+                added.file,
+                record,
+                field=column,
+                found=value,
+                expected="one row of each in the second file; import the file with several, and "
+                "name the other under 'beside'",
+            )
     return rows
 
 
@@ -207,6 +312,21 @@ def _votes_of(case: Case) -> tuple[Vote, ...]:
     return case.votes if isinstance(case.votes, tuple) else ()
 
 
+_LABELS = ("intended", "votes", "published_safe_rate", "ratings", "query", "context", "history")
+"""Fields on which the rows of a case must agree."""
+
+
+def _united_ratings(before: Case, case: Case) -> dict[str, Any]:
+    """Ratings of both cases, and the share that their rule makes of all."""
+    if before.ratings is None or case.ratings is None:
+        rated = before if before.ratings is not None else case
+        return {"ratings": rated.ratings, "published_safe_rate": rated.published_safe_rate}
+    values = (*before.ratings.values, *case.ratings.values)
+    ratings = before.ratings.model_copy(update={"values": values})
+    share = ratings.position() if ratings.rule is RatingRule.POSITION else None
+    return {"ratings": ratings, "published_safe_rate": share}
+
+
 @dataclass(slots=True)
 class _Gathering:
     """Cases so far, by id, with the place of the first row of each."""
@@ -216,6 +336,9 @@ class _Gathering:
     places: dict[str, str] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[InputError] = field(default_factory=list)
+    differing: Counter[str] = field(default_factory=Counter)
+    rated: dict[tuple[str, str], Ratings | None] = field(default_factory=dict)
+    """A rater's rating of a case, where a row is one person's."""
     unlabelled: dict[str, str] = field(default_factory=dict)
     """Reason why a case's first row gave no label, by id."""
 
@@ -232,7 +355,12 @@ class _Gathering:
             if number > 1 and fields.get("id") and row.mapping.id == self.mapping.id:
                 # One id for all cases of a row: those after the first say which they are.
                 fields["id"] = f"{fields['id']}:{number}"
+            if fields.get("id") and EACH in row.cells and not row.mapping.is_row_each:
+                fields["id"] = f"{fields['id']}:{row.cells[EACH]}"
             case = checked_case(fields, row.file, row.record)
+            if self._is_rated_again(case, row):
+                self.counts["repeated"] += 1
+                return
             if case.id in self.cases:
                 self.cases[case.id] = self._merged(case, row)
                 return
@@ -243,6 +371,26 @@ class _Gathering:
         except InputError as problem:
             self.problems.append(problem)
 
+    def _is_rated_again(self, case: Case, row: MappedRow) -> bool:
+        """Tell whether the rater of a row has rated the case already.
+
+        Raises:
+            InputError: They rated it otherwise.
+        """
+        rater = row.rater()
+        if case.ratings is None or rater is None:
+            return False
+        first = self.rated.setdefault((case.id, rater), case.ratings)
+        if first is case.ratings:
+            return False
+        if first != case.ratings:
+            problem = "the rater rated otherwise before"
+            expected = "one rating of a rater on a case"
+            raise InputError(
+                problem, row.file, row.record, field="rater", found=rater, expected=expected
+            )
+        return True
+
     def _merged(self, case: Case, row: MappedRow) -> Case:
         """Merge a case with that of earlier rows.
 
@@ -251,23 +399,28 @@ class _Gathering:
         """
         before = self.cases[case.id]
         old, new = to_fields(before), to_fields(case)
+        single = row.mapping.is_row_each
+        made = {"votes", "ratings", "published_safe_rate"} if single else set()
         differing = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-        single_votes = row.mapping.vote is not None
-        allowed = {"tags"} if self.mapping.join or single_votes else set()
-        if single_votes:
-            allowed.add("votes")
-        strange = next((name for name in differing if name not in allowed), None)
-        if strange is not None:
+        strange = [name for name in differing if name not in made]
+        self.differing.update(strange)
+        refused = [
+            name
+            for name in strange
+            if name in _LABELS or not (self.mapping.join or (single and name == "tags"))
+        ]
+        if refused:
             expected = "rows of one case to agree, or ids of their own"
-            if strange == "tags":
-                expected += "; 'join: true' in the mapping puts tags together"
+            if refused[0] not in _LABELS:
+                expected += "; 'join: true' in the mapping makes one case of them"
             problem = f"contradicts {self.places[case.id]}, a row of the same case"
-            raise InputError(problem, row.file, row.record, field=strange, expected=expected)
+            raise InputError(problem, row.file, row.record, field=refused[0], expected=expected)
         changes: dict[str, Any] = {"tags": tuple(dict.fromkeys((*before.tags, *case.tags)))}
-        if single_votes:
+        if single:
             changes["votes"] = self._united_votes(before, case, row) or None
+            changes |= _united_ratings(before, case)
         is_same = all(getattr(before, name) == value for name, value in changes.items())
-        if is_same and (single_votes or not differing):
+        if is_same and (single or not differing):
             self.counts["repeated"] += 1
             return before
         self.counts["joined"] += 1

@@ -6,12 +6,15 @@ First the values of a mapping file, then the file, then the fields of one row's 
 import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import jmespath
+from jmespath.exceptions import JMESPathError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -21,9 +24,104 @@ from casewise.cases._yaml_files import expectation, read_plain_yaml
 from casewise.errors import InputError, UsageError, did_you_mean
 from casewise.files import parse_json
 
-ROW, FILE, SPLIT = "@row", "@file", "@split"
-BUILT_IN = (ROW, FILE, SPLIT)
-"""Columns that every table has: the number of the row, the name of its file, its split."""
+ROW, FILE, SPLIT, EACH = "@row", "@file", "@split", "@each"
+BUILT_IN = (ROW, FILE, SPLIT, EACH)
+"""Columns that every table has: the number of the row, the name of its file, its split, and of
+rows that ``each`` makes the column or item that they come from."""
+
+# --- places in a row ------------------------------------------------------------------------
+
+RATER, VALUE = "rater", "value"
+_PLACE = re.compile(r"\\\{(\w+)\\\}")
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str] | None:
+    """Names of columns with places in them, such as ``{rater}_is_abuse.{value}``, to match."""
+    found, count = _PLACE.subn(r"(?P<\1>.+?)", re.escape(text))
+    return re.compile(found) if count else None
+
+
+@lru_cache(maxsize=1024)
+def matching(text: str, columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Columns whose names fit a pattern, with the text at each of its places."""
+    pattern = _pattern(text)
+    fits = ((name, pattern.fullmatch(name)) for name in columns) if pattern else ()
+    return {name: match.groupdict() for name, match in fits if match}
+
+
+@lru_cache(maxsize=1024)
+def _path(text: str) -> Any:
+    """A JMESPath, compiled; dotted names of any letters are one too. None for other texts."""
+    for attempt in (text, ".".join(f'"{part}"' for part in text.split("."))):
+        try:
+            return jmespath.compile(attempt)
+        except JMESPathError:
+            continue
+    return None
+
+
+@lru_cache(maxsize=1024)
+def path_root(text: str) -> str | None:
+    """The column that a path begins in."""
+    path = _path(text)
+    left = [path.parsed] if path else []
+    while left:
+        node = left.pop()
+        if node["type"] == "field":
+            return str(node["value"])
+        left += reversed(node["children"])
+    return None
+
+
+def sources(name: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a name in a mapping takes: itself, those that fit it, or a path's root."""
+    if name in columns or name in BUILT_IN:
+        return (name,)
+    if found := matching(name, tuple(columns)):
+        return tuple(found)
+    root = path_root(name)
+    return (root,) if root is not None and root in columns else ()
+
+
+def value_at(cells: Mapping[str, Any], name: str) -> Any:
+    """Value of a column, or of a path into the cells of a row; JSON in a text is opened.
+
+    Raises:
+        ValueError: The path asks of a value what it can't give.
+    """
+    if name in cells:
+        return cells[name]
+    path = _path(name)
+    if path is None or path_root(name) not in cells:
+        return None
+    inside = {
+        column: printed(cell)
+        if column in name and isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
+        else cell
+        for column, cell in cells.items()
+    }
+    try:
+        return path.search(inside)
+    except JMESPathError as error:
+        raise ValueError(f"what the path can be applied to ({error})") from None
+
+
+def inner_paths(value: Any, place: str = "", deep: int = 3) -> Iterator[str]:
+    """Paths of the values inside nested mappings, and inside lists of them."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        value = printed(value)
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value, place = value[0], f"{place}[]"
+    if not isinstance(value, dict) or not value or not deep:
+        yield place
+        return
+    for key, inner in value.items():
+        named = key if re.fullmatch(r"[A-Za-z_]\w*", str(key), re.ASCII) else f'"{key}"'
+        yield from inner_paths(inner, f"{place}.{named}" if place else named, deep - 1)
+
+
+# --- values ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +173,10 @@ Value = ColumnValue | Constant | ColumnTemplate
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Columns whose values mean safe, unsafe or neither; several, or a list, only of votes."""
+    """Columns whose values mean safe, unsafe or neither; several, or a list, only of votes.
+
+    One column may be a pattern: ``{rater}`` and ``{value}`` stand in the names of many.
+    """
 
     columns: tuple[str, ...]
     meanings: Mapping[str, str]
@@ -94,6 +195,10 @@ class Scaled:
     percentage that is marked as one."""
     rule: RatingRule | None = None
     separator: str | None = None
+    words: Mapping[str, float] = field(default_factory=dict)
+    """Numbers of the steps of a scale of words, from 1 at its unsafe end."""
+    neither: frozenset[str] = frozenset()
+    """Values that are no rating: unsure, not applicable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +208,22 @@ class Beside:
     file: str
     """Path relative to the first file's folder, or to the folder that is imported."""
     by: str | None = None
-    """Column of both files that joins their rows; None joins them in their order."""
+    """Column of the first file that joins the rows of both; None joins them in their order."""
+    key: str | None = None
+    """The same column in this file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Wide to long: a row for each of several columns, or for each item of a list in a cell."""
+
+    columns: tuple[str, ...]
+    """The columns; one may be a pattern whose places become columns."""
+    name: str | None
+    """New column that holds the name of the old one; None for patterns and lists."""
+    value: str
+    """New column that holds the cell, or the item."""
+    is_list: bool = False
 
 
 def as_key(value: object) -> str:
@@ -252,12 +372,16 @@ def _columns(value: Any, keys: set[str], expected: str) -> tuple[str, ...]:
     ):
         raise ValueError(expected)
     columns = value.get("columns", [value.get("column")])
+    if isinstance(columns, str) and _pattern(columns):
+        if not _pattern(columns).groupindex.keys() <= {RATER, VALUE}:  # type: ignore[union-attr]
+            raise ValueError("a pattern of columns' names with {rater}, {value} or both")
+        return (columns,)
     if not isinstance(columns, list) or not columns or {*map(type, columns)} != {str}:
         raise ValueError(expected)
     return tuple(columns)
 
 
-_SCALE = "[UNSAFE END, SAFE END]: two numbers that differ"
+_SCALE = "[UNSAFE END, SAFE END]: two numbers that differ, or all words of a scale in their order"
 
 
 def to_share(value: object) -> Scaled:
@@ -271,37 +395,70 @@ def to_share(value: object) -> Scaled:
 def to_ratings(value: object) -> Scaled:
     """Read columns of ratings with their scale, and the rule that makes a label of them."""
     expected = f"{{column: NAME, scale: {_SCALE}, rule: sides or position}}, or columns: [NAMES]"
-    return _to_scaled(value, {"column", "columns", "scale", "rule", "list"}, expected)
+    return _to_scaled(value, {"column", "columns", "scale", "rule", "list", "none"}, expected)
 
 
 def _to_scaled(value: Any, keys: set[str], expected: str) -> Scaled:
     columns = _columns(value, keys, expected)
-    match value.get("scale"), value.get("rule"):
-        case [unsafe, safe], None | RatingRule.SIDES | RatingRule.POSITION as rule if {
-            type(unsafe),
-            type(safe),
-        } <= {int, float} and unsafe != safe:
-            scale = float(unsafe), float(safe)
-            made = RatingRule(rule) if rule else None
-            return Scaled(columns, scale, made, _separator(value.get("list")))
-    raise ValueError(expected)
+    scale, rule, neither = value.get("scale"), value.get("rule"), _listed(value.get("none", []))
+    steps = scale if isinstance(scale, list) else []
+    kinds = {*map(type, steps)}
+    words: dict[str, float] = {}
+    if kinds == {str}:
+        words = {as_key(word): float(number) for number, word in enumerate(steps, start=1)}
+        ends = [1.0, float(len(steps))] if len(words) == len(steps) > 1 else []
+    else:
+        ends = [float(end) for end in steps] if kinds and kinds <= {int, float} else []
+    is_rule = rule in (None, RatingRule.SIDES, RatingRule.POSITION)
+    if len(ends) != 2 or ends[0] == ends[1] or not is_rule:
+        raise ValueError(expected)
+    return Scaled(
+        columns,
+        (ends[0], ends[1]),
+        RatingRule(rule) if rule else None,
+        _separator(value.get("list")),
+        words,
+        frozenset(map(as_key, neither)),
+    )
 
 
 def to_beside(value: object) -> dict[str, Beside]:
     """Read other files, by name."""
-    expected = "{NAME: FILE}, or {NAME: {file: FILE, by: COLUMN}}"
+    expected = (
+        "{NAME: FILE}, or {NAME: {file: FILE, by: COLUMN}}, or by: {COLUMN: COLUMN OF THIS FILE}"
+    )
     if not isinstance(value, dict) or not value:
         raise ValueError(expected)
     beside = {}
     for name, given in value.items():
-        entry = {"file": given} if isinstance(given, str) else given
+        entry: Any = {"file": given} if isinstance(given, str) else given
         fits = isinstance(entry, dict) and not entry.keys() - {"file", "by"}
+        if fits and isinstance(entry.get("by"), dict) and len(entry["by"]) == 1:
+            ((by, key),) = entry["by"].items()
+            entry = {**entry, "by": by, "key": key}
         if not fits or not all(isinstance(text, str) and text for text in entry.values()):
             raise ValueError(expected)
         if "file" not in entry or Path(entry["file"]).is_absolute():
             raise ValueError(f"{expected}; the file by its place beside the first")
-        beside[name] = Beside(**entry)
+        beside[name] = Beside(**{"key": entry.get("by"), **entry})
     return beside
+
+
+def to_each(value: object) -> Each:
+    """Read what becomes a row each: columns, or the items of a list."""
+    match value:
+        case str() if value.strip():
+            return Each((value,), None, value.rsplit(".", 1)[-1], is_list=True)
+        case {"columns": str(text), "value": str(cell), **others} if _pattern(text) and not others:
+            return Each((text,), None, cell)
+        case {"columns": [*names], "name": str(name), "value": str(cell), **others} if (
+            names and {*map(type, names)} == {str} and not others
+        ):
+            return Each(tuple(names), name, cell)
+    raise ValueError(
+        "a column that holds lists; {columns: 'to {relation}', value: NEW COLUMN}; or "
+        "{columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}"
+    )
 
 
 def to_where(value: object) -> dict[str, tuple[str, ...]]:
@@ -370,6 +527,10 @@ class CaseMapping(BaseModel):
     vote: _Choice | None = None
     """One person's vote a row: the rows of one case are joined."""
     rater: _Column | None = None
+    reply: _Column | None = None
+    """A model's reply to the query: no part of the case."""
+    reply_label: Annotated[Choice | None, BeforeValidator(to_choice)] = None
+    """Verdict on the reply, which is no label of the case; it is kept as a tag."""
     votes: Annotated[Choice | None, BeforeValidator(to_votes)] = None
     """All votes on a case in one row: a list in one column, or a column for each person."""
     published_safe_rate: Annotated[Scaled | None, BeforeValidator(to_share)] = None
@@ -384,10 +545,12 @@ class CaseMapping(BaseModel):
     cases: tuple["CaseMapping", ...] = ()
     """Mappings of the several cases of a row, each whole."""
 
+    each: Annotated[Each | None, BeforeValidator(to_each)] = None
+    """Wide to long: the columns, or the items of a list, that become a row each."""
     split: str | None = None
     """The split of a data set that is taken; None takes all."""
     join: bool = False
-    """True if rows of one case that differ in their tags are one case with all of them."""
+    """True if rows that repeat a case are one case with all their tags, whatever else differs."""
     beside: Annotated[dict[str, Beside], BeforeValidator(to_beside)] = {}
     """Other files by name: the name of the only column, or the prefix of several."""
     header: Annotated[int, Field(ge=1)] | None = None
@@ -412,16 +575,22 @@ class CaseMapping(BaseModel):
             if other.by is not None:
                 yield f"beside.{name}.by", other.by
 
+    @property
+    def is_row_each(self) -> bool:
+        """Whether a row is one person's vote or rating, so that the rows of a case are joined."""
+        return self.vote is not None or (self.ratings is not None and self.rater is not None)
+
     def _own_columns(self) -> Iterator[tuple[str, str]]:
         parameters = ((f"{_CONTEXT}{path}", value) for path, value in self.parameters.items())
         for key, value in (*self, *(("tags", tag) for tag in self.tags), *parameters):
-            for name in getattr(value, "columns", ()):
+            # What 'each' names is gone once it is done.
+            for name in () if isinstance(value, Each) else getattr(value, "columns", ()):
                 yield key, name
         for column in self.where:
             yield "where", column
 
 
-_TABLE_KEYS = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
+_TABLE_KEYS = ("each", "split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
 """Keys of the whole table, not of one case of a row."""
 
 KEYS = (
@@ -539,8 +708,12 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
         if given(other):
             problem = f"the rule '{rule}' makes what {other!r} gives"
             raise InputError(problem, path, field="ratings", expected="one of the two")
-    if given("rater") and not given("vote"):
-        raise InputError("a rater without a vote", path, field="rater", expected="'vote' too")
+    if given("rater") and not (given("vote") or given("ratings")):
+        expected = "'vote' or 'ratings' too"
+        raise InputError("a rater without a vote", path, field="rater", expected=expected)
+    if given("reply_label") and mapping.reply_label == mapping.intended:
+        expected = "'reply_label' for a verdict on the reply, 'intended' for one on the case"
+        raise InputError("one column labels both", path, field="reply_label", expected=expected)
 
 
 _FIELDS_OF_RULE: dict[RatingRule | None, tuple[str, ...]] = {
@@ -589,9 +762,15 @@ _ROLES = {
 }
 """Roles by the names of speakers in data sets."""
 
+_NOT_SET = frozenset(("0", "false", "no"))
+"""Values of a one-hot column that is not set."""
 _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
 _TOOL_KEYS = ("tool_calls", "tool_call_id")
+
+
+REPLY_TAG = "reply:"
+"""Tag that keeps the verdict on a reply: ``reply:safe``, ``reply:unsafe``, ``reply:none``."""
 
 
 @dataclass(slots=True)
@@ -603,6 +782,8 @@ class _Cell:
     field: str
     value: Any
     """None where the cell is empty."""
+    rater: str | None = None
+    """Whose vote or rating it is, where the column's name says."""
 
     def wrong(self, expected: str, found: object = ...) -> InputError:
         """Error of a cell that can't be the field; ``found`` defaults to its value."""
@@ -632,6 +813,14 @@ class _Cell:
             return as_number(self.value, self.row.decimal)
         except ValueError as error:
             raise self.wrong(str(error)) from None
+
+    def step(self, words: Mapping[str, float]) -> float:
+        """Number in the cell, or that of its word on a scale of words."""
+        if not words:
+            return self.number()
+        if as_key(self.value) not in words:
+            raise self.wrong(f"one of {', '.join(map(repr, words))}")
+        return words[as_key(self.value)]
 
     def count(self) -> int | None:
         """Whole number in the cell; None where it is empty."""
@@ -708,17 +897,42 @@ class MappedRow:
     """Decimal mark of numbers in text; None tells by the number."""
 
     def _cell(self, column: str, field: str) -> _Cell:
-        return _Cell(self, column, field, plain(self.cells.get(column)))
+        try:
+            return _Cell(self, column, field, plain(value_at(self.cells, column)))
+        except ValueError as error:
+            raise self.wrong(
+                field, str(error), self.cells.get(path_root(column) or ""), column
+            ) from None
 
     def _filled(
         self, columns: Sequence[str], field: str, separator: str | None = None
     ) -> list[_Cell]:
         """Filled cells of several columns, or one for each item in the cell of a single one."""
+        if (found := matching(columns[0], tuple(self.cells))) and columns[0] not in self.cells:
+            return self._of_pattern(found, field)
         cells = [self._cell(column, field) for column in columns]
+        for cell in cells[: len(cells) * (len(cells) > 1)]:
+            cell.rater = cell.column
         if len(cells) == 1:
             values = items(cells[0].value, separator)
             return [replace(cells[0], value=value) for value in values]
         return [cell for cell in cells if cell.value is not None]
+
+    def _of_pattern(self, found: Mapping[str, Mapping[str, str]], field: str) -> list[_Cell]:
+        """Filled cells of the columns that fit a pattern; of one-hot columns those that are set."""
+        cells: list[_Cell] = []
+        for column, places in found.items():
+            cell = self._cell(column, field)
+            if VALUE in places:
+                if cell.value is None or as_key(cell.value) in _NOT_SET:
+                    continue
+                cell.value = places[VALUE]
+            cell.rater = places.get(RATER)
+            if VALUE in places and any(cell.rater == other.rater for other in cells):
+                raise cell.wrong("one set column of a rater", "several")
+            if cell.value is not None:
+                cells.append(cell)
+        return cells
 
     def wrong(
         self, field: str, expected: str, found: object, column: str | None = None
@@ -734,8 +948,8 @@ class MappedRow:
     @property
     def is_wanted(self) -> bool:
         """Tell whether the row passes the mapping's filter."""
-        cells = ((plain(self.cells.get(name)), keys) for name, keys in self.mapping.where.items())
-        return all(value is not None and as_key(value) in keys for value, keys in cells)
+        cells = ((self._cell(name, "where"), keys) for name, keys in self.mapping.where.items())
+        return all(one.value is not None and as_key(one.value) in keys for one, keys in cells)
 
     def case_fields(self) -> dict[str, Any] | None:
         """The fields of the row's case, those without a value left out; None without a query.
@@ -765,6 +979,10 @@ class MappedRow:
                 if fields["intended"] is None:
                     # A label that means neither side is kept all the same.
                     tags.append(f"label:{str(label.value).strip()}")
+        if mapping.reply_label is not None:
+            verdict = self._cell(mapping.reply_label.columns[0], "reply_label")
+            if verdict.value is not None:
+                tags.append(f"{REPLY_TAG}{verdict.side(mapping.reply_label) or 'none'}")
         fields["tags"] = list(dict.fromkeys(tag for tag in tags if tag is not None))
         fields["votes"] = self._votes()
         if mapping.published_safe_rate is not None:
@@ -773,11 +991,17 @@ class MappedRow:
             fields |= self._rated(mapping.ratings)
         return {name: value for name, value in fields.items() if value not in (None, [])}
 
+    def rater(self) -> str | None:
+        """Whose vote or rating the row is."""
+        return self._text(self.mapping.rater, "rater")
+
     def why_unlabelled(self) -> str:
         """Reason why the row's case has neither votes nor another label, in words."""
         mapping, ratings = self.mapping, self.mapping.ratings
         labels = (mapping.intended, mapping.votes, mapping.vote, mapping.published_safe_rate)
         columns = [label.columns for label in (*labels, mapping.votes_safe, ratings) if label]
+        if not columns and mapping.reply_label is not None:
+            return "a reply to them is labelled, and not they"
         if not columns:
             return "the mapping names none for them (intended, votes, published_safe_rate, ratings)"
         reasons: dict[str, None] = {}
@@ -816,7 +1040,7 @@ class MappedRow:
         if mapping.votes is not None:
             votes = mapping.votes
             cells = self._filled(votes.columns, "votes", votes.separator)
-            return _vote_rows(cells, [cell.side(votes) for cell in cells], votes)
+            return _vote_rows(cells, [cell.side(votes) for cell in cells])
         if mapping.votes_safe is None or mapping.votes_unsafe is None:
             return None
         cells = [
@@ -850,9 +1074,10 @@ class MappedRow:
     def _rated(self, scaled: Scaled) -> dict[str, Any]:
         """Fields that ratings give: themselves, and the votes or the rate that their rule makes."""
         cells = self._filled(scaled.columns, "ratings", scaled.separator)
+        cells = [cell for cell in cells if as_key(cell.value) not in scaled.neither]
         if not cells:
             return {}
-        values = [cell.number() for cell in cells]
+        values = [cell.step(scaled.words) for cell in cells]
         rated = {"values": values, "scale": scaled.scale, "rule": scaled.rule}
         try:
             ratings = Ratings.model_validate(rated)
@@ -863,7 +1088,11 @@ class MappedRow:
         if scaled.rule is RatingRule.POSITION:
             fields["published_safe_rate"] = ratings.position()
         elif scaled.rule is RatingRule.SIDES:
-            fields["votes"] = _vote_rows(cells, ratings.sides(), scaled)
+            if self.mapping.rater is not None:
+                cells = [
+                    replace(one, rater=self._text(self.mapping.rater, "rater")) for one in cells
+                ]
+            fields["votes"] = _vote_rows(cells, ratings.sides())
         return fields
 
     # --- contexts and conversations ---------------------------------------------------------
@@ -891,7 +1120,7 @@ class MappedRow:
     def _parameter(self, value: Value, field: str) -> Any:
         """A parameter: a text, or what has parts as it is (roles in a list, a profile, turns)."""
         if isinstance(value, ColumnValue) and value.join is None:
-            cell = plain(self.cells.get(value.name))
+            cell = self._cell(value.name, field).value
             if value.separator is not None:
                 return _without_null(items(cell, value.separator))
             if isinstance(cell, list | dict):
@@ -930,13 +1159,10 @@ def _conversation(cell: _Cell) -> tuple[str | None, list[dict[str, Any]]]:
     return (last.content if last.content.strip() else None), cell.in_order(history)
 
 
-def _vote_rows(
-    cells: Sequence[_Cell], sides: Sequence[str | None], label: Choice | Scaled
-) -> list[dict[str, str]]:
-    """Votes; each is by its column's name where there is a column for each person."""
-    several = len(label.columns) > 1
+def _vote_rows(cells: Sequence[_Cell], sides: Sequence[str | None]) -> list[dict[str, str]]:
+    """Votes, each with its rater where the table names one."""
     return [
-        {"verdict": side} | ({"rater": cell.column} if several else {})
+        {"verdict": side} | ({} if cell.rater is None else {"rater": cell.rater})
         for cell, side in zip(cells, sides, strict=True)
         if side is not None
     ]

@@ -53,13 +53,19 @@ def _read_json(path: Path, form: TableForm) -> RawTable:
 
 
 def _row_list(data: Any) -> Any:
-    """The rows of an object: its only list, its columns, or its values under their keys."""
+    """The rows of an object: its only list, its columns, or its values under their keys.
+
+    Lists of objects under keys (a user's questions under the user) are a row a key: ``key`` and
+    ``value``.
+    """
     if not isinstance(data, dict) or not data:
         return data
     values = list(data.values())
     lists = [value for value in values if isinstance(value, list)]
     if len(lists) == 1:
         return lists[0]
+    if lists == values and all(isinstance(one, dict) for cells in lists for one in cells):
+        return [{"key": key, "value": cells} for key, cells in data.items()]
     if lists == values and len(set(map(len, lists))) == 1:
         return [dict(zip(data, cells, strict=True)) for cells in zip(*lists, strict=True)]
     if not all(isinstance(value, dict) for value in values):

@@ -142,6 +142,9 @@ def _note_counts(imported: case_files.Imported) -> None:
     for what, count in counts:
         if count:
             note(f"rows {what}: {count}")
+    if imported.differing:
+        differing = ", ".join(f"{name} {count}" for name, count in imported.differing.items())
+        note(f"rows that repeat a case and differ from it, by what differs: {differing}")
     if imported.untaken:
         names = ", ".join(f"{name} {count}" for name, count in imported.untaken.items())
         note(f"columns not taken, with their filled cells: {names}")
