@@ -198,6 +198,7 @@ def test_every_block_of_the_page(server: FakeServer, tmp_path: Path) -> None:
 
     assert (names["cases"].hash, len(names["cases"])) == (cases.hash, 56)
     assert names["cases"][0] == cases.cases[0]
+    assert names["again"].hash == names["mine"].hash == cw.load_cases(names["data"]).hash
     assert [one.requests for one in names["plan"].estimates] == [56, 56]
     assert names["table"].height == 112
     assert names["scores"][0].labels == "votes"

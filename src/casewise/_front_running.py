@@ -9,8 +9,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from casewise._front_result import Cases, PathText, beside_loop, case_set
-from casewise.cases import CaseSet, check_cache_writable, open_cases, write_cases
+from casewise._front_result import Cases, PathText, beside_loop, case_set, warn
+from casewise.cases import (
+    CaseSet,
+    cases_in_memory,
+    check_cache_writable,
+    load_mapping,
+    open_cases,
+    write_cases,
+)
 from casewise.choices import PROTOCOL
 from casewise.errors import InputError
 from casewise.files import cache_dir
@@ -156,21 +163,34 @@ class Run(Shown):
         return markdown(Table(columns, rows, keys=2), *map(escape, said))
 
 
-def load_cases(cases: PathText) -> CaseSet:
+def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) -> CaseSet:
     """Load a set of cases.
 
     Args:
-        cases: ``starter`` (bundled), ``casebench`` (fetched before), or a file of cases.
+        cases: ``starter`` (bundled), ``casebench`` (fetched before), or a file of cases; a data
+            frame of pandas or polars, a pyarrow table, a data set of Hugging Face's ``datasets``
+            (one split), or dictionaries. With a mapping also any table or folder.
+        mapping: Which column is which field: a shipped mapping's name, a YAML file, or its keys.
+            Without one, the columns are the fields of a case.
 
     Returns:
         A sequence of cases, with ``.hash`` (16 hexadecimal characters over every case) and
-        ``.version`` (under which these very cases were released, or None).
+        ``.version`` (under which these very cases were released, or None); ``to_dicts()`` and
+        ``to_polars()`` give them back.
 
     Raises:
         InputError: The file or one of its records can't be used.
         AssetError: CASE-Bench was not fetched yet.
     """
-    return case_set(cases)
+    if isinstance(cases, CaseSet) or (mapping is None and isinstance(cases, str | os.PathLike)):
+        return case_set(cases)
+    source = Path(cases) if isinstance(cases, str | os.PathLike) else cases
+    if mapping is None:
+        return cases_in_memory(source)
+    keys = mapping if isinstance(mapping, Mapping) else os.fspath(mapping)
+    loaded = cases_in_memory(source, load_mapping(keys))
+    warn(loaded.notes)
+    return loaded
 
 
 def plan(

@@ -43,7 +43,7 @@ from casewise.cases._fetch import (
     fetch_open_set,
 )
 from casewise.cases._grids import WORKBOOKS, RawTable, delimiter_of, printed
-from casewise.cases._import import Imported, import_cases
+from casewise.cases._import import Imported, cases_in_memory, import_cases
 from casewise.cases._labels import (
     LabelFields,
     Labels,
@@ -119,6 +119,7 @@ __all__ = [
     "WORKBOOKS",
     "add_release",
     "card_cases",
+    "cases_in_memory",
     "casebench_data",
     "casebench_templates",
     "check_cache_writable",

@@ -8,7 +8,7 @@ from typing import Any
 
 from casewise.cases._case import Case, RatingRule, Ratings, Vote, to_fields
 from casewise.cases._grids import RawTable, Row, TableForm, items, plain, printed
-from casewise.cases._load import checked_case
+from casewise.cases._load import CaseSet, Form, checked_case
 from casewise.cases._mapping import (
     BUILT_IN,
     EACH,
@@ -26,7 +26,13 @@ from casewise.cases._mapping import (
     sources,
     value_at,
 )
-from casewise.cases._rows import columns_of, filled_columns, read_table, read_tables
+from casewise.cases._rows import (
+    columns_of,
+    filled_columns,
+    read_table,
+    read_tables,
+    table_in_memory,
+)
 from casewise.errors import InputError, did_you_mean, some
 
 
@@ -60,11 +66,13 @@ class Imported:
     """Remarks on the source: splits, encodings, files left unread."""
 
 
-def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = None) -> Imported:
-    """Read a file or folder through a mapping.
+def import_cases(source: Any, mapping: CaseMapping, *, split: str | None = None) -> Imported:
+    """Read a file, a folder or rows in memory through a mapping.
 
     Args:
-        path: A CSV, TSV, spreadsheet, JSON, JSON Lines, Parquet, Arrow or text file, or a folder.
+        source: The path of a CSV, TSV, spreadsheet, JSON, JSON Lines, Parquet, Arrow or text file,
+            or of a folder; or rows (see ``table_in_memory``), whose second files are looked for in
+            the working directory.
         mapping: Which column is which field.
         split: The split that is taken, before the mapping's own.
 
@@ -72,13 +80,17 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
         InputError: The source can't be read, or lacks a column that the mapping names. Bad rows
             are listed in the result.
     """
-    path = Path(path)
-    form = TableForm(mapping.header, mapping.encoding, mapping.sheet)
-    leave = [other.file for other in mapping.beside.values()]
-    source = read_tables(path, split or mapping.split, form, leave)
-    tables, unread = _tables_with_queries(source, mapping)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        folder = path if path.is_dir() else path.parent
+        form = TableForm(mapping.header, mapping.encoding, mapping.sheet)
+        leave = [other.file for other in mapping.beside.values()]
+        read = read_tables(path, split or mapping.split, form, leave)
+    else:
+        folder, read = Path(), [table_in_memory(source)]
+    tables, unread = _tables_with_queries(read, mapping)
     for name, other in mapping.beside.items():
-        added = read_table((path if path.is_dir() else path.parent) / other.file)
+        added = read_table(folder / other.file)
         tables = [_with_columns(table, added, name, other) for table in tables]
     if mapping.each is not None:
         tables = [_unfolded(table, mapping.each) for table in tables]
@@ -116,8 +128,55 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
         problems=tuple(gathering.problems),
         unlabelled=dict(Counter(unlabelled).most_common()),
         untaken=untaken,
-        notes=(*_notes(source, tables), *unread),
+        notes=(*_notes(read, tables), *unread),
     )
+
+
+def cases_in_memory(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
+    """Cases of a data frame, a data set or dictionaries.
+
+    Args:
+        source: The rows (see ``table_in_memory``), or a path, which needs a mapping.
+        mapping: Which column is which field; None takes the fields of a case by their names.
+
+    Raises:
+        InputError: A row can't be used: the message names the first and counts the others.
+    """
+    if mapping is not None:
+        found = import_cases(source, mapping)
+        cases, problems, name = found.cases, list(found.problems), found.files[0].name
+        notes = found.notes
+    else:
+        table = table_in_memory(source)
+        if table.rows and "query" not in table.columns:
+            expected = f"a mapping, or the fields of a case; there are {', '.join(table.columns)}"
+            raise InputError("no such column", table.file, field="query", expected=expected)
+        name, notes, problems, made = table.file.name, (), [], []
+        for record, row in table.rows:
+            try:
+                if isinstance(row, InputError):
+                    raise row
+                made.append(checked_case(_canonical(row), table.file, record))
+            except InputError as problem:
+                problems.append(problem)
+        cases = tuple(made)
+    if problems:
+        more = f"\n(and {len(problems) - 1} more bad rows)" if len(problems) > 1 else ""
+        problems[0].args = (f"{problems[0]}{more}",)
+        raise problems[0]
+    return CaseSet(cases, name, Form.JSONL, notes)
+
+
+def _canonical(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a case in a row: those that are empty left out, JSON in texts opened."""
+    return {
+        name: _opened(value) if name in _STRUCTURED else value
+        for name, value in row.items()
+        if plain(value) is not None
+    }
+
+
+_STRUCTURED = ("context", "history", "votes", "ratings", "tags")
 
 
 def _tables_with_queries(

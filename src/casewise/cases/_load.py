@@ -17,12 +17,20 @@ from functools import cached_property
 from importlib.resources import as_file, files
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Annotated, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import yaml
 from pydantic import Field, ValidationError
 
-from casewise.cases._case import GROUPS, Case, Context, Strict, dataset_hash, digest
+from casewise.cases._case import (
+    GROUPS,
+    Case,
+    Context,
+    Strict,
+    dataset_hash,
+    digest,
+    to_fields,
+)
 from casewise.cases._fetch import casebench_data
 from casewise.cases._upstream import (
     MARKS,
@@ -45,6 +53,9 @@ from casewise.cases._yaml_files import (
 )
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_cells, csv_rows, parse_json, read_lines, read_text, write_atomically
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Form(StrEnum):
@@ -323,6 +334,25 @@ class CaseSet(Sequence[Case]):
     def hash(self) -> str:
         """Hash of all cases in their order: 16 hexadecimal characters."""
         return dataset_hash(self.cases)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The fields of each case as plain values: what ``load_cases`` takes back."""
+        return [to_fields(case) for case in self.cases]
+
+    def to_polars(self) -> "pl.DataFrame":
+        """The cases as a polars frame: contexts, histories and votes are JSON in their cells."""
+        import polars as pl
+
+        rows = [
+            {
+                name: json.dumps(value, ensure_ascii=False)
+                if isinstance(value, dict | list)
+                else value
+                for name, value in fields.items()
+            }
+            for fields in self.to_dicts()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @property
     def identity(self) -> str:

@@ -602,14 +602,18 @@ KEYS = (
 # --- loading --------------------------------------------------------------------------------
 
 
-def load_mapping(source: Path | str) -> CaseMapping:
-    """Load a mapping by the name of a shipped one (see ``MAPPINGS``), or from a YAML file.
+def load_mapping(source: Path | str | Mapping[str, Any]) -> CaseMapping:
+    """Load a mapping by the name of a shipped one (see ``MAPPINGS``), a YAML file, or its keys.
 
     Raises:
         InputError: There is no such mapping, or it can't be used.
     """
-    path = _shipped(source) if source in MAPPINGS else Path(source)
-    data = read_plain_yaml(path, "mapping", MAPPINGS)
+    data: Any
+    if isinstance(source, Mapping):
+        path, data = Path("mapping"), dict(source)
+    else:
+        path = _shipped(source) if source in MAPPINGS else Path(source)
+        data = read_plain_yaml(path, "mapping", MAPPINGS)
     if not isinstance(data, dict):
         expected = "a mapping from fields of a case to columns"
         raise InputError("not a mapping file", path, found=data, expected=expected)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,60 @@ def _read_lines(path: Path, form: TableForm) -> RawTable:
         for number, line in enumerate(text.rstrip().split("\n"), start=1)
     ]
     return RawTable(path, (LINE,), rows, notes)
+
+
+# --- rows in memory --------------------------------------------------------------------------
+
+
+def table_in_memory(data: Any) -> RawTable:
+    """The table in a data frame of pandas or polars, a data set or table of others, or a list.
+
+    Args:
+        data: What has rows: ``polars.DataFrame``, ``pandas.DataFrame``, ``pyarrow.Table``,
+            ``datasets.Dataset``, or dictionaries.
+
+    Raises:
+        InputError: It is none of these, or two of its columns have one name.
+    """
+    name = Path(type(data).__name__)
+    records: Any = data
+    if hasattr(data, "iter_rows"):  # polars
+        records = data.iter_rows(named=True)
+    elif hasattr(data, "to_pylist"):  # pyarrow
+        records = data.to_pylist()
+    elif hasattr(data, "features") and hasattr(data, "to_list"):  # datasets
+        labels = {
+            column: names
+            for column, feature in data.features.items()
+            if (names := getattr(feature, "names", None))
+        }
+        records = (_named(row, labels) for row in data.to_list())
+    elif hasattr(data, "iloc"):  # pandas
+        if not data.columns.is_unique:
+            twice = data.columns[data.columns.duplicated()][0]
+            raise InputError("the column stands twice", name, field=str(twice))
+        records = data.astype(object).where(data.notna(), None).to_dict("records")
+    elif isinstance(data, Mapping) or not isinstance(data, Iterable) or isinstance(data, str):
+        expected = (
+            "a data frame of pandas or polars, a pyarrow Table, one split of a data set, or "
+            "dictionaries"
+        )
+        raise InputError("no rows to read", name, found=type(data), expected=expected)
+    else:
+        name = Path("rows")
+    objects = [
+        (f"row {number}", _of_python(record)) for number, record in enumerate(records, start=1)
+    ]
+    return _from_objects(objects, name)
+
+
+def _of_python(value: Any) -> Any:
+    """A value without the arrays and numbers of numpy."""
+    if isinstance(value, Mapping):
+        return {str(key): _of_python(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_of_python(inner) for inner in value]
+    return _of_python(value.tolist()) if hasattr(value, "tolist") else value
 
 
 # --- frames: Parquet and Arrow --------------------------------------------------------------

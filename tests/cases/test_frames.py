@@ -1,0 +1,94 @@
+"""Frames, data sets and dictionaries in and out of the front door, and errors that name a row."""
+
+import datetime
+from typing import Any
+
+import polars as pl
+import pytest
+
+import casewise as cw
+from casewise.errors import InputError
+
+ROWS: list[dict[str, Any]] = [
+    {"ask": "May I sing?", "fine": "yes", "who": {"role": "a guest"}, "n": 2, "share": None},
+    {"ask": "May I shout?", "fine": "no", "who": {"role": "a host"}, "n": 3, "share": 0.25},
+]
+MAPPING = {
+    "query": "ask",
+    "id": "n",
+    "intended": {"column": "fine", "safe": ["yes"], "unsafe": ["no"]},
+    "context.recipient.role": "who.role",
+    "published_safe_rate": "share",
+    "source": {"constant": "us"},
+    "licence": {"constant": "CC0-1.0"},
+}
+FORMS = ("dictionaries", "polars", "pandas", "pyarrow", "datasets")
+
+
+def made(form: str, rows: list[dict[str, Any]]) -> Any:
+    match form:
+        case "polars":
+            return pl.DataFrame(rows)
+        case "pandas":
+            return pytest.importorskip("pandas").DataFrame(rows)
+        case "pyarrow":
+            return pytest.importorskip("pyarrow").Table.from_pylist(rows)
+        case "datasets":
+            return pytest.importorskip("datasets").Dataset.from_list(rows)
+    return rows
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_frame_gives_the_same_cases(form: str) -> None:
+    cases = cw.load_cases(made(form, ROWS), MAPPING)
+    assert [case.id for case in cases] == ["2", "3"]
+    assert [case.intended for case in cases] == ["safe", "unsafe"]
+    assert [case.published_safe_rate for case in cases] == [None, 0.25]
+    assert cases[0].context is not None
+    assert cases[0].context.root == {"recipient": {"role": "a guest"}}
+    assert cases.hash == cw.load_cases(ROWS, MAPPING).hash
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cases_come_back_from_every_frame(form: str) -> None:
+    starter = cw.load_cases("starter")
+    flat = starter.to_polars().to_dicts()
+    assert cw.load_cases(made(form, flat)).hash == starter.hash
+    assert cw.load_cases(starter.to_dicts()).hash == starter.hash
+    assert cw.load_cases(starter) is starter
+
+
+def test_class_labels_are_names() -> None:
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"ask": datasets.Value("string"), "fine": datasets.ClassLabel(names=["yes", "no"])}
+    )
+    data = datasets.Dataset.from_dict({"ask": ["Why?"], "fine": [1]}, features=features)
+    kept = {key: MAPPING[key] for key in ("query", "intended", "source", "licence")}
+    assert cw.load_cases(data, kept)[0].intended == "unsafe"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bad_row_is_named(form: str) -> None:
+    rows = [*ROWS, ROWS[1] | {"ask": "May I go?", "n": 4, "share": 7.5}]
+    with pytest.raises(InputError) as caught:
+        cw.load_cases(made(form, rows), MAPPING)
+    assert "row 3, field 'published_safe_rate'" in str(caught.value)
+    assert "column 'share' (found 7.5" in str(caught.value)
+    with pytest.raises(
+        InputError, match=r"field 'query': no such column .* a mapping, .* there are qery"
+    ):
+        cw.load_cases(made(form, [{"qery": "Why?"}]))
+
+
+@pytest.mark.parametrize("data", [7, {"a": 1}, datetime.date(2026, 1, 1)])
+def test_what_has_no_rows_is_named(data: Any) -> None:
+    with pytest.raises(InputError, match="a data frame of pandas or polars"):
+        cw.load_cases(data, MAPPING)
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["Why?", "How?"]], columns=["ask", "ask"])
+    with pytest.raises(InputError, match="stands twice"):
+        cw.load_cases(frame, MAPPING)
