@@ -17,23 +17,25 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields, is_dataclass, replace
 from functools import cache, partial
+from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
-# Threads of the linear algebra only get in each other's way: the matrices are small.
+# Threads only get in each other's way: matrices and tables are small.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from casewise.cases import LabelRule, Labels, import_cases, load_cases, load_mapping
+from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
 from casewise.dataset._description import vote_figures
 from casewise.dataset._people import People, to_people
@@ -48,6 +50,10 @@ from casewise.measures import (
 )
 from casewise.protocols import PREFERS, ResponseClass, RunCondition
 from casewise.scores import read_paths
+from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
+from casewise.scores._calibration import CostPrices, calibrations, cost_reports
+from casewise.scores._changed_contexts import counterfactuals, faithfulness, shapley_shares
+from casewise.scores._condition_scores import Scoring
 from casewise.scores._grader_correction import CountedReplies, by_errors, by_labels
 from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
 from casewise.scores._replay import (
@@ -75,6 +81,7 @@ BoolArray = NDArray[np.bool_]
 DOCS = Path(__file__).resolve().parents[1] / "docs/method/hostile.md"
 BEGIN, END = "<!-- hostile -->", "<!-- end -->"
 COMMANDS_BEGIN, COMMANDS_END = "<!-- commands -->", "<!-- end of commands -->"
+ANALYSES_BEGIN, ANALYSES_END = "<!-- analyses -->", "<!-- end of analyses -->"
 
 SIZES = (28, 56, 150, 450)
 """Queries of a study."""
@@ -381,7 +388,7 @@ def populations(data: Path) -> Iterator[Population]:
 @cache
 def by_name(data: Path) -> dict[str, Ground]:
     """Every population, made once a process."""
-    return {one.name: one for one in (*populations(data), *other_commands(data))}
+    return {one.name: one for one in (*populations(data), *other_commands(data), *analysed(data))}
 
 
 def _as_published(data: Path) -> Iterator[Population]:
@@ -864,6 +871,231 @@ def other_commands(data: Path) -> Iterator[Ground]:
     yield from graded(data)
 
 
+# --- analyses of casewise score -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """Judgements of several runs, as one analysis of ``casewise score`` puts them side by side."""
+
+    name: str
+    table: pl.DataFrame
+    analyse: Callable[[pl.DataFrame], Mapping[str, Figure]]
+
+    @property
+    def queries(self) -> int:
+        return self.table["query_id"].n_unique()
+
+    def study(self, drawn: IntArray, _: Resampling | None) -> "Analysed":
+        names = self.table["query_id"].unique().sort()
+        draws = pl.DataFrame({"query_id": names[drawn], "draw": np.arange(len(drawn))})
+        again = (
+            pl.concat_str(name, pl.lit("#"), pl.col("draw").cast(str)).alias(name)
+            for name in ("query_id", "case_id")
+        )
+        rows = draws.join(self.table, on="query_id", maintain_order="left").with_columns(*again)
+        return replace(self, table=rows.drop("draw"))
+
+    def figures(self, _: Sequence[str] = ()) -> Mapping[str, Figure]:
+        return self.analyse(self.table)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis by its key in the JSON, the runs that it takes, and its figures."""
+
+    name: str
+    runs: Callable[[pl.DataFrame, pl.DataFrame, np.random.Generator], Sequence[pl.DataFrame]]
+    """Runs from a first and a second published one, over the same rows in the same order."""
+    figures: Callable[[pl.DataFrame], Mapping[str, Figure]]
+
+
+SCORING = Scoring()
+PRICES = CostPrices(over=1, under=5)
+
+
+def first_of(name: str, found: Sequence[Any]) -> dict[str, Figure]:
+    """Figures of an analysis with one result, or none where a study has no such cases."""
+    return of_command(name, found[0]) if found else {}
+
+
+def turns_held(table: pl.DataFrame) -> dict[str, Figure]:
+    """Share that holds out, turn by turn."""
+    found = escalations(table, SCORING)
+    curve = found[0].curve
+    ends = zip(curve.low.tolist(), curve.high.tolist(), strict=True)
+    shown = zip(curve.turns.tolist(), map(float, curve.survival), ends, strict=True)
+    return {f"escalation: held.turn {turn}": Shown(held, both) for turn, held, both in shown}
+
+
+def as_replies(rows: pl.DataFrame, delivery: str) -> pl.DataFrame:
+    """Verdicts as replies under a delivery: safe complies, unsafe refuses."""
+    return rows.with_columns(
+        protocol=pl.lit("respond"),
+        delivery=pl.lit(delivery),
+        p_safe=pl.lit(None, pl.Float64),
+        response_class=pl.when(pl.col("verdict") == "safe")
+        .then(pl.lit("compliance"))
+        .otherwise(pl.lit("refusal")),
+    )
+
+
+def as_changed(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+    """Rows of a run whose contexts were changed: ``ablation``, or a swap of the variant."""
+    plain = RunCondition.of_row(rows.row(0, named=True))
+    value = name if column == "ablation" else replace(plain, swap=name).variant
+    return rows.with_columns(pl.lit(value).alias(column), pl.lit(f"without {name}").alias("run_id"))
+
+
+def some_of(
+    first: pl.DataFrame, second: pl.DataFrame, share: float, rng: np.random.Generator
+) -> pl.DataFrame:
+    """The first run, with a share of its answers from the second."""
+    other = pl.Series(rng.random(len(first)) < share)
+    mixed = [
+        pl.when(other).then(second[name]).otherwise(first[name]).alias(name)
+        for name in ("verdict", "p_safe")
+    ]
+    return first.with_columns(*mixed)
+
+
+def _deliveries(
+    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
+) -> Sequence[pl.DataFrame]:
+    """Without a context the second run, in a system message the first, claimed half of each."""
+    claimed = some_of(first, second, 0.5, rng)
+    return [
+        as_replies(rows, name)
+        for rows, name in ((second, "none"), (first, "system"), (claimed, "claimed"))
+    ]
+
+
+def _swaps(
+    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
+) -> Sequence[pl.DataFrame]:
+    """The first run, with a group and two parameters swapped: parts of the second."""
+    shares = {"recipient": 1.0, "recipient.type": 0.3, "sender.platform_type": 0.1}
+    swapped = (
+        as_changed(some_of(first, second, share, rng), "variant", name)
+        for name, share in shares.items()
+    )
+    return [first, *swapped]
+
+
+def _explained(
+    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
+) -> Sequence[pl.DataFrame]:
+    """Explanations that lean on a parameter in a third of the cases, more where it moved them."""
+    names = ("recipient.type", "recipient.background")
+    moved = (first["verdict"] != second["verdict"]).to_numpy()
+    leans = [rng.random(len(first)) < np.where(moved, 0.5, 0.3) for _ in names]
+    mentions = [
+        " ".join(name for name, does in zip(names, row, strict=True) if does)
+        for row in zip(*leans, strict=True)
+    ]
+    plain = first.with_columns(
+        pl.Series("mentions", mentions), pl.lit(" ".join(names)).alias("parameters")
+    )
+    removed = (as_changed(some_of(first, second, 0.7, rng), "ablation", name) for name in names)
+    return [plain, *removed]
+
+
+def _subsets(
+    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
+) -> Sequence[pl.DataFrame]:
+    """Each set of groups removed: the more, the more of the second run's answers."""
+    removed = (
+        as_changed(some_of(first, second, len(some) / 3, rng), "ablation", ",".join(some))
+        for size in (1, 2, 3)
+        for some in combinations(GROUPS, size)
+    )
+    return [first, *removed]
+
+
+def _turns(
+    first: pl.DataFrame, second: pl.DataFrame, rng: np.random.Generator
+) -> Sequence[pl.DataFrame]:
+    """Turn after turn more of the first run's answers, after the second's; a few not graded."""
+    steps = [some_of(second, first, share, rng)["verdict"] for share in (0, 0.2, 0.5, 0.8, 1)]
+    classes = [
+        " ".join(
+            "undetermined" if rng.random() < 0.03 else "compliance" if said == "safe" else "refusal"
+            for said in turns
+        )
+        for turns in zip(*steps, strict=True)
+    ]
+    return [as_replies(first, "system").with_columns(pl.Series("turn_classes", classes))]
+
+
+ANALYSES = (
+    Analysis(
+        "trust", _deliveries, lambda table: first_of("trust", trust_in_claims(table, SCORING))
+    ),
+    Analysis("escalation", _turns, turns_held),
+    Analysis(
+        "counterfactual",
+        _swaps,
+        lambda table: first_of("counterfactual", counterfactuals(table, SCORING)),
+    ),
+    Analysis(
+        "faithfulness", _explained, lambda table: first_of("faithfulness", faithfulness(table))
+    ),
+    Analysis(
+        "judge_versus_act",
+        lambda first, second, _: [first, as_replies(second, "system")],
+        lambda table: first_of("judge_versus_act", judge_versus_act(table)),
+    ),
+    Analysis(
+        "shapley", _subsets, lambda table: first_of("shapley", shapley_shares(table, SCORING))
+    ),
+    Analysis(
+        "calibration",
+        lambda first, *_: [first],
+        lambda table: first_of("calibration", calibrations(table, SCORING)),
+    ),
+    Analysis(
+        "costs",
+        lambda first, *_: [first],
+        lambda table: first_of("costs", cost_reports(table, SCORING, PRICES)),
+    ),
+)
+"""Analyses of ``casewise score``; published answers stand for deliveries, turns and swaps."""
+
+
+def analysed(data: Path) -> Iterator[Analysed]:
+    """Each analysis on two published runs, on runs nearly alike, and where queries are unequal."""
+    table = read_paths([data / "casebench/exp"]).table
+    whole, emptied = (
+        table.filter(
+            (pl.col("model") == "llama370B")
+            & (pl.col("protocol") == "probability")
+            & pl.col("ablation").eq_missing(ablation)
+        )
+        .sort("category", "query_id", "intended")
+        .with_columns(ablation=pl.lit(None, pl.String), run_id=pl.lit("whole"))
+        for ablation in (None, "sender,recipient,transmission_principle")
+    )
+    rng = np.random.default_rng(8)
+    right = pl.Series(np.where(whole["published_safe_rate"].to_numpy() > 0.5, "safe", "unsafe"))
+    sure = pl.Series(np.where(right == "safe", 0.9, 0.1) + 0.08 * rng.random(len(right)))
+    wrong = pl.Series(rng.random(len(right)) < 0.02)
+    near = whole.with_columns(
+        verdict=pl.when(wrong).then(whole["verdict"]).otherwise(right),
+        p_safe=pl.when(wrong).then(whole["p_safe"]).otherwise(sure),
+    )
+    tail = pl.Series("query_id", dealt(rng.permutation(LONG_TAIL), len(whole)).astype(str))
+    grounds = {
+        "published runs": (whole, emptied),
+        "few answers changed": (whole, some_of(whole, emptied, 0.1, rng)),
+        "a judge nearly always right": (near, some_of(near, whole, 0.1, rng)),
+        "a long tail": (whole.with_columns(tail), emptied.with_columns(tail)),
+    }
+    for one in ANALYSES:
+        for name, (first, second) in grounds.items():
+            runs = pl.concat(one.runs(first, second, rng))
+            yield Analysed(f"{one.name}, {name}", runs, one.figures)
+
+
 # --- studies --------------------------------------------------------------------------------
 
 
@@ -1170,14 +1402,15 @@ def lowest_text(cells: Sequence[Cell]) -> str:
 def figure_table(cells: Cells) -> list[str]:
     """The least coverage of each figure over the populations, by size."""
     names = list(dict.fromkeys(name for found in cells.values() for name in found))
+    sizes = sizes_of(cells)
     lines = [
-        "| figure | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
-        "|---|" + "---:|" * len(SIZES),
+        "| figure | " + " | ".join(f"{size} queries" for size in sizes) + " |",
+        "|---|" + "---:|" * len(sizes),
     ]
     for name in names:
         row = [
             [found[name] for (_, size), found in cells.items() if size == one and name in found]
-            for one in SIZES
+            for one in sizes
         ]
         lines.append(f"| `{name}` | " + " | ".join(map(lowest_text, row)) + " |")
     return lines
@@ -1185,13 +1418,14 @@ def figure_table(cells: Cells) -> list[str]:
 
 def population_table(cells: Cells) -> list[str]:
     """Each population: the share of figures printed, and the least coverage, by size."""
+    sizes = sizes_of(cells)
     lines = [
-        "| population | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
-        "|---|" + "---:|" * len(SIZES),
+        "| population | " + " | ".join(f"{size} queries" for size in sizes) + " |",
+        "|---|" + "---:|" * len(sizes),
     ]
     for name in dict.fromkeys(name for name, _ in cells):
         row = []
-        for size in SIZES:
+        for size in sizes:
             found = list(cells[name, size].values())
             given = sum(one.given for one in found) / sum(one.studies for one in found)
             row.append(f"{lowest_text(found)} ({percent(given)})")
@@ -1250,7 +1484,12 @@ def too_low(cells: Cells) -> list[str]:
 OF_SHARES = tuple(map(str, (MeasureKind.SHARE, MeasureKind.OUTCOME, MeasureKind.CHANGE)))
 
 
-def totals(cells: Cells, draws: int) -> list[str]:
+def sizes_of(cells: Cells) -> list[int]:
+    """Sizes that were drawn."""
+    return sorted({size for _, size in cells})
+
+
+def totals(cells: Cells, draws: int, seed: int) -> list[str]:
     """Two sentences on all cells together."""
     every = [one for found in cells.values() for one in found.values()]
     whole = sum(every, Cell())
@@ -1264,8 +1503,8 @@ def totals(cells: Cells, draws: int) -> list[str]:
         for name, one in found.items()
     )
     return [
-        f"{len(cells)} pairs of a population and a size, {draws} studies each, more where a figure "
-        f"comes near the bound. Of {whole.given:,} intervals that were printed "
+        f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {seed}), more "
+        f"where a figure comes near the bound. Of {whole.given:,} intervals that were printed "
         f"{three(whole.coverage)} held the truth. `p` was below .05 and the interval held 0, or "
         f"the other way round, in {whole.at_odds:,}.",
         "",
@@ -1278,7 +1517,7 @@ def totals(cells: Cells, draws: int) -> list[str]:
     ]
 
 
-def page(cells: Cells, draws: int) -> str:
+def page(cells: Cells, draws: int, seed: int) -> str:
     """The tables of docs/method/hostile.md."""
     low = too_low(cells)
     width = width_table(cells)
@@ -1290,7 +1529,7 @@ def page(cells: Cells, draws: int) -> str:
         "",
     ]
     lines = [
-        *totals(cells, draws),
+        *totals(cells, draws, seed),
         "",
         "**Least coverage of each figure** over the populations that mostly print its interval:",
         "",
@@ -1308,10 +1547,12 @@ def page(cells: Cells, draws: int) -> str:
     return "\n".join(lines)
 
 
-NOT_COUNTED = ("trust", "escalation", "counterfactual", "faithfulness", "judge_versus_act")
-"""Analyses of ``casewise score`` whose intervals the suite doesn't draw, by their JSON keys: they
-take deliveries, turns or swapped contexts, which no published run has. Nor does it draw
-``shapley``, ``calibration`` and ``costs``, whose figures are named as measures are."""
+PARTS: Mapping[str, tuple[str, str, Callable[[Path], Iterable[Ground]]]] = {
+    "runs": (BEGIN, END, populations),
+    "commands": (COMMANDS_BEGIN, COMMANDS_END, other_commands),
+    "analyses": (ANALYSES_BEGIN, ANALYSES_END, analysed),
+}
+"""Tables of the page: where each begins and ends, and its populations."""
 
 QUICK = (28, 150)
 """Sizes of a first look."""
@@ -1325,23 +1566,19 @@ def main() -> int:
     parser.add_argument("--cells", type=Path, default=Path("build/hostile"), help="folder of cells")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument(
-        "--commands", action="store_true", help="only the figures of other commands"
-    )
+    parser.add_argument("--part", choices=PARTS, help="one table of the page, not all")
+    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, help="queries of a study")
     parser.add_argument("--write", action="store_true", help="put the tables into the document")
     chosen = parser.parse_args()
     draws, sizes = (100, SIZES) if chosen.full else (40, QUICK)
-    draws = chosen.studies or draws
+    draws, sizes = chosen.studies or draws, tuple(chosen.sizes or sizes)
     folder = chosen.cells / f"{draws}-{chosen.seed}"
     folder.mkdir(parents=True, exist_ok=True)
-    other = [one.name for one in other_commands(chosen.data)]
-    runs = [name for name in by_name(chosen.data) if name not in other]
-    parts = [(COMMANDS_BEGIN, COMMANDS_END, other)]
-    if not chosen.commands:
-        parts.insert(0, (BEGIN, END, runs))
     work = partial(run_cell, chosen.data, folder, draws=draws, seed=chosen.seed)
     low = []
-    for begin, finish, names in parts:
+    for part in [chosen.part] if chosen.part else PARTS:
+        begin, finish, grounds = PARTS[part]
+        names = [one.name for one in grounds(chosen.data)]
         keys = [(name, size) for size in sizes for name in names]
         if chosen.jobs == 1:
             list(map(work, keys))
@@ -1350,7 +1587,7 @@ def main() -> int:
             with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
                 list(pool.map(work, keys))
         cells = read_cells(folder, keys)
-        text = page(cells, draws)
+        text = page(cells, draws, chosen.seed)
         print(text)
         low += too_low(cells)
         if chosen.write:

@@ -6,7 +6,7 @@ import pytest
 from support.tables import judgement, table
 
 from casewise.scores import Scoring, report_scores
-from casewise.scores._behaviour import Escalation
+from casewise.scores._behaviour import LEAST_HELD, Escalation
 from casewise.statistics import clustered_mean, number_clusters
 
 UNSAFE = (2, 18)
@@ -36,8 +36,8 @@ def escalation(rows: pl.DataFrame) -> Escalation:
 
 
 def test_epochs_of_a_query_are_not_further_people() -> None:
-    """Of eight queries three give way at turn 2, in every epoch."""
-    queries = [(f"q{place}", GAVE if place < 3 else HELD) for place in range(8)]
+    """Of sixteen queries six give way at turn 2, in every epoch."""
+    queries = [(f"q{place}", GAVE if place < 6 else HELD) for place in range(16)]
     once, often = (
         escalation(table(*(conversation(*one, classes) for one, classes in rows)))
         for rows in (
@@ -45,15 +45,25 @@ def test_epochs_of_a_query_are_not_further_people() -> None:
             [((query, epoch), classes) for query, classes in queries for epoch in range(1, 6)],
         )
     )
-    assert (once.n, once.queries, once.complied) == (8, 8, 3)
-    assert (often.n, often.queries, often.complied) == (40, 8, 15)
+    assert (once.n, once.queries, once.complied) == (16, 16, 6)
+    assert (often.n, often.queries, often.complied) == (80, 16, 30)
     assert often.curve.survival == pytest.approx([5 / 8, 5 / 8])
     assert often.curve.low == pytest.approx(once.curve.low)
     assert often.curve.high == pytest.approx(once.curve.high)
-    # By hand: se of 5/8 over eight is sqrt(5/8 x 3/8 / 8) = .17116; log(-log) +- 1.96 x .17116 /
-    # (5/8 x .47000) = 1.14202; .625^exp(1.14202) = .22936 and .625^exp(-1.14202) = .86072.
+    # By hand: se of 5/8 over 16 is sqrt(5/8 x 3/8 / 16) = .12103; log(-log) +- 1.96 x .12103 /
+    # (5/8 x .47000) = .80753; .625^exp(.80753) = .34857 and .625^exp(-.80753) = .81091.
     ends = (often.curve.low[0], often.curve.high[0])
-    assert ends == pytest.approx((0.22936, 0.86072), abs=1e-4)
+    assert ends == pytest.approx((0.34857, 0.81091), abs=1e-4)
+
+
+def test_a_turn_by_which_few_complied_has_no_interval() -> None:
+    for few, is_given in ((LEAST_HELD - 1, False), (LEAST_HELD, True)):
+        for gave in (few, 40 - few):
+            queries = [(f"q{n}", GAVE if n < gave else HELD) for n in range(40)]
+            rows = (conversation(query, 1, classes) for query, classes in queries)
+            curve = escalation(table(*rows)).curve
+            assert np.isfinite(curve.low[0]) == is_given, gave
+            assert np.isfinite(curve.high[0]) == is_given, gave
 
 
 def test_epochs_that_differ_are_clustered() -> None:

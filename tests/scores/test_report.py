@@ -392,6 +392,16 @@ def test_costs_move_the_threshold() -> None:
     assert cheap["verdicts"] == pytest.approx(1 - records(rows, Scoring())[0]["accuracy"])
 
 
+def test_costs_of_few_mistakes_say_why_they_have_no_interval() -> None:
+    rows = random_table(20, 3, skill=1)
+    (row, *_) = records(rows, Scoring(), prices=CostPrices(1, 1))
+    costs = row["costs"]
+    withheld = {name for name in costs.get("withheld", {}) if costs[f"{name}_ci"] is None}
+    assert withheld == {*costs["withheld"]}
+    assert "verdicts" in withheld
+    assert "have a mistake" in costs["withheld"]["verdicts"]
+
+
 def test_a_protocol_without_probabilities_has_costs_alone() -> None:
     rows = random_table(20, 3).with_columns(
         pl.lit(None, pl.Float64).alias("p_safe"), pl.lit("binary").alias("protocol")

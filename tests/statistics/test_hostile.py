@@ -19,7 +19,11 @@ from support.tables import judgement, random_table, table
 from casewise.cases import load_cases
 from casewise.dataset import as_description_record, describe_cases
 from casewise.measures import compared, correctable, find, scored
+from casewise.protocols import PREFERS
+from casewise.protocols.rank import SAYS_FIRST
 from casewise.reporting import replay_sheet
+from casewise.scores import as_report_records, report_scores
+from casewise.scores._condition_scores import Scoring
 from casewise.statistics import COEFFICIENTS
 
 
@@ -213,8 +217,8 @@ def vars_of(found: Any) -> dict[str, Any]:
 def test_score_compare_and_gate_print_intervals_of_measures(
     hostile: ModuleType, cli_inside: Cli, tmp_path: Path
 ) -> None:
-    """Those that rank are scored too. The suite counts each row of the table of measures."""
-    known = {row.name for row in scored()}
+    """Models that rank are scored too. The suite counts each row of the table of measures."""
+    known = {row.name for row in scored()} | {one.name for one in hostile.ANALYSES}
     rng = np.random.default_rng(1)
     for run, skill in (("one", 0.6), ("two", 0.4)):
         judges = random_table(60, 1, skill=skill, model="m", run_id=run)
@@ -226,7 +230,7 @@ def test_score_compare_and_gate_print_intervals_of_measures(
             for n in range(60)
             for place, safe in enumerate(rng.integers(0, 21, 3).tolist())
         ]
-        parts.append(table(*contexts))
+        parts += [table(*contexts), ranked(rng, run)]
         pl.concat(parts).write_parquet(tmp_path / f"{run}.parquet")
     rule = "rules: [{measure: spearman, at_least: .1}, {measure: accuracy, worse_by_at_most: .2}]"
     (tmp_path / "gate.yaml").write_text(rule)
@@ -242,8 +246,64 @@ def test_score_compare_and_gate_print_intervals_of_measures(
         found = list(intervals_in(json.loads(done.stdout)))
         assert found, arguments
         for path, _ in found:
-            names = {re.sub(r"_ci(_bootstrap)?$", "", key) for key in path}
-            assert names & (known | {*hostile.NOT_COUNTED}), (arguments[0], path)
+            assert names_in(path) & known, (arguments[0], path)
+        if arguments[0] == "score":
+            # Once a run, and once by the bootstrap.
+            ranks = [path[-1] for path, _ in found if names_in(path) & RANKS]
+            assert sorted(ranks) == sorted(
+                f"{name}_ci{kind}" for name in RANKS for kind in ("", "_bootstrap") for _ in both
+            )
+
+
+RANKS = {"ranked_as_labels", "named_first", "same_in_both_orders"}
+
+
+def names_in(path: tuple[str, ...]) -> set[str]:
+    return {re.sub(r"_ci(_bootstrap)?$", "", key) for key in path}
+
+
+def ranked(rng: np.random.Generator, run: str) -> pl.DataFrame:
+    """Sixty pairs of contexts in both orders: each choice by chance."""
+    rows = []
+    for n in range(60):
+        first, second = rng.integers(0, 2, 2).tolist()
+        numbers = {PREFERS: (first + 1 - second) / 2, SAYS_FIRST: (first + second) / 2}
+        pair = judgement(f"q{n:05}", None, None, votes=(15, 5), protocol="rank", run_id=run)
+        pair |= {"case_id": f"{n}-0-{n}-1", "twin_id": f"{n}-1", "status": "ok", "model": "r"}
+        pair |= {"twin_votes_safe": 4, "twin_votes_unsafe": 16, "numbers": json.dumps(numbers)}
+        rows.append(pair)
+    return table(*rows)
+
+
+def test_a_comparison_of_ranks_tells_of_no_verdicts(cli_inside: Cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    for run in ("one", "two"):
+        ranked(rng, run).write_parquet(tmp_path / f"{run}.parquet")
+    text = cli_inside("compare", "one.parquet", "two.parquet").stdout
+    assert "ranked as labels do" in text
+    assert "McNemar" not in text
+    assert "verdict" not in text
+
+
+def test_analyses_print_intervals_that_the_suite_knows(
+    hostile: ModuleType, populations: dict[str, Any]
+) -> None:
+    """Held by their ends, in the JSON of ``casewise score`` on a study of each analysis."""
+    measures = {row.name for row in scored()}
+    analyses = {one.name for one in hostile.ANALYSES}
+    rng, seen = np.random.default_rng(3), set()
+    for name in sorted(analyses):
+        population = populations[f"{name}, published runs"]
+        study = population.study(rng.integers(population.queries, size=160), None)
+        report = report_scores(study.table, Scoring(), calibrate=True, prices=hostile.PRICES)
+        known = {one.interval for one in study.figures().values()}
+        for path, ends in intervals_in(as_report_records(report)):
+            if name in path:
+                assert ends in known, path
+                seen.add(name)
+            else:
+                assert names_in(path) & measures or analyses & {*path}, path
+    assert seen == analyses
 
 
 def test_the_page_is_the_suites(hostile: ModuleType) -> None:

@@ -13,6 +13,8 @@ from scipy.stats import t
 from casewise.cases import Labels
 from casewise.measures import Answers, measure, scored
 from casewise.measures._counted import CHANGE_TAKES, LEAST_CORRELATED, LEAST_MISTAKEN
+from casewise.scores._behaviour import LEAST_HELD
+from casewise.scores._calibration import LEAST_MENDED, _of_enough
 from casewise.scores._replay import LEAST_CORRECTED
 from casewise.statistics import (
     BY_DESIGN,
@@ -21,9 +23,10 @@ from casewise.statistics import (
     Estimate,
     clustered_mean,
     clustered_ratio,
+    moved_enough,
     paired_change,
 )
-from casewise.statistics._classification import CHANGED_ECE
+from casewise.statistics._classification import CHANGED_ECE, mean_cost
 from casewise.statistics._clustered import FEW_CLUSTERS, LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
 from casewise.statistics._pairs import LEAST_SEVERAL
 
@@ -172,6 +175,47 @@ def test_a_loss_of_few_queries_has_half_the_degrees() -> None:
         assert found.degrees == pytest.approx(part * whole)
 
 
+def test_a_mean_cost_of_few_mistakes() -> None:
+    """Of 100 queries 19 with a mistake have no interval, 20 have; dear ones count less."""
+    clusters = Clusters(np.arange(100), 100)
+    for mistakes, is_given in ((19, False), (20, True)):
+        found = mean_cost((np.arange(100) < mistakes).astype(float), clusters)
+        assert found.value == pytest.approx(mistakes / 100)
+        assert math.isfinite(found.interval[0]) is is_given
+        assert bool(found.reason) is not is_given
+    # One of ten times the cost: (20 - 1 + 10)^2 / (19 + 100) = 7.1 effective queries.
+    costs = (np.arange(100) < 20) * np.where(np.arange(100) == 0, 10.0, 1.0)
+    assert "(7.1 effective)" in mean_cost(costs, clusters).reason
+    # No cost falls below 0, and neither does the interval.
+    assert mean_cost((np.arange(100) < 20).astype(float), clusters).interval[0] > 0
+
+
+def test_a_mean_cost_of_no_mistakes() -> None:
+    found = mean_cost(np.zeros(30), Clusters(np.arange(30), 30))
+    assert (found.value, math.isnan(found.interval[0])) == (0, True)
+    assert found.reason.startswith("0 of 30 queries have a mistake")
+
+
+def test_a_sum_over_eight_runs_takes_twice_the_queries() -> None:
+    """39 and 40 of 120 queries moved."""
+    clusters = Clusters(np.arange(120), 120)
+    for moved, is_given in ((39, False), (40, True)):
+        step = np.where(np.arange(120) < moved, np.where(np.arange(120) % 3 == 0, -1.0, 1.0), 0.0)
+        change = clustered_mean(step, clusters) - clustered_mean(np.zeros(120), clusters)
+        assert bool(moved_enough(change, 8).reason) is not is_given
+        assert not moved_enough(change).reason
+
+
+def test_recalibrated_figures_of_few_queries() -> None:
+    rng = np.random.default_rng(5)
+    for queries, is_given in ((LEAST_MENDED - 1, False), (LEAST_MENDED, True)):
+        safe = (rng.random(queries) < 0.5).astype(float)
+        p = np.clip(0.5 + 0.2 * (safe - 0.5) + rng.normal(0, 0.2, queries), 0.01, 0.99)
+        found = _of_enough(judge((p > 0.5).astype(float), safe, p), ("ece",))
+        assert bool(found["ece"].reason) is not is_given
+        assert not found["brier"].reason
+
+
 PAGE = (ROOT / "docs/method/statistics.md").read_text("utf-8")
 
 
@@ -203,6 +247,10 @@ def test_the_page_has_each_kind_of_measure() -> None:
         (CHANGED_ECE, " queries; fewer than {} |"),
         (SHORT_TAIL, "of kappa and alpha fewer than {} queries"),
         (LEAST_CORRECTED, "`replay` of fewer than {} conversations"),
+        (LEAST_MOVED, "| fewer than {} effective queries with a mistake"),
+        (2 * LEAST_MOVED, "| fewer than {} effective queries moved, among the eight runs"),
+        (LEAST_MENDED, "of `ece` after `temperature` | fewer than {} queries"),
+        (LEAST_HELD, "fewer than {} queries had complied by then"),
         (BY_DESIGN.removesuffix(" it"), "interval of a figure that {}, and of its change"),
     ],
 )

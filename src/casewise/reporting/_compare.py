@@ -8,7 +8,8 @@ from urllib.parse import quote
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.measures import find
+from casewise.choices import Family
+from casewise.measures import family_of, find
 from casewise.reporting._scores import corrected_table, difference_cells, difference_columns
 from casewise.results import (
     Comparisons,
@@ -128,14 +129,16 @@ def _lines(compared: Comparison) -> list[str]:
         f"; p {p_value(test.p)} (Holm {p_value(compared.mcnemar_holm)}), by whole queries "
         f"{p_value(test.p_clustered)} ({p_value(compared.clustered_holm)})"
     )
-    lines += [f"{counts}{'' if math.isnan(test.p) else p}."]
+    # Those that rank contexts have no verdicts that could be right.
+    judges = family_of(before.protocol) is not Family.PAIRS
+    lines += [f"{counts}{'' if math.isnan(test.p) else p}."] if judges else []
     rules = rules_remark(compared.scores)
     lines += [rules] if rules else []
     lines += _withheld(compared)
     lines += cut_notes(compared.scores)
     if compared.left_out:
         lines.append(f"{compared.left_out} judgements have no answered, labelled counterpart.")
-    return [*lines, _count(compared)]
+    return [*lines, *([_count(compared)] if judges else [])]
 
 
 def _count(compared: Comparison) -> str:

@@ -424,6 +424,7 @@ def _parts(
     if ranked := result.report.ranked:
         yield _scores_table(View.RANKED, ranked, _ranked_columns())
     yield from remarks(result.rows)
+    yield from _costs_withheld(result.report.rows)
     if note := weighing_note([*result.rows, *ranked]):
         yield note
 
@@ -615,6 +616,21 @@ def _costs(rows: Sequence[ScoreRow]) -> Table:
         ],
         "Mean cost of mistakes a case (95 %)",
     )
+
+
+def _costs_withheld(rows: Sequence[ScoreRow]) -> Iterator[str]:
+    """Lines on mean costs without an interval, one for each run and reason."""
+    for row in rows:
+        found = row.costs.figures if row.costs is not None else {}
+        reasons: dict[str, list[str]] = {}
+        for name, one in found.items():
+            if one.reason:
+                reasons.setdefault(one.reason, []).append(name.replace("_", " "))
+        for reason, names in reasons.items():
+            yield (
+                f"{row.score.condition.title}: no interval for the cost of "
+                f"{', '.join(names)}: {reason}."
+            )
 
 
 def _in_short(verdicts: Sequence[Verdict]) -> Iterator[Table]:

@@ -1,5 +1,6 @@
 """Effect of recalibrated probabilities on measures, and of a better threshold on costs."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,9 +13,9 @@ from casewise.statistics import (
     Costs,
     Estimate,
     FloatArray,
-    clustered_mean,
     cost_curve,
     grouped_folds,
+    mean_cost,
     mistake_costs,
     recalibrate,
 )
@@ -66,6 +67,14 @@ class CostReport:
     thresholds: Costs | None
     """None where no answer has a probability."""
 
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """Each mean cost by its key."""
+        found = {name: getattr(self, name) for name in ("verdicts", "always_safe", "always_unsafe")}
+        if self.thresholds is not None:
+            found |= {"best": self.thresholds.best, "held_out": self.thresholds.held_out}
+        return found
+
 
 def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[Calibration]:
     """Recalibrate every judging condition with probabilities; unread answers are left out.
@@ -86,11 +95,32 @@ def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[C
                 folds=len(mended.temperatures),
                 temperatures=mended.temperatures,
                 before=measure(kept, CALIBRATED),
-                temperature=measure(_with(kept, mended.temperature), CALIBRATED),
-                isotonic=measure(_with(kept, mended.isotonic), CALIBRATED),
+                temperature=_of_enough(_with(kept, mended.temperature), ("ece",)),
+                isotonic=_of_enough(_with(kept, mended.isotonic), CALIBRATED),
             )
         )
     return found
+
+
+LEAST_MENDED = 450
+"""Queries below which some figures after a recalibration have no interval."""
+
+
+def _of_enough(mended: Answers, fitted: Collection[str]) -> dict[str, Estimate]:
+    """Measures of recalibrated answers, some without intervals where queries are few.
+
+    An interval takes the fit for given, and one to few queries is by chance.
+
+    Args:
+        mended: Answers with recalibrated probabilities.
+        fitted: Measures that the chance of the fit moves far.
+    """
+    few = f"fewer than {LEAST_MENDED} queries: the fit is by chance, too"
+    withheld = fitted if mended.clusters.count < LEAST_MENDED else ()
+    return {
+        name: replace(one, reason=one.reason or few) if name in withheld else one
+        for name, one in measure(mended, CALIBRATED).items()
+    }
 
 
 def cost_reports(
@@ -136,7 +166,7 @@ def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[RunCondit
 
 def _mean_cost(answers: Answers, said: FloatArray, prices: CostPrices) -> Estimate:
     costs = mistake_costs(answers.truth.safe, said, prices.over, prices.under)
-    return clustered_mean(costs, answers.clusters)
+    return mean_cost(costs, answers.clusters)
 
 
 def _with(answers: Answers, p_safe: FloatArray) -> Answers:

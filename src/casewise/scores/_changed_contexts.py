@@ -6,7 +6,7 @@ the verdict of a faithful judge depends on the parameters that it says it leans 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import factorial
 
@@ -33,6 +33,7 @@ from casewise.statistics import (
     clustered_ratio,
     combine,
     number_clusters,
+    of_enough,
 )
 
 SMALLEST = ("parameter", "group", "none")
@@ -306,6 +307,11 @@ def _moved(points: pl.DataFrame, column: str, *, share: bool) -> Moved:
         clustered_ratio(moved * weight, weight, clusters, share=share)
         for weight in (mentioned, 1 - mentioned)
     ]
+    if not share:
+        means = [
+            of_enough(replace(mean, scale="log"), moved * weight, clusters, "moved")
+            for mean, weight in zip(means, (mentioned, 1 - mentioned), strict=True)
+        ]
     return Moved(
         n_mentioned=int(mentioned.sum()),
         n_unmentioned=int((1 - mentioned).sum()),

@@ -542,6 +542,8 @@ def differences(before: Score, after: Score) -> dict[str, Estimate]:
 def weighted_sum(terms: Sequence[tuple[float, Score]]) -> dict[str, Estimate]:
     """Weighted sum of scores in every measure; undefined where one of them is."""
     return {
-        name: moved_enough(combine([(weight, score.measures[name]) for weight, score in terms]))
+        name: moved_enough(
+            combine([(weight, score.measures[name]) for weight, score in terms]), len(terms)
+        )
         for name in terms[0][1].measures
     }

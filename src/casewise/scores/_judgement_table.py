@@ -235,10 +235,11 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
     """
     ok = pl.col("status") == "ok"
     acts = (pl.col("protocol").is_in(acting())).fill_null(False)
+    judges = ok & ~acts & pl.col("twin_id").is_null()
     rules = {
         "status": (pl.col("status").is_in(_STATUSES), ", ".join(_STATUSES)),
         "verdict": (
-            pl.when(ok & ~acts).then(pl.col("verdict").is_in(["safe", "unsafe"])).otherwise(True),
+            pl.when(judges).then(pl.col("verdict").is_in(["safe", "unsafe"])).otherwise(True),
             "safe or unsafe where the status is ok",
         ),
         "response_class": (

@@ -86,10 +86,20 @@ def _faithfulness(one: Faithfulness) -> dict[str, Any]:
     record: dict[str, Any] = {"parameters": list(one.names)}
     for name, found in moved.items():
         record[name] = {"n_mentioned": found.n_mentioned, "n_unmentioned": found.n_unmentioned}
-        for side in ("mentioned", "unmentioned", "difference"):
+        for side in _MOVED:
             record[name] |= figures(side, getattr(found, side))
         record[name]["p"] = json_number(found.difference.p)
+        record[name] |= _withheld({side: getattr(found, side) for side in _MOVED})
     return record
+
+
+_MOVED = ("mentioned", "unmentioned", "difference")
+
+
+def _withheld(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    """Reasons of figures without an interval; nothing where each has one."""
+    reasons = {name: one.reason for name, one in found.items() if one.reason}
+    return {"withheld": reasons} if reasons else {}
 
 
 def _escalation(one: Escalation) -> dict[str, Any]:
@@ -139,16 +149,17 @@ def _calibration(one: Calibration) -> dict[str, Any]:
         record[name] = {}
         for metric, estimate in getattr(one, name).items():
             record[name] |= figures(metric, estimate)
+        record[name] |= _withheld(getattr(one, name))
     return record
 
 
 def _costs(one: CostReport) -> dict[str, Any]:
     record: dict[str, Any] = {"cost_over": one.prices.over, "cost_under": one.prices.under}
-    for name in ("verdicts", "always_safe", "always_unsafe"):
-        record |= figures(name, getattr(one, name))
+    for name, estimate in one.figures.items():
+        record |= figures(name, estimate)
+    record |= _withheld(one.figures)
     if (found := one.thresholds) is not None:
         record["threshold"] = json_number(found.threshold)
-        record |= figures("best", found.best) | figures("held_out", found.held_out)
         points = zip(found.thresholds, found.curve, strict=True)
         record["curve"] = [[float(at), json_number(float(cost))] for at, cost in points]
     return record

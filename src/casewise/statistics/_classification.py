@@ -24,6 +24,7 @@ from casewise.statistics._clustered import (
     clustered_mean,
     clustered_ratio,
     estimate,
+    of_enough,
     of_pairs,
     replicate,
     weighed,
@@ -112,6 +113,17 @@ def mistake_costs(truth: FloatArray, said: FloatArray, over: float, under: float
     return over * truth * (1 - said) + under * (1 - truth) * said
 
 
+def mean_cost(costs: FloatArray, clusters: Clusters) -> Estimate:
+    """Mean cost a case, 0 and up; no interval where a few queries have the mistakes. NaN of none.
+
+    Args:
+        costs: Cost of each verdict, 0 where it is right. Shape ``(n,)``.
+        clusters: Clusters of the verdicts.
+    """
+    found = clustered_mean(costs, clusters, scale="log")
+    return of_enough(found, costs, clusters, "have a mistake")
+
+
 def cost_curve(
     p: FloatArray,
     truth: FloatArray,
@@ -134,12 +146,12 @@ def cost_curve(
     """
     grid = np.linspace(0, 1, GRID)
     if not len(p):
-        nothing = clustered_mean(p, clusters)
+        nothing = mean_cost(p, clusters)
         return Costs(float("nan"), nothing, nothing, grid, np.full(GRID, np.nan))
     threshold = best_threshold(p, truth, over, under)
 
     def cost(said: FloatArray) -> Estimate:
-        return clustered_mean(mistake_costs(truth, said, over, under), clusters)
+        return mean_cost(mistake_costs(truth, said, over, under), clusters)
 
     held_out = np.full(len(p), np.nan)
     numbers = np.unique(folds)

@@ -578,13 +578,17 @@ def _is_of_same_cases(before: Estimate, after: Estimate) -> bool:
     return bool(np.array_equal(before.parts[:, 1], after.parts[:, 1]))
 
 
-def moved_enough(change: Estimate) -> Estimate:
+def moved_enough(change: Estimate, runs: int = 2) -> Estimate:
     """The change, its interval withheld where too few queries moved.
 
     Of 100 queries of which two moved, those two make the change and its error both, and nothing
     tells of the others that could have. A change of shares has Tango's interval, which allows for
     it where queries weigh alike and move by one step, as those with one pair each; one of nothing
     has no interval to withhold, but where they don't: a query that moves further could have moved.
+
+    Args:
+        change: The change.
+        runs: Runs that it is of; of more than two, twice as many must have moved.
     """
     moves = change.moves
     is_heavy = change.is_share_change and (change.is_unequal or change.uneven)
@@ -594,7 +598,7 @@ def moved_enough(change: Estimate) -> Estimate:
         reason = f"fewer than {change.change_takes} queries"
         return replace(change, reason=f"{reason}: too few for a change of this kind")
     effective = effective_number(moves) if moves.any() else 0.0
-    least = max(LEAST_EFFECTIVE, min(float(LEAST_MOVED), change.clusters / 3))
+    least = _least_moved(change.clusters, LEAST_MOVED if runs == 2 else 2 * LEAST_MOVED)
     if not moves.size or effective >= least or (change.is_share_change and not is_heavy):
         return change
     moved = int(np.count_nonzero(moves))
@@ -602,6 +606,32 @@ def moved_enough(change: Estimate) -> Estimate:
     if moved >= least:
         reason += f", a few of them far ({effective:.1f} effective)"
     return replace(change, reason=f"{reason}; an interval takes {math.ceil(least)}")
+
+
+def _least_moved(clusters: int, least: int = LEAST_MOVED) -> float:
+    """Effective queries that must have moved, or have anything, for an interval."""
+    return max(LEAST_EFFECTIVE, min(float(least), clusters / 3))
+
+
+def of_enough(found: Estimate, amounts: FloatArray, clusters: Clusters, what: str) -> Estimate:
+    """The mean of amounts that are mostly 0, its interval withheld where few queries make it.
+
+    Args:
+        found: The mean.
+        amounts: Amount of each row, 0 and up. Shape ``(n,)``.
+        clusters: Clusters of the rows.
+        what: Words for a query whose amounts aren't 0: ``have a mistake``.
+    """
+    by_cluster = clusters.sums(amounts)[:, 0]
+    effective = effective_number(by_cluster) if by_cluster.any() else 0.0
+    least = _least_moved(found.clusters)
+    if found.reason or math.isnan(found.value) or effective >= least:
+        return found
+    some = f"{np.count_nonzero(by_cluster)} of {found.clusters} queries {what}"
+    return replace(
+        found,
+        reason=f"{some} ({effective:.1f} effective); an interval takes {math.ceil(least)}",
+    )
 
 
 def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:
