@@ -3,7 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +12,18 @@ from typing import Any
 
 import yaml
 
+from casewise.cases._case import Case
 from casewise.cases._grids import RawTable, TableForm, as_number, as_text, items, plain, printed
-from casewise.cases._mapping import as_key
+from casewise.cases._import import import_cases
+from casewise.cases._mapping import as_key, inner_paths, load_mapping, path_of, value_at
 from casewise.cases._rows import columns_of, read_tables
-from casewise.errors import InputError
+from casewise.errors import InputError, some
 
 FEW = 12
 """Different values that a label or category may have at most."""
+
+MANY = 40
+"""Different values that a column may have which is called a label and recurs."""
 
 _HEADERS = 5
 """The last row that is tried for the names of the columns."""
@@ -62,7 +68,7 @@ _CONTEXT = (
     *_words(
         "context parent history background profile user role policy kontext rolle zweck contexte "
         "rôle contexto propósito 上下文 背景 platform relationship purpose system situation "
-        "deployment before where channel"
+        "deployment before where channel story vignette place"
     ),
 )
 _LANGUAGE = _words("lang sprache idioma 语言")
@@ -76,6 +82,11 @@ _UNSAFE_WORDS = _words(
     "unacceptable toxic bad refuse forbidden offensive decline unsicher verboten unzulässig "
     "schädlich nein dangereux interdit non inseguro prohibido peligroso 不安全 否"
 )
+_NEITHER_WORDS = _words(
+    "none unsure unclear unknown neutral neither n/a na not_applicable not_sure ambiguous both "
+    "mixed undecided unklar unbekannt keine indécis inconnu desconocido neutro 不确定 未知"
+)
+"""Values of a label that mean neither side."""
 _REPLY = _words("response reply completion output antwort réponse respuesta 回复")
 """Names of a model's reply, or of a label of it."""
 _DEEDS = _words(
@@ -109,6 +120,8 @@ class Draft:
     """Number of rows read."""
     questions: tuple[str, ...]
     """Questions that a person has to decide."""
+    examples: tuple[Case, ...] = ()
+    """First cases that the draft makes, of one query where it has several contexts."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +157,19 @@ class _Column:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Its different values, or those of its lists."""
+        return tuple(self.counts)
+
+    @cached_property
+    def counts(self) -> Mapping[str, int]:
+        """Number of cells, or of items of their lists, by value."""
         texts = (as_text(item) for cell in self.cells for item in items(cell, None))
-        return tuple(dict.fromkeys(as_key(text) for text in texts if text is not None))
+        return Counter(as_key(text) for text in texts if text is not None)
 
     @property
     def has_few_kinds(self) -> bool:
         """Tell whether it has no more different values than a label."""
-        return len(self.kinds) <= FEW
+        most = max(FEW, min(MANY, self.rows // 10)) if self.is_called(*_LABEL) else FEW
+        return len(self.kinds) <= most
 
     @cached_property
     def length(self) -> float:
@@ -204,22 +223,18 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> Draft:
     """
     path = Path(path)
     header, tables = _read(path, split)
-    columns, rows = _columns(tables)
+    columns, rows, each = _columns(tables)
     guesses = _Guesses([column for column in columns if column.cells and column.name.strip()])
+    guesses.keyed = each is not None
     guesses.guess()
     lines = [
-        f"# A draft for {_quoted(path.name)}: check every line, then",
-        "#   casewise cases import FILE --map THIS --out cases.jsonl",
-        "# casewise cases import --example every-key explains every key.",
-        f"# Guessed from all {rows} row{'s' * (rows != 1)}.",
-        *(f"# {_printable(note)}" for table in tables for note in table.notes),
-        *(f"# OPEN: {_printable(question)}" for question in guesses.questions),
         *([f"header: {header}"] if header else []),
-        *guesses.lines.values(),
+        *([f"each: {_name(each)}  # a row for each of its items"] if each else []),
+        *filter(None, guesses.lines.values()),
     ]
     if not any(line.startswith(("query:", "turns:")) for line in lines):
         lines.append("query: NAME  # OPEN: the column of what the user asks")
-    if not any(line.startswith(_LABEL_KEYS) for line in lines):
+    if not any(one.startswith(_LABEL_KEYS) for line in lines for one in line.split("\n")):
         lines.append(
             "# No label was found. For one side in every row: intended: {constant: unsafe}; else "
             "name a column (intended, votes, published_safe_rate, ratings)."
@@ -233,7 +248,42 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> Draft:
             why = guesses.why_not.get(column.name)
             note = f"{column.note} ({why})" if why else column.note
             lines.append(f"# not taken: {_name(column.name)}  {note}")
-    return Draft("\n".join(lines) + "\n", rows, tuple(guesses.questions))
+    examples, problem = _examples("\n".join(lines), tables)
+    questions = [*guesses.questions, *([problem] if problem else [])]
+    head = [
+        f"# A draft for {_quoted(path.name)}: check every line, then",
+        "#   casewise cases import FILE --map THIS --out cases.jsonl",
+        "# casewise cases import --example every-key explains every key.",
+        f"# Guessed from all {rows} row{'s' * (rows != 1)}.",
+        *(f"# {_printable(note)}" for table in tables for note in table.notes),
+        *(f"# OPEN: {_printable(question)}" for question in questions),
+    ]
+    return Draft("\n".join([*head, *lines]) + "\n", rows, tuple(questions), examples)
+
+
+EXAMPLES, TRIED = 3, 200
+"""Cases that are shown of a draft, and rows that they are looked for in."""
+
+
+def _examples(text: str, tables: Sequence[RawTable]) -> tuple[tuple[Case, ...], str | None]:
+    """First cases that a drafted mapping makes, and a question where rows don't fit it.
+
+    There are none where it leaves the query open.
+    """
+    rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)]
+    try:
+        found = import_cases(rows[:TRIED], load_mapping(yaml.safe_load(text)))
+    except InputError:
+        return (), None
+    cases, problem = found.cases, None
+    if found.problems:
+        problem = (
+            f"{len(found.problems)} of the first {found.rows} rows don't fit: what is lacking? "
+        )
+        problem += str(found.problems[0])
+    queries = Counter(case.query_id for case in cases)
+    shown = next((case.query_id for case in cases if queries[case.query_id] >= EXAMPLES), None)
+    return tuple(case for case in cases if shown in (None, case.query_id))[:EXAMPLES], problem
 
 
 _LABEL_KEYS = ("intended:", "votes", "vote:", "published_safe_rate:", "ratings:")
@@ -254,15 +304,57 @@ def _read(path: Path, split: str | None) -> tuple[int | None, list[RawTable]]:
     return _HEADERS, read_tables(path, split, TableForm(_HEADERS))
 
 
-def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int]:
-    """The columns, and the number of rows that could be read."""
+def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int, str | None]:
+    """The columns, those inside mappings in their place, and the number of rows that were read.
+
+    The last is the column of lists whose items are a query each: its columns are theirs.
+    """
+    each: str | None = None
     rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)]
-    columns = []
+    columns: list[_Column] = []
     for name in columns_of(tables):
-        cells = (plain(row.get(name)) for row in rows)
-        kept = tuple(cell for cell in cells if cell not in (None, [], {}))
-        columns.append(_Column(name, kept, len(rows)))
-    return columns, len(rows)
+        kept = _filled(row.get(name) for row in rows)
+        if kept and all(isinstance(_opened(cell), dict) for cell in kept):
+            paths = dict.fromkeys(
+                path for cell in kept for path in inner_paths(cell, path_of(name), INSIDE)
+            )
+            inside = [
+                _Column(path, _filled(value_at({name: cell}, path) for cell in kept), len(rows))
+                for path in list(paths)[:WIDE]
+            ]
+            columns += inside
+        elif each is None and (inside := _queries_in(name, kept)):
+            each = name
+            columns += inside
+        else:
+            columns.append(_Column(name, kept, len(rows)))
+    return columns, len(rows), each
+
+
+def _queries_in(name: str, cells: Sequence[Any]) -> list[_Column]:
+    """Columns of the records in lists, where one of them holds queries; else none."""
+    if not all(isinstance(_opened(cell), list) for cell in cells) or any(map(_is_talk, cells[:20])):
+        return []
+    inside = _columns_of_records(name, [record for cell in cells for record in _records(cell)])
+    is_asked = any(c.has_texts and c.is_called(*_QUERY) and c.sentences >= MOSTLY for c in inside)
+    return inside if is_asked else []
+
+
+def _columns_of_records(name: str, records: Sequence[Mapping[str, Any]]) -> list[_Column]:
+    keys = dict.fromkeys(str(key) for record in records for key in record)
+    new = path_of(name).rsplit(".", 1)[-1]
+    return [
+        _Column(f"{new}.{path_of(key)}", _filled(one.get(key) for one in records), len(records))
+        for key in keys
+    ]
+
+
+INSIDE, WIDE = 3, 60
+"""Mappings inside one another, and paths into one column, that are looked at."""
+
+
+def _filled(cells: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(cell for cell in map(plain, cells) if cell not in (None, [], {}))
 
 
 @dataclass
@@ -276,6 +368,10 @@ class _Guesses:
     questions: list[str] = field(default_factory=list)
     why_not: dict[str, str] = field(default_factory=dict)
     """Reason why a column is not taken, by its name."""
+    keyed: bool = False
+    """Whether rows are the items of lists: what stands at their keys is their context."""
+    has_people: bool = False
+    """Whether single people's votes or ratings were found in several columns or in lists."""
 
     def _take(self, columns: Sequence[_Column], line: str) -> None:
         """Take the first of some columns for a line, in place of NAME; without columns, nothing."""
@@ -294,6 +390,7 @@ class _Guesses:
         """Guess the meaning of every column, the surest first."""
         left = self.left
         self._take_query()
+        self._take_people()
         replies = [c for c in left if c.is_called(*_REPLY) and c.is_prose]
         self._leave(replies, "a reply: what to ask has none")
         distinct = [c for c in left if len(c.kinds) == c.rows > 1 and not c.has_lists]
@@ -308,16 +405,19 @@ class _Guesses:
         if safe and unsafe:
             self._take(safe, "votes_safe: NAME")
             self._take(unsafe, "votes_unsafe: NAME")
+        if self.has_people:
+            safe = unsafe = []
         votes = [c for c in left if c.has_few_kinds and c.kinds and c.has_lists and _names_sides(c)]
-        if votes:
-            self._take(votes, f"votes: {{column: NAME, {_sides(votes[0])}}}")
+        if votes and not self.has_people:
+            self._take(votes, f"votes: {{column: NAME, {self._sides(votes[0])}}}")
         # What stands beside people's votes is mostly made of them, and nobody's intention.
-        elif not safe:
+        elif not safe and not self.has_people:
             self._take_intended(replies)
-        self._take_measure()
+        if not self.has_people:
+            self._take_measure()
         few = [c for c in left if c.has_texts and len(c.kinds) <= max(FEW, c.rows // 4)]
         self._take([c for c in few if c.is_called(*_CATEGORY)], "category: NAME")
-        contexts = [c for c in left if c.is_called(*_CONTEXT)]
+        contexts = [c for c in left if c.is_called(*_CONTEXT) or (self.keyed and c.name == "key")]
         # A verdict in the context would tell the model what to say.
         telling = [c for c in contexts if c.numbers or _names_sides(c) or _is_verdict(c)]
         self._leave(telling, "a number or a verdict, and no part of the context")
@@ -325,6 +425,95 @@ class _Guesses:
         for column in contexts:
             if column in left:
                 self._take([column], f"{_parameter(column, used)}: {_value(column)}")
+
+    def _sides(self, column: _Column) -> str:
+        """Sides of a column's values; a question where some of them are unknown."""
+        sides, unknown = _sides(column)
+        if not unknown and _is_yes_or_no(column):
+            self.questions.append(f"does yes, true or 1 in {column.name!r} mean safe?")
+        if unknown:
+            self.questions.append(
+                f"which side are {len(unknown)} values of {column.name!r} "
+                f"({some(unknown, 3)})? They stand under none, a line each"
+            )
+        return sides
+
+    def _take_people(self) -> None:
+        """Take what single people said: one-hot columns, a column each, or lists of records."""
+        for take in (self._take_one_hot, self._take_raters, self._take_records):
+            if not self.has_people:
+                take()
+
+    def _take_one_hot(self) -> None:
+        """Take the one-hot columns of several people: ``Annotator1_is_abuse.1``."""
+        groups: dict[str, list[tuple[_Column, re.Match[str]]]] = {}
+        for column in self.left:
+            match = _ONE_HOT.fullmatch(column.name)
+            if match and set(column.kinds) <= _ONES:
+                groups.setdefault(match["what"], []).append((column, match))
+        for what in sorted(groups, key=lambda one: not _Column(one, (), 0).is_called(*_LABEL)):
+            found = groups[what]
+            values = list(dict.fromkeys(match["value"] for _, match in found))
+            if len(values) < 2 or len({match["rater"] for _, match in found}) < 2:
+                continue
+            sides, _ = _sides(_Column(what, tuple(values), len(values)))
+            self.questions.append(f"which side is each value of {what.strip('_ ')!r}?")
+            self._take_several(
+                [column for column, _ in found],
+                f"votes: {{columns: {_quoted('{rater}' + what + '.{value}')}, {sides}}}",
+            )
+            return
+
+    def _take_raters(self) -> None:
+        """Take a column for each of several people: ``rater_1``, ``rater_2``."""
+        groups: dict[str, list[_Column]] = {}
+        for column in self.left:
+            if (match := _NUMBERED.fullmatch(column.name)) and column.has_few_kinds:
+                groups.setdefault(match["before"], []).append(column)
+        for before, found in groups.items():
+            cells = tuple(cell for column in found for cell in column.cells)
+            joined = _Column(before, cells, len(cells))
+            if len(found) > 1 and not joined.has_lists and _names_sides(joined):
+                pattern = _quoted(f"{before}{{rater}}")
+                line = f"votes: {{columns: {pattern}, {self._sides(joined)}}}"
+                self._take_several(found, line)
+                return
+
+    def _take_records(self) -> None:
+        """Take a list of what people said in one cell: ``[{rater: ann, verdict: safe}]``."""
+        for column in self.left:
+            records = [one for cell in column.cells[:MANY_RECORDS] for one in _records(cell)]
+            if not records:
+                continue
+            inside = _columns_of_records(column.name, records)
+            sided = [c for c in inside if c.has_few_kinds and c.cells and _names_sides(c)]
+            rated = [c for c in inside if c.is_called(*_RATING) and _mostly_numbers(c)[0]]
+            if not sided and not rated:
+                continue
+            chosen = (sided or rated)[0]
+            who = [c for c in inside if c.is_called(*_WHO) and c is not chosen]
+            if sided:
+                said = f"vote: {{column: {_quoted(chosen.name)}, {self._sides(chosen)}}}"
+            else:
+                numbers, others = _mostly_numbers(chosen)
+                scale = f"[{_end(min(0, *numbers))}, {_end(max(numbers))}]"
+                options = f"scale: {scale}, rule: sides"
+                options += f", none: [{', '.join(map(_quoted, others))}]" if others else ""
+                column_of = f"column: {_quoted(chosen.name)}"
+                said = f"ratings: {{{column_of}, {options}}}  # OPEN: the scale?"
+                self.questions.append(
+                    f"from which end that means unsafe to which that means safe is {chosen.name!r}?"
+                )
+            rater = [f"rater: {_quoted(who[0].name)}"] if who else []
+            self._take_several([column], "\n".join([f"each: {_name(column.name)}", said, *rater]))
+            return
+
+    def _take_several(self, columns: Sequence[_Column], lines: str) -> None:
+        self.has_people = True
+        for column in columns:
+            self.left.remove(column)
+            self.lines[column.name] = ""
+        self.lines[columns[0].name] = lines
 
     def _take_query(self) -> None:
         """Take the column of the query, or of whole conversations; none where two could be it.
@@ -336,7 +525,16 @@ class _Guesses:
             self._take(talks, "turns: NAME")
             return
         texts = [c for c in self.left if c.has_texts and not c.has_lists and not c.has_codes]
-        unnamed = [c for c in texts if not c.is_called(*_LABEL, *_CONTEXT, *_REPLY)]
+        unnamed = [
+            c for c in texts if c.asked >= MOSTLY or not c.is_called(*_LABEL, *_CONTEXT, *_REPLY)
+        ]
+        if any(c.name.casefold() in _BOTS for c in texts):
+            said = [c for c in texts if c.name.casefold() in _PEOPLE and c.sentences >= MOSTLY]
+            texts = [c for c in texts if c.name.casefold() not in _BOTS]
+            unnamed = [c for c in unnamed if c in texts]
+            if len(said) == 1:
+                self._take_only(said)
+                return
         for words in (_QUERY, _TEXT):
             named = [c for word in words for c in texts if c.is_called(word) and c.length > 1]
             exact = [c for c in named if c.name.casefold() in words]
@@ -378,13 +576,19 @@ class _Guesses:
         if not likely:
             return
         label = likely[0]
-        line = f"intended: {{column: NAME, {_sides(label)}}}"
+        raters = [c for c in self.left if _RATER.fullmatch(c.name) and len(c.kinds) < c.rows]
+        if raters:
+            # A row is one person's verdict.
+            self._take([label], f"vote: {{column: NAME, {self._sides(label)}}}")
+            self._take(raters, "rater: NAME")
+            return
+        line = f"intended: {{column: NAME, {self._sides(label)}}}"
         if replies and not label.is_called(*_QUERY, "intend", "context"):
             self.questions.append(
                 f"does {label.name!r} label what is asked in its context, or the reply in "
                 f"{replies[0].name!r}? If what is asked, take the # before 'intended' away"
             )
-            line = f"# {line}"
+            line = "\n".join(f"# {one}" for one in line.split("\n"))
         self._take(likely, line)
 
     def _take_measure(self) -> None:
@@ -401,6 +605,34 @@ class _Guesses:
                 line = f"ratings: {{column: NAME, scale: {scale}, rule: position}}"
                 self._take([column], line)
                 return
+
+
+_ONE_HOT = re.compile(r"(?P<rater>\w*?[A-Za-z]+[ _]?\d+)(?P<what>[_ .-].+?)\.(?P<value>-?\w+)")
+"""Name of a one-hot column: a numbered person, what is asked, the value that it stands for."""
+_ONES = {"0", "1", "true", "false"}
+_NUMBERED = re.compile(r"(?P<before>.*[A-Za-z][ _-]?)\d+")
+_BOTS, _PEOPLE = {"agent", "bot", "assistant", "system"}, {"user", "human", "customer"}
+"""Names of the columns of a bot's turns, and of a person's."""
+_RATER = re.compile(r"(rater|annotator|worker|coder|judge)([ _.]?(id|name|no|nr|number))?", re.I)
+_WHO = _words("rater annotator worker judge who person name user id")
+MANY_RECORDS = 2000
+"""Cells with lists of records that are looked into."""
+
+
+def _mostly_numbers(column: _Column) -> tuple[list[float], list[str]]:
+    """Numbers of a column that holds mostly numbers, and its other values; none of another."""
+    told = [(cell, _number(cell)) for cell in column.cells]
+    numbers = [number for _, number in told if number is not None]
+    others = dict.fromkeys(as_key(str(cell)) for cell, number in told if number is None)
+    is_mostly = len(numbers) > MOSTLY * len(told) and len(others) <= FEW
+    return (numbers, list(others)) if is_mostly else ([], [])
+
+
+def _records(cell: Any) -> Iterator[Mapping[str, Any]]:
+    """The mappings in a cell that is a list of them."""
+    opened = _opened(cell)
+    if isinstance(opened, list) and all(isinstance(one, dict) for one in opened):
+        yield from opened
 
 
 def _named(columns: Sequence[_Column]) -> str:
@@ -443,8 +675,19 @@ def _names_sides(column: _Column) -> bool:
     return all(sides) or ((any(sides) or binary) and column.is_called(*_LABEL))
 
 
-def _sides(column: _Column) -> str:
-    """Entries of a mapping for the values that mean safe, unsafe and neither."""
+def _is_yes_or_no(column: _Column) -> bool:
+    """Tell whether only yes and no tell its sides, of something that its name doesn't say."""
+    said = {kind.replace(" ", "_") for kind in column.kinds} - {*_NEITHER_WORDS, "0.5"}
+    named = column.is_called(*_LABEL, *_SAFE_WORDS[:12], *_CONTEXT)
+    return said <= {"yes", "no", "true", "false", "0", "1"} and not named
+
+
+def _sides(column: _Column) -> tuple[str, list[str]]:
+    """Entries of a mapping for the values that mean safe, unsafe and neither.
+
+    Values that nobody here knows stand under none, a line each with the number of their cells, and
+    are given back.
+    """
     good = column.is_called("safe", "appropriate", "permit", "allow") and not column.is_called(
         "unsafe"
     )
@@ -453,14 +696,33 @@ def _sides(column: _Column) -> str:
         **{"1": ones, "true": ones, "0": noughts, "false": noughts},
         **dict.fromkeys(_UNSAFE_WORDS, "unsafe"),
         **dict.fromkeys(_SAFE_WORDS, "safe"),
+        **dict.fromkeys(("0.5", *_NEITHER_WORDS), "none"),
     }
     sides: dict[str, list[str]] = {"safe": [], "unsafe": [], "none": []}
+    unknown: list[str] = []
     for kind in column.kinds:
-        sides[meanings.get(kind.replace(" ", "_"), "none")].append(_quoted(kind))
+        side = meanings.get(kind.replace(" ", "_"))
+        (unknown if side is None else sides[side]).append(kind)
     if not sides["safe"] and not sides["unsafe"]:
         # The mapping must name a side: which is for a person to say.
-        sides["unsafe"], sides["none"] = sides["none"][:1], sides["none"][1:]
-    return ", ".join(f"{side}: [{', '.join(kinds)}]" for side, kinds in sides.items() if kinds)
+        first, *_ = [*unknown, *sides["none"]]
+        sides["unsafe"] = [first]
+        for left in (unknown, sides["none"]):
+            if first in left:
+                left.remove(first)
+    shown = [
+        f"{side}: [{', '.join(map(_quoted, kinds))}]"
+        for side, kinds in sides.items()
+        if kinds and not (side == "none" and unknown)
+    ]
+    if unknown:
+        known = "".join(f"{_quoted(kind)}, " for kind in sides["none"])
+        rows = (
+            f"\n  {_quoted(kind)},  # OPEN: {column.counts[kind]} rows; which side?"
+            for kind in unknown
+        )
+        shown.append(f"none: [{known}{''.join(rows)}\n  ]")
+    return ", ".join(shown), unknown
 
 
 def _end(number: float) -> str:
@@ -471,7 +733,9 @@ def _end(number: float) -> str:
 
 def _parameter(column: _Column, used: set[str]) -> str:
     """The key of a parameter: in a group of its name, or else in ``situation``."""
-    name = re.sub(r"\W+", "_", column.name).strip("_").casefold() or "value"
+    last = column.name.rsplit(".", 1)[-1]
+    name = re.sub(r"\W+", "_", last).strip("_").casefold() or "value"
+    name = name.removeprefix("data_")  # a tuple of contextual integrity: data_sender
     group = next((group for group in _GROUPS if name.startswith(group)), "situation")
     inner = name.removeprefix(group).strip("_") or "name"
     while f"{group}.{inner}" in used:
@@ -486,7 +750,7 @@ def _value(column: _Column) -> str:
 
 
 def _opened(cell: Any) -> Any:
-    return printed(cell) if isinstance(cell, str) and cell.lstrip()[:1] == "[" else cell
+    return printed(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{") else cell
 
 
 def _number(cell: Any) -> float | None:

@@ -22,6 +22,7 @@ from casewise.cases._mapping import (
     as_key,
     inner_paths,
     matching,
+    path_of,
     path_root,
     sources,
     value_at,
@@ -218,7 +219,9 @@ def _check_paths(tables: Sequence[RawTable], mapping: CaseMapping) -> None:
         if any(_finds(row, name) for row in rows):
             continue
         inside = list(
-            dict.fromkeys(path for row in rows for path in inner_paths(row.get(root), root))
+            dict.fromkeys(
+                path for row in rows for path in inner_paths(row.get(root), path_of(root))
+            )
         )
         expected = f"{did_you_mean(name, inside)}one of {some(inside, 12)}"
         raise InputError(

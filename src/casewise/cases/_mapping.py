@@ -117,8 +117,13 @@ def inner_paths(value: Any, place: str = "", deep: int = 3) -> Iterator[str]:
         yield place
         return
     for key, inner in value.items():
-        named = key if re.fullmatch(r"[A-Za-z_]\w*", str(key), re.ASCII) else f'"{key}"'
+        named = path_of(str(key))
         yield from inner_paths(inner, f"{place}.{named}" if place else named, deep - 1)
+
+
+def path_of(name: str) -> str:
+    """A name as a step of a path, quoted where JMESPath needs it."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f'"{name}"'
 
 
 # --- values ---------------------------------------------------------------------------------

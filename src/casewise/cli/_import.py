@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ import typer
 from casewise.cli import _complete as complete
 from casewise.cli._cases import print_problems
 from casewise.cli._console import err, note, note_all, working, write_out
-from casewise.cli._main import case_files
+from casewise.cli._main import case_files, contexts
 from casewise.cli._options import argument, flag, is_same_file, option, out_option
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
@@ -114,11 +114,32 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
         draft = case_files.draft_mapping(source, split=split)
     note(f"{draft.rows} rows were read")
     note_all(f"open: {question}" for question in draft.questions)
+    text = draft.text + "".join(f"# {line}".rstrip() + "\n" for line in _examples(draft.examples))
     if to is None:
-        write_out(draft.text)
+        write_out(text)
         return
-    write_atomically(to, draft.text.encode())
+    write_atomically(to, text.encode())
     note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
+
+
+MOST_LINES = 12
+"""Lines of one example beside a draft."""
+
+
+def _examples(cases: Sequence[case_files.Case]) -> Iterator[str]:
+    """Cases as people would read them, line by line."""
+    if cases:
+        yield f"{len(cases)} case{'s' * (len(cases) > 1)} as people would read them:"
+    for number, case in enumerate(cases, start=1):
+        label = ", ".join(_labels(case)) or "no label"
+        side = f" ({case.intended})" if case.intended else ""
+        yield f"--- {number}: {label}{side}"
+        text = f"{case.query}\n{contexts.render_text(case.context)}"
+        lines = [line for line in text.splitlines() if line.strip()]
+        for line in lines[:MOST_LINES]:
+            yield "".join(char if char.isprintable() else "?" for char in line)
+        if len(lines) > MOST_LINES:
+            yield f"... and {len(lines) - MOST_LINES} more lines"
 
 
 def _note_counts(imported: case_files.Imported) -> None:
