@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.fault_runs import (  # noqa: E402
     Outcome,
+    by_patience,
     environment,
     generate_faults,
     run_faults,
@@ -107,10 +108,10 @@ def make_contexts(storm_s: float) -> list[Outcome]:
     """The library's function in this process: it takes its settings from the environment."""
     found = []
     for how in HOWS:
-        names = [f"{fault}-{how}" for fault in KINDS]
-        with FaultyServer(storm_s=storm_s) as server, tempfile.TemporaryDirectory() as folder:
-            os.environ.update(environment(server))
-            found += generate_faults(Path(folder), server, names, queries=3)
+        for patience_s, names in by_patience([f"{fault}-{how}" for fault in KINDS]).items():
+            with FaultyServer(storm_s=storm_s) as server, tempfile.TemporaryDirectory() as folder:
+                os.environ.update(environment(server, patience_s))
+                found += generate_faults(Path(folder), server, names, queries=3)
     return found
 
 

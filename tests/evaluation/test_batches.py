@@ -230,6 +230,17 @@ def test_what_a_batch_ends_without_is_asked_again(
         assert len(server.sent) == CASES + again
 
 
+def test_a_batch_that_is_refused_costs_each_request_alike(tmp_path: Path, cases: Path) -> None:
+    """Its one error tells a request's own way alone, and not those of all before it."""
+    with BatchServer(safe, ends=[not_taken]) as server:
+        run_in(tmp_path / "logs", server, cases)
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    events = [event for one in read_eval_log(str(log)).samples or () for event in one.events]
+    ways = [event.traceback for event in events if event.event == "model" and event.error]
+    assert len(ways) == CASES
+    assert len(set(ways)) == 1
+
+
 def test_what_is_never_answered_becomes_a_status(tmp_path: Path, cases: Path) -> None:
     """One request fails in every batch: it is an error, and all the others are judged."""
 

@@ -11,6 +11,7 @@ from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import (
     Outcome,
+    by_patience,
     environment,
     generate_faults,
     run_faults,
@@ -98,11 +99,12 @@ def test_every_fault_while_contexts_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every request fails the first time."""
-    with FaultyServer() as server:
-        for name, value in environment(server).items():
-            monkeypatch.setenv(name, value)
-        models = [f"{fault}-10" for fault in KINDS]
-        found = generate_faults(tmp_path, server, models, queries=2)
+    found = []
+    for patience_s, models in by_patience([f"{fault}-10" for fault in KINDS]).items():
+        with FaultyServer() as server:
+            for name, value in environment(server, patience_s).items():
+                monkeypatch.setenv(name, value)
+            found += generate_faults(tmp_path, server, models, queries=2)
     check(found)
     # What a filter stops is kept aside; all else is made.
     assert {one.fault for one in found if one.refused} == {"filter"}

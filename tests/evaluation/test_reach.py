@@ -1,6 +1,8 @@
 """Servers that can't be reached: said at once, given up soon, and met where they are only late."""
 
+import asyncio
 import gc
+import gzip
 import json
 import os
 import pty
@@ -11,7 +13,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from conftest import Cli, clean_env
 from support.certificates import TlsServer, write_certificate
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
+from support.faulty import whole
 from support.secret import KEY
 from support.starts import Start, free_port, nobody_at
 
@@ -34,6 +37,7 @@ from casewise.evaluation import (
     plan_generation,
     run_cells,
 )
+from casewise.evaluation.models._connections import LARGE_AT_ONCE, USUAL_BYTES, limited
 from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.scores import read_paths
 
@@ -210,6 +214,41 @@ def test_a_small_reply_that_unpacks_to_half_a_gigabyte(
     table = read_paths([Path(log) for log in result.logs]).table
     assert sorted(table["status"].to_list()) == ["error", *["ok"] * 23], table
     assert more_kib < 300_000
+
+
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+def test_a_large_answer_is_read(tmp_path: Path, client: str) -> None:
+    """Of many log-probabilities, say: here of 20 MB that are packed."""
+    large = json.dumps(whole({"model": "m"}, SAFE) | {"logprobs": " " * 20_000_000}).encode()
+    kinds = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    with FakeServer(lambda _: Raw(200, gzip.compress(large), kinds)) as server:
+        result = start(tmp_path, {f"large{client}": server.url}, client=client)
+        assert len(server.requests) == 3
+    assert result.complete
+
+
+def test_two_large_answers_are_read_at_a_time() -> None:
+    """The others wait with little, and are read in their turn."""
+    beyond, most = 0, 0
+
+    async def parts() -> AsyncIterator[bytes]:
+        nonlocal beyond, most
+        yield bytes(USUAL_BYTES)
+        yield bytes(1)
+        beyond += 1
+        most = max(most, beyond)
+        await asyncio.sleep(0)
+        yield bytes(1)
+        beyond -= 1
+
+    async def read() -> int:
+        return sum([len(part) async for part in limited(parts())])
+
+    async def read_all() -> list[int]:
+        return await asyncio.gather(*(read() for _ in range(9)))
+
+    assert asyncio.run(read_all()) == [USUAL_BYTES + 2] * 9
+    assert (beyond, most) == (0, LARGE_AT_ONCE)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,13 @@ from casewise.scores import read_paths
 Command = Callable[..., CompletedProcess[str]]
 """``casewise`` with arguments and ``env``."""
 
-PATIENCE_S = 4
-"""Of an attempt: shorter than a hang, longer than what a loaded machine takes, most often: what is
-too large may be late as well."""
+SILENT = ("hang", "drip")
+"""Faults that nothing but the patience with an attempt ends."""
+
+PATIENCE_S, UNHURRIED_S = 4, 120
+"""Patience with an attempt: shorter than a hang, and longer than the slowest machine takes. With
+the short one a loaded machine gives attempts up before it reads what the server failed them with,
+and counts timeouts instead of that fault."""
 
 STOPS = ("expired-key",)
 """Faults that end a run: no later request would do better."""
@@ -66,9 +70,9 @@ class Outcome:
     def problems(self) -> list[str]:
         """What must not be; empty where all is well."""
         found = [f"{n} {what}" for n, what in self._bad if n]
-        kinds = [KINDS[self.fault], *(["timeout"] if self.fault == "large" else [])]
-        if self.failed and not any(self.counted.get(kind) for kind in kinds):
-            found.append(f"{self.failed} faults, none counted as {kinds[0]}: {self.counted}")
+        kind = KINDS[self.fault]
+        if self.failed and not self.counted.get(kind):
+            found.append(f"{self.failed} faults, none counted as {kind}: {self.counted}")
         return [f"{self.command} {self.protocol} {self.model}: {one}" for one in found]
 
     @property
@@ -84,12 +88,21 @@ def write_questions(path: Path, count: int) -> Path:
     return path
 
 
-def environment(server: FaultyServer) -> dict[str, str]:
+def by_patience(models: Sequence[str]) -> dict[int, list[str]]:
+    """Models by the patience that their faults need: a command has one for all of its attempts."""
+    found: dict[int, list[str]] = {}
+    for model in models:
+        is_silent = model.removeprefix("grader-").startswith(SILENT)
+        found.setdefault(PATIENCE_S if is_silent else UNHURRIED_S, []).append(model)
+    return found
+
+
+def environment(server: FaultyServer, patience_s: int = UNHURRIED_S) -> dict[str, str]:
     # A service for each server: within a process, Inspect opens a model once.
     return {
         f"{service(server).upper()}_API_KEY": KEY,
         f"{service(server).upper()}_BASE_URL": server.url,
-        "CASEWISE_ATTEMPT_TIMEOUT": str(PATIENCE_S),
+        "CASEWISE_ATTEMPT_TIMEOUT": str(patience_s),
     }
 
 
@@ -116,10 +129,13 @@ def run_faults(
     server.choose_salts(models, cases)
     command: list[str | Path] = ["run", "--cases", path, "--protocol", ",".join(protocols)]
     command += ["--max-connections", "6", "--client", client]
-    for model in models:
-        command += ["-m", full_name(server, model)]
-    found = _finish(casewise, [*command, "--log-dir", folder / "logs"], folder / "logs", server)
-    return _outcomes("run", client, models, protocols, cases, server, *found)
+    found = []
+    for patience_s, own in by_patience(models).items():
+        named = [part for model in own for part in ("-m", full_name(server, model))]
+        logs = folder / f"logs-{patience_s}"
+        done = _finish(casewise, [*command, *named], logs, server, patience_s)
+        found += _outcomes("run", client, own, protocols, cases, server, *done)
+    return found
 
 
 def sweep_faults(
@@ -134,10 +150,25 @@ def sweep_faults(
     path = write_questions(folder / "cases.jsonl", cases)
     models = list(dict.fromkeys(model for model, _ in entries))
     server.choose_salts(models, cases)
+    found = []
+    for patience_s, own in by_patience(models).items():
+        lines = [(model, protocol) for model, protocol in entries if model in own]
+        file = _sweep_file(folder / f"sweep-{patience_s}.yaml", server, path, lines)
+        logs = folder / f"logs-{patience_s}"
+        done = _finish(casewise, ["run", file], logs, server, patience_s)
+        for model, protocol in lines:
+            found += _outcomes("sweep", "auto", [model], [protocol], cases, server, *done)
+    return found
+
+
+def _sweep_file(
+    file: Path, server: FaultyServer, cases: Path, entries: Sequence[tuple[str, str]]
+) -> Path:
+    models = list(dict.fromkeys(model for model, _ in entries))
     names = [one for one in models if not one.startswith("grader-")]
     lines: list[dict[str, Any]] = []
     for model, protocol in entries:
-        line: dict[str, Any] = {"models": [model], "cases": [path.name], "protocols": [protocol]}
+        line: dict[str, Any] = {"models": [model], "cases": [cases.name], "protocols": [protocol]}
         if model.startswith("grader-"):
             grader = {"model": full_name(server, model)}
             line |= {"models": ["well"], "deliveries": ["system"], "grader": grader}
@@ -145,29 +176,27 @@ def sweep_faults(
     if len(names) < len(models):
         names.append("well")
     known = [{"model": full_name(server, name), "name": name} for name in names]
-    file = folder / "sweep.yaml"
     file.write_text(json.dumps({"models": known, "grid": lines}), "utf-8")
-    logs = folder / "logs"
-    found = _finish(casewise, ["run", file, "--log-dir", logs], logs, server)
-    return [
-        one
-        for model, protocol in entries
-        for one in _outcomes("sweep", "auto", [model], [protocol], cases, server, *found)
-    ]
+    return file
 
 
 def _finish(
-    casewise: Command, command: Sequence[str | Path], logs: Path, server: FaultyServer
+    casewise: Command,
+    arguments: Sequence[str | Path],
+    logs: Path,
+    server: FaultyServer,
+    patience_s: int,
 ) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
     """Rows of the table, and the summary's counts of faults and of errors, over two starts."""
     server.healed = False
-    done = casewise(*command, env=environment(server))
+    command, env = [*arguments, "--log-dir", logs], environment(server, patience_s)
+    done = casewise(*command, env=env)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (0, 1), done.stderr
     if done.returncode:
         assert "To go on:" in done.stderr
         server.healed = True
-        again = casewise(*command, env=environment(server))
+        again = casewise(*command, env=env)
         assert again.returncode == 0, again.stderr
         assert KEY not in again.stdout + again.stderr
     assert KEY not in done.stdout + done.stderr

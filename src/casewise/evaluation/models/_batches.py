@@ -417,7 +417,12 @@ def batches_kept(
             if desk is None:
                 desk = vars(inspects)[_DESK] = BatchDesk(inspects, asked[0], ledger)
             desk.note(request, asked[1])
-        return await generate(inspects, request)
+        try:
+            return await generate(inspects, request)
+        except Exception as error:
+            # All requests of a batch meet one error: each would tell the ways of all before it.
+            error.__traceback__ = None
+            raise
 
     vars(batcher).update(ours)
     inspects_own.generate_for_request = at_a_desk

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from typing import Any, Generic
+from weakref import WeakKeyDictionary
 
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import UnreadAnswerError, Value
@@ -13,8 +15,13 @@ CONNECT_TIMEOUT_S = 60.0
 KEEPALIVE_S = 5.0
 """As Inspect's: an idle connection is closed before most servers close it."""
 
-MOST_BYTES = 8_000_000
+MOST_BYTES = 64_000_000
 """Most bytes of an answer: above what any model writes, log-probabilities included."""
+
+USUAL_BYTES, LARGE_AT_ONCE = 4_000_000, 2
+"""Bytes of an answer that is read at once, and how many larger ones are: the others wait."""
+
+_LARGE = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
 
 
 def check_size(size: int) -> None:
@@ -33,11 +40,27 @@ async def limited(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     Raises:
         UnreadAnswerError: They are longer than any model writes; the rest is not read.
     """
+    large = _LARGE.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(LARGE_AT_ONCE))
     size = 0
-    async for part in parts:
-        size += len(part)
-        check_size(size)
-        yield part
+    async with AsyncExitStack() as place:
+        async for part in parts:
+            if size <= USUAL_BYTES < size + len(part):
+                await place.enter_async_context(large)
+            size += len(part)
+            check_size(size)
+            yield part
+
+
+def limit_body(response: Any) -> None:
+    """Have the body of a response of httpx read to a limit.
+
+    Raises:
+        UnreadAnswerError: It says itself that it is longer.
+    """
+    said = response.headers.get("content-length", "")
+    check_size(int(said) if said.isdecimal() else 0)
+    parts = response.aiter_bytes
+    vars(response)["aiter_bytes"] = lambda *given: limited(parts(*given))
 
 
 class PerLoop(Generic[Value]):

@@ -6,11 +6,10 @@ what becomes of each; Inspect's loop of attempts carries it out, and clients try
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import httpx2
@@ -24,7 +23,7 @@ from casewise.evaluation.models._batches import (
     cause_of,
     count_answered,
 )
-from casewise.evaluation.models._connections import limited, without_retries
+from casewise.evaluation.models._connections import limit_body, without_retries
 from casewise.evaluation.models._fault_table import (
     LONGEST_S,
     ROWS,
@@ -553,11 +552,7 @@ def _watch_connections(client: Any) -> bool:
 async def _limit(response: Any) -> None:
     """Read a body to a limit; a batch's results have none."""
     if (call := _call.get()) is not None and not call.is_batch:
-        vars(response)["aiter_bytes"] = partial(_limited_bytes, response.aiter_bytes)
-
-
-def _limited_bytes(parts: Callable[..., AsyncIterator[bytes]], *given: Any) -> Any:
-    return limited(parts(*given))
+        limit_body(response)
 
 
 async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001

@@ -20,8 +20,8 @@ from casewise.errors import ModelError
 from casewise.evaluation.models._connections import (
     CONNECT_TIMEOUT_S,
     KEEPALIVE_S,
-    MOST_BYTES,
     PerLoop,
+    limit_body,
 )
 from casewise.evaluation.models._fault_table import FaultKind, row_of, status_words
 from casewise.evaluation.models._faults import UnreadAnswerError, redacted
@@ -244,18 +244,10 @@ async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncItera
     Raises:
         UnreadAnswerError: It is longer than any bot's answer.
     """
-    said = response.headers.get("content-length", "")
-    size = int(said) if said.isdecimal() else 0
-    if size <= MOST_BYTES:
-        size = 0
-        async for piece in response.aiter_text():
-            size += len(piece)
-            if size > MOST_BYTES:
-                break
-            seen.answer += piece[: SHOWN - len(seen.answer)]
-            yield piece
-    if size > MOST_BYTES:
-        raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {size:,} bytes or more")
+    limit_body(response)
+    async for piece in response.aiter_text():
+        seen.answer += piece[: SHOWN - len(seen.answer)]
+        yield piece
 
 
 async def _lines(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
