@@ -9,7 +9,7 @@
 #   make docs    build the site of the documents into build/site, and check it (opens from disk)
 #   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
-#   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (five minutes)
+#   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (six minutes)
 #   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics-appendix.md
 #   make hostile   the same on published runs, resampled (half an hour); writes docs/method/hostile.md
 #   make figures draw the figures of docs/how-to/acting.md again

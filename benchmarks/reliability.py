@@ -1,6 +1,6 @@
 """Every fault, how often, in every command and protocol, and kills: ``make reliability``.
 
-    python benchmarks/reliability.py               # all, some four minutes
+    python benchmarks/reliability.py               # all, some six minutes
     python benchmarks/reliability.py --storm 5     # a first look
     python benchmarks/reliability.py --write       # and write docs/method/reliability.md
 

@@ -44,7 +44,7 @@ def described() -> tuple[set[str], set[str]]:
 def test_the_first_run_visits_few_files_and_the_docs_name_each(tmp_path: Path) -> None:
     # Only on a new machine does a run fetch the weights.
     fetch_weights()
-    files = walk(tmp_path, "run", "--limit", "4", "--log-dir", "logs")
+    files = walk(tmp_path, "run", "--limit", "2", "--log-dir", "logs")
     assert "sheets/_table.py" in files, "the run printed no table"
     assert set(files) == described()[0]
     assert len(files) <= RUN

@@ -148,7 +148,7 @@ def test_in_answers(cli_inside: Cli, tmp_path: Path, client: str, soon_again: No
     met: set[int] = set()
     with FakeServer(lambda request: served(PASSING, request, met)) as server:
         # Cases that are refused are few beside all others, so that the run goes on.
-        shown = ask(cli_inside, tmp_path, server, 20 * len(PASSING), "--client", client)
+        shown = ask(cli_inside, tmp_path, server, 10 * len(PASSING), "--client", client)
     assert len(met) == len(PASSING) >= 30
     check(tmp_path, shown)
 
@@ -173,7 +173,7 @@ def test_in_streams(cli_inside: Cli, tmp_path: Path, soon_again: None) -> None:
         return good if found == SAFE else found
 
     with FakeServer(answer) as server:
-        shown = ask(cli_inside, tmp_path, server, 40 * len(places), "-M", "stream=true")
+        shown = ask(cli_inside, tmp_path, server, 20 * len(places), "-M", "stream=true")
     assert len(met) == len(places)
     check(tmp_path, shown)
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 
 MARK = "/src/casewise/"
 
@@ -25,26 +25,31 @@ def _is_importing(frame: FrameType | None) -> bool:
 def walk(arguments: list[str]) -> list[str]:
     """Run a command; the files that it enters, by their paths in the package."""
     files: dict[str, None] = {}
+    elsewhere: dict[int, CodeType] = {}
 
-    def enter(frame: FrameType, event: str, _: object) -> None:
-        path = frame.f_code.co_filename.replace("\\", "/")
-        # A class's body is no function: its names are not optimised.
-        if event != "call" or MARK not in path or not frame.f_code.co_flags & 1:
+    # Called for each function that is called: what is known once is not looked at again.
+    def enter(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if id(code) in elsewhere:
             return
+        path = code.co_filename.replace("\\", "/")
         name = path.rpartition(MARK)[2]
-        if name not in files and not _is_importing(frame):
+        # A class's body is no function: its names are not optimised.
+        if MARK not in path or not code.co_flags & 1 or name in files:
+            elsewhere[id(code)] = code
+        elif not _is_importing(frame):
             files[name] = None
 
     sys.argv = ["casewise", *arguments]
-    threading.setprofile(enter)
-    sys.setprofile(enter)
+    threading.settrace(enter)
+    sys.settrace(enter)
     try:
         from casewise.cli import main
 
         with suppress(SystemExit):
             main()
     finally:
-        sys.setprofile(None)
+        sys.settrace(None)
     return list(files)
 
 
