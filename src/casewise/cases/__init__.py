@@ -69,7 +69,7 @@ from casewise.cases._load import (
     open_cases,
     releases_path,
 )
-from casewise.cases._mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
+from casewise.cases._mapping import EXAMPLE, MAPPINGS, REPLY_TAG, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
 from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
@@ -100,6 +100,7 @@ __all__ = [
     "ListedQuery",
     "MAPPINGS",
     "OPEN_SETS",
+    "REPLY_TAG",
     "RawTable",
     "Release",
     "Role",

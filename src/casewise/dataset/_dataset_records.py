@@ -13,6 +13,7 @@ from casewise.dataset._pair_checks import Copies, TwinDifference
 from casewise.dataset._parameters import Parameter, Value
 from casewise.dataset._people import ARMS
 from casewise.dataset._provenance_checks import Provenance
+from casewise.dataset._shape import Shape
 from casewise.sheets import json_fields, json_interval, json_number
 from casewise.statistics import COEFFICIENTS, Agreement, Estimate
 
@@ -27,6 +28,7 @@ def as_description_record(description: Description) -> dict[str, Any]:
         return {arm: record(ceilings[arm]) for arm in arms}
 
     return {
+        "shape": _shape(description.shape),
         "data": {
             "name": description.name,
             "dataset_hash": description.hash,
@@ -54,6 +56,20 @@ def as_description_record(description: Description) -> dict[str, Any]:
         "provenance": _provenance(description.provenance),
         "findings": [finding.description_record() for finding in description.provenance.findings],
         "remarks": list(description.remarks),
+    }
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    return {
+        "label_changes": {
+            "rule": shape.rule.value,
+            "queries": shape.compared,
+            "changed": shape.changed,
+        },
+        "queries_by_contexts": {str(n): queries for n, queries in shape.contexts.items()},
+        "queries_with_and_without": shape.with_and_without,
+        "labels": shape.labels,
+        "several_labels": shape.several,
     }
 
 

@@ -20,6 +20,7 @@ from casewise.dataset._context_effect import (
 )
 from casewise.dataset._people import ARMS, People, to_people
 from casewise.dataset._provenance_checks import Provenance, check_provenance
+from casewise.dataset._shape import Shape, shape_of
 
 USUAL = sequential_tags(statistics.POSTERIOR, statistics.LEAST_VOTES)[1]
 """Tag of the stopping rule of a study that sets none."""
@@ -55,6 +56,7 @@ class VoteFigures:
 class Description(VoteFigures):
     """The human side of a data set."""
 
+    shape: Shape
     name: str
     hash: str
     cases: int
@@ -94,6 +96,7 @@ def describe_cases(
     counts = {arm: int(people.in_arm(arm).sum()) for arm in (*ARMS, "")}
     ceilings = {part: _ceiling(people, kept, seed) for part, kept in _parts(people).items()}
     return Description(
+        shape=shape_of(loaded.cases),
         name=loaded.name,
         hash=loaded.hash,
         cases=len(loaded.cases),

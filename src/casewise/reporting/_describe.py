@@ -43,7 +43,9 @@ def description_sheet(description: Description) -> Sheet:
 
 
 def _renderable(description: Description) -> RenderableType:
-    parts: list[RenderableType] = [Text(_opening(description)), Text()]
+    change, *shape = description.shape.sentences()
+    parts: list[RenderableType] = [Text(change, style="bold"), Text(_opening(description))]
+    parts += [*map(Text, shape), Text()]
     parts.append(terminal(*_tables(description)))
     findings = description.provenance.findings
     parts.append(Text("Findings" if findings else "Findings: none", style="bold"))
@@ -56,7 +58,10 @@ def _renderable(description: Description) -> RenderableType:
 
 
 def _markdown(description: Description) -> str:
-    lines = [markdown(escape(_opening(description)), *_tables(description))]
+    change, *shape = map(escape, description.shape.sentences())
+    opening = [f"**{change}**", escape(_opening(description)), *(f"- {line}" for line in shape)]
+    lines = ["\n".join([opening[0], "", opening[1], "", *opening[2:], ""])]
+    lines += [markdown(*_tables(description))] if _tables(description) else []
     lines += ["### Findings", ""]
     findings = description.provenance.findings
     lines += [
