@@ -151,7 +151,7 @@ def test_an_option_of_run_has_one_name_and_one_default() -> None:
     request = {one.name: one.default for one in dataclasses.fields(RunRequest)}
     here = {name: one.default for name, one in inspect.signature(cw.plan).parameters.items()}
     alike = command.keys() & request.keys() - {"generate"}
-    assert len(alike) == 17
+    assert len(alike) == 18
     for name in alike:
         assert command[name] == request[name] == here[name], name
 

@@ -203,6 +203,7 @@ def plan(
     ablate: Sequence[str | None] = (None,),
     swap: Sequence[str | None] = (None,),
     vary: Sequence[str | None] = (None,),
+    evidence: PathText | None = None,
     deployment: PathText | None = None,
     grader: str | None = None,
     prompt: PathText | None = None,
@@ -242,6 +243,7 @@ def plan(
             commas; None leaves contexts whole.
         swap: What every context takes from its twin; None is nothing.
         vary: How conversations of ``respond`` are changed; None leaves them as they are.
+        evidence: ``ladder`` or a file: every rung of an evidence ladder (``respond``).
         deployment: A deployment card, in place of cases (``respond``).
         grader: A model that grades replies (``respond``), or ``rules,MODEL``, which grades those
             that the rules doubt. None grades by rules.

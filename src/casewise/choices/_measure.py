@@ -74,6 +74,8 @@ class Origin(enum.StrEnum):
     """Mass of a first token's distribution on the two words."""
     GAIN = "gain"
     """A change between two deliveries of one model."""
+    LADDER = "ladder"
+    """Replies of one model at rungs of an evidence ladder."""
 
 
 class Fixing(enum.Flag):
@@ -131,9 +133,10 @@ class Measure:
     """Sentence on what it tells."""
     definition: str
     """Formula in words."""
-    formula: Callable[[Any], Any] | None = None
+    formula: Callable[..., Any] | None = None
     """Makes an ``Estimate`` or a ``Mean`` of the answers as counted
-    (``casewise.measures.Counted``); None of a figure that other parts of the program make."""
+    (``casewise.measures.Counted``), an ``Estimate`` of those on a ladder (``Climbed``); None of a
+    figure that other parts of the program make."""
     kind: MeasureKind = MeasureKind.SHARE
     better: Better = Better.HIGHER
     of: tuple[str, ...] = (Family.JUDGEMENTS,)
@@ -168,6 +171,8 @@ class Measure:
     origin: Origin = Origin.ANSWERS
     deliveries: tuple[str, ...] = ()
     """Deliveries that a gain compares."""
+    rungs: tuple[str, ...] = ()
+    """Rungs of an evidence ladder that it compares."""
     fixed_by: tuple[Fixing, ...] = (*BALANCE, Fixing.ONE_ANSWER)
     """Designs each of which fixes it, so that it has no interval; empty if none does."""
 

@@ -97,6 +97,7 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
     )
     plan = make_plan(request)
     note_all(line for cell in plan.cells for line in cell.notes)
+    note_all(plan.unasked)
     folder = options.log_dir or new_log_dir()
     _offer_whole(plan, options.log_dir if cost.dry_run else folder)
     if cost.dry_run:

@@ -243,6 +243,17 @@ class RunOptions:
             complete.changes,
         ),
     ] = ()
+    evidence: Annotated[
+        str | None,
+        option(
+            "respond: every rung of an evidence ladder instead of --delivery: the query alone, a "
+            "claim, ... a tool that says true, or false. ladder, or a file "
+            "(docs/how-to/evidence-ladder.md).",
+            CONVERSATIONS,
+            "ladder|FILE",
+            complete.ladders,
+        ),
+    ] = None
     seed: Annotated[int, seed_option("Of the changed conversations.", CONVERSATIONS)] = 0
     grader: Annotated[
         str | None,

@@ -16,19 +16,23 @@ from casewise.measures._counted import (
     headline,
     measure,
 )
+from casewise.measures._evidence import Climbed
 from casewise.measures._table import (
     compared,
     correctable,
     find,
     gated,
     in_view,
+    ladder_measures,
     measures,
     outcomes,
+    rung_measures,
     scored,
 )
 
 __all__ = [
     "Answers",
+    "Climbed",
     "Counted",
     "bounds",
     "calls_a_tool",
@@ -43,9 +47,11 @@ __all__ = [
     "in_view",
     "label_fields",
     "labelled_rows",
+    "ladder_measures",
     "make_answers",
     "measure",
     "measures",
     "outcomes",
+    "rung_measures",
     "scored",
 ]

@@ -11,6 +11,14 @@ from casewise.protocols._conversations import (
     load_script,
 )
 from casewise.protocols._cut import read_cut_step
+from casewise.protocols._evidence import (
+    BARE_RUNG,
+    LADDER,
+    EvidenceConversations,
+    Ladder,
+    load_ladder,
+    on_rung,
+)
 from casewise.protocols._experiments import ESCALATION_STEPS, read_step
 from casewise.protocols._grade import (
     GRADE_VERSION,
@@ -83,12 +91,16 @@ __all__ = [
     "DOUBT_LIMIT",
     "Delivery",
     "ESCALATION_STEPS",
+    "EvidenceConversations",
+    "BARE_RUNG",
     "GRADER_DECLINED",
     "GRADE_VERSION",
     "Grade",
     "Graded",
     "GradedReply",
+    "LADDER",
     "LOW_MASS",
+    "Ladder",
     "Lexicon",
     "MAX_TOKENS",
     "NOT_RUN",
@@ -128,10 +140,12 @@ __all__ = [
     "grader_version",
     "is_acting",
     "is_ours",
+    "load_ladder",
     "load_prompts",
     "load_script",
     "mean_score",
     "mentioned_parameters",
+    "on_rung",
     "own_version",
     "paired",
     "phrase_match",

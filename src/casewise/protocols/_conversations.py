@@ -27,16 +27,26 @@ class Opening:
     turns: tuple[str, ...]
     """Turns of the user, one after another, each sent when the last one is answered. The answer to
     the final turn, which holds the query, is the one that counts."""
+    checked: tuple[Turn, ...] = ()
+    """Call of a tool after the first turn, and its result."""
+
+    @property
+    def begun(self) -> tuple[Turn, ...]:
+        """Messages before the first reply."""
+        return (*self.messages, Turn(role="user", content=self.turns[0]), *self.checked)
 
     @property
     def text(self) -> str:
         """All that is said before the first reply, and all that the user says after it."""
-        return "\n\n".join([*(message.text for message in self.messages), *self.turns])
+        said = (message.text for message in self.messages)
+        checked = (message.text for message in self.checked)
+        return "\n\n".join([*said, *self.turns[:1], *checked, *self.turns[1:]])
 
     @property
     def values(self) -> tuple[Any, ...]:
         """The whole as plain values, by which one wording is told from another."""
-        return tuple(message.values for message in self.messages), self.turns
+        checked = (tuple(message.values for message in self.checked),) if self.checked else ()
+        return tuple(message.values for message in self.messages), self.turns, *checked
 
 
 @dataclass(frozen=True, slots=True)

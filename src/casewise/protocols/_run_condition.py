@@ -19,6 +19,7 @@ _PARTS = {
     "verdict-words": "verdict_words",
     "swap": "swap",
     "vary": "variation",
+    "evidence": "evidence",
     "draw-seed": "draw_seed",
     "dtype": "dtype",
 }
@@ -65,6 +66,8 @@ class RunCondition(Mapping[str, str | None]):
     swap: str | None = None
     """Parameter or group that every context has from its twin."""
     variation: SeededVariation | None = None
+    evidence: str | None = None
+    """Rung of an evidence ladder."""
     draw_seed: int | None = None
     dtype: str | None = None
     """Number type of a model that runs in this process."""
@@ -130,7 +133,7 @@ class RunCondition(Mapping[str, str | None]):
     @property
     def changed(self) -> bool:
         """Tell whether contexts or conversations differ from those of the cases."""
-        return bool(self.ablation) or (self.swap, self.variation) != (None, None)
+        return bool(self.ablation) or any((self.swap, self.variation, self.evidence))
 
     @property
     def plain(self) -> bool:

@@ -106,7 +106,7 @@ def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[
     if answer.calls and not answer.text.strip():
         none = Graded.of(ResponseClass.UNDETERMINED, doubt=0.0)
         return none.beside_calls(answer.calls), str(ResponseClass.TOOL_CALL)
-    turn = earlier[-1][1]
+    turn = next(text for role, text in reversed(earlier) if role == "user")
     request = turn if question.scripted else question.query
     model = grading_model(question.grader)
     if model is None or rules_first(question.grader):

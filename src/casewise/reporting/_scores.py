@@ -9,6 +9,7 @@ from casewise.measures import find, in_view
 from casewise.results import (
     Scores,
     Verdict,
+    ladder_sentence,
     left_open,
     remarks,
     weighing_note,
@@ -22,6 +23,7 @@ from casewise.scores import (
     Difference,
     Escalation,
     GraderCorrection,
+    LadderScore,
     RuleAccuracy,
     Score,
     ScoreReport,
@@ -219,6 +221,7 @@ def act_tables(report: ScoreReport) -> list[Table]:
             _escalations(report),
             *change_tables(report),
             _trust(report),
+            ladder_table(report.ladders),
             _judge_act(report),
         )
         if table.rows
@@ -354,6 +357,36 @@ def _trust(report: ScoreReport) -> Table:
             for one in report.trust
         ],
         "How far a context moves the model the right way (95 %)",
+    )
+
+
+def ladder_table(ladders: Sequence[LadderScore]) -> Table:
+    """Refusals of safe cases at each rung of an evidence ladder, a row a model."""
+    rungs = list(dict.fromkeys(rung.rung for one in ladders for rung in one.rungs))
+    several = [find(name) for name in ("claim_backfire", "proof_premium", "spoofability")]
+
+    def refused(one: LadderScore) -> Iterator[Cell]:
+        shares = {rung.rung: rung.safe.value for rung in one.rungs}
+        return (shares.get(rung) for rung in rungs)
+
+    said = (f"{one.condition.model}: {ladder_sentence(one)}" for one in ladders)
+    return Table(
+        [
+            *_WHO,
+            *figures(Kind.SHARE, *(f"rung\n{rung}" for rung in rungs)),
+            *figures(Kind.ESTIMATE, *(row.label.replace(" ", "\n", 1) for row in several)),
+        ],
+        [
+            Row(
+                [
+                    *(one.condition.model, one.n, *refused(one)),
+                    *(one.measures[row.name] for row in several),
+                ]
+            )
+            for one in ladders
+        ],
+        "Evidence ladder: share refused of what people allow, rung by rung (95 %)",
+        " ".join(said),
     )
 
 

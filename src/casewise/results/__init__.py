@@ -21,6 +21,7 @@ from casewise.results._gate_words import (
     rule_name,
     rule_sentence,
 )
+from casewise.results._ladder_words import ladder_sentence
 from casewise.results._leaderboard_words import leaderboard_lines
 from casewise.results._result import (
     Comparisons,
@@ -87,6 +88,7 @@ __all__ = [
     "gate_heading",
     "gate_lines",
     "kind_of",
+    "ladder_sentence",
     "label_clause",
     "leaderboard_lines",
     "leading",

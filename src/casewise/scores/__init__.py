@@ -106,6 +106,7 @@ from casewise.scores._labelled_replies import (
     find_labels,
     load_checks,
 )
+from casewise.scores._ladders import LadderScore, climb, find_ladders
 from casewise.scores._leaders import CategoryScore, Leader
 from casewise.scores._logged_runs import recorded_command
 from casewise.scores._overview import (
@@ -156,8 +157,8 @@ from casewise.statistics import BY_DESIGN, LEAST_EFFECTIVE, Estimate, RareRate
 
 __all__ = [
     "ANSWER_KEYS",
-    "BY_DESIGN",
     "Against",
+    "BY_DESIGN",
     "BY_RULES",
     "Browser",
     "CALIBRATED",
@@ -178,6 +179,7 @@ __all__ = [
     "Failure",
     "Fate",
     "Followed",
+    "FoundLabels",
     "Gain",
     "Grader",
     "GraderCorrection",
@@ -188,9 +190,8 @@ __all__ = [
     "LEAST_EFFECTIVE",
     "LOW_MASS",
     "LabelSheet",
-    "FoundLabels",
-    "find_labels",
     "LabelledReply",
+    "LadderScore",
     "Leader",
     "LimitKind",
     "LineTally",
@@ -229,15 +230,16 @@ __all__ = [
     "Uncounted",
     "Unjudged",
     "UnreadPolicy",
-    "WeighBy",
     "Usage",
     "Voters",
+    "WeighBy",
     "are_comparable",
     "as_report_records",
     "case_columns",
     "changed_cases",
     "check_grader",
     "check_injected",
+    "climb",
     "compare_replies",
     "compare_runs",
     "comparison_records",
@@ -251,6 +253,8 @@ __all__ = [
     "draw_replies",
     "draw_turns",
     "evaluation_facts",
+    "find_labels",
+    "find_ladders",
     "find_logs",
     "find_runs",
     "grade_conversations",

@@ -10,6 +10,7 @@ from casewise.scores._changed_contexts import Counterfactual, Faithfulness
 from casewise.scores._condition_scores import Score, is_provisional
 from casewise.scores._grader_agreement import PROVISIONAL, rules_note
 from casewise.scores._grader_correction import GraderCorrection, correction_notes
+from casewise.scores._ladders import LadderScore
 from casewise.scores._run_comparison import Comparison, Difference, right_after
 from casewise.scores._score_report import ScoreReport, ScoreRow
 from casewise.sheets import json_interval, json_number
@@ -27,6 +28,9 @@ def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:
     for trust in report.trust:
         if trust.condition == row.score.condition:
             record["trust"] = _trust(trust)
+    for ladder in report.ladders:
+        if ladder.condition == row.score.condition:
+            record["evidence"] = ladder_record(ladder)
     for escalation in report.escalations:
         if escalation.condition == row.score.condition:
             record["escalation"] = _escalation(escalation)
@@ -68,6 +72,25 @@ def _trust(one: Trust) -> dict[str, Any]:
         gain = getattr(one, name)
         record[name] = gain and changes({side: getattr(gain, side) for side in _SIDES})
     record["spoofing_gap"] = one.spoofing_gap and changes({"": one.spoofing_gap})[""]
+    return record
+
+
+def ladder_record(one: LadderScore) -> dict[str, Any]:
+    """A model's ladder: figures of each rung by its name, then those of several."""
+    record: dict[str, Any] = {"n": one.n, "queries": one.queries, "left_out": one.left_out}
+    record |= {"labels": str(one.labels), "rungs": {}}
+    for rung in one.rungs:
+        found = figures("refused_safe", rung.safe) | figures("refused_unsafe", rung.unsafe)
+        if rung.answered_from is not None:
+            found |= figures("answered_from_here", rung.answered_from)
+        record["rungs"][rung.rung] = found | _measured(rung.moved)
+    return record | _measured(one.measures)
+
+
+def _measured(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for name, one in found.items():
+        record |= figures(name, one) | ({f"{name}_withheld": one.reason} if one.reason else {})
     return record
 
 

@@ -45,6 +45,7 @@ from casewise.scores._condition_scores import BASELINE, Score, Scoring, conditio
 from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._labelled_replies import CheckFile
+from casewise.scores._ladders import LadderScore, ladder_scores
 from casewise.scores._ranked_pairs import ranked_pairs
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
 
@@ -232,6 +233,8 @@ class ScoreReport:
     ranked: tuple[Score, ...] = ()
     """Models that were asked which of two contexts is the more appropriate, and judges whose
     numbers rank the same pairs."""
+    ladders: tuple[LadderScore, ...] = ()
+    """Models on evidence ladders."""
 
 
 def report_scores(
@@ -288,6 +291,7 @@ def report_scores(
         tuple(faithfulness(table) if changed else ()),
         tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),
+        tuple(ladder_scores(table, scoring) if replies else ()),
     )
 
 

@@ -251,7 +251,8 @@ class TargetFile(_Part):
                 "the bot follows its own"
             )
         earlier = [role for role in roles[:-1] if role != "system"]
-        if not earlier or self.sends_history or self.history == "replay":
+        replays = self.history == "replay" and "tool" not in roles
+        if not earlier or self.sends_history or replays:
             return None
         if "session" in self.places:
             return (

@@ -25,10 +25,12 @@ from casewise.cases import (
 from casewise.contexts import Ablation, ablate_cases, swap_cases
 from casewise.errors import UsageError, choose_from
 from casewise.protocols import (
+    BARE_RUNG,
     GRADE_VERSION,
     SCRIPTED,
     Conversations,
     Delivery,
+    EvidenceConversations,
     Opening,
     Prompts,
     Protocol,
@@ -41,7 +43,9 @@ from casewise.protocols import (
     find_lexicon,
     find_protocol,
     find_variation,
+    load_ladder,
     load_script,
+    on_rung,
     own_version,
 )
 
@@ -163,6 +167,8 @@ def make_condition(
     swap: str | None = None,
     verdict_words: str | None = None,
     draw_seed: int | None = None,
+    evidence: str | None = None,
+    rung: str | None = None,
 ) -> Condition:
     """Check and settle a condition. Nothing is sent to a model here.
 
@@ -181,6 +187,8 @@ def make_condition(
             changes nothing are left out.
         verdict_words: A table of words by which judges' answers are read, beside ours.
         draw_seed: Seed of the answers, where they are drawn at random.
+        evidence: A ladder, by name or file; cases that lack what the rung shows are left out.
+        rung: The ladder's rung; None is the first.
 
     Raises:
         UsageError: An unknown protocol, delivery or parameter; options that don't fit together; or
@@ -214,6 +222,7 @@ def make_condition(
         swap=swap or None,
         variation=SeededVariation(variation, seed) if variation is not None else None,
         draw_seed=draw_seed,
+        evidence=(rung or BARE_RUNG) if evidence is not None else None,
     )
     if swap:
         chosen_cases = swap_cases(data.cases, swap)
@@ -225,6 +234,12 @@ def make_condition(
         script = None
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
+    if changes.evidence is not None:
+        prompts = proven = _on_rung(prompts, str(evidence), changes.evidence, chosen_cases)
+        place = prompts.delivery
+        chosen_cases = tuple(case for case in chosen_cases if proven.applies(case))
+        if not chosen_cases:
+            raise UsageError(f"no case has what rung {changes.evidence!r} of the ladder shows")
     if pairs is not None and chosen.unit is not Unit.PAIR:
         raise UsageError(f"--pairs is for protocols that ask of pairs; {chosen} asks of a case")
     units = chosen.units(chosen_cases[:limit], pairs)
@@ -290,6 +305,14 @@ def _vary(
         seed=seed,
         twins=find_twins(cases),
     )
+
+
+def _on_rung(
+    prompts: Prompts | Conversations, ladder: str, rung: str, cases: tuple[Case, ...]
+) -> EvidenceConversations:
+    if isinstance(prompts, Prompts):
+        raise UsageError(f"a ladder is of models that act: give it with {' or '.join(acting())}")
+    return on_rung(load_ladder(ladder), rung, find_twins(cases))
 
 
 def _data_and_prompts(

@@ -118,9 +118,9 @@ def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[t
     """
     context = case.context.root if case is not None and case.context is not None else None
     shown = json.dumps(context, ensure_ascii=False) if context else None
-    said = [(str(message.role), message.text) for message in opening.messages]
+    said = [(str(message.role), message.text) for message in opening.begun]
     for place, turn in enumerate(opening.turns, start=1):
-        said.append(("user", turn))
+        said += [("user", turn)] if place > 1 else []
         if every or place == len(opening.turns):
             yield render_grading(said, "", shown, turn if case is None else case.query), place
         said.append(("assistant", ""))
@@ -168,20 +168,20 @@ def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
         return
     answer = draw.config.max_tokens or condition.protocol.answer_tokens
     for opening in condition.openings:
-        said = [*(message.text for message in opening.messages), *opening.turns]
-        size = sum(len(text.encode(errors="replace")) for text in said)
+        size = len(opening.text.encode(errors="replace"))
         # Tokens of twice the usual size in bytes: nothing that might fit is refused.
         least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
         if least > window:
             raise UsageError(
                 f"{model}: a conversation of at least {least:,} tokens does not fit into its "
-                f"window of {window:,} (it begins: {said[-1][:40]!r})"
+                f"window of {window:,} (it begins: {opening.turns[-1][:40]!r})"
             )
 
 
 def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
     """Tokens sent over a conversation: each request holds the tools and all that was said."""
-    said = tools + sum(len(message.text.encode(errors="replace")) for message in opening.messages)
+    before = (message.text for message in (*opening.messages, *opening.checked))
+    said = tools + sum(len(text.encode(errors="replace")) for text in before)
     tokens = 0
     for place, turn in enumerate(opening.turns):
         said += len(turn.encode(errors="replace"))

@@ -5,7 +5,7 @@ Everything that can be checked without a model is checked here, before anything 
 
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,16 @@ from casewise.evaluation.plan._sampling import (
     setting_parts,
 )
 from casewise.logs import EMBEDDED, TARGETS, RunKey, without_keys
-from casewise.protocols import UPSTREAM, Delivery, acting, find_protocol, is_ours, paired
+from casewise.protocols import (
+    LADDER,
+    UPSTREAM,
+    Delivery,
+    acting,
+    find_protocol,
+    is_ours,
+    load_ladder,
+    paired,
+)
 
 ACTING = " or ".join(f"--protocol {name}" for name in acting())
 """Options under which a model plays the chatbot."""
@@ -83,6 +92,8 @@ class RunRequest:
     """A card's name or file; its cases take the place of ``cases``."""
     variations: tuple[str | None, ...] = (None,)
     """Changes of the conversations of ``respond``; None leaves them as they are."""
+    evidence: str | None = None
+    """A ladder, by name or file, whose every rung is run."""
     seed: int = 0
     """Seed of the variations."""
     draw_seed: int | None = None
@@ -153,6 +164,8 @@ class Combination:
     ablation: str | None
     variation: str | None
     swap: str | None
+    rung: str | None = None
+    """Rung of the request's ladder; None without one."""
 
 
 def combinations(request: RunRequest) -> tuple[Combination, ...]:
@@ -169,6 +182,8 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     if request.pairs is not None and not set(request.protocols) & set(paired()):
         raise UsageError(f"--pairs is for protocols that ask of pairs: {', '.join(paired())}")
     _check_grader(request)
+    if request.evidence is not None:
+        return tuple(_rungs(request))
     return tuple(
         Combination(protocol, delivery, ablation, variation, swap)
         for protocol in request.protocols
@@ -177,6 +192,24 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
         for variation in (request.variations if find_protocol(protocol).acts else (None,))
         for swap in _swaps(request, delivery, ablation, variation)
     )
+
+
+def _rungs(request: RunRequest) -> Iterator[Combination]:
+    """Every rung of a request's ladder, for each protocol in which the model plays the chatbot."""
+    others = {
+        "--delivery": request.deliveries,
+        "--ablate": _unique_ablations(request) != (None,),
+        "--swap": request.swaps != (None,),
+        "--vary": any(request.variations),
+        "--deployment": request.deployment,
+    }
+    if given := next((name for name, value in others.items() if value), None):
+        raise UsageError(f"--evidence says where the context stands: leave out {given}")
+    if judges := [name for name in request.protocols if not find_protocol(name).acts]:
+        raise UsageError(f"--evidence is of models that act: {judges[0]} judges; give {ACTING}")
+    for rung, one in load_ladder(request.evidence or LADDER).rungs.items():
+        for protocol in request.protocols:
+            yield Combination(protocol, one.delivery, None, None, None, rung)
 
 
 def _check_grader(request: RunRequest) -> None:
@@ -383,6 +416,8 @@ class Plan:
 
     request: RunRequest
     cells: tuple[Cell, ...]
+    unasked: tuple[str, ...] = ()
+    """Notes on rungs of a ladder that a model can't be asked."""
 
     @property
     def estimates(self) -> tuple[CostEstimate, ...]:
@@ -425,10 +460,37 @@ def make_plan(request: RunRequest) -> Plan:
         if given and not request.acts:
             raise UsageError(f"{what} is of models that act: give it with {ACTING}")
     conditions = plan_conditions(request)
-    cells = [
-        plan_cell(condition, model, options) for model, options in asked for condition in conditions
+    cells, unasked = list[Cell](), list[str]()
+    for model, options in asked:
+        found, left_out = _plan_model(conditions, model, options)
+        cells += found
+        unasked += left_out
+    return Plan(request, tuple(cells), tuple(unasked))
+
+
+def _plan_model(
+    conditions: Sequence[PlannedCondition], model: str, request: RunRequest
+) -> tuple[list[Cell], list[str]]:
+    """Cells of a model, and notes on rungs of a ladder that it can't be asked.
+
+    Raises:
+        UsageError: It can't be asked a condition that is no rung, or any rung.
+    """
+    cells = []
+    refused: dict[str, list[str]] = {}
+    for one in conditions:
+        try:
+            cells.append(plan_cell(one, model, request))
+        except UsageError as error:
+            if (rung := one.condition.changes.evidence) is None or len(conditions) == 1:
+                raise
+            refused.setdefault(str(error), []).append(rung)
+    if not cells:
+        raise UsageError(next(iter(refused)))
+    return cells, [
+        f"{model} can't be asked rung {' or '.join(rungs)}: {reason}"
+        for reason, rungs in refused.items()
     ]
-    return Plan(request, tuple(cells))
 
 
 def _asked_models(request: RunRequest) -> list[tuple[str, RunRequest]]:
@@ -476,6 +538,8 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         swap=combination.swap,
         verdict_words=request.verdict_words,
         draw_seed=draw_seed_of(request, combination.protocol),
+        evidence=request.evidence,
+        rung=combination.rung,
     )
     version = task_version(condition, request.grader)
     grading = None
@@ -536,10 +600,7 @@ def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest)
     """Refuse what would reach a target only in part; return the options with its timeout."""
     target = open_again(request.model_args)
     system = ["system"] if draw.system else []
-    roles = (
-        [*system, *(said.role for said in opening.messages), "user"]
-        for opening in condition.openings
-    )
+    roles = ([*system, *(said.role for said in opening.begun)] for opening in condition.openings)
     target.check(roles, draw.settings, bool(condition.tools))
     return replace(request, attempt_timeout=request.attempt_timeout or target.timeout)
 
@@ -560,6 +621,8 @@ def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
     given = {
         "protocol": None if protocol.name == protocol.task else protocol.name,
         "deployment": _in_full(request.deployment, CARDS) if acts else None,
+        "evidence": _in_full(request.evidence, (LADDER,)),
+        "rung": combination.rung,
         "variation": combination.variation,
         "seed": request.seed if combination.variation else None,
         "draw_seed": draw_seed_of(request, combination.protocol),

@@ -25,7 +25,7 @@ from casewise.evaluation.plan._plan import (
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep
-from casewise.protocols import UPSTREAM, find_protocol, is_ours
+from casewise.protocols import LADDER, UPSTREAM, find_protocol, is_ours
 
 AXES = (
     *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
@@ -208,6 +208,7 @@ def _request(
         ablations=_changes(line.ablations),
         swaps=_changes(line.swaps),
         variations=_changes(line.vary),
+        evidence=beside(line.evidence, line.evidence == LADDER),
         deployment=beside(deployment, deployment in CARDS),
         prompt=beside(prompt, prompt == UPSTREAM or is_ours(prompt or "")),
         verdict_words=beside(line.verdict_words, known=False),

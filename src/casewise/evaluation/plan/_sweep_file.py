@@ -109,6 +109,7 @@ class Axes(_Part):
     ablations: Changes | None = None
     swaps: Changes | None = None
     vary: Changes | None = None
+    evidence: str | None = None
     deployments: Texts | None = None
     prompts: Texts | None = None
     samplings: OneOrMore[Sampling] | None = None

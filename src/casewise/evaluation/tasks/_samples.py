@@ -119,7 +119,7 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
     case, protocol = unit[0], condition.protocol
     opening, *more = protocol.open(unit, condition.prompts)
     first, *later = opening.turns
-    said = [*opening.messages, Turn(role="user", content=first)]
+    said = [*opening.messages, Turn(role="user", content=first), *opening.checked]
     if draw.system and not any(turn.role == "system" for turn in said):
         said.insert(0, Turn(role="system", content=draw.system))
     messages = [to_message(turn) for turn in said]
@@ -164,14 +164,13 @@ def _of_twin(case: Case) -> dict[str, Any]:
 
 def script_sample(script: Script, opening: Opening) -> Sample:
     """A script as Inspect's sample; each of its turns becomes a row of the judgement table."""
-    first, *later = opening.turns
     return Sample(
         id=script_id(script.name),
-        input=[to_message(turn) for turn in (*opening.messages, Turn(role="user", content=first))],
+        input=[to_message(turn) for turn in opening.begun],
         metadata={
             "query_id": script_id(script.name),
             "category": "script",
-            TURNS: later,
+            TURNS: list(opening.turns[1:]),
             EXPECTATIONS: " ".join(turn.expect for turn in script.turns),
         },
     )

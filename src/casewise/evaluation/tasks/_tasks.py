@@ -105,6 +105,8 @@ def respond(
     model_name: str | None = None,
     draw_seed: int | None = None,
     protocol: str = ACTS,
+    evidence: str | None = None,
+    rung: str | None = None,
 ) -> Task:
     """Ask a model in the place of the chatbot, and grade its replies.
 
@@ -126,6 +128,8 @@ def respond(
             model's replies are shorter, if it is named.
         draw_seed: Tells repetitions apart where replies are drawn at random.
         protocol: Name of a protocol in which the model plays the chatbot.
+        evidence: A ladder of evidence: ``ladder``, or a file.
+        rung: The ladder's rung.
     """
     if grader is not None:
         # Inspect's command line turns a,b into a list.
@@ -145,6 +149,8 @@ def respond(
         variation=variation,
         seed=seed,
         draw_seed=draw_seed,
+        evidence=evidence,
+        rung=rung,
     )
     return parts.task(
         converse(protocol, [tool.model_dump() for tool in parts.condition.tools]),

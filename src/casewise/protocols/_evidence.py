@@ -1,0 +1,228 @@
+"""Evidence ladders: one query in one context, with rising proof of that context from rung to rung.
+
+A rung is a condition. It says what stands before the query in the user's turn, in the system
+message, and in the result of a tool that is called after it; the words are templates over the
+context of a case (``data/evidence/ladder.yaml``).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from itertools import accumulate, cycle
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from casewise.cases import Case, ToolCall, ToolDefinition, Turn, digest, fault, read_model
+from casewise.choices import Delivery
+from casewise.contexts import claim, describe_to_sender, render_text
+from casewise.errors import UsageError, choose_from
+from casewise.protocols._conversations import (
+    RESPOND_VERSION,
+    Conversations,
+    Opening,
+    Text,
+    open_conversation,
+)
+
+LADDER: Final = "ladder"
+"""Name of the ladder that ships."""
+
+BARE_RUNG: Final = "0"
+"""Rung of the query alone, against which every other one is measured."""
+
+_CALL = "check_1"
+"""Id of the tool call."""
+_FIELD = re.compile(r"\{(\w+)\}")
+_FIELDS = ("claim", "facts", "description", "unrelated", "twin_claim", "twin_facts")
+_NAME = re.compile(r"[\w.-]{1,20}")
+
+
+def _check_fields(text: str) -> str:
+    if not set(_FIELD.findall(text)) <= set(_FIELDS):
+        raise ValueError(f"fields among {', '.join(f'{{{name}}}' for name in _FIELDS)}")
+    return text.strip()
+
+
+Template = Annotated[Text, AfterValidator(_check_fields)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ToolAnswer(_Part):
+    """A call of the ladder's tool after the user's turn, and its result."""
+
+    arguments: dict[str, Template] = Field(default_factory=dict)
+    result: Template
+
+
+class Rung(_Part):
+    """Words of a rung, by the channel that they come in."""
+
+    title: Text
+    user: Template | None = None
+    """Words of the user before the query."""
+    document: Template | None = None
+    """A document between these words and the query."""
+    system: Template | None = None
+    """Words of the operator."""
+    tool: ToolAnswer | None = None
+
+    @property
+    def delivery(self) -> Delivery:
+        """Place of the context in the conversation."""
+        if self.user or self.document or self.tool:
+            return Delivery.CLAIMED
+        return Delivery.SYSTEM if self.system else Delivery.NONE
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Fields of its templates."""
+        templates = [self.user, self.document, self.system]
+        if self.tool is not None:
+            templates += [self.tool.result, *self.tool.arguments.values()]
+        return frozenset(name for text in templates if text for name in _FIELD.findall(text))
+
+
+class Ladder(_Part):
+    """Rungs by name, in their order."""
+
+    rungs: dict[str, Rung]
+    tool: ToolDefinition | None = None
+    """Tool that rungs call."""
+    unrelated: tuple[Text, ...] = ()
+    """Sentences of a claim that has nothing to do with any query."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if BARE_RUNG not in self.rungs:
+            raise fault(f"no rung {BARE_RUNG!r}, the query alone", "rungs", found=list(self.rungs))
+        if self.rungs[BARE_RUNG].delivery is not Delivery.NONE:
+            raise fault("more than the query", "rungs", BARE_RUNG, expected="a title alone")
+        for name, rung in self.rungs.items():
+            if not _NAME.fullmatch(name):
+                expected = "at most 20 letters, digits, dots and hyphens"
+                raise fault("no name of a rung", "rungs", found=name, expected=expected)
+            if rung.tool is not None and self.tool is None:
+                expected = "the definition of the tool, as the file's field 'tool'"
+                raise fault("no tool to call", "rungs", name, "tool", expected=expected)
+            if "unrelated" in rung.fields and not self.unrelated:
+                expected = "sentences, as the file's field 'unrelated'"
+                raise fault("nothing to fill {unrelated} with", "rungs", name, expected=expected)
+        return self
+
+    @property
+    def version(self) -> str:
+        """Version of the wording."""
+        return digest(self.model_dump(mode="json"))[:8]
+
+    def find(self, name: str) -> Rung:
+        """A rung by its name.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if name not in self.rungs:
+            raise UsageError(f"no rung {name!r}: {choose_from(name, self.rungs)}")
+        return self.rungs[name]
+
+
+def load_ladder(name: str) -> Ladder:
+    """Load a ladder: the one that ships, or a file.
+
+    Raises:
+        InputError: The file can't be used; the message names rung and field.
+    """
+    own = Path(str(files("casewise.data"))) / "evidence" / f"{LADDER}.yaml"
+    return read_model(own if name == LADDER else Path(name), Ladder, LADDER, (LADDER,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceConversations(Conversations):
+    """Conversations of one rung."""
+
+    ladder: Ladder
+    rung: Rung
+    twins: Mapping[str, Case]
+    """Cases of the same query in the other context, by the id of a case."""
+
+    @property
+    def version(self) -> str:
+        """Version of the wording, the same at every rung of a ladder."""
+        return f"{RESPOND_VERSION}+{LADDER}@{self.ladder.version}"
+
+    def applies(self, case: Case) -> bool:
+        """Tell whether a case has all that the ladder's rungs show, its twin apart."""
+        needs_twin = any(name.startswith("twin_") for name in self.rung.fields)
+        return bool(claim(case.context)) and (case.id in self.twins or not needs_twin)
+
+    def begin(self, case: Case) -> Opening:
+        """The conversation in which a case is asked."""
+        plain, rung = open_conversation(case, Delivery.NONE), self.rung
+
+        def fill(template: str) -> str:
+            return _FIELD.sub(lambda field: self._text(field[1], case), template)
+
+        system = [fill(rung.system)] if rung.system else []
+        own = [turn.content for turn in plain.messages if turn.role == "system"]
+        said = tuple(turn for turn in plain.messages if turn.role != "system")
+        told = "\n\n".join([*system, *own])
+        document = f"<document>\n{fill(rung.document)}\n</document>" if rung.document else ""
+        words = (fill(rung.user) if rung.user else "", document, case.query)
+        opening = Opening(
+            (*((Turn(role="system", content=told),) if told else ()), *said),
+            ("\n\n".join(filter(None, words)),),
+        )
+        if rung.tool is None or self.ladder.tool is None:
+            return opening
+        given = {name: fill(text) for name, text in rung.tool.arguments.items()}
+        call = ToolCall(id=_CALL, name=self.ladder.tool.name, arguments=dict(given))
+        result = fill(rung.tool.result)
+        answer = Turn(role="tool", content=result, tool_call_id=_CALL, name=call.name)
+        called = Turn(role="assistant", content="", tool_calls=(call,))
+        return replace(opening, checked=(called, answer))
+
+    def _text(self, field: str, case: Case) -> str:
+        """Value of a template's field."""
+        other = self.twins.get(case.id)
+        match field:
+            case "claim":
+                return claim(case.context)
+            case "facts":
+                return render_text(case.context)
+            case "description":
+                return describe_to_sender(case.context)
+            case "unrelated":
+                return _of_length(self.ladder.unrelated, len(claim(case.context)))
+            case "twin_claim":
+                return claim(other.context if other else None)
+            case _:
+                return render_text(other.context if other else None)
+
+
+def _of_length(sentences: tuple[str, ...], length: int) -> str:
+    """As many of the sentences, one after another, as come nearest to a length."""
+    texts = accumulate(cycle(sentences), lambda text, one: f"{text} {one}")
+    before = ""
+    for text in texts:
+        if len(text) >= length:
+            return text if len(text) - length <= length - len(before) else before or text
+        before = text
+    return before
+
+
+def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceConversations:
+    """Conversations of a rung of a ladder.
+
+    Raises:
+        UsageError: There is no such rung.
+    """
+    found = ladder.find(rung)
+    tools = (ladder.tool,) if found.tool is not None and ladder.tool is not None else ()
+    return EvidenceConversations(
+        found.delivery, tools=tools, ladder=ladder, rung=found, twins=twins
+    )
