@@ -181,6 +181,60 @@ def test_privaci_bench(other_sets: Path, folder: str, meant: dict[str | None, in
         assert isinstance(recipient["role"], list)
 
 
+AT_HAND = {
+    "cat": ("cat*.csv",),
+    "confaide-2a": ("confaide_tier_2a.txt",),
+    "confaide-2b": ("confaide_tier_2b.txt",),
+    "opensafeintent": ("opensafeintent*.json",),
+    "privaci-bench": ("privaci/*",),
+    "xstest": ("xstest*.csv",),
+    "contextual-appropriateness": ("contextual*",),
+    "diasafety": ("diasafety*",),
+    "moralexceptqa": ("moralexceptqa*",),
+    "sorry-bench": ("sorry*",),
+    "u-safebench": ("u-safebench*", "usafebench*"),
+}
+"""Names of the files of each mapping's set among the data at hand."""
+BESIDE = {"confaide_tier_2_labels.txt": "tier_2_labels.txt"}
+"""Second files that a mapping looks for, under the name that their set gives them."""
+
+
+def test_every_mapping_is_tried_on_every_file_at_hand(
+    tmp_path: Path, other_sets: Path, xstest: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """What could not be tried is named: by the test's report, and by the mapping itself."""
+    assert AT_HAND.keys() == set(MAPPINGS)
+    for ours, theirs in BESIDE.items():
+        (tmp_path / theirs).write_bytes((other_sets / ours).read_bytes())
+    tried: set[Path] = {other_sets / name for name in BESIDE}
+    untried = []
+    for name, patterns in AT_HAND.items():
+        found = [
+            file
+            for text in patterns
+            for folder in (other_sets, xstest)
+            for file in sorted(folder.glob(text))
+            if "gpteval" not in file.name and (folder is other_sets or "prompts" in file.name)
+        ]
+        for file in found:
+            source = file
+            if file.suffix == ".txt":
+                source = tmp_path / file.name
+                source.write_bytes(file.read_bytes())
+            taken(source, name)
+            tried.add(file)
+        if not found:
+            untried.append(name)
+    assert not [file for file in other_sets.iterdir() if not _within(file, tried)]
+    record_property("mappings that could not be tried", ", ".join(untried))
+    print("not tried for want of a file:", ", ".join(untried))
+    assert untried == [name for name in AT_HAND if "ot tried on the file" in example_mapping(name)]
+
+
+def _within(file: Path, tried: set[Path]) -> bool:
+    return file in tried or any(file in one.parents for one in tried)
+
+
 # --- tables like files that are not at hand -------------------------------------------------
 
 
