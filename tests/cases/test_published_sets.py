@@ -187,10 +187,10 @@ AT_HAND = {
     "confaide-2b": ("confaide_tier_2b.txt",),
     "opensafeintent": ("opensafeintent*.json",),
     "privaci-bench": ("privaci/*",),
-    "xstest": ("xstest*.csv",),
+    "xstest": ("xstest*prompts.csv",),
     "contextual-appropriateness": ("contextual*",),
     "diasafety": ("diasafety*",),
-    "moralexceptqa": ("moralexceptqa*",),
+    "moralexceptqa": ("complete_file.*",),
     "sorry-bench": ("sorry*",),
     "u-safebench": ("u-safebench*", "usafebench*"),
 }
@@ -212,9 +212,8 @@ def test_every_mapping_is_tried_on_every_file_at_hand(
         found = [
             file
             for text in patterns
-            for folder in (other_sets, xstest)
+            for folder in (other_sets, xstest, other_sets.parent / "reproductions/moralexceptqa")
             for file in sorted(folder.glob(text))
-            if "gpteval" not in file.name and (folder is other_sets or "prompts" in file.name)
         ]
         for file in found:
             source = file

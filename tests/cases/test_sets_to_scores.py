@@ -225,6 +225,10 @@ def test_ratings_give_correlation_and_calibration_on_their_scale(
             assert row["pcc"] is None
             continue
         assert row["pcc"] == pytest.approx(np.corrcoef(said, rates)[0, 1])
+    said_of_them = "98 cases have a published share of people and no votes"
+    assert said_of_them in " ".join(cli_inside("score", "logs").stdout.split())
+    assert cli_inside("report", "logs", "--out", "report.html").returncode == 0
+    assert said_of_them in (tmp_path / "report.html").read_text("utf-8")
     # Who says where people's mean rating stands on the scale is calibrated, but for its ends.
     assert scores["follows"]["pcc"] > 0.999
     assert scores["follows"]["ece"] < 0.01

@@ -917,8 +917,8 @@ class MappedRow:
         self, columns: Sequence[str], field: str, separator: str | None = None
     ) -> list[_Cell]:
         """Filled cells of several columns, or one for each item in the cell of a single one."""
-        if (found := matching(columns[0], tuple(self.cells))) and columns[0] not in self.cells:
-            return self._of_pattern(found, field)
+        if _pattern(columns[0]) and columns[0] not in self.cells:
+            return self._of_pattern(matching(columns[0], tuple(self.cells)), field)
         cells = [self._cell(column, field) for column in columns]
         for cell in cells[: len(cells) * (len(cells) > 1)]:
             cell.rater = cell.column

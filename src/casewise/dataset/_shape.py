@@ -102,7 +102,7 @@ _KINDS = {
     "intended": ("The authors' side of", "labels that nobody voted on"),
     "replies": (
         "Labels of replies, and not of what is asked, on",
-        "no score counts them; they can check a grader (casewise graders check)",
+        "what is asked has no label, so no score counts it",
     ),
     "none": ("No label of", "no score counts them"),
 }

@@ -12,6 +12,7 @@ from casewise.results import (
     ladder_sentence,
     left_open,
     remarks,
+    shares_remark,
     weighing_note,
     whole_percent,
     wording,
@@ -457,6 +458,8 @@ def _parts(
     if ranked := result.report.ranked:
         yield _scores_table(View.RANKED, ranked, _ranked_columns())
     yield from remarks(result.rows)
+    if said := shares_remark(result.report.shares_alone):
+        yield said
     yield from _costs_withheld(result.report.rows)
     if note := weighing_note([*result.rows, *ranked]):
         yield note

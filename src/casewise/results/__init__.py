@@ -57,6 +57,7 @@ from casewise.results._wording import (
     page_wording,
     refusals,
     rule_wording,
+    shares_remark,
     whole_percent,
     wording,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "rule_name",
     "rule_sentence",
     "rule_wording",
+    "shares_remark",
     "rules_remark",
     "run_warnings",
     "uneven_notes",

@@ -235,6 +235,8 @@ class ScoreReport:
     numbers rank the same pairs."""
     ladders: tuple[LadderScore, ...] = ()
     """Models on evidence ladders."""
+    shares_alone: int = 0
+    """Cases with a published share of people who say safe, and no votes behind it."""
 
 
 def report_scores(
@@ -292,7 +294,14 @@ def report_scores(
         tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),
         tuple(ladder_scores(table, scoring) if replies else ()),
+        _shares_alone(table),
     )
+
+
+def _shares_alone(table: pl.DataFrame) -> int:
+    votes = pl.col("votes_safe").fill_null(0) + pl.col("votes_unsafe").fill_null(0)
+    alone = table.filter(pl.col("published_safe_rate").is_not_null() & (votes == 0))
+    return alone["case_id"].n_unique()
 
 
 Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, CostReport, GraderCorrection)

@@ -48,6 +48,7 @@ from casewise.results import (
     rule_wording,
     rules_remark,
     run_warnings,
+    shares_remark,
     whole_percent,
     wording,
 )
@@ -424,9 +425,11 @@ def _counted(overview: Overview) -> list[tuple[str, str]]:
     scores = overview.scores
     labels = dict.fromkeys((one.labels, wording(one).grounds) for one in scores)
     policies = dict.fromkeys(str(one.unparsed) for one in scores)
+    alone = shares_remark(overview.report.shares_alone)
     return [
         ("judgements", count(len(overview.browser.judgements))),
         ("labels", "; ".join(f"{name}: {grounds}" for name, grounds in labels)),
+        *([("shares", alone)] if alone else []),
         ("unread answers", "; ".join(f"{name}: {_POLICIES[name]}" for name in policies) or "–"),
     ]
 
