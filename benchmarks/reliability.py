@@ -5,8 +5,9 @@
     python benchmarks/reliability.py --write       # and write docs/method/reliability.md
 
 A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
-fault became a verdict, a kind is not counted, a kill made more be asked than was in flight, a final
-answer was followed by more than a request a connection, or a batch was created twice.
+fault became a verdict, a kind is not counted or told as "other", a kill made more be asked than was
+in flight, a final answer was followed by more than a request a connection, or a batch was created
+twice.
 """
 
 import argparse

@@ -266,6 +266,7 @@ def test_what_a_row_does(
 REPEATED = {
     K.UNREADABLE: Raw(200, b"{", {"Content-Type": "application/json"}),
     K.CONFLICT: Raw(409, b"{}", {"Content-Type": "application/json"}),
+    K.TIMEOUT: Raw(504, b"{}", {"Content-Type": "application/json"}),
     K.SERVER_ERROR: Raw(500, b"{}", {"Content-Type": "application/json"}),
     K.CONNECTION: Raw(None),
 }

@@ -47,6 +47,9 @@ SHORT = 1.0
 PATIENCE = 2.0
 """Where a server is to be met that starts a second late."""
 
+SOON = "import casewise.evaluation.models._standing as standing; standing.MOST_S = 2"
+"""Have a process ask again after two seconds at most: a minute is long where a server is back."""
+
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 
 pytestmark = [
@@ -551,7 +554,8 @@ def test_the_command_tells_of_an_outage(tmp_path: Path, where: str) -> None:
         for thread in threads:
             thread.start()
         env = clean_env() | local
-        process = Start(command, tmp_path, env, err=f"/proc/{os.getpid()}/fd/{theirs}")
+        err = f"/proc/{os.getpid()}/fd/{theirs}"
+        process = Start(command, tmp_path, env, err=err, first=SOON)
         try:
             assert process.wait() == 0, shown.decode()
         finally:

@@ -73,6 +73,8 @@ class Outcome:
         kind = KINDS[self.fault]
         if self.failed and not self.counted.get(kind):
             found.append(f"{self.failed} faults, none counted as {kind}: {self.counted}")
+        if other := self.counted.get("other"):
+            found.append(f"{other} told as other")
         return [f"{self.command} {self.protocol} {self.model}: {one}" for one in found]
 
     @property
