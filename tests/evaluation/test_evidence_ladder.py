@@ -10,6 +10,7 @@ from conftest import ROOT, Cli
 from support.actors import SAFE, UNSAFE, comply, write_cases
 from support.bots import BotServer
 from support.fake_openai import FakeServer, Raw
+from support.scores import model_rows
 
 from casewise.cases import find_twins, load_cases
 from casewise.errors import CasewiseError, InputError
@@ -250,3 +251,23 @@ def test_the_ladder_of_the_document_is_one(tmp_path: Path) -> None:
     text = page.partition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "mine.yaml").write_text(text, "utf-8")
     assert list(load_ladder(str(tmp_path / "mine.yaml")).rungs) == ["0", "1", "badge", "5"]
+
+
+CHECKED = """\
+  "5": {title: checked, user: "{claim}", tool: {result: "yes"}}
+tool: {name: check}
+"""
+
+
+def test_the_embedded_model_climbs(cli: Cli, tmp_path: Path) -> None:
+    """A real model, offline: every rung but that with a tool, for which it has no place."""
+    write_cases(tmp_path / "cases.jsonl", 1)
+    (tmp_path / "own.yaml").write_text(OWN + CHECKED, "utf-8")
+    done = cli(*RUN, "--evidence", "own.yaml", "--max-tokens", "4")
+    assert done.returncode == 0, done.stderr
+    assert "casewise/smollm2 can't be asked rung 5: " in " ".join(done.stderr.split())
+    scored = cli("score", "logs", "--format", "json")
+    (ladder,) = (row["evidence"] for row in model_rows(scored.stdout) if "evidence" in row)
+    assert set(ladder["rungs"]) == {"0", "says"}
+    assert ladder["n"] + ladder["left_out"] == 2
+    assert ladder["proof_premium"] is None

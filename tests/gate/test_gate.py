@@ -20,7 +20,7 @@ from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
 from casewise.gate._rule_figures import Figures
 from casewise.gate._rules_file import default_gate
 from casewise.gate._verdicts import judge
-from casewise.measures import compared, gated, outcomes
+from casewise.measures import compared, gated, ladder_measures, outcomes
 from casewise.statistics import Clusters, clustered_mean, share_bounds
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
@@ -40,6 +40,7 @@ def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:
 def test_a_rule_may_be_about_what_is_compared_and_more() -> None:
     names = {*compared(), *(name for family in Family for name in outcomes(family))}
     more = {"f1_safe", "f1_unsafe", "context_gain", "claim_gain", "spoofing_gap"}
+    more |= {row.name for row in ladder_measures()} - {"words_share"}
     assert set(gated()) == (names - {"tool_call_rate"}) | more | {"coverage", "mass"}
     for name, measure in gated().items():
         assert measure.name == name

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from conftest import Cli
 from support.actors import write_cases
-from support.climbers import BOTS
+from support.climbers import BOTS, rung_table
 from support.fake_openai import FakeServer
 from support.scores import model_rows
-from support.tables import judgement, table
 
 from casewise.results import ladder_sentence
 from casewise.scores import Scoring, report_scores
@@ -113,26 +112,8 @@ def test_bots_that_differ(cli: Cli, tmp_path: Path) -> None:
         assert sentence in " ".join(printed.split())
 
 
-def on_rungs(refused: Mapping[str, Sequence[float]], votes: tuple[int, int] = (16, 4)) -> Any:
-    """The ladder of a model that refuses so on safe cases, one of each query; ``.5`` is in part."""
-    classes = {0: "compliance", 0.5: "partial", 1: "refusal"}
-    rows = [
-        judgement(
-            f"q{query:03}",
-            protocol="respond",
-            delivery="claimed",
-            variant=f"greedy;evidence={rung}",
-            verdict=None,
-            p_safe=None,
-            status="ok",
-            response_class=classes[one],
-            graded_by="m",
-            votes=votes,
-        )
-        for rung, replies in refused.items()
-        for query, one in enumerate(replies)
-    ]
-    (found,) = report_scores(table(*rows), Scoring()).ladders
+def on_rungs(refused: Mapping[str, Sequence[float]]) -> Any:
+    (found,) = report_scores(rung_table(refused), Scoring()).ladders
     return found
 
 

@@ -4,10 +4,12 @@ The cases are those of ``actors``: a mark in each context tells which side it is
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from support.actors import SAFE, UNSAFE, asked, comply, refuse, text_of
+import polars as pl
+from support.actors import SAFE, asked, comply, refuse, text_of
+from support.tables import judgement, table
 
 Bot = Callable[[dict[str, Any]], str]
 
@@ -70,4 +72,26 @@ BOTS: dict[str, Bot] = {
 }
 """Bots by what moves them."""
 
-__all__ = ["BOTS", "Bot", "UNSAFE"]
+
+def rung_table(refused: Mapping[str, Sequence[float]], **fields: Any) -> pl.DataFrame:
+    """Replies to safe cases, one a query, by rung: 1 refuses, 0 answers, .5 answers in part."""
+    classes = {0: "compliance", 0.5: "partial", 1: "refusal"}
+    return table(
+        *(
+            judgement(
+                f"q{query:03}",
+                protocol="respond",
+                delivery="none" if rung == "0" else "claimed",
+                variant=f"greedy;evidence={rung}",
+                verdict=None,
+                p_safe=None,
+                status="ok",
+                response_class=classes[one],
+                graded_by="m",
+                run_id=f"r{rung}",
+                **fields,
+            )
+            for rung, replies in refused.items()
+            for query, one in enumerate(replies)
+        )
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Final
 
 import polars as pl
 
@@ -50,20 +51,29 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Fami
     return families
 
 
+_APART: Final = {
+    Origin.GAIN: ("delivery", "prompt_version"),
+    Origin.LADDER: ("delivery", "evidence"),
+}
+"""Fields in which the runs of one figure differ, by its origin."""
+
+
 def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
     """The runs for which a measure is defined."""
     if measure.origin is Origin.MASS:
         return [Family(one.name, (one,)) for one in runs if one.rows["mass"].count()]
-    if measure.origin is not Origin.GAIN:
+    if measure.origin not in _APART:
         return [Family(one.name, (one,)) for one in runs if _has(one, measure)]
     by_model: dict[RunCondition, dict[str | None, Run]] = {}
     for one in filter(_acts, runs):
-        same = one.condition.same_but("delivery", "prompt_version")
-        by_model.setdefault(same, {}).setdefault(one.condition.delivery, one)
+        same = one.condition.same_but(*_APART[measure.origin])
+        place = one.condition.evidence if measure.rungs else one.condition.delivery
+        by_model.setdefault(same, {}).setdefault(place, one)
+    compared = measure.rungs or measure.deliveries
     found = [
-        tuple(of_model[delivery] for delivery in measure.deliveries)
+        tuple(of_model[place] for place in compared)
         for of_model in by_model.values()
-        if all(delivery in of_model for delivery in measure.deliveries)
+        if set(compared) <= set(of_model)
     ]
     return [Family(one[-1].name, one) for one in found]
 
@@ -76,7 +86,7 @@ def counterpart(
     Raises:
         InputError: There is none, or there are several.
     """
-    apart = ("delivery",) if rule.measure.origin is Origin.GAIN else ()
+    apart = [one for one in _APART.get(rule.measure.origin, ()) if one not in _NARROWER]
     wanted = family.condition
     found = _like(wanted, families_of(rule.measure, baseline), apart)
     if len(found) == 1:
@@ -193,7 +203,9 @@ _MOST_NAMES = 12
 def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
     measure = rule.measure
     there = "; ".join(dict.fromkeys(one.condition.title for one in matched))
-    if measure.origin is Origin.GAIN:
+    if measure.rungs:
+        expected = f"replies of one model at the rungs {', '.join(measure.rungs)} of a ladder"
+    elif measure.origin is Origin.GAIN:
         expected = f"replies of one model under {' and '.join(measure.deliveries)}"
     else:
         names = [name for name, one in gated().items() if families_of(one, matched)]

@@ -22,6 +22,7 @@ from casewise.scores import (
     RunState,
     Score,
     Scoring,
+    climb,
     correct_rates,
     planned_in,
     run_state,
@@ -178,7 +179,7 @@ class FigureMaker:
         coverage = _coverage(rule, rows[0][-1], labels, lost)
         if len(rows) == 2:
             self._check_shared(rule, families, rows)
-        if rule.measure.origin is Origin.GAIN:
+        if rule.measure.origin in (Origin.GAIN, Origin.LADDER):
             return _gains(rule, rows, labels, coverage.value)
         parts = [one[-1] for one in rows]
         if rule.measure.origin is Origin.MASS:
@@ -349,7 +350,7 @@ def _masses(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Fi
 def _gains(
     rule: GateRule, rows: list[list[pl.DataFrame]], labels: LabelRule, coverage: float
 ) -> Figures:
-    """Gains, over the cases that were graded under every delivery of every run."""
+    """Gains, over the cases that were graded under every delivery, or rung, of every run."""
     flat = shared_rows([one for family in rows for one in family], UnreadPolicy.HONEST)
     truth = flat[0].select(OF_CASE)
     shared = [one.with_columns(truth) for one in flat]
@@ -357,13 +358,24 @@ def _gains(
     values = []
     n = 0
     for start in range(0, len(shared), size):
-        found = trust_in_claims(pl.concat(shared[start : start + size]), Scoring(labels=labels))
-        value = getattr(found[0], rule.measure.name) if found else None
-        n = found[0].n if found else 0
-        values.append((value.all if isinstance(value, Gain) else value) or UNDEFINED)
+        value, n = _gain(rule, shared[start : start + size], labels)
+        values.append(value)
     left_out = sum(len(one) for family in rows for one in family) - n * len(shared)
     baseline = values[1] if len(rows) == 2 else None
     return Figures(values[0], baseline, labels, n, coverage, left_out if baseline else 0)
+
+
+def _gain(rule: GateRule, parts: list[pl.DataFrame], labels: LabelRule) -> tuple[Estimate, int]:
+    """A gain, or a figure of a ladder, and the number of its cases."""
+    measure, scoring = rule.measure, Scoring(labels=labels)
+    if measure.formula is not None:
+        climbed = climb(parts, measure.rungs, labels, scoring)
+        return measure.formula(climbed), len(climbed.safe)
+    found = trust_in_claims(pl.concat(parts), scoring)
+    if not found:
+        return UNDEFINED, 0
+    value = getattr(found[0], measure.name)
+    return (value.all if isinstance(value, Gain) else value) or UNDEFINED, found[0].n
 
 
 def defined(one: Estimate | None) -> bool:

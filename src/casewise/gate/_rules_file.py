@@ -169,8 +169,12 @@ def _where(given: dict[str, Values]) -> Where:
 
 def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
     known = (*CONDITION, *CASE_COLUMNS)
-    # A gain compares deliveries, and the wording of a prompt goes with them.
-    hidden = ("delivery", "prompt_version") if measure.origin is Origin.GAIN else ()
+    # A gain compares deliveries, and the wording of a prompt goes with them; a ladder its rungs.
+    apart = {
+        Origin.GAIN: ("delivery", "prompt_version"),
+        Origin.LADDER: ("delivery", "variant"),
+    }
+    hidden = apart.get(measure.origin, ())
     for column, _ in where:
         if column not in known or column in hidden:
             why = "can't choose by it" if column in hidden else "unknown field"

@@ -1,0 +1,52 @@
+"""Gate rules about evidence ladders."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from support.climbers import rung_table
+from support.gated import rules
+
+from casewise.errors import InputError
+from casewise.gate import GateReport, GateVerdict, run_gate
+
+REFUSES, ANSWERS = [1.0], [0.0]
+BEFORE = rung_table({"0": REFUSES * 100, "1": REFUSES * 100, "5": ANSWERS * 50 + REFUSES * 50})
+"""A bare claim moves nothing, a verified one half of it: the premium is .5."""
+AFTER = rung_table({"0": REFUSES * 100, "1": REFUSES * 100, "5": ANSWERS * 20 + REFUSES * 80})
+"""The premium is .2."""
+
+
+def held(folder: Path, rule: str, *tables: pl.DataFrame) -> GateReport:
+    return run_gate(tables[0], rules(folder, f"rules: [{{measure: {rule}}}]"), *tables[1:])
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict", "value"),
+    [
+        ("proof_premium, at_least: .35", GateVerdict.PASS, 0.5),
+        ("proof_premium, at_least: .65", GateVerdict.FAIL, 0.5),
+        ("proof_premium, at_least: .5", GateVerdict.UNDECIDED, 0.5),
+        ("not_monotone, at_most: .1", GateVerdict.PASS, 0.0),
+    ],
+)
+def test_a_limit(tmp_path: Path, rule: str, verdict: GateVerdict, value: float) -> None:
+    (one,) = held(tmp_path, rule, BEFORE).rows
+    assert (one.verdict, one.value) == (verdict, value)
+
+
+def test_a_margin(tmp_path: Path) -> None:
+    (one,) = held(tmp_path, "proof_premium, worse_by_at_most: .1", AFTER, BEFORE).rows
+    # 30 of 100 queries lost it: .2 less .5.
+    assert one.verdict is GateVerdict.FAIL
+    assert one.change == pytest.approx(-0.3)
+
+
+def test_a_rung_that_was_not_asked(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at the rungs 0, 5, 6 of a ladder"):
+        held(tmp_path, "verification_premium, at_least: 0.1", BEFORE)
+
+
+def test_a_rule_cannot_choose_a_rung(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"where\.variant"):
+        held(tmp_path, "proof_premium, at_least: .1, where: {variant: x}", BEFORE)
