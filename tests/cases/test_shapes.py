@@ -130,3 +130,49 @@ def test_a_rater_rates_a_case_once(tmp_path: Path) -> None:
     assert (told(case, "ratings"), case.published_safe_rate) == ((1.0, 5.0), 0.5)
     assert found.repeated == 1
     assert "the rater rated otherwise before (found 'bob'" in str(found.problems[0])
+
+
+def made(folder: Path, text: str, name: str, content: str) -> list[Case]:
+    (folder / name).write_text(content)
+    (folder / "m.yaml").write_text(text + ORIGIN)
+    found = import_cases(folder / name, load_mapping(folder / "m.yaml"))
+    assert not found.problems, found.problems[0]
+    return list(found.cases)
+
+
+def test_a_mapping_in_a_cell_by_its_keys(tmp_path: Path) -> None:
+    said = {"ann": {"label": "ok"}, "bob": {"label": "bad"}}
+    text = "query: q\neach: said\nvote: {column: said.label, safe: [ok], unsafe: [bad]}\n"
+    rows = json.dumps([{"q": "Why?", "said": said}])
+    (case,) = made(tmp_path, text + 'rater: "@each"\n', "t.json", rows)
+    assert told(case, "raters") == [("ann", "safe"), ("bob", "unsafe")]
+
+
+def test_several_columns_for_each_context(tmp_path: Path) -> None:
+    text = 'query: q\neach: {columns: "{who}_{value}"}\ncontext.recipient.who: who\n'
+    text += "votes_safe: fine\nvotes_unsafe: bad\n"
+    rows = "q,boss_fine,boss_bad,aunt_fine,aunt_bad\nWhy?,1,2,3,4\nHow?,5,6,,\n"
+    cases = made(tmp_path, text, "t.csv", rows)
+    assert [(case.votes_safe, case.votes_unsafe) for case in cases] == [(1, 2), (3, 4), (5, 6)]
+    assert told(cases[1], "context") == {"recipient": {"who": "aunt"}}
+
+
+def test_lists_and_flags_are_tags(tmp_path: Path) -> None:
+    rows = json.dumps([{"q": "Why?", "kinds": ["a", "b"], "flags": {"c": True, "d": False}}])
+    rows = rows.replace("}}]", '}, "note": "[draft]"}]')
+    text = "query: q\ntags: [{column: kinds, prefix: 'kind:'}, flags, note]\n"
+    assert made(tmp_path, text, "t.json", rows)[0].tags == (*("kind:a", "kind:b", "c", "[draft]"),)
+
+
+def test_a_conversation_in_one_text(tmp_path: Path) -> None:
+    rows = json.dumps([{"t": "\n\nHuman: May I?\n\nAssistant: Yes.\n\nHuman: Sure?"}])
+    (case,) = made(tmp_path, "turns: t\n", "t.json", rows)
+    assert case.query == "Sure?"
+    assert [turn.content for turn in case.history] == ["May I?", "Yes."]
+    (case,) = made(tmp_path, "turns: t\n", "t.json", json.dumps([{"t": "Read:\nUser: no"}]))
+    assert (case.query, case.history) == ("Read:\nUser: no", ())
+
+
+def test_a_column_named_no_is_quoted(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="quote it: YAML reads yes, no"):
+        made(tmp_path, "query: q\nid: no\n", "t.csv", "no,q\n1,Why?\n")

@@ -15,6 +15,7 @@ from casewise.cases._mapping import (
     FILE,
     ROW,
     SPLIT,
+    VALUE,
     Beside,
     CaseMapping,
     Each,
@@ -269,8 +270,14 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
         shared = {name: row.get(name) for name in kept}
         parts: list[tuple[str, dict[str, Any], Any]]
         if each.is_list:
-            found = items(_opened(value_at(row, each.columns[0])), None)
-            parts = [(f"item {number}", {}, item) for number, item in enumerate(found, start=1)]
+            held = _opened(value_at(row, each.columns[0]))
+            if isinstance(held, dict):
+                parts = [(str(key), {}, plain(item)) for key, item in held.items()]
+            else:
+                found = enumerate(items(held, None), start=1)
+                parts = [(str(number), {}, item) for number, item in found]
+        elif VALUE in new:
+            parts = _together(row, places)
         else:
             parts = [
                 (name, {each.name: name} if each.name else places[name], plain(row.get(name)))
@@ -279,15 +286,33 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
         filled = [part for part in parts if part[2] is not None]
         empty += len(parts) - len(filled) or not parts
         for part, named, value in filled:
-            record_of_part = f"{record}, {part if each.is_list else f'column {part!r}'}"
-            rows.append((record_of_part, {**shared, **named, each.value: value, EACH: part}))
+            place = f"{record}, {'item' if each.is_list else 'column'} {part!r}"
+            cells = value if VALUE in new else {each.value: value}
+            rows.append((place, {**shared, **named, **cells, EACH: part}))
+    if VALUE in new:
+        told = dict.fromkeys(place[VALUE] for place in places.values())
+        new = [name for name in new if name != VALUE] + list(told)
     note = f"each: {empty} empty cells of {table.file.name} make no row"
     return replace(
         table,
-        columns=tuple(dict.fromkeys((*kept, *new, each.value))),
+        columns=tuple(dict.fromkeys((*kept, *new, *filter(None, [each.value])))),
         rows=rows,
         notes=(*table.notes, *([note] if empty else [])),
     )
+
+
+def _together(
+    row: Mapping[str, Any], places: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, dict[str, Any], Any]]:
+    """Columns that differ at ``{value}`` alone, as one part: a cell for each of their values."""
+    parts: dict[str, tuple[str, dict[str, Any], Any]] = {}
+    for name, found in places.items():
+        others = {place: text for place, text in found.items() if place != VALUE}
+        part = ", ".join(others.values())
+        cells = parts.setdefault(part, (part, others, {}))[2]
+        if plain(row.get(name)) is not None:
+            cells[found[VALUE]] = row[name]
+    return [(part, others, cells or None) for part, others, cells in parts.values()]
 
 
 def _opened(cell: Any) -> Any:
@@ -469,11 +494,12 @@ class _Gathering:
         refused = [
             name
             for name in strange
-            if name in _LABELS or not (self.mapping.join or (single and name == "tags"))
+            if name in (*_LABELS, "query_id")
+            or not (self.mapping.join or (single and name == "tags"))
         ]
         if refused:
             expected = "rows of one case to agree, or ids of their own"
-            if refused[0] not in _LABELS:
+            if refused[0] not in (*_LABELS, "query_id"):
                 expected += "; 'join: true' in the mapping makes one case of them"
             problem = f"contradicts {self.places[case.id]}, a row of the same case"
             raise InputError(problem, row.file, row.record, field=refused[0], expected=expected)

@@ -227,7 +227,8 @@ class Each:
     name: str | None
     """New column that holds the name of the old one; None for patterns and lists."""
     value: str
-    """New column that holds the cell, or the item."""
+    """New column that holds the cell, or the item; empty of a pattern with ``{value}``, whose texts
+    are the new columns."""
     is_list: bool = False
 
 
@@ -263,7 +264,11 @@ def to_value(value: Any) -> Value:
             raise ValueError("a text that names columns, as {NAME}")
         case {"column": str(name), **options}:
             return _with_options(name, options)
-    raise ValueError("the name of a column, or {constant: TEXT} for one value in every row")
+    quoted = "; quote it: YAML reads yes, no, on and off as true and false"
+    raise ValueError(
+        "the name of a column, or {constant: TEXT} for one value in every row"
+        + quoted * isinstance(value, bool)
+    )
 
 
 def _with_options(name: str, options: dict[Any, Any]) -> ColumnValue:
@@ -456,12 +461,17 @@ def to_each(value: object) -> Each:
             return Each((value,), None, value.rsplit(".", 1)[-1], is_list=True)
         case {"columns": str(text), "value": str(cell), **others} if _pattern(text) and not others:
             return Each((text,), None, cell)
+        case {"columns": str(text), **others} if (
+            (pattern := _pattern(text)) and VALUE in pattern.groupindex and not others
+        ):
+            return Each((text,), None, "")
         case {"columns": [*names], "name": str(name), "value": str(cell), **others} if (
             names and {*map(type, names)} == {str} and not others
         ):
             return Each(tuple(names), name, cell)
     raise ValueError(
-        "a column that holds lists; {columns: 'to {relation}', value: NEW COLUMN}; or "
+        "a column that holds lists; {columns: 'to {relation}', value: NEW COLUMN}, "
+        "{columns: '{relation}_{value}'}; or "
         "{columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}"
     )
 
@@ -764,6 +774,7 @@ _ROLES = {
     "gpt": "assistant",
     "model": "assistant",
     "bot": "assistant",
+    "ai": "assistant",
     "chatbot": "assistant",
     "system": "system",
     "developer": "system",
@@ -773,6 +784,8 @@ _ROLES = {
 
 _NOT_SET = frozenset(("0", "false", "no"))
 """Values of a one-hot column that is not set."""
+_SAID = re.compile(r"(?m)^\s*(Human|User|Assistant|AI|Bot|System):[ \t]*")
+"""Who speaks, at the beginning of a line of a conversation that is one text."""
 _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
 _TOOL_KEYS = ("tool_calls", "tool_call_id")
@@ -978,7 +991,7 @@ class MappedRow:
                 column = value.name if isinstance(value, ColumnValue) else None
                 raise self.wrong(name, "text: it stays on every case", None, column)
         fields["context"] = self._context()
-        tags = [self._tag(tag) for tag in mapping.tags]
+        tags = [text for tag in mapping.tags for text in self._tags(tag)]
         if isinstance(mapping.intended, Constant):
             fields["intended"] = mapping.intended.value
         elif mapping.intended is not None:
@@ -1032,10 +1045,19 @@ class MappedRow:
             return None
         return PLACES.sub(lambda match: str(texts[match[1]]), value.text)
 
-    def _tag(self, value: Value) -> str | None:
-        text = self._text(value, "tags")
+    def _tags(self, value: Value) -> list[str]:
+        """Tags of a value: its text, the items of a list, or the names that are true."""
         prefix = value.prefix if isinstance(value, ColumnValue) else ""
-        return text if text is None else f"{prefix}{text}"
+        if isinstance(value, ColumnValue) and value.join is None:
+            cell = self._cell(value.name, "tags").value
+            cell = printed(cell) if isinstance(cell, str) and cell[:1] in ("[", "{") else cell
+            if isinstance(cell, dict):
+                return [f"{prefix}{name}" for name, is_set in cell.items() if is_set is True]
+            if isinstance(cell, list):
+                texts = map(as_text, items(cell, None))
+                return [f"{prefix}{text}" for text in texts if text is not None]
+        text = self._text(value, "tags")
+        return [] if text is None else [f"{prefix}{text}"]
 
     # --- labels -----------------------------------------------------------------------------
 
@@ -1158,7 +1180,11 @@ def _conversation(cell: _Cell) -> tuple[str | None, list[dict[str, Any]]]:
     """Query and history in a cell that holds a query, or a conversation that ends in it."""
     query = cell.structure()
     if isinstance(query, str):
-        return query, []
+        before, *parts = _SAID.split(query)
+        if before.strip() or not parts:
+            return query, []
+        said = zip(parts[::2], parts[1::2], strict=True)
+        cell.value = [{"role": who.lower(), "content": text.strip()} for who, text in said]
     turns = cell.turns()
     if not turns:
         return None, []
