@@ -184,7 +184,7 @@ def test_a_mean_cost_of_few_mistakes() -> None:
         assert math.isfinite(found.interval[0]) is is_given
         assert bool(found.reason) is not is_given
     # One of ten times the cost: (20 - 1 + 10)^2 / (19 + 100) = 7.1 effective queries.
-    costs = (np.arange(100) < 20) * np.where(np.arange(100) == 0, 10.0, 1.0)
+    costs = np.repeat([10.0, 1.0, 0.0], [1, 19, 80])
     assert "(7.1 effective)" in mean_cost(costs, clusters).reason
     # No cost falls below 0, and neither does the interval.
     assert mean_cost((np.arange(100) < 20).astype(float), clusters).interval[0] > 0
