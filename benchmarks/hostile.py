@@ -1510,10 +1510,9 @@ def totals(cells: Cells, draws: int, seed: int) -> list[str]:
         "",
         f"Of {len(usual):,} cells that mostly print their interval {low:,} hold the truth in less "
         f"than .93 of studies by more than two errors of the simulation. {high:,} hold it in more "
-        f"than .985, {shares:,} of them of shares or their changes; {draws} studies hardly tell .985 "
-        f"from .96. {len(seldom):,} "
-        f"cells mostly withhold their interval: they printed it in {percent(rest.share_given)} of "
-        f"studies, and then it held in {three(rest.coverage)}.",
+        f"than .985, {shares:,} of them of shares or their changes; {draws} studies hardly tell "
+        f".985 from .96. {len(seldom):,} cells mostly withhold their interval: they printed it in "
+        f"{percent(rest.share_given)} of studies, and then it held in {three(rest.coverage)}.",
     ]
 
 
