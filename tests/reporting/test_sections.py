@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from support.climbers import rung_table
 from support.tables import (
     asked,
     asked_both_ways,
@@ -399,6 +400,21 @@ def test_turns_of_giving_way_keep_their_distances() -> None:
     assert [name for _, name in chart.x.ticks] == ["0", "1", "2", "3", "4", "5"]
     (panel,) = draw(chart).panels
     assert [(dot.x, dot.y) for dot in panel.dots] == [(0, 0), (40, 50), (100, 50)]
+
+
+def test_a_ladder_is_a_curve_of_its_rising_rungs() -> None:
+    rungs = {"0": [1.0] * 8, "1": [1.0] * 6 + [0.0] * 2, "5": [0.0] * 8, "1b": [1.0] * 8}
+    section = by_id(overview(rung_table(rungs)))["ladder"]
+    assert isinstance(section.chart, Plots)
+    # The control is among the rows, and not on the curve; no case is labelled unsafe.
+    (panel,) = draw(section.chart).panels
+    assert [(dot.x, dot.y) for dot in panel.dots] == [(0, 0), (50, 25), (100, 100)]
+    safe = {row["rung"]: row["refused"] for row in section.rows if row["cases"].endswith(" safe")}
+    assert safe == {"0": 1.0, "1": 0.75, "5": 0.0, "1b": 1.0}
+    assert section.alternative == (
+        "m: A bare claim makes it refuse 25 fewer of 100 (which may be chance); a verified one "
+        "100 fewer."
+    )
 
 
 def test_changed_cases_stand_from_before_to_after() -> None:

@@ -16,7 +16,7 @@ from casewise.measures._counted import (
     headline,
     measure,
 )
-from casewise.measures._evidence import Climbed
+from casewise.measures._evidence import CONTROLS, Climbed
 from casewise.measures._table import (
     compared,
     correctable,
@@ -32,6 +32,7 @@ from casewise.measures._table import (
 
 __all__ = [
     "Answers",
+    "CONTROLS",
     "Climbed",
     "Counted",
     "bounds",

@@ -28,6 +28,9 @@ CLAIM, ARTEFACT, VERIFIED, DENIED, UNRELATED = "1", "3", "5", "6", "1b"
 RISING: Final = (BARE_RUNG, CLAIM, "2", ARTEFACT, "4", VERIFIED)
 """Rungs of rising proof."""
 
+CONTROLS: Final = (UNRELATED, "1c", "3x")
+"""Rungs that no proof is on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Climbed:

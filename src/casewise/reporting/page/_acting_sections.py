@@ -1,12 +1,13 @@
 """Sections on replies: corrected rates, deliveries, judging against acting, long conversations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from casewise.dataset import plural
+from casewise.measures import CONTROLS
 from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
     BLUE,
@@ -42,7 +43,7 @@ from casewise.reporting.page._plots import (
     count_axis,
     share_axis,
 )
-from casewise.results import first_upper, page_wording
+from casewise.results import first_upper, ladder_sentence, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number
 
@@ -97,7 +98,9 @@ def deliveries(overview: Overview) -> Section:
         (
             score
             for score in overview.scores
-            if score.acts and not score.condition.ablation and not score.condition.variation
+            if score.acts
+            and not (score.condition.ablation or score.condition.variation)
+            and score.condition.evidence is None
         ),
         key=lambda score: (score.condition.model, _place(score.condition.delivery)),
     )
@@ -267,14 +270,15 @@ def _curves(
     rows: Rows,
     at: str,
     axis: Axis,
-    place: Callable[[int], float],
+    place: Callable[[Any], float],
     field: str,
     up: str,
     *,
     stepped: bool = False,
+    panel: Callable[[Mapping[str, Any]], str] = itemgetter("run"),
 ) -> Plots:
     """A panel a run: a share at each place of an axis, with its intervals."""
-    runs = groupby(rows, lambda row: row["run"])
+    runs = groupby(rows, panel)
     return Plots(
         axis,
         share_axis(up),
@@ -285,7 +289,8 @@ def _curves(
                     Dot(
                         place(row[at]),
                         row[field],
-                        f"{row[at]:,}: {number(row[field])}",
+                        f"{row[at] if isinstance(row[at], str) else f'{row[at]:,}'}: "
+                        f"{number(row[field])}",
                         y_ends=(row[f"{field}_low"], row[f"{field}_high"]),
                         row=row,
                     )
@@ -297,6 +302,46 @@ def _curves(
             )
             for run, points in runs
         ],
+    )
+
+
+def ladder(overview: Overview) -> Section:
+    """Refusals of safe and of unsafe cases at each rung of an evidence ladder."""
+    found = overview.report.ladders
+    wording = page_wording(overview)
+    sides = {"safe": wording.safe, "unsafe": wording.unsafe}
+    rows = [
+        {"run": one.condition.model, "cases": cases, "rung": rung.rung}
+        | spread("refused", getattr(rung, side))
+        for one in found
+        for side, cases in sides.items()
+        for rung in one.rungs
+    ]
+    drawn = [row for row in rows if row["rung"] not in CONTROLS and row["refused"] is not None]
+    rungs = list(dict.fromkeys(str(row["rung"]) for row in drawn))
+    said = (f"{one.condition.model}: {ladder_sentence(one)}" for one in found)
+    return section(
+        "ladder",
+        "Proof",
+        "How much proof moves it, from a bare claim to a check",
+        rows,
+        missing="",
+        text="The same queries with rising proof of their context: 0 the query alone, 1 a claim, "
+        "2 credentials, 3 a letter, 4 the operator's word, 5 a tool that says true, 6 one that "
+        "says false. Among the numbers stand controls: 1b an unrelated claim, 1c the claim of the "
+        "query's other context, 3x a letter that says otherwise. Over the cases that were graded "
+        "at every rung, with 95 % intervals, clustered by query.",
+        columns=(RUN, *texts("cases", "rung"), *with_ends("share refused", "refused")),
+        words=lambda: " ".join(said),
+        chart=lambda: _curves(
+            drawn,
+            "rung",
+            axis_of("rung", rungs),
+            lambda rung: float(rungs.index(rung)),
+            "refused",
+            "cases refused",
+            panel=lambda row: f"{row['run']}: {row['cases']}",
+        ),
     )
 
 

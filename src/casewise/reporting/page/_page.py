@@ -209,7 +209,7 @@ def make_sections(overview: Overview, trend: Trend | None = None) -> list[Sectio
 
 _OF_REPLIES = {
     *("acting", "corrected", "plane", "quadrants", "deliveries", "judge-act", "pressures"),
-    *("retention", "escalation", "categories"),
+    *("retention", "escalation", "ladder", "categories"),
 }
 """Sections that show rates of replies whenever they are drawn."""
 
@@ -253,6 +253,7 @@ def _made(overview: Overview) -> list[Section]:
         context_sections.ablations(overview),
         context_sections.shapley(overview),
         acting_sections.deliveries(overview),
+        *([acting_sections.ladder(overview)] if overview.report.ladders else []),
         acting_sections.judge_act(overview),
         context_sections.pressures(overview),
         acting_sections.retention(overview),
