@@ -62,6 +62,13 @@ def test_the_table_fits_a_terminal(cli: Cli, files: tuple[str, str], width: int)
             assert word in done.stdout, word
 
 
+def test_costs_without_an_interval_say_why_below_the_table(cli: Cli, tmp_path: Path) -> None:
+    random_table(20, 3, skill=1).write_parquet(tmp_path / "few.parquet")
+    text = cli("score", "few.parquet", "--cost-over", "1", "--cost-under", "1").stdout
+    assert "m (probability): no interval for the cost of verdicts" in text
+    assert "have a mistake" in text
+
+
 def test_all_label_rules(cli: Cli, files: tuple[str, str]) -> None:
     rows = model_rows(cli("score", files[0], "--labels", "all", "--format", "json").stdout)
     # Nothing was published of these cases, so that rule has no row.

@@ -108,18 +108,24 @@ def test_replays_on_case_bench(casebench: Path) -> None:
     votes = np.array([[vote.verdict == "safe" for vote in row] for row in rows])
     truth, agreed = figures(people)
     assert truth.difference.value == pytest.approx(0.38544, abs=1e-5)
-    differences, raw, held = [], [], []
+    differences, raw, held, arms = [], [], [], []
     for seed in range(200):
         found = replayed(votes, Boundary(), people, seed)
         effect, agreement_found = figures(found)
         differences.append(effect.difference.value)
         shares = [found.share[found.in_arm(arm)].mean() for arm in ("safe", "unsafe")]
         raw.append(shares[0] - shares[1])
+        assert found.first is not None
+        arms.append([found.first.safe[found.in_arm(arm)].mean() for arm in ("safe", "unsafe")])
+        assert effect.difference.value == pytest.approx(arms[-1][0] - arms[-1][1])
         ends = [(effect.difference.interval, truth.difference.value)]
         both = [[getattr(one, name) for name in COEFFICIENTS] for one in (agreement_found, agreed)]
         ends += [(one.interval, all_votes.value) for one, all_votes in zip(*both, strict=True)]
         held.append([low <= value <= high for (low, high), value in ends])
     assert np.mean(differences) == pytest.approx(0.385, abs=0.001)
+    # The arms agree with those of all votes, as their difference does.
+    whole = [people.share[people.in_arm(arm)].mean() for arm in ("safe", "unsafe")]
+    assert np.mean(arms, axis=0) == pytest.approx(whole, abs=0.001)
     assert np.mean(raw) == pytest.approx(0.475, abs=0.002)
     assert np.mean(held, axis=0).min() >= 0.93
 
