@@ -319,7 +319,7 @@ def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int, str | None
                 path for cell in kept for path in inner_paths(cell, path_of(name), INSIDE)
             )
             inside = [
-                _Column(path, _filled(value_at({name: cell}, path) for cell in kept), len(rows))
+                _Column(path, _filled(_inside(name, cell, path) for cell in kept), len(rows))
                 for path in list(paths)[:WIDE]
             ]
             columns += inside
@@ -329,6 +329,14 @@ def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int, str | None
         else:
             columns.append(_Column(name, kept, len(rows)))
     return columns, len(rows), each
+
+
+def _inside(name: str, cell: Any, path: str) -> Any:
+    """Value of a path in a cell; None where another cell's path does not apply to it."""
+    try:
+        return value_at({name: cell}, path)
+    except ValueError:
+        return None
 
 
 def _queries_in(name: str, cells: Sequence[Any]) -> list[_Column]:
@@ -342,7 +350,7 @@ def _queries_in(name: str, cells: Sequence[Any]) -> list[_Column]:
 
 def _columns_of_records(name: str, records: Sequence[Mapping[str, Any]]) -> list[_Column]:
     keys = dict.fromkeys(str(key) for record in records for key in record)
-    new = path_of(name).rsplit(".", 1)[-1]
+    new = path_of(name.rsplit(".", 1)[-1])
     return [
         _Column(f"{new}.{path_of(key)}", _filled(one.get(key) for one in records), len(records))
         for key in keys

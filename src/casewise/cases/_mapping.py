@@ -4,8 +4,11 @@ First the values of a mapping file, then the file, then the fields of one row's 
 """
 
 import datetime
+import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -39,7 +42,10 @@ _PLACE = re.compile(r"\\\{(\w+)\\\}")
 def _pattern(text: str) -> re.Pattern[str] | None:
     """Names of columns with places in them, such as ``{rater}_is_abuse.{value}``, to match."""
     found, count = _PLACE.subn(r"(?P<\1>.+?)", re.escape(text))
-    return re.compile(found) if count else None
+    try:
+        return re.compile(found) if count else None
+    except re.error:  # a place that stands twice, or is no name
+        return None
 
 
 @lru_cache(maxsize=1024)
@@ -53,12 +59,17 @@ def matching(text: str, columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @lru_cache(maxsize=1024)
 def _path(text: str) -> Any:
     """A JMESPath, compiled; dotted names of any letters are one too. None for other texts."""
-    for attempt in (text, ".".join(f'"{part}"' for part in text.split("."))):
-        try:
-            return jmespath.compile(attempt)
-        except JMESPathError:
-            continue
+    for attempt in (text, ".".join(map(_quoted, text.split(".")))):
+        with suppress(JMESPathError, RecursionError), warnings.catch_warnings():
+            # A form of literals that JMESPath will drop.
+            warnings.simplefilter("error", PendingDeprecationWarning)
+            with suppress(PendingDeprecationWarning):
+                return jmespath.compile(attempt)
     return None
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False)
 
 
 @lru_cache(maxsize=1024)
@@ -95,10 +106,9 @@ def value_at(cells: Mapping[str, Any], name: str) -> Any:
     path = _path(name)
     if path is None or path_root(name) not in cells:
         return None
+    root = path_root(name)
     inside = {
-        column: printed(cell)
-        if column in name and isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
-        else cell
+        column: _opened(cell) if column in name or column == root else cell
         for column, cell in cells.items()
     }
     try:
@@ -107,10 +117,15 @@ def value_at(cells: Mapping[str, Any], name: str) -> Any:
         raise ValueError(f"what the path can be applied to ({error})") from None
 
 
+def _opened(cell: Any) -> Any:
+    """A cell, as the list or mapping that it holds as text."""
+    is_text = isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
+    return printed(cell) if is_text else cell
+
+
 def inner_paths(value: Any, place: str = "", deep: int = 3) -> Iterator[str]:
     """Paths of the values inside nested mappings, and inside lists of them."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        value = printed(value)
+    value = _opened(value)
     if isinstance(value, list) and value and isinstance(value[0], dict):
         value, place = value[0], f"{place}[]"
     if not isinstance(value, dict) or not value or not deep:
@@ -123,7 +138,7 @@ def inner_paths(value: Any, place: str = "", deep: int = 3) -> Iterator[str]:
 
 def path_of(name: str) -> str:
     """A name as a step of a path, quoted where JMESPath needs it."""
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f'"{name}"'
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else _quoted(name)
 
 
 # --- values ---------------------------------------------------------------------------------
