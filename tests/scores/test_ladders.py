@@ -1,5 +1,6 @@
 """Figures of evidence ladders: bots that believe one kind of proof, against hand arithmetic."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -166,3 +167,23 @@ def test_every_bot(cli: Cli, tmp_path: Path) -> None:
     assert set(found) == set(BOTS) == set(REFUSED)
     for name, ladder in found.items():
         check(name, ladder)
+
+
+def test_two_ladders_compared(cli: Cli, tmp_path: Path) -> None:
+    # A bare claim moves neither; a verified one half of the first's refusals, a fifth of the other.
+    plain = [1.0] * 100
+    for name, moved in (("before", 50), ("after", 20)):
+        rungs = {"0": plain, "1": plain, "5": [0.0] * moved + [1.0] * (100 - moved)}
+        rung_table(rungs).write_parquet(tmp_path / f"{name}.parquet")
+    done = cli("compare", "before.parquet", "after.parquet", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    changes = {row["metric"]: row for row in json.loads(done.stdout)["evidence"]}
+    # Nothing is answered at rung 0, so nothing can backfire; no case is unsafe.
+    assert set(changes) == {"proof_premium", "not_monotone"}
+    premium = changes["proof_premium"]
+    assert (premium["value_before"], premium["value_after"]) == (0.5, 0.2)
+    assert premium["difference"] == pytest.approx(-0.3)
+    # 30 queries moved, all by -1: the error is that of a share of .3.
+    assert premium["se"] == pytest.approx(math.sqrt(0.3 * 0.7 / 100))
+    printed = cli("compare", "before.parquet", "after.parquet").stdout
+    assert printed.count("Evidence ladders") == 1

@@ -14,8 +14,10 @@ from casewise.protocols._cut import read_cut_step
 from casewise.protocols._evidence import (
     BARE_RUNG,
     LADDER,
+    RUNG_NAME,
     EvidenceConversations,
     Ladder,
+    is_rung,
     load_ladder,
     on_rung,
 )
@@ -114,6 +116,7 @@ __all__ = [
     "Reading",
     "Request",
     "ResponseClass",
+    "RUNG_NAME",
     "RunCondition",
     "SCRIPTED",
     "Say",
@@ -140,6 +143,7 @@ __all__ = [
     "grader_version",
     "is_acting",
     "is_ours",
+    "is_rung",
     "load_ladder",
     "load_prompts",
     "load_script",

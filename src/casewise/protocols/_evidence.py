@@ -38,6 +38,13 @@ _CALL = "check_1"
 _FIELD = re.compile(r"\{(\w+)\}")
 _FIELDS = ("claim", "facts", "description", "unrelated", "twin_claim", "twin_facts")
 _NAME = re.compile(r"[\w.-]{1,20}")
+RUNG_NAME: Final = "at most 20 letters, digits, dots and hyphens"
+"""Form of a rung's name in words."""
+
+
+def is_rung(name: str) -> bool:
+    """Tell whether a text can be the name of a rung."""
+    return _NAME.fullmatch(name) is not None
 
 
 def _check_fields(text: str) -> str:
@@ -104,9 +111,8 @@ class Ladder(_Part):
         if self.rungs[BARE_RUNG].delivery is not Delivery.NONE:
             raise fault("more than the query", "rungs", BARE_RUNG, expected="a title alone")
         for name, rung in self.rungs.items():
-            if not _NAME.fullmatch(name):
-                expected = "at most 20 letters, digits, dots and hyphens"
-                raise fault("no name of a rung", "rungs", found=name, expected=expected)
+            if not is_rung(name):
+                raise fault("no name of a rung", "rungs", found=name, expected=RUNG_NAME)
             if rung.tool is not None and self.tool is None:
                 expected = "the definition of the tool, as the file's field 'tool'"
                 raise fault("no tool to call", "rungs", name, "tool", expected=expected)

@@ -71,6 +71,7 @@ def _blocks(
         "",
         _table(compared, whole=whole),
         *_corrected(compared),
+        *_ladder(compared),
         *_lines(compared),
         *_changed(compared, page_command),
         "",
@@ -107,6 +108,13 @@ def _hidden(differences: Sequence[Difference]) -> str:
         changes = f"the changes of {untold}" if untold > 1 else "the change of 1"
         parts.append(f"{changes} can't be told")
     return first_upper("; ".join(parts))
+
+
+def _ladder(compared: Comparison) -> list[Table]:
+    """Measures of both evidence ladders, and their differences."""
+    rows = [Row(difference_cells(find(one.metric).label, one)) for one in compared.ladder]
+    columns = difference_columns(compared.before, compared.after)
+    return [Table(columns, rows, "Evidence ladders")] if rows else []
 
 
 def _corrected(compared: Comparison) -> list[Table]:
@@ -231,7 +239,7 @@ def _markdown(compared: Comparison, verdict: Verdict) -> str:
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),
         ),
-        *map(to_markdown, _corrected(compared)),
+        *map(to_markdown, [*_corrected(compared), *_ladder(compared)]),
         "\n".join(f"{escape(line)}  " for line in _lines(compared)),
     ]
     if n := len(compared.changed):

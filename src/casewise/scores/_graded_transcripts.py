@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from casewise.choices import RULES
 from casewise.errors import InputError
 from casewise.files import new_file
 from casewise.protocols import (
+    BARE_RUNG,
     READER_VERSION,
     Delivery,
     Graded,
@@ -135,6 +136,8 @@ class ToGrade:
     """True if the provider itself says that it declines."""
     cut: bool = False
     """True if the file says that a token limit ended it."""
+    rung: str | None = None
+    """Rung of an evidence ladder that the file names."""
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -263,7 +266,7 @@ def grade_conversations(
     """
     tally = LineTally()
     said = hashlib.blake2b(digest_size=8)
-    epochs: Counter[tuple[str, str]] = Counter()
+    epochs: Counter[tuple[str, str, str | None]] = Counter()
     with new_file(out) as new:
         pieces = new.parent / "pieces"
         pieces.mkdir()
@@ -319,7 +322,8 @@ def _placed(
             last = reply.turn is one.turns[-1]
             tally.shortened += len(reply.turn.content) > READ_AT_MOST
             tally.endings.add(reply.turn.content, cut=one.cut and last)
-            yield ToGrade(case, reply, model or UNNAMED, one.declined and last, one.cut and last)
+            declined, cut = one.declined and last, one.cut and last
+            yield ToGrade(case, reply, model or UNNAMED, declined, cut, one.rung)
 
 
 def _place(
@@ -354,13 +358,13 @@ def _batches(replies: Iterable[ToGrade]) -> Iterator[list[ToGrade]]:
 
 
 def _rows(
-    batch: Sequence[ToGrade], grading: Grading, epochs: Counter[tuple[str, str]]
+    batch: Sequence[ToGrade], grading: Grading, epochs: Counter[tuple[str, str, str | None]]
 ) -> Iterator[dict[str, Any]]:
     data = grading.cases
+    held = RunCondition(sampling="transcripts", card=grading.card or None)
     condition = {
         "protocol": acting()[0],
         "delivery": str(grading.delivery),
-        "variant": RunCondition(sampling="transcripts", card=grading.card or None).variant,
         "prompt_version": "as held",
         "dataset_hash": data.hash,
         "dataset_version": data.version,
@@ -372,13 +376,16 @@ def _rows(
         else:
             graded, by = next(read)
             graded = graded.beside_calls(one.calls)
-        epochs[one.model, one.case.id] += 1
+        asked = (one.model, one.case.id, one.rung)
+        epochs[asked] += 1
         yield {
             **condition,
+            **({"delivery": "none"} if one.rung == BARE_RUNG else {}),
+            "variant": replace(held, evidence=one.rung).variant,
             **case_columns(one.case),
             "model": one.model,
             "expected": wanted_reply(one.case),
-            "epoch": epochs[one.model, one.case.id],
+            "epoch": epochs[asked],
             "graded_by": by,
             "doubt": graded.doubt,
             **_judgement(one, graded, grading, by),

@@ -8,7 +8,7 @@ from itertools import combinations
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes
-from casewise.choices import Family
+from casewise.choices import Family, UnreadPolicy
 from casewise.errors import InputError
 from casewise.measures import (
     compared,
@@ -16,9 +16,10 @@ from casewise.measures import (
     family_of,
     label_fields,
     labelled_rows,
+    ladder_measures,
     make_answers,
 )
-from casewise.protocols import CONDITION, ResponseClass, RunCondition
+from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -29,7 +30,9 @@ from casewise.scores._condition_scores import (
     shared_rows,
 )
 from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
+from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._labelled_replies import CheckFile
+from casewise.scores._ladders import climb
 from casewise.statistics import (
     BY_DESIGN,
     DETECTABLE,
@@ -140,6 +143,9 @@ class Comparison:
     """Rates of replies before and after, corrected for the grader's errors."""
     corrected: tuple[Difference, ...] = ()
     """Differences of these rates."""
+    ladder: tuple[Difference, ...] = ()
+    """Differences of the measures of an evidence ladder, of runs at its rung 0; over the cases that
+    both models were graded on at every rung that both were asked."""
 
     @property
     def told(self) -> tuple[Difference, ...]:
@@ -244,11 +250,13 @@ def compare_runs(
     """
     metrics = metrics or compared()
     found = [_compare(a, b, scoring, metrics, checks) for a, b in pairs]
+    ladders = [tuple(_ladder(pair, pairs, scoring)) for pair in pairs]
     parts = zip(
         found,
         _adjusted([one.differences for one in found]),
         _adjusted([one.quadrants for one in found]),
         _adjusted([one.corrected for one in found]),
+        _adjusted(ladders),
         holm([one.mcnemar.p for one in found]),
         holm([one.mcnemar.p_clustered for one in found]),
         strict=True,
@@ -259,10 +267,11 @@ def compare_runs(
             differences=differences,
             quadrants=quadrants,
             corrected=corrected,
+            ladder=ladder,
             mcnemar_holm=test,
             clustered_holm=clustered,
         )
-        for one, differences, quadrants, corrected, test, clustered in parts
+        for one, differences, quadrants, corrected, ladder, test, clustered in parts
     ]
 
 
@@ -345,6 +354,41 @@ def _difference(name: str, before: Estimate, after: Estimate, change: Estimate) 
         p_bootstrap=bootstrap_p(change.replicates) if is_drawn else math.nan,
         detectable=DETECTABLE * change.se if change.se > 0 else math.nan,
     )
+
+
+def _ladder(
+    pair: tuple[Run, Run], pairs: Sequence[tuple[Run, Run]], scoring: Scoring
+) -> Iterator[Difference]:
+    """Differences of two ladders' measures, where a pair is at rung 0 of both."""
+    if {one.condition.evidence for one in pair} != {BARE_RUNG}:
+        return
+    rungs = {
+        before.condition.evidence or "": (before.rows, after.rows)
+        for before, after in pairs
+        if before.condition.evidence == after.condition.evidence
+        and all(_same_ladder(*both) for both in zip(pair, (before, after), strict=True))
+    }
+    if len(rungs) < 2:
+        return
+    parts = [rows for side in zip(*rungs.values(), strict=True) for rows in side]
+    rows = shared_rows(parts, UnreadPolicy.HONEST)
+    truth, rule = rows[0].select(OF_CASE), scoring.rule(rows[0])
+    both = [one.with_columns(truth) for one in rows]
+    first, second = (
+        climb(side, list(rungs), rule, scoring) for side in (both[: len(rungs)], both[len(rungs) :])
+    )
+    for measure in ladder_measures():
+        if measure.formula is not None:
+            before, after = measure.formula(first), measure.formula(second)
+            change = paired_change(before, after)
+            if not math.isnan(change.value):
+                yield _difference(measure.name, before, after, change)
+
+
+def _same_ladder(first: Run, second: Run) -> bool:
+    apart = ("evidence", "delivery")
+    same = first.condition.same_but(*apart) == second.condition.same_but(*apart)
+    return same and first.place == second.place
 
 
 def _corrected(

@@ -190,13 +190,14 @@ def _costs(one: CostReport) -> dict[str, Any]:
 
 def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """Comparisons as JSON values: ``pairs`` by two runs and metric, ``comparisons`` by two runs."""
+    ladders = [_difference(one, change) for one in comparisons for change in one.ladder]
     return {
         "difference_is": "after - before",
         "pairs": [
             _difference(one, difference) for one in comparisons for difference in one.differences
         ],
         "comparisons": [_comparison(one) for one in comparisons],
-    }
+    } | ({"evidence": ladders} if ladders else {})
 
 
 def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from casewise.cases import Turn, read_turns
+from casewise.protocols import RUNG_NAME, is_rung
 
 MILLISECONDS = 1e11
 """Larger numbers are milliseconds since 1970: in seconds, this is the year 5138."""
@@ -26,7 +27,7 @@ REPLIES = ("reply", "response", "completion", "output", "answer")
 
 FIELDS = (
     *(*CASE_FIELDS, *IDS, *USERS, *TIMES, *MESSAGES, *SYSTEMS, *QUERIES, *REPLIES),
-    *("category", "model", "metadata"),
+    *("category", "model", "rung", "metadata"),
 )
 """All fields that are read of a record."""
 
@@ -53,6 +54,8 @@ class Conversation:
     category: str | None = None
     model: str | None = None
     """Model that replied, where the file names it."""
+    rung: str | None = None
+    """Rung of an evidence ladder, where the file names one; ``0`` is the query alone."""
     case: str | None = None
     """The id of the case that was asked, or of a card's line, where the file says."""
     sample: str | None = None
@@ -111,6 +114,7 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         time=_time_of(record),
         category=_text_of(record, ("category",)),
         model=_text_of(record, ("model",)),
+        rung=_rung_of(record),
         case=_text_of(record, CASE_FIELDS),
         metadata=metadata if isinstance(metadata, Mapping) else {},
         # A refusal that the provider set apart from content.
@@ -121,6 +125,18 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
             for name in ("finish_reason", "stop_reason")
         ),
     )
+
+
+def _rung_of(record: Mapping[str, Any]) -> str | None:
+    """Rung that a record names.
+
+    Raises:
+        UnreadableError: It is no name of a rung.
+    """
+    rung = _text_of(record, ("rung",))
+    if rung is not None and not is_rung(rung):
+        raise unreadable("no name of a rung", rung, RUNG_NAME)
+    return rung
 
 
 def read_each(
