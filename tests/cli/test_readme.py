@@ -115,6 +115,13 @@ def test_the_readme_is_one_screen() -> None:
     assert [line[:6] for line in warnings] == ["> **Co", "> **No"]
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/start").glob("*.md")), ids=lambda page: page.stem
+)
+def test_a_first_page_is_short(page: Path) -> None:
+    assert len(page.read_text("utf-8").split()) <= 400
+
+
 def test_the_first_table_is_of_published_outputs(casebench: Path) -> None:
     scored = cw.score(cw.judgements(casebench / "exp"))
     table = scored.to_markdown().split("### In short")[1].split("\n\n")[1]

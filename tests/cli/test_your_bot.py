@@ -1,4 +1,4 @@
-"""docs/start/your-bot.md, command by command, against a bot over real HTTP."""
+"""docs/start/your-bot.md and docs/how-to/bots.md, by their commands, against a bot over real HTTP."""
 
 import json
 import os
@@ -14,10 +14,16 @@ from conftest import ROOT, Cli
 from support.bots import BotServer, SessionBot, line_of
 from support.secret import KEY
 
-PAGE = (ROOT / "docs/start/your-bot.md").read_text("utf-8")
-BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)]
+PAGE, MORE = (
+    (ROOT / f"docs/{name}.md").read_text("utf-8") for name in ("start/your-bot", "how-to/bots")
+)
+BLOCKS = [
+    block.splitlines()
+    for page in (PAGE, MORE)
+    for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
+]
 TARGET, RULES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-(FUNCTION,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(FUNCTION,) = re.findall(r"```python\n(.*?)```", MORE, re.DOTALL)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -134,7 +140,7 @@ def test_a_function(cli: Cli, tmp_path: Path) -> None:
 def test_every_field_and_placeholder_is_documented() -> None:
     from casewise.evaluation.models._target_file import PLACES, TargetFile
 
-    table = PAGE.split("## The file")[1].split("## A Python function")[0]
+    table = MORE.split("## The file")[1].split("## A Python function")[0]
     for name in TargetFile.model_fields:
         assert re.search(rf"^\|[^|]*`{name}`", table, re.MULTILINE), name
     for name in PLACES:

@@ -147,7 +147,7 @@ class RunOptions:
         tuple[str, ...],
         option(
             "A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
-            "(docs/start/your-bot.md). Instead of --model, or beside it. Repeat for several.",
+            "(docs/how-to/bots.md). Instead of --model, or beside it. Repeat for several.",
             MODEL,
             "FILE",
         ),

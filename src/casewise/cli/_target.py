@@ -26,7 +26,7 @@ def check(
     """Send one harmless message to a bot of your own, and show what was sent and read.
 
     Headers are shown by name. Ends with 0 if a reply was read, 1 if none was
-    (what came stands there), 2 if the file can't be used (docs/start/your-bot.md).
+    (what came stands there), 2 if the file can't be used (docs/how-to/bots.md).
 
     [bold]Examples[/]
 

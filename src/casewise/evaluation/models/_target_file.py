@@ -1,6 +1,6 @@
 """The file that describes a target: a bot's address, its requests, and the place of its replies.
 
-It is YAML (docs/start/your-bot.md) and holds no secret: it names variables of the environment,
+It is YAML (docs/how-to/bots.md) and holds no secret: it names variables of the environment,
 which are read when a request is sent.
 """
 
