@@ -44,7 +44,7 @@ def open_page(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda said: troubles.extend([said.text] * (said.type == "error")))
         page.on("request", lambda request: requests.append(request.url))

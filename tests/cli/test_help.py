@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -123,6 +124,38 @@ def test_completion_offers_and_is_quick(line: str, offered: list[str], tmp_path:
     found, modules = complete(line, tmp_path, **env)
     assert found == offered
     assert not {"inspect_ai", "polars", "scipy"} & set(modules)
+
+
+SHELLS = {
+    "bash": (
+        'eval "$(casewise --show-completion; :)"; COMP_WORDS=(casewise sc) COMP_CWORD=1; '
+        "_casewise_completion casewise; echo ${COMPREPLY[@]}"
+    ),
+    # The two functions of zsh's own that the script calls: the first is told what is completed, the
+    # second what is offered.
+    "zsh": (
+        "compdef() { : }; _arguments() { echo $1 }; words=(casewise sc) CURRENT=2; "
+        'eval "$(casewise --show-completion; :)"; _casewise_completion'
+    ),
+    "fish": "casewise --show-completion | source; complete -C 'casewise sc'",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_completes(shell: str, tmp_path: Path) -> None:
+    """The script that the shell is given, in that shell."""
+    program = shutil.which(shell) or pytest.skip(f"{shell} is not installed")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [program, "-c", SHELLS[shell]],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PATH": path, "HOME": str(tmp_path), "TERM": "dumb"},
+        check=False,
+    )
+    assert not done.stderr
+    assert re.findall(r"sc\w*", done.stdout) == ["score"]
 
 
 def test_the_shell_can_be_told(cli: Cli) -> None:
