@@ -97,7 +97,7 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
         page.goto(address)

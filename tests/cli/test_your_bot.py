@@ -1,4 +1,4 @@
-"""docs/start/your-bot.md and docs/how-to/bots.md, by their commands, against a bot over real HTTP."""
+"""docs/start/your-bot.md and docs/how-to/bots.md, command by command, against a real bot."""
 
 import json
 import os

@@ -76,7 +76,7 @@ def visit(chromium: Browser, server: Revising) -> Iterator[Visit]:
         else:
             context = beside.context
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("dialog", lambda dialog: dialog.accept())
         page.on("request", lambda one: elsewhere.extend([one.url] * (server.origin not in one.url)))

@@ -51,7 +51,7 @@ def visit(chromium: Browser, server: Serving) -> Iterator[Visit]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         if clock:
             page.clock.install()
         page.on("pageerror", lambda error: troubles.append(str(error)))

@@ -69,7 +69,7 @@ def come(chromium: Browser) -> Iterator[Come]:
         context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.goto(server.origin)
         return page
 
