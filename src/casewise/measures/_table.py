@@ -676,6 +676,7 @@ OWN: Sequence[Measure] = (
         "the same of cases labelled unsafe",
         evidence.cost,
         better=Better.LOWER,
+        null_if="no case is labelled unsafe",
     ),
     _rung(
         "net",
@@ -683,6 +684,7 @@ OWN: Sequence[Measure] = (
         "`gain - cost`",
         evidence.net,
         high=2.0,
+        null_if="no case is labelled safe, or none unsafe",
     ),
     _rung(
         "backfire",
@@ -737,7 +739,6 @@ OWN: Sequence[Measure] = (
         evidence.not_monotone,
         kind=MeasureKind.SHARE,
         better=Better.LOWER,
-        null_if="no case is labelled safe",
         rungs=("0", "1", "5"),
     ),
     _ladder(
