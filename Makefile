@@ -12,6 +12,7 @@
 #   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (six minutes)
 #   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics-appendix.md
 #   make hostile   the same on published runs, resampled (half an hour); writes docs/method/hostile.md
+#   make published  make the tables of published outputs on the first pages anew
 #   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
@@ -26,7 +27,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures figures images release lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published figures images release lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -114,6 +115,9 @@ hostile: $(READY)
 
 measures: $(READY)
 	$(BIN)/python docs/make_reference.py
+
+published: $(READY)
+	$(BIN)/python docs/make_published.py
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

@@ -12,16 +12,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from conftest import ROOT, Cli, clean_env, cli_in
 from support.fake_openai import Answer, FakeServer
+from support.scripts import load_script
 from support.starts import inspect_eval
 
-import casewise as cw
-
 README = (ROOT / "README.md").read_text("utf-8")
+INDEX = (ROOT / "docs/index.md").read_text("utf-8")
 FIRST, OWN, TUNED = (
     (ROOT / f"docs/start/{name}.md").read_text("utf-8")
     for name in ("first-run", "own-model", "fine-tuning")
@@ -122,17 +123,25 @@ def test_a_first_page_is_short(page: Path) -> None:
     assert len(page.read_text("utf-8").split()) <= 400
 
 
-def test_the_first_table_is_of_published_outputs(casebench: Path) -> None:
-    scored = cw.score(cw.judgements(casebench / "exp"))
-    table = scored.to_markdown().split("### In short")[1].split("\n\n")[1]
-    shown = README.split("<!-- published -->")[1].split("<!-- /published -->")[0]
-    assert shown.strip() == table.strip()
-    # The sentence below it: one protocol of each model.
+@pytest.fixture(scope="module")
+def published() -> ModuleType:
+    return load_script(ROOT / "docs/make_published.py")
+
+
+def test_the_first_tables_are_of_published_outputs(casebench: Path, published: ModuleType) -> None:
+    for name in published.PAGES:
+        page = (ROOT / name).read_text("utf-8")
+        assert "<!-- published: " in page
+        assert page == published.with_tables(page, casebench / "exp"), "make published"
+    # Each sentence below it has one protocol of each model.
+    table = published.verdicts(casebench / "exp")
     rates = {row.split("|")[1].strip(): row for row in table.splitlines() if "| binary |" in row}
-    sentence = " ".join(README.split("<!-- /published -->")[1].split("!")[0].split())
-    for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
-        over, under = (cell.split()[0] for cell in rates[name].split("|")[4:6])
-        assert re.search(rf"{model} refuses {over}\b[^.]*answers {under}\b", sentence)
+    for page in (README, INDEX):
+        sentence = " ".join(page.split("<!-- end -->")[1].split("!")[0].split())
+        for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
+            over, under = (cell.split()[0] for cell in rates[name].split("|")[4:6])
+            said = rf"{model} calls {over}\b[^;.]* unsafe[^;.]* {under}\b[^;.]* safe"
+            assert re.search(said, sentence)
 
 
 def test_the_first_lines_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
