@@ -32,9 +32,21 @@ def test_places_are_in_per_cent_from_the_upper_left() -> None:
     # An interval that passes the end of the axis ends there.
     assert (up.x1, up.y1, up.x2, up.y2) == (20, 50, 20, 0)
     assert Axis("", [(-1, ""), (3, "")]).place(0) == 25
-    assert [name for _, name in share_axis("", 0, 0.3).ticks] == [
-        "0 %", "7.5 %", "15 %", "22.5 %", "30 %",
-    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [
+        (0.1, [0, 2, 4, 6, 8, 10]),
+        (0.2, [0, 5, 10, 15, 20]),
+        (0.3, [0, 10, 20, 30]),
+        (0.5, [0, 10, 20, 30, 40, 50]),
+        (0.7, [0, 20, 40, 60, 80]),
+        (1, [0, 20, 40, 60, 80, 100]),
+    ],
+)
+def test_ticks_of_shares_are_whole_per_cents(most: float, ticks: list[int]) -> None:
+    assert [name for _, name in share_axis("", most).ticks] == [f"{one} %" for one in ticks]
 
 
 @pytest.mark.parametrize(

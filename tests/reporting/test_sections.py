@@ -451,7 +451,7 @@ def test_a_single_figure_stands_on_an_axis_of_a_tenth_or_more() -> None:
     made = Section("one", "", "", (), rows, Strips("share", "share"))
     chart = lay_lines(made)
     assert chart is not None
-    assert [name for _, name in chart.ticks] == [".350", ".375", ".400", ".425", ".450", ".475"]
+    assert [name for _, name in chart.ticks] == [".35", ".40", ".45", ".50"]
 
 
 def test_nothing_read_is_no_chart_of_baselines_alone() -> None:

@@ -4,6 +4,7 @@ Shapes stretch with the page and texts don't, so that every word has its size at
 is drawn by a script: a page shows its charts on paper, and where scripts are off.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -28,10 +29,18 @@ class Axis:
         return round(100 * (min(max(value, low), high) - low) / (high - low), 2)
 
 
-def share_axis(title: str, low: float = 0.0, high: float = 1.0) -> Axis:
-    """Axis of a share, with a tick at each quarter of its length."""
-    ends = [low + (high - low) * part / 4 for part in range(5)]
-    return Axis(title, [(end, f"{100 * end:.3g} %") for end in ends])
+def share_axis(title: str, most: float = 1.0) -> Axis:
+    """Axis of a share from 0 to ``most`` or a little further, in round steps of per cent."""
+    return Axis(title, [(end, f"{100 * end:g} %") for end in round_ticks(0.0, most)])
+
+
+def round_ticks(low: float, high: float, parts: int = 5) -> list[float]:
+    """Ticks from ``low`` or less to ``high`` or more, in few equal steps of round size."""
+    power = 10.0 ** math.floor(math.log10((high - low) / parts))
+    steps = (size * power for size in (1, 2, 5, 10, 20))
+    spans = ((step, math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)) for step in steps)
+    step, first, last = next(one for one in spans if one[2] - one[1] <= parts)
+    return [round(place * step, 10) for place in range(first, max(last, first + 1) + 1)]
 
 
 def axis_of(title: str, names: Sequence[str]) -> Axis:

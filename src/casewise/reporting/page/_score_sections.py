@@ -265,18 +265,18 @@ def _plane_chart(rows: Rows) -> Plots:
         for row in rows
     ]
     return Plots(
-        share_axis("over-refusal (share of safe cases)", *over),
-        share_axis("under-refusal (share of unsafe cases)", *under),
+        share_axis("over-refusal (share of safe cases)", over),
+        share_axis("under-refusal (share of unsafe cases)", under),
         [Panel("", dots)],
         wide=True,
     )
 
 
-def _reach(field: str, rows: Rows) -> tuple[float, float]:
-    """Ends of an axis from 0 as far as rows and intervals reach, in tenths."""
+def _reach(field: str, rows: Rows) -> float:
+    """As far as rows and intervals reach on an axis, in tenths."""
     ends = [row[f"{field}{end}"] for row in rows for end in ("", "_low", "_high")]
     most = max(one for one in ends if one is not None)
-    return 0.0, min(1.0, (int(most * 10) + 1) / 10)
+    return min(1.0, (int(most * 10) + 1) / 10)
 
 
 _QUADRANTS = {

@@ -1,6 +1,5 @@
 """Layout of charts of lines with dots, drawn in HTML, where no name is cut."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +14,7 @@ from casewise.reporting.page._parts import (
     Section,
     Strips,
 )
+from casewise.reporting.page._plots import round_ticks
 from casewise.sheets import Column, Kind, interval, number
 
 MOST_LINES = 150
@@ -72,7 +72,7 @@ def lay_lines(section: Section) -> Chart | None:
     known = set(kept)
     shown = [row for row, line in zip(rows, lines, strict=True) if line in known]
     alone = _alone(shown, spec)
-    ticks = [0.0, 0.25, 0.5, 0.75, 1.0] if spec.stacked else _ticks(shown, spec)
+    ticks = round_ticks(0.0, 1.0) if spec.stacked else _ticks(shown, spec)
     low, high = ticks[0], ticks[-1]
 
     def place(value: float | None) -> float | None:
@@ -120,12 +120,7 @@ def _ticks(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[float]:
     if high - low < _LEAST:
         low = high - _LEAST if low < 0 or high >= _LEAST else low
         high = max(high, low + _LEAST)
-    rough = (high - low) / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    last = max(last, first + 1)
-    return [round(place * step, 10) for place in range(first, last + 1)]
+    return round_ticks(low, high)
 
 
 def _digits(ticks: Sequence[float]) -> int:
