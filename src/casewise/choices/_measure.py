@@ -179,7 +179,7 @@ class Measure:
     @property
     def low(self) -> float:
         """The least value there is."""
-        return -1.0 if self.kind in (MeasureKind.CORRELATION, MeasureKind.CHANGE) else 0.0
+        return -self.high if self.kind in (MeasureKind.CORRELATION, MeasureKind.CHANGE) else 0.0
 
     @property
     def is_optional(self) -> bool:

@@ -47,8 +47,16 @@ def export(
     labels: Annotated[
         LabelRule | None,
         labels_option(
-            "The truth in the documents of lm-eval. Default: published, else votes, else intended."
+            "The truth of results, and in the documents of lm-eval. Default: published, else "
+            "votes, else intended."
         ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        option("Dataset on Hugging Face's Hub that results are of.", None, "OWNER/NAME"),
+    ] = None,
+    evaluator: Annotated[
+        str | None, option("Organization that results are by (every-eval-ever).", None, "NAME")
     ] = None,
 ) -> None:
     """Write judgements, logs or cases in another form; texts are withheld.
@@ -67,6 +75,8 @@ def export(
 
     casewise export logs/ --to casebench --reveal --out exp/
 
+    casewise export logs/ --to every-eval-ever --evaluator "Our lab" --out records/
+
     casewise export --to lm-eval --cases starter --reveal --out task/
     """
     form = exports.form_of(out, to)
@@ -77,15 +87,20 @@ def export(
         reveal=reveal,
         cases=open_cases(cases).cases if cases is not None else None,
         labels=labels,
+        dataset=dataset,
+        evaluator=evaluator,
     )
     with working("exporting"):
         done = exports.export_to(request)
     note_all(done.notes)
     if reveal:
         warn_of_content()
-    whole = reveal or form is ExportForm.REDACTED_LOGS
+    whole = reveal or form in _WITHOUT_TEXTS
     note(f"{out}: {done.content}{'' if whole else '; texts withheld (--reveal includes them)'}")
 
+
+_WITHOUT_TEXTS = (ExportForm.REDACTED_LOGS, ExportForm.EVERY_EVAL_EVER, ExportForm.HF_RESULTS)
+"""Forms that have no place for texts."""
 
 NOT_ALL = 1
 

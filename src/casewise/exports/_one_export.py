@@ -28,6 +28,7 @@ from casewise.exports._export_form import (
 )
 from casewise.exports._hf_folder import write_hf
 from casewise.exports._lm_eval import write_lm_eval
+from casewise.exports._results import write_results
 from casewise.files import address_of, hold, is_elsewhere, new_file, write_atomically
 from casewise.scores import Judgements, find_logs, nothing_judged, read_paths, table_bytes
 
@@ -96,6 +97,8 @@ def export_to(request: ExportRequest) -> Exported:
         if request.reveal:
             raise UsageError("--to redacted-logs has nothing to reveal: share the logs themselves")
         return write_redacted_logs(request)
+    if form in (ExportForm.EVERY_EVAL_EVER, ExportForm.HF_RESULTS):
+        return write_results(request, read_paths(request.paths))
     judgements = read_paths(request.paths, texts=True)
     match form:
         case ExportForm.CASEBENCH:

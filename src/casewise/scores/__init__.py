@@ -41,6 +41,7 @@ from casewise.scores._evaluation_facts import (
     Uncounted,
     Voters,
     evaluation_facts,
+    run_records,
 )
 from casewise.scores._failures import ContextDifference, Failure, context_differences
 from casewise.scores._graded_transcripts import (
@@ -284,6 +285,7 @@ __all__ = [
     "right_after",
     "rule_accuracies",
     "rules_note",
+    "run_records",
     "run_state",
     "score_rows",
     "score_table",

@@ -369,7 +369,7 @@ def evaluation_facts(
         scoring: Rules by which the overview was made.
         seed: Seed with which the overview was made.
     """
-    records = _records(paths)
+    records = run_records(paths)
     runs = run_facts(judgements.table, {record.run_id: record for record in records})
     used = [record for run in runs for record in run.records]
     data = data_facts(judgements.table, used)
@@ -389,7 +389,7 @@ def evaluation_facts(
     )
 
 
-def _records(paths: Sequence[Path]) -> list[RunRecord]:
+def run_records(paths: Sequence[Path]) -> list[RunRecord]:
     """Records of the runs whose logs are among the paths; empty where there is no log."""
     try:
         headers, _ = find_logs(paths)

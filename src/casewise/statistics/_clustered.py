@@ -264,6 +264,20 @@ class Estimate:
             return bounds.low, bounds.high
         return self.ends(self._critical)
 
+    @property
+    def interval_name(self) -> str:
+        """Name of the 95 % interval."""
+        if self.scale == "drawn":
+            return "percentiles of the draws"
+        if self.is_wilson:
+            return "Wilson's score interval"
+        if self.is_share_change:
+            return "Tango's score interval, or Student's where wider"
+        scales = {"fisher": " of Fisher's z", "logit": " on the logit", "plain": ""}
+        error = "jackknife" if self._is_left_out else "linearised error"
+        quantile = "normal" if math.isinf(self.degrees) else "Student's t"
+        return f"{error}{scales.get(self.scale, ' on the logarithm')}, {quantile}"
+
     def ends(self, critical: float) -> tuple[float, float]:
         """The figure less and plus ``critical`` errors, on the scale of its interval."""
         value, error = self._on_scale

@@ -1,0 +1,121 @@
+"""Results as Every Eval Ever's records and as Hugging Face's evaluation results."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import polars as pl
+import pytest
+import yaml
+from conftest import Cli
+from support.climbers import rung_table
+from support.scores import model_rows
+from support.tables import random_table
+
+from casewise.measures import find
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def check(found: Any, schema: str) -> None:
+    text = (DATA / f"{schema}.schema.json").read_text("utf-8")
+    jsonschema.validate(found, json.loads(text), jsonschema.Draft7Validator)
+
+
+def write_runs(path: Path) -> None:
+    """A judge, and a model that one of two proofs moves: 8 safe cases, 6, 4 and 0 refusals."""
+    refused = {"0": (1,) * 6 + (0,) * 2, "1": (1,) * 4 + (0,) * 4, "5": (0,) * 8}
+    climber = rung_table(refused, model="hf/lab/climber")
+    judge = random_table(20, 3, model="openai/judge")
+    pl.concat([judge, climber], how="diagonal_relaxed").write_parquet(path)
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(one.read_text("utf-8")) for one in sorted(folder.glob("data/**/*.json"))]
+
+
+def test_records_hold_every_figure(cli_inside: Cli, tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs.parquet")
+    command = ("export", "runs.parquet", "--to", "every-eval-ever", "--evaluator", "Our lab")
+    done = cli_inside(*command, "--out", "records")
+    assert (done.returncode, done.stderr) == (0, "records: 4 runs in 4 files\n")
+    found = records(tmp_path / "records")
+    for one in found:
+        check(one, "every_eval_ever")
+    assert {one["model_info"]["id"] for one in found} == {"openai/judge", "lab/climber"}
+    assert {one["source_metadata"]["source_organization_name"] for one in found} == {"Our lab"}
+    scored = cli_inside("score", "runs.parquet", "--format", "json")
+    (row,) = (one for one in model_rows(scored.stdout) if one["model"] == "openai/judge")
+    (judge,) = (one for one in found if one["model_info"]["id"] == "openai/judge")
+    for result in judge["evaluation_results"]:
+        name = result["evaluation_result_id"].rpartition(".")[2]
+        details = result["score_details"]
+        assert details["score"] == row.get(name, row["quadrants"].get(name)), name
+        metric = result["metric_config"]
+        assert metric["lower_is_better"] is (find(name).better == "lower")
+        interval = details["uncertainty"].get("confidence_interval")
+        if name in row:
+            assert (interval and [interval["lower"], interval["upper"]]) == row[f"{name}_ci"]
+        if "score_type" in metric:
+            assert metric["min_score"] <= details["score"] <= metric["max_score"]
+
+
+def test_a_ladder_stands_with_the_query_alone(cli_inside: Cli, tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs.parquet")
+    cli_inside("export", "runs.parquet", "--to", "every-eval-ever", "--out", "records")
+    found = {
+        result["evaluation_result_id"]: result["score_details"]["score"]
+        for one in records(tmp_path / "records")
+        for result in one["evaluation_results"]
+        if result["evaluation_name"].startswith("casewise.ladder")
+    }
+    # Of 8 safe cases 6 are refused alone, 4 with a claim, none with a verified one.
+    assert found["casewise.ladder.rung-1.gain"] == 0.25
+    assert found["casewise.ladder.rung-5.gain"] == 0.75
+    assert found["casewise.ladder.proof_premium"] == 0.5
+
+
+def test_records_are_the_same_but_for_their_time(cli_inside: Cli, tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs.parquet")
+    files = []
+    for out in ("first", "second"):
+        cli_inside("export", "runs.parquet", "--to", "every-eval-ever", "--out", out)
+        files.append(
+            [one.relative_to(tmp_path / out) for one in (tmp_path / out).rglob("data/**/*.json")]
+        )
+    assert len(files[0]) == 4
+    assert sorted(files[0]) == sorted(files[1])
+    for one, again in zip(*(records(tmp_path / out) for out in ("first", "second")), strict=True):
+        assert one | {"retrieved_timestamp": ""} == again | {"retrieved_timestamp": ""}
+
+
+def test_a_file_for_each_model_on_the_hub(cli_inside: Cli, tmp_path: Path) -> None:
+    write_runs(tmp_path / "runs.parquet")
+    command = ("export", "runs.parquet", "--to", "hf-results", "--dataset", "lab/cases")
+    done = cli_inside(*command, "--out", "hub")
+    assert (done.returncode, done.stderr) == (0, "hub: 4 runs in 2 files\n")
+    by_model = {}
+    for model in ("openai/judge", "lab/climber"):
+        text = (tmp_path / f"hub/{model}/.eval_results/casewise.yaml").read_text("utf-8")
+        by_model[model] = yaml.safe_load(text)
+        check(by_model[model], "hf_eval_results")
+    values = {one["dataset"]["task_id"]: one["value"] for one in by_model["lab/climber"]}
+    assert values["casewise.ladder.proof_premium"] == 0.5
+    assert len(values) == len(by_model["lab/climber"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "hf-results"), "--dataset OWNER/NAME"),
+        (("--to", "hf-results", "--dataset", "cases"), "expected OWNER/NAME"),
+        (("--to", "every-eval-ever", "--reveal"), "nothing to reveal"),
+    ],
+)
+def test_wrong_use(cli_inside: Cli, tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    write_runs(tmp_path / "runs.parquet")
+    done = cli_inside("export", "runs.parquet", *options, "--out", "out")
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+    assert not (tmp_path / "out").exists()
