@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import json
+import subprocess
+import sys
 import time
 import traceback
 from collections import Counter
@@ -22,6 +24,7 @@ from casewise.choices import Client
 from casewise.errors import UsageError
 from casewise.evaluation import RunRequest, make_plan, run_cells
 from casewise.evaluation.models import open_model
+from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._lean_client import _completion, send_as_provided, send_leanly
 from casewise.scores import read_paths
 
@@ -191,7 +194,7 @@ def test_both_clients_fail_alike() -> None:
     seen = []
     for lean in (True, False):
         with FakeServer(lambda request: FAILURES[request["messages"][-1]["content"]]) as server:
-            found = asyncio.run(outcomes(model_of(server, lean), SCHEMA))
+            found = in_own_loop(outcomes(model_of(server, lean), SCHEMA))
             bodies = Counter(map(written, server.requests))
             seen.append((found, Counter(server.prompts), bodies))
     (lean_found, attempts, bodies), (own_found, own_attempts, own_bodies) = seen
@@ -214,13 +217,32 @@ def test_a_server_that_says_when_to_come_back() -> None:
 
     with FakeServer(busy) as server:
         model = open_model("openai-api/lean/m", base_url=server.url, client=Client.AUTO)
-        output = asyncio.run(ask(model))
+        output = in_own_loop(ask(model))
     assert output.completion == "Verdict: safe"
     assert 0.3 <= times[1] - times[0] < 3
     # Two loops, one model: the connections of the first are of no use to the second.
     with FakeServer(lambda request: "again") as server:
         model = model_of(server, lean=True)
-        assert [asyncio.run(ask(model)).completion for _ in range(2)] == ["again", "again"]
+        assert [in_own_loop(ask(model)).completion for _ in range(2)] == ["again", "again"]
+
+
+def test_connections_are_closed_after_nest_asyncio_as_well() -> None:
+    """Inspect applies it, for good, when it is called within a running loop."""
+    script = """
+import nest_asyncio2
+nest_asyncio2.apply()
+from casewise.evaluation.models._connections import PerLoop, in_own_loop
+said = []
+async def opening():
+    said.append("open")
+    try:
+        yield "client"
+    finally:
+        said.append("closed")
+said.append(in_own_loop(PerLoop(opening).get()))
+assert said == ["open", "closed", "client"], said
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_what_only_the_provider_s_client_can_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Clients repeat nothing by themselves: each request that a server gets is one of casewise's."""
 
-import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -16,6 +15,7 @@ from support.sdks import of_sdk
 from support.secret import KEY
 
 from casewise.evaluation.models import open_model
+from casewise.evaluation.models._connections import in_own_loop
 from casewise.scores import read_paths
 
 pytestmark = [
@@ -122,5 +122,5 @@ def test_one_call_is_one_request(model: str, fault: str, monkeypatch: pytest.Mon
                 return error
             return told[0] if isinstance(told, tuple) else told
 
-        assert isinstance(asyncio.run(ask()), Exception)
+        assert isinstance(in_own_loop(ask()), Exception)
         assert len(server.calls) == 1

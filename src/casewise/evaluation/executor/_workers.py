@@ -16,6 +16,7 @@ from inspect_ai.util import AdaptiveConcurrency
 
 from casewise.evaluation.executor._shards import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
+from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._faults import first_within
 from casewise.evaluation.models._in_process import InProcess, is_in_process
 from casewise.evaluation.models._seam import init_concurrency
@@ -86,7 +87,7 @@ def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> 
         CancelledError: Another thread stopped it; what was judged is in the logs.
     """
     with rare_garbage_collection():
-        asyncio.run(_ask_all(runs, tell_stop))
+        in_own_loop(_ask_all(runs, tell_stop))
 
 
 async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> None:

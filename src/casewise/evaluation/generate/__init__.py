@@ -1,6 +1,5 @@
 """Make contexts for queries: written, reviewed, repaired, and kept aside where that fails."""
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from casewise.evaluation.generate._files import (
 from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
+from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._faults import FaultCounts, counted, first_within
 from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
@@ -129,7 +129,7 @@ def generate_contexts(
         works = open_works(plan.queries, plan.matched)
         critic = askers[plan.critic] if plan.critic else None
         rounds = Rounds(plan, askers[plan.request.model], critic, watch)
-        asyncio.run(_make(rounds, works, askers.values()))
+        in_own_loop(_make(rounds, works, askers.values()))
         failing = [asker for asker in askers.values() if asker.failures]
         if failing and not any(work.current.contexts for work in works):
             raise failing[0].unusable()

@@ -6,7 +6,6 @@ counts (``_faults``, ``_reachability``, ``_provider_calls``), answers kept for t
 (``_answer_journal``), and Inspect's private parts (``_seam``).
 """
 
-import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -32,6 +31,7 @@ from inspect_ai.model import (
 from casewise.choices import RULES, Client
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
+from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import FailedRequestError, asked, counted, redacted
 from casewise.evaluation.models._in_process import is_in_process
@@ -365,7 +365,7 @@ def check_target(given: str, message: str) -> TargetCheck:
     answer, problem, began = None, None, time.monotonic()
     with reached_anew(), counted(lambda _, what: said.append(what)):
         try:
-            answer = asyncio.run(asked(model.generate(message, config=config)))
+            answer = in_own_loop(asked(model.generate(message, config=config)))
         except ModelError as error:
             problem = redacted(str(error))
         except FailedRequestError as error:

@@ -26,6 +26,7 @@ from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models import check_grader, open_model, patience
+from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._faults import asked, failed
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._provider_calls import other_model
@@ -495,7 +496,7 @@ def grade_replies(
                 group.create_task(grade_next())
 
     with reached_anew():
-        asyncio.run(grade_all())
+        in_own_loop(grade_all())
     if errors and len(errors) == len(replies):
         first = errors[min(errors)]
         if isinstance(first, CasewiseError):
