@@ -1,5 +1,6 @@
 """Logs in the page of ``inspect view``: the list of a log's samples, and one of them."""
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 from conftest import clean_env
-from inspect_ai.log import read_eval_log
+from inspect_ai.log import EvalLog, read_eval_log
 from playwright.sync_api import Browser, Page, expect
 from support.inspected import CASES, EPOCHS
 from support.starts import free_port
@@ -49,6 +50,16 @@ def _wait(address: str) -> None:
             time.sleep(0.2)
 
 
+@pytest.fixture(scope="module")
+def logs(every_protocol: Path) -> dict[Path, EvalLog]:
+    """All logs, read before the browser's event loop runs: within one, Inspect patches asyncio, for
+    good and for all tests that follow.
+    """
+    with pytest.raises(RuntimeError):
+        asyncio.get_running_loop()
+    return {path: read_eval_log(str(path)) for path in every_protocol.glob("*.eval")}
+
+
 @pytest.fixture
 def page(chromium: Browser, address: str) -> Iterator[Page]:
     """The viewer at its start; its scripts may not fail."""
@@ -64,11 +75,11 @@ def page(chromium: Browser, address: str) -> Iterator[Page]:
 
 @pytest.mark.parametrize("task", ["judge", "respond"])
 def test_samples_of_a_log_and_one_of_them(
-    page: Page, address: str, every_protocol: Path, task: str
+    logs: dict[Path, EvalLog], page: Page, address: str, task: str
 ) -> None:
-    found = {path: read_eval_log(str(path)) for path in every_protocol.glob(f"*_{task}_*.eval")}
+    found = ((path, log) for path, log in logs.items() if f"_{task}_" in path.name)
     # A first token's answer has no text.
-    path, log = next(one for one in found.items() if (one[1].samples or [])[0].messages[-1].text)
+    path, log = next(one for one in found if (one[1].samples or [])[0].messages[-1].text)
     sample = (log.samples or [])[0]
     page.goto(f"{address}/#/logs/{path.name}")
     expect(page.get_by_text(str(log.eval.model)).first).to_be_visible(timeout=PATIENCE_MS)
