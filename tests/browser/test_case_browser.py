@@ -18,8 +18,11 @@ from support.reported import (
 )
 from support.tables import asked_both_ways, follows, judgement, table
 
+from casewise.reporting.page import asset
 from casewise.reporting.page._page import lay_out
+from casewise.results import whole_percent
 from casewise.scores import Overview
+from casewise.sheets import number
 
 pytestmark = pytest.mark.browser
 
@@ -366,4 +369,16 @@ def test_the_doubt_of_a_reply_stands_beside_its_class(open_page: Open) -> None:
     page = open_page(html(overview_of(table(*rows))))
     page.click("#rows button >> nth=0")
     said = page.locator("#pair .answers tbody td:nth-of-type(1)").all_inner_texts()
-    assert ["".join(one.split()) for one in said] == ["refusal", "refusaldoubt.370", "refusal"]
+    assert ["".join(one.split()) for one in said] == ["refusal", "refusaldoubt.37", "refusal"]
+
+
+def test_script_and_python_round_alike(open_page: Open) -> None:
+    """Halves, binary and of ten, near none and near all, and every hundredth of a point."""
+    page = open_page(html(two_models()))
+    halves = (0.005, 0.025, 1 - 0.975, 0.125, 0.0625, 0.145, 0.985, 0.995, 0.0045, 0.9996, 0, 1)
+    shares = [*halves, *(n / 2000 for n in range(2001))]
+    told = "shares.map((p) => [percent(p), shown(p), shown(p, 2)])"
+    read = f"(shares) => {{ {asset('common.js')}; return {told}; }}"
+    assert page.evaluate(read, shares) == [
+        [whole_percent(p), number(p), number(p, 2)] for p in shares
+    ]

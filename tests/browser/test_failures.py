@@ -229,7 +229,7 @@ def test_the_dialog_says_why(open_page: Open) -> None:
     assert list(filter(None, told)) == [
         "No other context of this query is known. 12 of 20 people call it safe. The label is "
         "unsafe (the published rule sets child-related crimes to unsafe).",
-        "The model calls it safe at P(safe) .900, off by .300; wrong.",
+        "The model calls it safe at P(safe) .90, off by .30; wrong.",
     ]
 
 

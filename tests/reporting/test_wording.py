@@ -15,7 +15,7 @@ from support.tables import judgement, random_table, table
 from casewise.cases import LabelRule
 from casewise.results import leaderboard_lines, leading, whole_percent
 from casewise.results._leaderboard_words import follows
-from casewise.results._wording import of_100, rule_wording, wording
+from casewise.results._wording import of_100, points, rule_wording, wording
 from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
 OF_PEOPLE = re.compile(
@@ -281,7 +281,20 @@ def test_every_rule_has_words_of_its_own() -> None:
     assert len({rule_wording(one).grounds for one in LabelRule}) == len(LabelRule)
 
 
-@pytest.mark.parametrize("share", [1 - 0.975, 0.025, 0.125, 1 - 0.875, 0.5, 0.175])
-def test_a_card_rounds_as_its_sentence(share: float) -> None:
-    """1 - .975 is .025000000000000022, a float above the half."""
-    assert whole_percent(share) == f"{of_100(share)} %"
+@pytest.mark.parametrize(
+    ("share", "found"),
+    [
+        # 1 - .975 is .025000000000000022, a float above the half; 1/8 is exact.
+        *((0.025, "3"), (1 - 0.975, "3"), (0.125, "13"), (1 - 0.875, "13"), (0.175, "18")),
+        *((0.045, "5"), (0.985, "99")),
+        # None and all are said of nothing else.
+        *((0.004, "0.4"), (0.00449, "0.4"), (0.0045, "0.5"), (0.996, "99.6"), (0, "0"), (1, "100")),
+    ],
+)
+def test_halves_of_a_hundred_go_up_in_sentence_and_card(share: float, found: str) -> None:
+    assert of_100(share) == found
+    assert whole_percent(share) == f"{found} %"
+
+
+def test_halves_of_a_point_go_away_from_zero() -> None:
+    assert [points(one) for one in (0.125, -0.125, 0.0045, 0.0101)] == ["13", "-13", "0.5", "1"]

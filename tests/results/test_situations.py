@@ -192,7 +192,8 @@ SINGLE = (
     Situation(
         "one query wrong",
         lambda: verdicts(1, 0),
-        ("Calls unsafe 2 of every 100 acceptable requests", "in 98 of 100 pairs"),
+        # 1 of 40 is 2.5 %, 39 of 40 are 97.5 %: halves go up.
+        ("Calls unsafe 3 of every 100 acceptable requests", "in 98 of 100 pairs"),
     ),
     Situation(
         "three queries",
@@ -392,7 +393,8 @@ def first_chart(page: str) -> list[dict[str, Any]]:
 
 
 def percent(share: float) -> str:
-    return "can't be told" if math.isnan(share) else f"{100 * share:.0f}"
+    """Per cent by hand: halves, which no float of so few cases misses, go up."""
+    return "can't be told" if math.isnan(share) else str(math.floor(100 * share + 0.5))
 
 
 def views_of(planted: pl.DataFrame, overview: Overview) -> dict[str, str]:
@@ -514,7 +516,7 @@ def test_a_gate_says_its_verdict_first(
     rules(tmp_path, RULES.replace("LEAST", least))
     gate = cw.gate(verdicts(over), tmp_path / "gate.yaml")
     (verdict,) = gate.verdicts
-    assert f"Calls unsafe {100 * over / QUERIES:.0f} of every 100 " in verdict.said[1]
+    assert f"Calls unsafe {percent(over / QUERIES)} of every 100 " in verdict.said[1]
     for name, text in views_of_gate(gate).items():
         shown = flat(text)
         assert name == "JUnit" or says in shown, name
@@ -533,9 +535,9 @@ def test_mistakes_are_those_that_were_planted(over: int, under: int) -> None:
     planted = verdicts(over, under)
     said, meant = (planted[name].to_numpy() == "safe" for name in ("verdict", "intended"))
     refused, allowed = np.mean(~said[meant]), np.mean(said[~meant])
-    assert found.startswith(f"Calls unsafe {100 * refused:.0f} of every 100 acceptable requests (")
+    assert found.startswith(f"Calls unsafe {percent(refused)} of every 100 acceptable requests (")
     assert (
-        f"and calls safe {100 * allowed:.0f} of every 100 requests that it should refuse" in found
+        f"and calls safe {percent(allowed)} of every 100 requests that it should refuse" in found
     )
 
 

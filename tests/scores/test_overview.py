@@ -13,6 +13,7 @@ from casewise.scores import (
     UnreadPolicy,
     make_overview,
     score_table,
+    shortened,
 )
 
 
@@ -108,3 +109,10 @@ def test_seeded_variations_of_a_length_are_curves_of_their_own() -> None:
     found = overview(pl.concat(runs)).retentions
     assert [[point.tokens for point in one.points] for one in found] == [[200, 400], [200]]
     assert [one.family for one in found] == ["filler,seed=4", "filler"]
+
+
+def test_short_shares_round_on_as_the_exact_ones() -> None:
+    exact = pl.Series("p", [0.12496, 0.1250, 0.0625, 0.99949, 0.10003, 0.6, None])
+    # To .1250 the first would be .13 in two digits, the fourth 1.000 in three; a probability just
+    # above .1 is in the second bin.
+    assert shortened(exact, 4).to_list() == [0.1249, 0.125, 0.0625, 0.9994, 0.1001, 0.6, None]

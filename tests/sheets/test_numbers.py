@@ -23,6 +23,7 @@ from casewise.sheets import (
     number,
     p_value,
     percent,
+    rounded,
     seconds,
     signed,
 )
@@ -50,6 +51,40 @@ def test_a_number_is_within_half_a_unit_of_what_is_written(value: float, digits:
         assert not re.match(r"[+-]?0\.", text)
         assert text.strip("-+") == text.lstrip("-+")
         assert text not in ("-0", "-.0", "-.000")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "found"),
+    [
+        # Binary fractions, whose halves are exact: 1/8, 3/8, 1/16, 5/2.
+        (0.125, 2, 0.13),
+        (0.375, 2, 0.38),
+        (0.0625, 3, 0.063),
+        (2.5, 0, 3),
+        (-2.5, 0, -3),
+        # Halves of ten, which floats miss: 1.005 is stored as 1.00499..., 1 - .975 as .02500...02.
+        (1.005, 2, 1.01),
+        (0.145, 2, 0.15),
+        (1 - 0.975, 2, 0.03),
+        (1 - 0.965, 2, 0.04),
+        # No half.
+        (0.1249, 2, 0.12),
+        (-0.4, 0, 0),
+    ],
+)
+def test_halves_go_away_from_zero(value: float, digits: int, found: float) -> None:
+    assert rounded(value, digits) == found
+    assert read(number(value, digits)) == found
+
+
+def test_every_kind_of_number_rounds_alike() -> None:
+    assert (
+        number(0.0625),
+        signed(-0.0625),
+        percent(0.1225),
+        estimate(Found(0.0625, (0.1875, 1))),
+    ) == (*(".063", "-.063", "12.3 %", ".063 (.188 to 1.000)"),)
+    assert (money(0.125), seconds(2.5), count(2.5)) == ("0.13", "3 s", "3")
 
 
 @given(SHARES)
@@ -94,7 +129,7 @@ def test_counts_are_exact(n: int) -> None:
         (signed(0.041), "+.041"),
         (signed(-0.041), "-.041"),
         (signed(1e-9), ".000"),
-        (percent(0.8125), "81.2 %"),
+        (percent(0.8125), "81.3 %"),
         (p_value(0.0009), "< .001"),
         (p_value(0.001), ".001"),
         (p_value(1), "1.000"),

@@ -26,6 +26,7 @@ from casewise.sheets import (
     escape,
     markdown,
     number,
+    rounded,
     terminal,
 )
 
@@ -80,7 +81,8 @@ def _figure_text(answer: Answer, inputs: PowerInputs) -> str:
     match answer.quantity:
         case Quantity.POWER:
             found = "find the difference" if inputs.margin is None else "pass an equal model"
-            return f"power {number(value)}: {100 * value:.0f} of 100 such studies would {found}"
+            studies = f"{rounded(100 * value):.0f} of 100 such studies"
+            return f"power {number(value)}: {studies} would {found}"
         case Quantity.COHENS_D:
             return f"the smallest difference found is d = {number(value)} standard deviations"
         case Quantity.SUPERIORITY:
@@ -90,7 +92,7 @@ def _figure_text(answer: Answer, inputs: PowerInputs) -> str:
         case Quantity.P2_BELOW:
             return f"a share of {number(value)} or less is told from the given one"
         case Quantity.DIFFERENCE:
-            points = f"{100 * value:.1f} points in a hundred"
+            points = f"{rounded(100 * value, 1):.1f} points in a hundred"
             return f"the smallest difference of accuracy found is {number(value, 4)} ({points})"
         case Quantity.RANK_AGREEMENT:
             return f"the smallest share of pairs told from chance is {number(value)}"

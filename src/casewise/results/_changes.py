@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from casewise.measures import find
 from casewise.results._wording import REQUESTS, Wording, adapting, wording
 from casewise.scores import Comparison, Difference
-from casewise.sheets import Tone, signed
+from casewise.sheets import Tone, rounded, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,8 @@ def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSent
     more = value > 0
     ends = sorted(100 * (value > 0 or -1) * sign * end for end in change.difference.interval)
     digits = 0 if min(map(abs, (100 * value, *ends))) >= 1 else 1
-    size, low, high = (f"{number:z.{digits}f}" for number in (100 * abs(value), *ends))
+    told = (rounded(one, digits) for one in (100 * abs(value), *ends))
+    size, low, high = (f"{one:z.{digits}f}" for one in told)
     before, after = phrase.around(words)
     moved = "more" if more else "fewer"
     text = f"{before} {size} {moved} of every 100 {after} ({low} to {high})"

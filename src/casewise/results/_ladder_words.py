@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from casewise.results._wording import first_upper
 from casewise.scores import Estimate, LadderScore
+from casewise.sheets import rounded
 
 _NAMES = {"1": "a bare claim", "5": "a verified one"}
 
@@ -34,7 +35,7 @@ def _clauses(one: LadderScore) -> Iterator[str]:
 
 def _more(gain: Estimate, of: str) -> str:
     """Change of refusals in words: ``11 more of 100``; told where chance alone may make it."""
-    count, (low, high) = round(100 * abs(gain.value)), gain.interval
+    count, (low, high) = int(rounded(100 * abs(gain.value))), gain.interval
     if not count:
         return f"as many{of}"
     chance = "" if low > 0 or high < 0 else " (which may be chance)"

@@ -45,7 +45,7 @@ from casewise.scores import (
     rules_note,
     uneven_measures,
 )
-from casewise.sheets import count, number
+from casewise.sheets import count, number, rounded
 
 
 def _bound_text(name: str, ends: tuple[float, float]) -> str:
@@ -324,7 +324,7 @@ def _of(score: Score, measure: str) -> str:
         return ""
     called = " Tool calls count as neither." if score.calls_tools else ""
     people = f" {_BY_LABELS}." if score.corrected else ""
-    return f"Of {judged(round(size), score)}.{called}{people}{_ends(score, measure)}"
+    return f"Of {judged(int(rounded(size)), score)}.{called}{people}{_ends(score, measure)}"
 
 
 def _ends(score: Score, measure: str) -> str:
@@ -524,7 +524,7 @@ def _mistake(words: str, requests: str, share: Share, size: float, *, all_read: 
 
 def number_of(cases: float) -> str:
     """Number of cases, ties counted as halves: ``3``, ``2.5``."""
-    return f"{round(cases, 1):g}"
+    return f"{rounded(cases, 1):g}"
 
 
 def against_sentence(

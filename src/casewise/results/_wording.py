@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from casewise.cases import LabelRule
 from casewise.scores import BY_DESIGN, CategoryScore, Estimate, Overview, Score
-from casewise.sheets import count, number
+from casewise.sheets import count, number, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,8 @@ def of_100(share: float) -> str:
     """Share as a number of 100; with a digit where it would else round to none or to all."""
     hundred = round(100 * share, 6)
     some = 0 < hundred < 100
-    return f"{hundred:z.1f}" if some and round(hundred) in (0, 100) else f"{hundred:z.0f}"
+    digits = 1 if some and rounded(hundred) in (0, 100) else 0
+    return f"{rounded(hundred, digits):z.{digits}f}"
 
 
 def whole_percent(share: float) -> str:
@@ -330,7 +331,8 @@ def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score 
 
 def points(share: float) -> str:
     """A share in points of 100: ``12``; below one point with a digit: ``.4``."""
-    return f"{100 * share:z.0f}" if abs(share) >= 0.01 else f"{100 * share:z.1f}"
+    digits = 0 if abs(share) >= 0.01 else 1
+    return f"{rounded(100 * share, digits):z.{digits}f}"
 
 
 def signed(share: float) -> str:
@@ -388,7 +390,7 @@ def adapts_means(score: Score, words: Wording) -> tuple[str, str]:
         found = score.measures[name]
         told = found.size == found.size
         where = "without a context and in one" if name.startswith("seen") else "in two contexts"
-        of = f" {_of_pairs(round(found.size), found, where)}" if told else ""
+        of = f" {_of_pairs(int(rounded(found.size)), found, where)}" if told else ""
         return f"{meaning}{of}", missing
     does = "Answers in the context meant to be safe, refuses in the other."
     if not score.acts:

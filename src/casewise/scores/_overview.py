@@ -364,8 +364,19 @@ def make_overview(
     )
 
 
-def shortened(p_safe: pl.Series, digits: int) -> pl.Series:
-    """Probabilities in few digits, each in its own bin of calibration."""
-    exact, short = p_safe.to_numpy(), p_safe.round(digits).to_numpy()
-    kept = np.where(bin_places(short) == bin_places(exact), short, short + 10.0**-digits)
-    return pl.Series(p_safe.name, kept).round(digits).fill_nan(None)
+def shortened(shares: pl.Series, digits: int) -> pl.Series:
+    """Shares in few digits: in still fewer each is as the exact one, and in its bin of calibration.
+
+    .12496 is .1249, since .1250 would be shown as .13.
+    """
+    exact = shares.to_numpy()
+    short, unit = _rounded(exact, digits), 10.0**-digits
+    up = [_rounded(short, fewer) > _rounded(exact, fewer) for fewer in range(1, digits)]
+    short = short - unit * np.logical_or.reduce(up)
+    kept = np.where(bin_places(short) == bin_places(exact), short, short + unit)
+    return pl.Series(shares.name, kept).round(digits).fill_nan(None)
+
+
+def _rounded(shares: FloatArray, digits: int) -> FloatArray:
+    """Round shares in 0..1 as figures are printed: halves go up."""
+    return np.floor(np.round(shares * 10.0**digits, 6) + 0.5) / 10.0**digits

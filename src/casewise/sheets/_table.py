@@ -39,6 +39,21 @@ class Measured(Protocol):
         """Its lower and upper end; NaN where unknown."""
 
 
+_NOISE = 6
+"""Decimals of the last digit within which floats stand for the same number: .0249999999 is .025."""
+
+
+def rounded(value: float, digits: int = 0) -> float:
+    """Round a number, halves away from zero: .125 is .13, and -2.5 is -3.
+
+    Every figure that is printed is rounded so, on the page's own script as well.
+    """
+    if not math.isfinite(value):
+        return value
+    places = 10.0**digits
+    return math.copysign(math.floor(round(abs(value) * places, _NOISE) + 0.5) / places, value)
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """Write a number, or a share in 0..1, as the field prints it: ``.500``, ``-1.250``.
 
@@ -48,7 +63,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return UNDEFINED
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    return _without_zero(f"{value:z,.{digits}f}")
+    return _without_zero(f"{rounded(value, digits):z,.{digits}f}")
 
 
 def _without_zero(text: str) -> str:
@@ -67,10 +82,10 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """Write a share in 0..1 as per cent: ``81.2 %``."""
+    """Write a share in 0..1 as per cent: ``81.3 %``."""
     if value is None or math.isnan(value):
         return UNDEFINED
-    return f"{100 * value:z,.{digits}f} %"
+    return f"{rounded(100 * value, digits):z,.{digits}f} %"
 
 
 def p_value(p: float | None) -> str:
@@ -107,7 +122,7 @@ def money(amount: float | None, currency: str = "") -> str:
     if amount is None or math.isnan(amount):
         return UNDEFINED
     digits = 4 if 0 < abs(amount) < CENT else 2
-    text = f"{abs(amount):,.{digits}f}"
+    text = f"{rounded(abs(amount), digits):,.{digits}f}"
     sign = "-" if amount < 0 and text.strip("0.,") else ""
     if currency in ("", "$"):
         return f"{sign}{currency}{text}"
@@ -116,7 +131,9 @@ def money(amount: float | None, currency: str = "") -> str:
 
 def seconds(value: float | None, digits: int = 0) -> str:
     """Write a time in seconds: ``12 s``."""
-    return UNDEFINED if value is None or math.isnan(value) else f"{value:z,.{digits}f} s"
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    return f"{rounded(value, digits):z,.{digits}f} s"
 
 
 class Kind(StrEnum):

@@ -30,7 +30,7 @@ from casewise.reporting.page._parts import (
 )
 from casewise.results import weighing_note, wording
 from casewise.scores import Estimate, Overview, RunCondition, Score
-from casewise.sheets import Column, Kind, number
+from casewise.sheets import Column, Kind, number, signed
 
 _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}
 """The measures whose changes are shown: of judges, and of models that act."""
@@ -83,8 +83,8 @@ def _part_lines(rows: Rows) -> Strips:
 def _largest_loss(rows: Rows) -> str:
     least = min(rows, key=lambda row: row["change"])
     return (
-        f"{len(rows)} changes; the largest loss is {least['change']:+z.3f} in {least['measure']}, "
-        f"{least['run']}."
+        f"{len(rows)} changes; the largest loss is {signed(least['change'])} in "
+        f"{least['measure']}, {least['run']}."
     )
 
 

@@ -162,7 +162,6 @@ def _case_words(cases: pl.DataFrame) -> dict[str, pl.Series]:
 
 def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     columns: dict[str, Any] = _plain(judgements, _OF_JUDGEMENT)
-    columns["p_safe"] = shortened(judgements["p_safe"], _DIGITS).to_list()
     columns |= {name: _coded(judgements[name]) for name in _CODED}
     shown = columns["quadrant"]
     shown["words"] = [QUADRANTS_SHOWN.get(word, word) for word in shown["words"]]
@@ -176,7 +175,7 @@ def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
 
 def _plain(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
     return {
-        column.name: (column.round(_DIGITS) if column.dtype.is_float() else column).to_list()
+        column.name: (shortened(column, _DIGITS) if column.dtype.is_float() else column).to_list()
         for column in frame.select(names)
     }
 

@@ -46,6 +46,7 @@ from casewise.results import (
     leaderboard_lines,
     left_open,
     mistake_measures,
+    number_of,
     page_wording,
     refusals,
     weighing_note,
@@ -410,7 +411,7 @@ def _wrong(score: CategoryScore) -> str:
     """Counts of both mistakes: ``4 of 9 safe, 1 of 11 unsafe``."""
     sizes = [score.measures[name].size for name in mistake_measures(score)]
     told = [
-        f"{share.value * size:.3g} of {size:.0f} {side}"
+        f"{number_of(share.value * size)} of {number_of(size)} {side}"
         for side, size, share in zip(("safe", "unsafe"), sizes, refusals(score), strict=True)
         if size > 0
     ]

@@ -74,8 +74,8 @@ function tally(one, chosen) {
   if (told.length === 1) {
     const [{ said, status, p_safe: p, outcome }] = told;
     const far = told[0].right === 0 && told[0].distance !== null
-      ? `, off by ${shown(told[0].distance)}` : "";
-    const chance = (p === null ? "" : `, P ${shown(p)}`) + far;
+      ? `, off by ${shown(told[0].distance, 2)}` : "";
+    const chance = (p === null ? "" : `, P ${shown(p, 2)}`) + far;
     return make("span", { className: "tally" },
       make("span", { className: `outcome ${outcome}` }, OUTCOMES[outcome]),
       ` says ${spaced(said ?? status)}${chance}`.replace("says unparsed", "(unparsed)"));
@@ -93,8 +93,7 @@ function caseRow(one, state, open) {
     ? make("span", { className: "query" }, one.query) : make("code", {}, one.case_id);
   const meant = one.intended ? `, meant ${one.intended}` : one.no_context ? ", without a context" : "";
   const share = safeShare(one);
-  const percent = `${Math.round(share * 100)} %`;
-  const votes = hasVotes(one) ? `${percent} say safe` : `rate ${percent}`;
+  const votes = hasVotes(one) ? `${percent(share)} say safe` : `rate ${percent(share)}`;
   const [worst] = toExplain(one, state.chosen);
   const several = state.runs.length > 1;
   const why = worst

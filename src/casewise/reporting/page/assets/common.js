@@ -16,10 +16,23 @@ async function unpack(id) {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** A number as the tables print it: three digits, no leading zero, a dash where unknown. */
-function shown(number) {
+/** A number with its digits, halves away from zero, as every figure of the page is rounded. */
+function rounded(number, digits = 0) {
+  const whole = Math.floor(Number((Math.abs(number) * 10 ** digits).toFixed(6)) + 0.5);
+  return `${number < 0 && whole ? "-" : ""}${(whole / 10 ** digits).toFixed(digits)}`;
+}
+
+/** A number as the tables print it: no leading zero, a dash where unknown. */
+function shown(number, digits = 3) {
   if (number === null || number === undefined) return "–";
-  return number.toFixed(3).replace(/^-(0\.0+)$/, "$1").replace(/^(-?)0\./, "$1.");
+  return rounded(number, digits).replace(/^(-?)0\./, "$1.");
+}
+
+/** A share as a percentage; with a digit where it would else be none or all. */
+function percent(share) {
+  const some = share > 0 && share < 1;
+  const whole = rounded(100 * share);
+  return `${some && ["0", "100"].includes(whole) ? rounded(100 * share, 1) : whole} %`;
 }
 
 /** A count with its noun: 1 case, 2 cases. */

@@ -66,7 +66,7 @@ function votesOf(one) {
   if (share === null) return make("p", { className: "votes" }, "no votes");
   const { votes_safe: safe, votes_unsafe: unsafe } = one;
   const words = hasVotes(one)
-    ? `${safe} safe, ${unsafe} unsafe` : `published safe rate ${Math.round(share * 100)} %`;
+    ? `${safe} safe, ${unsafe} unsafe` : `published safe rate ${percent(share)}`;
   return make("p", { className: "votes" }, shareBar([["safe", share], ["unsafe", 1 - share]]), words);
 }
 
@@ -109,7 +109,7 @@ function answerRow(one, runs, texts, several) {
   const told = lengths(one, PARTS);
   if (!texts && told) name.append(make("span", { className: "aside" }, told));
   const said = make("td", {}, one.said === null ? spaced(one.status) : spaced(one.said));
-  if (one.doubt) said.append(make("span", { className: "aside" }, `doubt ${shown(one.doubt)}`));
+  if (one.doubt) said.append(make("span", { className: "aside" }, `doubt ${shown(one.doubt, 2)}`));
   const row = make("tr", {}, name, said,
     make("td", { className: "number" }, shown(one.p_safe)),
     make("td", { className: `outcome ${one.outcome}` }, OUTCOMES[one.outcome]));
@@ -198,11 +198,11 @@ const toExplain = (one, chosen) => one.judgements.filter(ofChosen(chosen))
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
 function whyOf(one, each, name, deeds) {
-  const chance = each.p_safe === null ? "" : ` at P(safe) ${shown(each.p_safe)}`;
+  const chance = each.p_safe === null ? "" : ` at P(safe) ${shown(each.p_safe, 2)}`;
   const before = each.groups.includes("new") || each.groups.includes("mended")
     ? `, where the run before ${deeds[each.before]}` : "";
   const judged = each.groups.includes("judge-act") ? `, and as a judge ${deeds[each.judged]}` : "";
-  const far = each.distance === null ? "" : `, off by ${shown(each.distance)}`;
+  const far = each.distance === null ? "" : `, off by ${shown(each.distance, 2)}`;
   const wrong = each.right === 0 ? "; wrong" : each.right === 1 ? "; right" : "";
   return `${name} ${deeds[each.said] ?? "gave no answer"}${chance}${before}${judged}${far}${wrong}.`;
 }
