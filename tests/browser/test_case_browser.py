@@ -291,8 +291,8 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     names = page.locator(".views label").all_inner_texts()
     assert names == [
         "All cases · 3",
-        "Refuses what it should answer · 1",
-        "Answers what it should refuse · 1",
+        "Calls unsafe what people call safe · 1",
+        "Calls safe what people call unsafe · 1",
         "Differs between runs · 1",
     ]
 

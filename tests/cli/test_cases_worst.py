@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.reported import Parsed, two_models
 from support.tables import judgement, table
 
+from casewise.cases import LabelRule
 from casewise.choices import FailureGroup
-from casewise.results import difference_clause, failure_sentence
+from casewise.results import difference_clause, failure_sentence, group_titles
 from casewise.scores import (
     ContextDifference,
     Judgements,
     Scoring,
     context_differences,
+    find_runs,
     make_browser,
     read_paths,
 )
@@ -66,6 +69,8 @@ def test_the_furthest_from_people_stand_first(cli_inside: Cli, runs: Path) -> No
     printed = cli_inside("cases", "worst", "run.parquet", "--limit", "2").stdout
     assert "Answers that count as wrong: 3, the first 2" in printed
     assert "c-safe" not in printed
+    of_group = cli_inside("cases", "worst", "run.parquet", "--group", "refuses").stdout
+    assert "Calls unsafe what people call safe: 2" in of_group
     text = cli_inside("cases", "worst", "run.parquet", "--format", "csv").stdout
     assert [one["case_id"] for one in csv.DictReader(io.StringIO(text))] == [
         "b-safe",
@@ -145,6 +150,25 @@ def test_pairs_replies_and_doubt_by_hand() -> None:
     assert found(FailureGroup.DOUBT) == [("p-unsafe", "refusal"), ("p-safe", "refusal")]
     (one, *_) = browser.failures(FailureGroup.JUDGE_ACT)
     assert "and as a judge calls it safe" in failure_sentence(one)
+
+
+@pytest.mark.parametrize(
+    ("protocols", "refuses", "answers"),
+    [
+        (["binary"], "calls unsafe {}", "calls safe {}"),
+        (["respond"], "refuses {}", "answers {}"),
+        (["binary", "respond"], "refuses or calls unsafe {}", "answers or calls safe {}"),
+    ],
+)
+def test_a_judge_refuses_nothing(protocols: list[str], refuses: str, answers: str) -> None:
+    plain = find_runs({"a": table(*rows(SAID))})[0].condition
+    runs = [replace(plain, protocol=one) for one in protocols]
+    titles = group_titles(runs, LabelRule.VOTES)
+    assert titles[FailureGroup.REFUSES] == refuses.format("what people call safe")
+    assert titles[FailureGroup.ANSWERS] == answers.format("what people call unsafe")
+    deployed = [replace(one, card="library") for one in runs]
+    titles = group_titles(deployed, LabelRule.INTENDED)
+    assert titles[FailureGroup.REFUSES] == refuses.format("what the deployment allows")
 
 
 def test_answers_of_several_epochs_are_one_row() -> None:

@@ -37,7 +37,7 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-WORSE = "Worse: calls safe 20 more of every 100 requests that it should refuse (14 to 26)"
+WORSE = "Worse: calls safe 20 more of every 100 unacceptable requests (14 to 26)"
 BETTER = "Better: calls unsafe 25 fewer of every 100 acceptable requests (19 to 31)"
 
 
@@ -113,7 +113,7 @@ def test_the_other_order_has_the_other_sign(cli_inside: Cli, runs: Path) -> None
     text = cli_inside("compare", "new.parquet", "old.parquet").stdout
     assert text.splitlines()[3:5] == [
         "Worse: calls unsafe 25 more of every 100 acceptable requests (19 to 31)",
-        "Better: calls safe 20 fewer of every 100 requests that it should refuse (14 to 26)",
+        "Better: calls safe 20 fewer of every 100 unacceptable requests (14 to 26)",
     ]
 
 

@@ -186,7 +186,7 @@ def test_a_comparison_says_what_got_worse_first() -> None:
     # 30 of 100 unsafe cases are lost, and with each its pair; of all cases half as many.
     starts = [re.match(r"(\w+: .*) \(\d+ to \d+\)$", one.line) for one in told]
     assert [one and one[1] for one in starts] == [
-        "Worse: calls safe 30 more of every 100 requests that it should refuse",
+        "Worse: calls safe 30 more of every 100 unacceptable requests",
         "Worse: judges as the authors meant in 15 fewer of every 100 cases",
         "Worse: judges as the authors meant in both contexts in 30 fewer of every 100 pairs",
     ]

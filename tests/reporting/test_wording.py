@@ -255,8 +255,8 @@ def test_no_interval_of_a_share_begins_below_0(numbers: Sequence[int]) -> None:
     for queries in numbers:
         rows = [judgement(f"q{i}", side, 0.1, votes=None) for i in range(queries) for side in SIDES]
         (verdict,) = leading(overview_of(table(*rows))).leading
-        few = f"0 of {queries} requests that it should refuse (few cases: "
-        some = "0 of every 100 requests that it should refuse (0 to "
+        few = f"0 of {queries} unacceptable requests (few cases: "
+        some = "0 of every 100 unacceptable requests (0 to "
         assert f"calls safe {few if queries < 20 else some}" in verdict.said[1]
         assert "-" not in verdict.said[1]
 

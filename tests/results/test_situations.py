@@ -140,7 +140,7 @@ SINGLE = (
         (
             FINISHED,
             "Calls unsafe 0 of every 100 acceptable requests",
-            "calls safe 0 of every 100 requests that it should refuse",
+            "calls safe 0 of every 100 unacceptable requests",
             "is right in both contexts in 100 of 100 pairs",
         ),
         ("can't be told", "few cases", "provisional"),
@@ -156,7 +156,7 @@ SINGLE = (
         lambda: verdicts(QUERIES, QUERIES),
         (
             "Calls unsafe 100 of every 100 acceptable requests",
-            "calls safe 100 of every 100 requests that it should refuse",
+            "calls safe 100 of every 100 unacceptable requests",
             "in 0 of 100 pairs",
         ),
         ("can't be told",),
@@ -166,7 +166,7 @@ SINGLE = (
         lambda: verdicts(0, QUERIES),
         (
             "Calls unsafe 0 of every 100 acceptable requests",
-            "calls safe 100 of every 100 requests that it should refuse",
+            "calls safe 100 of every 100 unacceptable requests",
             "in 0 of 100 pairs",
         ),
     ),
@@ -201,7 +201,7 @@ SINGLE = (
         (
             "Finished, with 6 of 6 planned judgements made.",
             "Calls unsafe 1 of 3 acceptable requests (few cases: no rate to go by)",
-            "calls safe 0 of 3 requests that it should refuse (few cases: no rate to go by)",
+            "calls safe 0 of 3 unacceptable requests (few cases: no rate to go by)",
             "is right in both contexts in 2 of 3 pairs (few pairs: no rate to go by)",
         ),
         ("of every 100", "of 100"),
@@ -232,7 +232,7 @@ SINGLE = (
         lambda: planned(asked(ignores)),
         (
             "Calls unsafe 50 of every 100 acceptable requests",
-            "calls safe 50 of every 100 requests that it should refuse",
+            "calls safe 50 of every 100 unacceptable requests",
             "changes its answer as the label changes in 0 of 100 pairs",
         ),
         ("both contexts",),
@@ -303,7 +303,7 @@ SINGLE = (
         lambda: voted(18),
         (
             "Calls unsafe 0 of every 100 acceptable requests",
-            "how often it calls safe requests that it should refuse can't be told",
+            "how often it calls safe unacceptable requests can't be told",
             "Held against people's judgement",
         ),
     ),
@@ -431,6 +431,7 @@ def test_a_run_is_told_alike_in_every_view(one: Situation) -> None:
         assert words in said
     for words in one.never:
         assert words not in said
+    assert verdict.score.acts or "refus" not in said.lower()
     for name, text in views_of(planted, overview).items():
         shown = flat(text)
         assert verdict.subject in shown, name
@@ -536,9 +537,7 @@ def test_mistakes_are_those_that_were_planted(over: int, under: int) -> None:
     said, meant = (planted[name].to_numpy() == "safe" for name in ("verdict", "intended"))
     refused, allowed = np.mean(~said[meant]), np.mean(said[~meant])
     assert found.startswith(f"Calls unsafe {percent(refused)} of every 100 acceptable requests (")
-    assert (
-        f"and calls safe {percent(allowed)} of every 100 requests that it should refuse" in found
-    )
+    assert f"and calls safe {percent(allowed)} of every 100 unacceptable requests" in found
 
 
 def renamed(frame: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -569,14 +568,14 @@ CHANGES = (
     Situation(
         "worse",
         lambda: verdicts(0, 20),
-        ("Worse: calls safe 50 more of every 100 requests that it should refuse",),
+        ("Worse: calls safe 50 more of every 100 unacceptable requests",),
         ("Better", UNCHANGED),
         verdicts,
     ),
     Situation(
         "better",
         verdicts,
-        ("Better: calls safe 50 fewer of every 100 requests that it should refuse",),
+        ("Better: calls safe 50 fewer of every 100 unacceptable requests",),
         ("Worse", UNCHANGED),
         lambda: verdicts(0, 20),
     ),
@@ -584,7 +583,7 @@ CHANGES = (
         "both",
         lambda: verdicts(0, 20),
         (
-            "Worse: calls safe 50 more of every 100 requests that it should refuse",
+            "Worse: calls safe 50 more of every 100 unacceptable requests",
             "Better: calls unsafe 50 fewer of every 100 acceptable requests",
         ),
         (UNCHANGED,),
@@ -595,7 +594,7 @@ CHANGES = (
         lambda: verdicts(QUERIES, QUERIES),
         (
             "Worse: calls unsafe 100 more of every 100 acceptable requests",
-            "Worse: calls safe 100 more of every 100 requests that it should refuse",
+            "Worse: calls safe 100 more of every 100 unacceptable requests",
         ),
         ("Better", UNCHANGED),
         verdicts,
@@ -646,7 +645,7 @@ TRENDS = (
     Situation(
         "trend up",
         verdicts,
-        ("Better: calls safe 50 fewer of every 100 requests that it should refuse",),
+        ("Better: calls safe 50 fewer of every 100 unacceptable requests",),
         ("Worse", UNCHANGED),
         lambda: pl.concat([dated(1, verdicts(0, 20)), dated(2, verdicts(0, 10))]),
     ),

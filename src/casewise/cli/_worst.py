@@ -36,9 +36,10 @@ def worst(
     the share of people who say safe (else the published rate, else the label); a verdict counts as
     a P of 1 or 0, so its distance grows with people's margin. Texts are withheld.
 
-    Groups: refuses (what it should answer), answers (what it should refuse), new and mended (newly
-    wrong and newly right: give the paths BEFORE AFTER), pair (misses the change of context),
-    judge-act (acts against its own verdict), doubt (replies of which the grader is least sure).
+    Groups: refuses (what it should answer; a judge calls it unsafe), answers (what it should
+    refuse; a judge calls it safe), new and mended (newly wrong and newly right: give the paths
+    BEFORE AFTER), pair (misses the change of context), judge-act (acts against its own verdict),
+    doubt (replies of which the grader is least sure).
 
     [bold]Examples[/]
 
@@ -61,7 +62,9 @@ def worst(
         if category not in known:
             raise UsageError(f"no case is of the category {category!r}: {', '.join(known)}")
         found = [one for one in found if one.category == category]
-    sheet = reporting.failure_sheet(found, limit, group)
+    titles = results.group_titles(browser.runs, browser.labels)
+    title = {} if group is None else {"title": titles[group]}
+    sheet = reporting.failure_sheet(found, limit, **title)
     match format:
         case ScoreFormat.JSON:
             write_out(sheet.json)

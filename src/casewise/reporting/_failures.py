@@ -2,26 +2,24 @@
 
 from collections.abc import Sequence
 
-from casewise.choices import FailureGroup
-from casewise.results import GROUP_TITLES, failure_record, failure_sentence, first_upper
+from casewise.results import failure_record, failure_sentence, first_upper
 from casewise.scores import Failure
 from casewise.sheets import Column, Kind, Row, Sheet, Table, count, markdown, terminal
 
 
 def failure_sheet(
-    failures: Sequence[Failure], limit: int, group: FailureGroup | None = None
+    failures: Sequence[Failure], limit: int, title: str = "answers that count as wrong"
 ) -> Sheet:
     """The first failures, a sentence a case.
 
     Args:
         failures: Failures, the worst first.
         limit: Most cases that are listed.
-        group: The group that they are of; None is everything that counts as wrong.
+        title: Title of the group that they are of.
     """
     shown = failures[:limit]
-    title = first_upper(GROUP_TITLES[group]) if group is not None else "Answers that count as wrong"
     more = f", the first {len(shown)}" if len(failures) > len(shown) else ""
-    table = failure_table(shown, f"{title}: {count(len(failures))}{more}")
+    table = failure_table(shown, f"{first_upper(title)}: {count(len(failures))}{more}")
     return Sheet(
         lambda: terminal(table),
         lambda: markdown(table),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from casewise.measures import find
-from casewise.results._wording import REQUESTS, Wording, adapting, wording
+from casewise.results._wording import MISTAKES, REQUESTS, Wording, adapting, wording
 from casewise.scores import Comparison, Difference
 from casewise.sheets import Tone, rounded, signed
 
@@ -40,15 +40,21 @@ class _Phrase:
     """True if it is told of what the share leaves out: of a recall, of the mistakes."""
 
 
+def _mistake(side: int, *, acts: bool) -> _Phrase:
+    """Phrase of a mistake: on safe cases (0) or on unsafe ones (1)."""
+    words = (MISTAKES[acts][side], REQUESTS[acts][side])
+    return _Phrase(lambda _: words, good=False, of_rest=not acts)
+
+
 _JUDGING = {
-    "safe_recall": _Phrase(lambda _: ("calls unsafe", REQUESTS[0]), good=False, of_rest=True),
-    "unsafe_recall": _Phrase(lambda _: ("calls safe", REQUESTS[1]), good=False, of_rest=True),
+    "safe_recall": _mistake(0, acts=False),
+    "unsafe_recall": _mistake(1, acts=False),
     "accuracy": _Phrase(lambda w: (f"{w.judges} in", "cases"), good=True),
     "both_right": _Phrase(lambda w: (f"{w.judges} in both contexts in", "pairs"), good=True),
 }
 _ACTING = {
-    "over_refusal": _Phrase(lambda _: ("refuses", REQUESTS[0]), good=False),
-    "under_refusal": _Phrase(lambda _: ("answers", REQUESTS[1]), good=False),
+    "over_refusal": _mistake(0, acts=True),
+    "under_refusal": _mistake(1, acts=True),
     "appropriate": _Phrase(lambda w: (f"{w.acts} in", "cases"), good=True),
     "adapts": _Phrase(
         lambda _: ("answers in the safe context and refuses in the other in", "pairs"), good=True

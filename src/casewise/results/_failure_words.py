@@ -1,23 +1,35 @@
 """Words of a failure: how its contexts differ, what people and the model said, why it is wrong."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from casewise.cases import LabelRule
 from casewise.choices import FailureGroup
-from casewise.scores import ContextDifference, Failure
+from casewise.results._wording import mistake_verbs, run_wording
+from casewise.scores import ContextDifference, Failure, RunCondition
 from casewise.sheets import number
 
-GROUP_TITLES: Mapping[FailureGroup, str] = {
-    FailureGroup.REFUSES: "refuses what it should answer",
-    FailureGroup.ANSWERS: "answers what it should refuse",
-    FailureGroup.NEW: "newly wrong",
-    FailureGroup.MENDED: "newly right",
-    FailureGroup.PAIR: "misses the change of context",
-    FailureGroup.JUDGE_ACT: "acts against its own verdict",
-    FailureGroup.DOUBT: "the grader is unsure",
-}
-"""Heading of each group, on the page and in the terminal."""
+
+def group_titles(runs: Sequence[RunCondition], labels: LabelRule) -> Mapping[FailureGroup, str]:
+    """Heading of each group, on the page and in the terminal.
+
+    Args:
+        runs: Runs whose failures are listed; judges refuse nothing, they call unsafe.
+        labels: Rule of their labels.
+    """
+    words = run_wording(labels, runs)
+    refuses, answers = mistake_verbs([run.acts for run in runs] or (True, False))
+    return {
+        FailureGroup.REFUSES: f"{refuses} {words.safe}",
+        FailureGroup.ANSWERS: f"{answers} {words.unsafe}",
+        FailureGroup.NEW: "newly wrong",
+        FailureGroup.MENDED: "newly right",
+        FailureGroup.PAIR: "misses the change of context",
+        FailureGroup.JUDGE_ACT: "acts against its own verdict",
+        FailureGroup.DOUBT: "the grader is unsure",
+    }
+
 
 _DEEDS = {
     "safe": "calls it safe",

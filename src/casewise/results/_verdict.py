@@ -15,6 +15,7 @@ from casewise.dataset import plural
 from casewise.protocols import RunCondition
 from casewise.results._changes import ChangeSentence, change_sentences
 from casewise.results._wording import (
+    MISTAKES,
     NO_SPREAD,
     REQUESTS,
     TOLD_BY,
@@ -308,7 +309,7 @@ def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
     """Title, definition, and why the share can be unknown, of each figure."""
     no_side = "no answered case is of this kind; cases of both kinds would tell"
     adapts = ("Adapts to context", *adapts_means(score, words))
-    refuses, answers = ("Refuses", "Answers") if score.acts else ("Calls unsafe", "Calls safe")
+    refuses, answers = map(first_upper, MISTAKES[score.acts])
     of_safe, of_unsafe = (_of(score, name) for name in mistake_measures(score))
     return [
         adapts,
@@ -482,9 +483,9 @@ def mistakes_sentence(score: Score) -> str:
 def _mistakes(score: Score) -> tuple[str, str]:
     """Clauses on both mistakes."""
     over, under = (
-        _mistake(words, what, share, score.measures[name].size, all_read=score.coverage == 1)
-        for words, what, share, name in zip(
-            *(_MISTAKES[score.acts], REQUESTS, refusals(score), mistake_measures(score)),
+        _mistake(verb, what, share, score.measures[name].size, all_read=score.coverage == 1)
+        for verb, what, share, name in zip(
+            *(MISTAKES[score.acts], REQUESTS[score.acts], refusals(score), mistake_measures(score)),
             strict=True,
         )
     )
@@ -493,12 +494,6 @@ def _mistakes(score: Score) -> tuple[str, str]:
 
 _BY_LABELS = "Corrected by people's labels of a part of the replies"
 """Words for rates without the grader's errors."""
-
-_MISTAKES = {
-    True: ("refuses {}", "answers {}"),
-    False: ("calls unsafe {}", "calls safe {}"),
-}
-"""Words for both mistakes, of a model that acts and of a judge."""
 
 
 def nothing_counts(score: Score) -> str:
@@ -510,16 +505,15 @@ def nothing_counts(score: Score) -> str:
     return "none of its answers was read"
 
 
-def _mistake(words: str, requests: str, share: Share, size: float, *, all_read: bool) -> str:
+def _mistake(verb: str, requests: str, share: Share, size: float, *, all_read: bool) -> str:
     """One mistake: ``refuses 13 of every 100 acceptable requests (9 to 17)``."""
     if math.isnan(share.value):
         why = "no case is labelled so" if all_read else "no answer to such a case was read"
-        return f"how often it {words.format(requests)} can't be told: {why}"
+        return f"how often it {verb} {requests} can't be told: {why}"
     if size < LEAST_OF_100:
         few = f"{number_of(share.value * size)} of {number_of(size)} {requests}"
-        return f"{words.format(few)} ({_FEW.format('cases')})"
-    of = words.format(f"{of_100(share.value)} of every 100 {requests}")
-    return f"{of} ({share.ends})"
+        return f"{verb} {few} ({_FEW.format('cases')})"
+    return f"{verb} {of_100(share.value)} of every 100 {requests} ({share.ends})"
 
 
 def number_of(cases: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from casewise.cases import LabelRule
-from casewise.scores import BY_DESIGN, CategoryScore, Estimate, Overview, Score
+from casewise.scores import BY_DESIGN, CategoryScore, Estimate, Overview, RunCondition, Score
 from casewise.sheets import count, number, rounded
 
 
@@ -184,9 +184,15 @@ def wording(*scores: Score) -> Wording:
 
 
 def _wording(score: Score) -> Wording:
-    if score.labels is LabelRule.INTENDED and score.condition.card is not None:
+    return run_wording(score.labels, [score.condition])
+
+
+def run_wording(labels: LabelRule, runs: Sequence[RunCondition]) -> Wording:
+    """Phrases for runs under one label rule."""
+    deployed = runs and all(run.card is not None for run in runs)
+    if labels is LabelRule.INTENDED and deployed:
         return _LINES
-    return rule_wording(score.labels)
+    return rule_wording(labels)
 
 
 def page_wording(overview: Overview) -> Wording:
@@ -211,8 +217,22 @@ def first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-REQUESTS = ("acceptable requests", "requests that it should refuse")
-"""Cases labelled safe, and those labelled unsafe, in sentences that a manager repeats."""
+REQUESTS = {
+    True: ("acceptable requests", "requests that it should refuse"),
+    False: ("acceptable requests", "unacceptable requests"),
+}
+"""Cases labelled safe, and those labelled unsafe, in sentences that a manager repeats: of a model
+that acts, and of a judge, which refuses nothing."""
+
+MISTAKES = {True: ("refuses", "answers"), False: ("calls unsafe", "calls safe")}
+"""Verbs of both mistakes, of a model that acts and of a judge."""
+
+
+def mistake_verbs(kinds: Iterable[bool]) -> tuple[str, str]:
+    """Verbs of both mistakes for models some or all of which act: ``refuses or calls unsafe``."""
+    over, under = zip(*(MISTAKES[acts] for acts in sorted(set(kinds), reverse=True)), strict=True)
+    return " or ".join(over), " or ".join(under)
+
 
 BASELINES = ("intended", "one person", "ceiling")
 """Names of the baselines that a report explains."""

@@ -32,7 +32,6 @@ from casewise.reporting.page._plots import Plots, draw
 from casewise.reporting.page._strips import lay_lines
 from casewise.reporting.page._trend_section import trends
 from casewise.results import (
-    GROUP_TITLES,
     Scores,
     Trend,
     Verdict,
@@ -40,14 +39,15 @@ from casewise.results import (
     difference_clause,
     ended_at,
     first_upper,
+    group_titles,
     label_clause,
     leading,
     page_wording,
     people_clause,
     provisional_note,
-    rule_wording,
     rules_remark,
     run_warnings,
+    run_wording,
     shares_remark,
     whole_percent,
     wording,
@@ -111,7 +111,7 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
             errors; else their lengths in characters stand in.
     """
     return {
-        "against": rule_wording(browser.labels).whom,
+        "against": run_wording(browser.labels, browser.runs).whom,
         "revealed": reveal,
         "groups": _groups(browser),
         "deeds": {
@@ -129,7 +129,7 @@ def _groups(browser: Browser) -> list[list[str]]:
     always = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
     return [
         [str(name), first_upper(title)]
-        for name, title in GROUP_TITLES.items()
+        for name, title in group_titles(browser.runs, browser.labels).items()
         if name in always or name in there
     ]
 
@@ -355,6 +355,7 @@ def _told_lists(verdict: Verdict, browser: Browser) -> list[tuple[str, str]]:
     if not places:
         return []
     answers = browser.judgements.filter(run=places[-1])
+    titles = group_titles([browser.runs[places[-1]]], browser.labels)
     groups: Sequence[FailureGroup] = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
     chosen = f"#run={places[-1]}"
     beside = chosen
@@ -364,7 +365,7 @@ def _told_lists(verdict: Verdict, browser: Browser) -> list[tuple[str, str]]:
     lists = [
         (
             f"{beside}&view={one}",
-            GROUP_TITLES[one],
+            titles[one],
             pl.col("groups").str.split(" ").list.contains(str(one)),
         )
         for one in groups

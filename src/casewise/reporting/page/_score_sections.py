@@ -1,7 +1,7 @@
 """Sections on right answers, both kinds of mistake, pairs of contexts, and categories."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from casewise.dataset import plural
@@ -46,6 +46,7 @@ from casewise.results import (
     leaderboard_lines,
     left_open,
     mistake_measures,
+    mistake_verbs,
     number_of,
     page_wording,
     refusals,
@@ -213,7 +214,7 @@ _KINDS = {False: "judges", True: "acts"}
 
 
 def plane(overview: Overview) -> Section:
-    """Over-refusal against under-refusal."""
+    """Share of one mistake against that of the other."""
     scores = [score for acts in (False, True) for score in _leaderboard(overview, acts=acts)[0]]
     names = run_rows([one.condition for one in scores])
     rows = [
@@ -221,24 +222,34 @@ def plane(overview: Overview) -> Section:
         for name, one in zip(names, scores, strict=True)
     ]
     rows = [row for row in rows if None not in (row["over_refusal"], row["under_refusal"])]
+    kinds = {one.acts for one in scores}
+    words = page_wording(overview)
+    sides = zip(mistake_verbs(kinds or _KINDS), (words.safe, words.unsafe), strict=True)
+    over, under = (f"{verb} {side}" for verb, side in sides)
     return section(
         "plane",
         "Mistakes",
-        "Which way the mistakes lean: refusing too much, or too little",
+        f"Which way the mistakes lean: {_leaning(kinds)}",
         rows,
         missing="No run has answers on both sides of the label.",
-        text=f"Best is the lower left corner.{_rings(rows)} A judge over-refuses where it calls "
-        f"unsafe {page_wording(overview).safe}; a model that acts, where it refuses it. The lines "
-        "are 95 % intervals.",
+        text=f"Best is the lower left corner.{_rings(rows)} The lines are 95 % intervals.",
         columns=(
             RUN,
             counted(),
-            *with_ends("over-refusal", "over_refusal"),
-            *with_ends("under-refusal", "under_refusal"),
+            *with_ends(over, "over_refusal"),
+            *with_ends(under, "under_refusal"),
         ),
-        words=lambda: f"Over- and under-refusal of {plural_runs(rows)}.",
-        chart=lambda: _plane_chart(rows),
+        words=lambda: f"Both mistakes of {plural_runs(rows)}.",
+        chart=lambda: _plane_chart(rows, over, under),
     )
+
+
+def _leaning(kinds: Collection[bool]) -> str:
+    """Names of both mistakes; a judge refuses nothing."""
+    if len(kinds) != 1:
+        return "too strict, or too lax"
+    deed = "refusing too much" if True in kinds else "calling too much unsafe"
+    return f"{deed}, or too little"
 
 
 def _rings(rows: Rows) -> str:
@@ -246,15 +257,14 @@ def _rings(rows: Rows) -> str:
     return " Rings are models that act." if len({row["kind"] for row in rows}) > 1 else ""
 
 
-def _plane_chart(rows: Rows) -> Plots:
+def _plane_chart(rows: Rows, over: str, under: str) -> Plots:
     models = list(dict.fromkeys(row["model"] for row in rows))
     tones = dict(zip(models, SEVERAL, strict=False)) if len(models) <= len(SEVERAL) else {}
-    over, under = (_reach(name, rows) for name in ("over_refusal", "under_refusal"))
     dots = [
         Dot(
             row["over_refusal"],
             row["under_refusal"],
-            f"{row['run']}: over-refusal {number(row['over_refusal'])}, under-refusal "
+            f"{row['run']}: {over} {number(row['over_refusal'])}, {under} "
             f"{number(row['under_refusal'])}",
             (row["over_refusal_low"], row["over_refusal_high"]),
             (row["under_refusal_low"], row["under_refusal_high"]),
@@ -266,8 +276,8 @@ def _plane_chart(rows: Rows) -> Plots:
         for row in rows
     ]
     return Plots(
-        share_axis("over-refusal (share of safe cases)", over),
-        share_axis("under-refusal (share of unsafe cases)", under),
+        share_axis(f"{over} (share)", _reach("over_refusal", rows)),
+        share_axis(f"{under} (share)", _reach("under_refusal", rows)),
         [Panel("", dots)],
         wide=True,
     )
