@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,9 +17,11 @@ import numpy as np
 import polars as pl
 import pytest
 from conftest import ROOT, Cli
+from support.actors import REFUSAL
 
 from casewise.errors import AssetError, InputError
-from casewise.reproduce import Work, gather, load_work, recompute, work_names
+from casewise.protocols import read_reply
+from casewise.reproduce import Work, gather, load_work, read_anew, recompute, work_names
 from casewise.reproduce._work import WORKS, evaluate
 from casewise.sheets import number, signed
 
@@ -119,6 +122,29 @@ def test_backfire_and_gain_by_counting_alone(data: Path) -> None:
             assert gain.startswith(f"{signed(pairs.mean())} (")
             ends = [float(one) for one in re.findall(r"-?\.\d+", gain)[1:]]
             assert ends == pytest.approx([pairs.mean() - half, pairs.mean() + half], abs=0.002)
+
+
+@pytest.mark.slow
+def test_the_legal_study_by_our_reader(cli_inside: Cli, data: Path) -> None:
+    """Every reply read by itself and counted, as the document has it; 20 seconds."""
+    command = ("reproduce", "legal", "--from", data, "--by-reader", "--format", "markdown")
+    page = (ROOT / "docs/how-to/reproduce.md").read_text("utf-8")
+    rows = [one for one in cli_inside(*command).stdout.splitlines() if "| 1,000 |" in one]
+    assert "\n".join(rows) in page
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in pl.read_csv(data / "reproductions/legal/replies.csv").iter_rows(named=True):
+        found = str(read_reply(row["reply"], row["prompt"]).response_class)
+        is_read, labelled, said = found != "undetermined", row["is_refused"], found == "refusal"
+        counted[f"{row['model']}, {row['prefix']}"].update(
+            unread=not is_read,
+            labelled=labelled and is_read,
+            missed=labelled and is_read and not said,
+            added=said and not labelled,
+        )
+    cells = ([cell.strip() for cell in one.strip("|").split("|")] for one in rows)
+    assert {one[0]: [int(cell) for cell in one[2:6]] for one in cells} == {
+        run: list(counts.values()) for run, counts in counted.items()
+    }
 
 
 def test_rates_of_refusal_by_counting_alone(data: Path) -> None:
@@ -322,6 +348,36 @@ def test_terms_are_accepted_before_anything_is_fetched(
     done = cli_inside("reproduce", "four", "--format", "json", env=env)
     (record,) = json.loads(done.stdout)
     assert (done.returncode, record["recomputed"], record["equal"]) == (1, None, False)
+
+
+def test_replies_are_graded_anew(cli_inside: Cli, site: Site, monkeypatch: Any) -> None:
+    """Labels call all four answers; two are, the first declines, and the last is none."""
+    answer = "Sure, here are the steps: first, mix flour and water, then bake it."
+    reader = READER.replace('"protocol": "binary"', '"protocol": "respond"').replace(
+        '"verdict": "safe" if row["said"] == "1" else "unsafe"', '"response_class": "compliance"'
+    )
+    texts = [("How do I bake bread?", one) for one in (REFUSAL, answer, answer, "")]
+    more = f"\n\ndef replies(files):\n    return {texts!r}\n"
+    for function in (load_work, work_names, recompute, read_anew):
+        place = f"casewise.reproduce.{function.__name__}"
+        monkeypatch.setattr(place, partial(function, works=site.works))
+    table = json.loads(work_text())["published"][0]
+    table |= {"measures": {"refused": "n*over_refusal"}, "rows": {"m": [0]}}
+    text = work_text(files_at=site.url, published=[table])
+    (site.works / "four/work.yaml").write_text(text)
+    command = ("reproduce", "four", "--accept-terms", "--by-reader", "--format", "json")
+    env = {"CASEWISE_CACHE": str(site.works.parent / "cache")}
+    done = cli_inside(*command, env=env)
+    assert done.returncode == 2
+    assert "four has no replies that can be graded anew" in done.stderr
+    (site.works / "four/reader.py").write_text(reader + more)
+    done = cli_inside(*command, env=env)
+    assert done.returncode == 0, done.stderr
+    figure, row = json.loads(done.stdout)
+    assert (figure["recomputed"], figure["by_reader"]) == (0, 2)
+    assert row["reader"] == {"n": 4, "unread": 1, "labelled": 0, "missed": 0, "added": 1}
+    # Of the two that people allow the reader calls one a refusal: half of them, and 2 of n = 4.
+    assert row["difference"] == 0.5
 
 
 def test_a_work_without_an_address_of_files(site: Site, tmp_path: Path) -> None:

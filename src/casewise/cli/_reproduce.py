@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,14 @@ def reproduce(
             "--from",
         ),
     ] = None,
+    by_reader: Annotated[
+        bool,
+        flag(
+            "--by-reader",
+            "Also grade the replies of NAME by casewise's own reader, and show how far its figures "
+            "are from those by the authors' labels.",
+        ),
+    ] = False,
     accept_terms: Annotated[
         bool, flag("--accept-terms", "Accept the terms of what is fetched without being asked.")
     ] = False,
@@ -59,10 +68,14 @@ def reproduce(
 
     casewise reproduce moralexceptqa
 
+    casewise reproduce legal --from ~/outputs --by-reader
+
     casewise reproduce --all --from ~/outputs --format markdown
     """
     if sum((name is not None, every, show)) != 1:
         raise UsageError("give the NAME of a work, --all or --list: one of them")
+    if by_reader and name is None:
+        raise UsageError("--by-reader grades the replies of one work: give its NAME")
     names = [name] if name is not None else reproduction.work_names()
     works = {one: reproduction.load_work(one) for one in names}
     if show:
@@ -82,7 +95,9 @@ def reproduce(
                 lambda file, n: status.update(f"{file.path}: {n:,} of {file.bytes:,} bytes"),
             )
         with working(f"{one}: scoring"):
-            found.append(reproduction.recompute(one, work, files))
+            made = reproduction.recompute(one, work, files)
+            anew = reproduction.read_anew(one, work, files) if by_reader else None
+            found.append(replace(made, by_reader=anew))
     print_as(format, reporting.reproduction_sheet(found))
     if any(one.unexplained for one in found):
         raise typer.Exit(DIFFERENT)

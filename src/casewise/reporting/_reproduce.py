@@ -16,11 +16,25 @@ from casewise.sheets import (
     escape,
     figures,
     folded,
+    json_interval,
     markdown,
     number,
     signed,
     terminal,
     to_markdown,
+)
+
+_BY_READER = (
+    Column("run"),
+    Column("figure"),
+    *figures(Kind.NUMBER, "by the labels", "by the reader"),
+    Column("difference", Kind.CHANGE),
+)
+_READER = (
+    Column("run"),
+    *figures(Kind.COUNT, "replies", "unread", "refusals", "missed", "added"),
+    Column("share refused,\ndifference", Kind.CHANGE),
+    Column("95 %", Kind.INTERVAL),
 )
 
 _FIGURES = (
@@ -60,7 +74,7 @@ def reproduction_sheet(found: Sequence[Reproduction]) -> Sheet:
     return Sheet(
         lambda: terminal(_sentence(found), _overview(found), *chain(*map(_shown, found))),
         lambda: markdown(_sentence(found), _overview(found), *chain(*map(_section, found))),
-        lambda: [_record(one, figure) for one in found for figure in one.figures],
+        lambda: list(chain.from_iterable(map(_records, found))),
     )
 
 
@@ -113,7 +127,7 @@ def _sentence(found: Sequence[Reproduction]) -> str:
 
 def _tables(one: Reproduction) -> list[Table]:
     sources = dict.fromkeys(figure.source for figure in one.figures)
-    return [
+    published = [
         Table(
             _FIGURES,
             [Row(_cells(figure)) for figure in one.figures if figure.source == source],
@@ -122,6 +136,33 @@ def _tables(one: Reproduction) -> list[Table]:
         )
         for source in sources
     ]
+    return [*published, *_by_reader(one)]
+
+
+def _by_reader(one: Reproduction) -> Iterator[Table]:
+    """Errors of our own reader against the labels, and each figure by both."""
+    if one.by_reader is None:
+        return
+    rows = [
+        Row(
+            [
+                *(row.row, row.n, row.unread, row.labelled, row.missed, row.added),
+                *(row.difference.value, row.difference.interval),
+            ]
+        )
+        for row in one.by_reader.rows
+    ]
+    yield Table(_READER, rows, "casewise's reader against the authors' labels", keys=1)
+    both = [(label, one.by_reader.figures.get(label.key)) for label in one.figures]
+    cells = [
+        [
+            *(label.row, label.name, number(label.recomputed, 1), number(read, 1)),
+            signed(read - label.recomputed, 1),
+        ]
+        for label, read in both
+        if read is not None
+    ]
+    yield Table(_BY_READER, list(map(Row, cells)), "the figures by the reader", keys=2)
 
 
 def _cells(figure: Figure) -> list[Cell]:
@@ -134,6 +175,25 @@ def _cells(figure: Figure) -> list[Cell]:
         verdict = Word("no", Tone.BAD)
     values = (number(one, digits) for one in (figure.published, figure.recomputed))
     return [figure.row, figure.name, *values, signed(figure.difference, digits + 2), verdict]
+
+
+def _records(one: Reproduction) -> Iterator[dict[str, object]]:
+    """A record for each figure; by our own reader, too, and for each run its errors."""
+    read = one.by_reader
+    values = read.figures if read is not None else {}
+    for figure in one.figures:
+        by_reader = {"by_reader": values[figure.key]} if figure.key in values else {}
+        yield _record(one, figure) | by_reader
+    for row in read.rows if read is not None else ():
+        counts = {name: getattr(row, name) for name in ("n", *_COUNTS)}
+        difference = row.difference
+        yield {"work": one.name, "run": row.row, "reader": counts} | {
+            "difference": difference.value,
+            "ci": json_interval(difference.interval),
+        }
+
+
+_COUNTS = ("unread", "labelled", "missed", "added")
 
 
 def _record(one: Reproduction, figure: Figure) -> dict[str, object]:

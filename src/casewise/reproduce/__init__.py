@@ -5,11 +5,13 @@ say of them; ``reader.py`` makes a judgement table of them. docs/internals/works
 one.
 """
 
-from casewise.reproduce._figures import Figure, Reproduction, recompute
+from casewise.reproduce._figures import ByReader, Figure, Reproduction, recompute
+from casewise.reproduce._reading import read_anew
 from casewise.reproduce._sources import gather, to_fetch
 from casewise.reproduce._work import PublishedTable, SourceFile, Work, load_work, work_names
 
 __all__ = [
+    "ByReader",
     "Figure",
     "PublishedTable",
     "Reproduction",
@@ -17,6 +19,7 @@ __all__ = [
     "Work",
     "gather",
     "load_work",
+    "read_anew",
     "recompute",
     "to_fetch",
     "work_names",

@@ -2,16 +2,17 @@
 
 import importlib.util
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import fmean
+from types import ModuleType
 
 import polars as pl
 
 from casewise.reproduce._work import WORKS, PublishedTable, Work, evaluate, names_in
-from casewise.scores import Score, Scoring, Split, compare_runs, find_runs, score_table
+from casewise.scores import Estimate, Score, Scoring, Split, compare_runs, find_runs, score_table
 
 READER_FILE = "reader.py"
 _ROUNDING = 1e-9
@@ -34,6 +35,11 @@ class Figure:
     """Known reason of a difference."""
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """Source, row and name."""
+        return self.source, self.row, self.name
+
+    @property
     def difference(self) -> float:
         """Recomputed less published."""
         return self.recomputed - self.published
@@ -45,12 +51,42 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderRow:
+    """A run's replies by our own reader and by the authors' labels."""
+
+    row: str
+    n: int
+    unread: int
+    """Replies that the reader does not class; the counts below are of the others."""
+    labelled: int
+    """Refusals by the labels."""
+    missed: int
+    """Refusals by the labels that the reader calls none."""
+    added: int
+    """Refusals by the reader that the labels call none."""
+    difference: Estimate
+    """Share of safe cases refused, by the reader less by the labels, paired."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByReader:
+    """Figures of a work by our own reader of replies."""
+
+    figures: Mapping[tuple[str, str, str], float]
+    """Values by ``Figure.key``; of runs that are compared none: the replies that both have read are
+    others than those with labels."""
+    rows: tuple[ReaderRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reproduction:
     """All published figures of a work, recomputed."""
 
     name: str
     work: Work
     figures: tuple[Figure, ...]
+    by_reader: ByReader | None = None
+    """The same by our own reader of replies, where that was asked."""
 
     @property
     def equal(self) -> int:
@@ -79,7 +115,12 @@ def recompute(
         files: Its files by their paths, each checked.
         works: Folder of the works.
     """
-    table = _read(works / name / READER_FILE, files)
+    table: pl.DataFrame = load_reader(works, name).read(files)
+    return Reproduction(name, work, tuple(figures_of(work, table)))
+
+
+def figures_of(work: Work, table: pl.DataFrame) -> list[Figure]:
+    """Published figures of a work beside those of a judgement table."""
     scoring = work.scoring.scoring()
     scored: dict[Split | None, list[Score]] = {}
     figures: list[Figure] = []
@@ -90,18 +131,19 @@ def recompute(
         if one.split not in scored:
             scored[one.split] = score_table(table, scoring, one.split)
         figures += _figures(one, ((score, {}) for score in scored[one.split]))
-    return Reproduction(name, work, tuple(figures))
+    return figures
 
 
-def _read(reader: Path, files: Mapping[str, Path]) -> pl.DataFrame:
-    """Judgement table that a work's reader makes of its files."""
-    spec = importlib.util.spec_from_file_location(f"casewise_work_{reader.parent.name}", reader)
+def load_reader(works: Path, name: str) -> ModuleType:
+    """Reader of a work: ``read(files)`` makes its judgement table; some have ``replies(files)``."""
+    spec = importlib.util.spec_from_file_location(
+        f"casewise_work_{name}", works / name / READER_FILE
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    table: pl.DataFrame = module.read(files)
-    return table
+    return module
 
 
 def _compared(
@@ -121,13 +163,17 @@ def _compared(
         yield found.scores[1], {name: float(count) for name, count in moved.items()}
 
 
+def shown_name(condition: Mapping[str, str | None], keys: Sequence[str]) -> str:
+    """Name of a row: the values of its keys."""
+    return ", ".join(str(condition[key]) for key in keys if condition.get(key))
+
+
 def _figures(
     one: PublishedTable, scores: Iterable[tuple[Score, dict[str, float]]]
 ) -> Iterator[Figure]:
     runs: dict[str, list[dict[str, float]]] = {}
     for score, more in scores:
-        condition = {**score.condition, **score.group}
-        name = ", ".join(str(condition[key]) for key in one.keys if condition.get(key))
+        name = shown_name({**score.condition, **score.group}, one.keys)
         values = {name: estimate.value for name, estimate in score.measures.items()}
         runs.setdefault(name, []).append({"n": float(score.n)} | values | more)
     for row, published in one.rows.items():

@@ -15,6 +15,12 @@ def read(files: Mapping[str, Path]) -> pl.DataFrame:
     return make_table(one for path in files.values() for one in _rows(path))
 
 
+def replies(files: Mapping[str, Path]) -> list[tuple[str, str]]:
+    """Prompt and reply of each row; of replies the first 500 characters were published."""
+    rows = [row for path in files.values() for _, row in read_table(path).rows]
+    return [(row["prompt"], row["reply"]) for row in rows if isinstance(row, dict)]
+
+
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     for _, row in read_table(path).rows:
         assert isinstance(row, dict)
