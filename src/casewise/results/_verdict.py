@@ -271,6 +271,11 @@ class Verdict:
         )
 
     @property
+    def lead(self) -> str:
+        """Sentence to begin with: the mistakes; of a comparison its first change, the worst."""
+        return f"{self.changes[0].line.removesuffix('.')}." if self.changes else self.said[1]
+
+    @property
     def line(self) -> str:
         """The verdict in one paragraph, led by its subject."""
         return f"{self.subject}: {' '.join(self.said)}"
