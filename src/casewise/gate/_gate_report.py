@@ -11,7 +11,7 @@ from casewise.gate._history import BUILDS, FALSE_FAILS, Build, Fall
 from casewise.gate._rule_figures import Completeness
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.protocols import CONDITION, RunCondition
-from casewise.scores import PROVISIONAL, Change, CheckFile, Failure, Run
+from casewise.scores import PROVISIONAL, Change, Comparison, Failure, Score
 from casewise.sheets import json_fields, json_interval, json_number
 
 
@@ -83,16 +83,16 @@ class GateReport:
     """Completeness of the conditions that were judged, by name."""
     notes: tuple[str, ...]
     """Notes on the verdicts, a sentence each."""
-    changed: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
-    """Cases whose verdict changed, by name of the conditions that have a baseline."""
+    comparisons: tuple[Comparison, ...] = ()
+    """The conditions that share cases with their baseline, each subtracted from it."""
+    scores: tuple[Score, ...] = ()
+    """Scores of the other conditions."""
+    baselines: tuple[Score, ...] = ()
+    """Baselines that need no model, on the cases of these."""
     failures: Mapping[str, tuple[Failure, ...]] = field(default_factory=dict)
-    """Cases that are newly wrong, by name of the same conditions; furthest from people first."""
+    """Cases that are newly wrong, by name of the conditions; furthest from people first."""
     build: Build | None = None
     """The build in the history; None without a history."""
-    runs: tuple[tuple[Run, Run | None], ...] = ()
-    """The runs that were judged, each beside the baseline's like it."""
-    checks: tuple[CheckFile, ...] = ()
-    """Labelled replies, to correct rates by."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -101,6 +101,11 @@ class GateReport:
             return GateVerdict.FAIL
         is_open = self.missing or self.count(GateVerdict.UNDECIDED)
         return GateVerdict.UNDECIDED if is_open else GateVerdict.PASS
+
+    @property
+    def changed(self) -> Mapping[str, tuple[Change, ...]]:
+        """Cases whose verdict changed, by name of the conditions that are compared."""
+        return {one.after: one.changed for one in self.comparisons}
 
     def count(self, verdict: GateVerdict) -> int:
         """Number of rows that have a verdict."""

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, default_rule
-from casewise.choices import Needs, Origin, UnreadPolicy
+from casewise.choices import Needs, Origin, UnreadPolicy, WeighBy
 from casewise.gate._conditions import Family, case_rows, check_rows
 from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule
 from casewise.measures import label_fields, labelled_rows, make_answers
@@ -134,15 +135,22 @@ class Figures:
         return self.value if change is None else change
 
 
+class _Key(NamedTuple):
+    """Key that rules about the same runs, cases and labels share."""
+
+    runs: tuple[int, ...]
+    labels: LabelRule
+    weigh_by: WeighBy
+    cases: tuple[object, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class FigureMaker:
     """Makes figures; rules about the same cases share their scores."""
 
     config: GateConfig
-    _scores: dict[tuple[object, ...], tuple[Score, ...]] = field(default_factory=dict)
-    _corrections: dict[tuple[object, ...], tuple[GraderCorrection, ...]] = field(
-        default_factory=dict
-    )
+    _scores: dict[_Key, tuple[Score, ...]] = field(default_factory=dict)
+    _corrections: dict[_Key, tuple[GraderCorrection, ...]] = field(default_factory=dict)
 
     @property
     def corrections(self) -> list[GraderCorrection]:
@@ -200,7 +208,7 @@ class FigureMaker:
     ) -> Figures:
         for run, part in zip(runs, parts, strict=True):
             self._check_needs(rule, run, part, labels)
-        scores = self._score(rule, runs, parts, labels)
+        scores = self._score(self._key(rule, runs, labels), runs, parts)
         # Scores of no answers at all have the measures of judges.
         value, *baseline = (one.measures.get(rule.measure.name, UNDEFINED) for one in scores)
         corrections = self._correct(rule, runs, parts, labels)
@@ -211,7 +219,7 @@ class FigureMaker:
             return Figures(value, None, labels, read, coverage, 0, corrections)
         left_out = sum(map(len, parts)) - 2 * read
         change = paired_change(baseline[0], value)
-        moves = _moves(change, parts, labels) if change.is_share_change else None
+        moves = _moves(change, parts[::-1], labels) if change.is_share_change else None
         return Figures(value, baseline[0], labels, read, coverage, left_out, corrections, moves)
 
     def _correct(
@@ -224,28 +232,40 @@ class FigureMaker:
         if key not in self._corrections:
             replied = [
                 RepliedRun(run.condition, run.rows, part)
-                for run, part in zip(runs, parts, strict=True)
+                for run, part in zip(runs[::-1], parts[::-1], strict=True)
             ]
             found = correct_rates(replied, labels, _ALL, self.config.checks, _DRAWS)
-            self._corrections[key] = tuple(found)
+            self._corrections[key] = tuple(reversed(found))
         return self._corrections[key]
 
-    def _key(self, rule: GateRule, runs: list[Run], labels: LabelRule) -> tuple[object, ...]:
-        """Key that rules about the same runs, cases and labels share."""
+    def alone(self, run: Run, labels: LabelRule) -> Score:
+        """Score of a run over all of its cases, as rules about all of them have it."""
+        return self._whole([run], labels)[0]
+
+    def compared(self, before: Run, after: Run, labels: LabelRule) -> tuple[Score, Score]:
+        """Scores before and after, over the cases that both answered, as such rules have them."""
+        after_, before_ = self._whole([after, before], labels)
+        return before_, after_
+
+    def _whole(self, runs: Sequence[Run], labels: LabelRule) -> tuple[Score, ...]:
+        key = _Key(tuple(map(id, runs)), labels, _ALL.weigh_by)
+        return self._score(key, runs, [one.rows for one in runs])
+
+    def _key(self, rule: GateRule, runs: Sequence[Run], labels: LabelRule) -> _Key:
         cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
-        return (tuple(id(run) for run in runs), labels, rule.weigh_by, cases)
+        return _Key(tuple(map(id, runs)), labels, rule.weigh_by, cases)
 
     def _score(
-        self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
+        self, key: _Key, runs: Sequence[Run], parts: Sequence[pl.DataFrame]
     ) -> tuple[Score, ...]:
-        key = self._key(rule, runs, labels)
+        """Scores of a run, and of its baseline, which labels the cases of both."""
         if key not in self._scores:
-            scoring = replace(_ALL, weigh_by=rule.weigh_by)
+            scoring = replace(_ALL, weigh_by=key.weigh_by)
             pairs = [(run.condition, part) for run, part in zip(runs, parts, strict=True)]
             self._scores[key] = (
-                (score_rows(pairs[0][1], pairs[0][0], labels, scoring),)
+                (score_rows(pairs[0][1], pairs[0][0], key.labels, scoring),)
                 if len(pairs) == 1
-                else tuple(score_together(pairs, labels, scoring))
+                else tuple(reversed(score_together(pairs[::-1], key.labels, scoring)))
             )
         return self._scores[key]
 

@@ -1,7 +1,7 @@
 """A run held to the rules of a gate, and what keeps it from passing though no rule fails."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -44,10 +44,14 @@ from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.measures import gated
 from casewise.scores import (
     GraderCorrection,
+    RepliedRun,
     Run,
+    Score,
     Scoring,
     Unjudged,
-    changed_cases,
+    are_comparable,
+    compare_runs,
+    correct_rates,
     correction_method,
     correction_notes,
     count_cut,
@@ -58,6 +62,7 @@ from casewise.scores import (
     new_failures,
     other_data,
     rules_note,
+    score_baselines,
 )
 from casewise.sheets import number
 
@@ -285,31 +290,50 @@ def _judge(
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
     cuts = (cut_note(one.name, count_cut(one.rows), acts=one.condition.acts) for one in inside)
     said += [line for line in cuts if line]
-    labels = {row.run: row.labels for row in rows}
-    changed = {
-        run.name: changed_cases(other.rows, run.rows, labels[run.name])
-        for run, other in compared
-        if run.name in labels
-    }
+    rules_of_labels = {row.labels for row in rows}
+    scoring = Scoring(rules_of_labels.pop() if len(rules_of_labels) == 1 else None)
+    known = [(other, one) for one, other in compared if are_comparable(other, one, scoring)]
+    comparisons = compare_runs(
+        known,
+        scoring,
+        checks=config.checks,
+        scored=[maker.compared(*both, scoring.rule(both[0].rows)) for both in known],
+    )
+    told = {one.name for _, one in known}
+    alone = [one for one in inside if one.name not in told and not one.condition.of_pairs]
     failures = {
         run.name: new_failures(
-            (other.condition, other.rows), (run.condition, run.rows), Scoring(labels[run.name])
+            (other.condition, other.rows), (run.condition, run.rows), Scoring(one.labels)
         )
-        for run, other in compared
-        if run.name in labels
+        for (other, run), one in zip(known, comparisons, strict=True)
     }
     report = GateReport(
         rows=tuple(rows),
         missing=tuple(missing),
         completeness=completeness,
         notes=tuple(dict.fromkeys(said)),
-        changed=changed,
+        comparisons=tuple(comparisons),
+        scores=tuple(_scores(maker, alone, scoring)),
+        baselines=tuple(score_baselines(pl.concat(one.rows for one in alone), scoring))
+        if alone
+        else (),
         failures=failures,
         build=build,
-        runs=tuple((one, pairs[one.name]) for one in inside),
-        checks=tuple(config.checks),
     )
     return report, moves
+
+
+def _scores(maker: FigureMaker, runs: Sequence[Run], scoring: Scoring) -> Iterator[Score]:
+    """Scores of runs without a baseline, corrected where people labelled their replies."""
+    checks = maker.config.checks
+    for run in runs:
+        rule = scoring.rule(run.rows)
+        score = maker.alone(run, rule)
+        if checks and score.acts:
+            replied = RepliedRun(run.condition, run.rows, run.rows)
+            (found,) = correct_rates([replied], rule, scoring, checks)
+            score = replace(score, corrected=found.measured)
+        yield score
 
 
 def _corrected(rows: Sequence[GateRow], found: Sequence[GraderCorrection]) -> list[str]:

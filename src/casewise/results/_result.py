@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
-import polars as pl
-
 from casewise.dataset import plural
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.results._failure_words import failure_record
@@ -30,7 +28,6 @@ from casewise.scores import (
     compare_runs,
     comparison_records,
     find_runs,
-    report_scores,
 )
 from casewise.sheets import Shown, Tone, plain_rows
 
@@ -192,15 +189,19 @@ class Gate(Result[GateRow]):
         The runs that fail most rules are first.
         """
         states = {name: one.state for name, one in report.completeness.items()}
-        names = {run.condition: run.name for run, _ in report.runs}
-        counted = Counter((row.run, row.verdict) for row in report.rows)
+        counted = Counter((row.condition, row.verdict) for row in report.rows)
 
         def worst(verdict: Verdict) -> tuple[int, int]:
-            name = names[verdict.conditions[-1]]
-            return -counted[name, GateVerdict.FAIL], -counted[name, GateVerdict.UNDECIDED]
+            run = verdict.conditions[-1]
+            return -counted[run, GateVerdict.FAIL], -counted[run, GateVerdict.UNDECIDED]
 
-        verdicts = tuple(sorted(_gate_verdicts(report), key=worst))
-        return cls(report.rows, states, verdicts=verdicts, report=report)
+        scores, baselines = report.scores, report.baselines
+        found = [
+            *Comparisons.of(report.comparisons).verdicts,
+            *(Verdict(one.condition.title, one, baselines, scores) for one in scores),
+        ]
+        verdicts = tuple(sorted(found, key=worst))
+        return cls(report.rows, states, baselines, verdicts, report=report)
 
     @property
     def lines(self) -> list[str]:
@@ -233,24 +234,6 @@ class Gate(Result[GateRow]):
     def records(self) -> list[dict[str, Any]]:
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
         return plain_rows(self.record()["rules"])
-
-
-def _gate_verdicts(report: GateReport) -> tuple[Verdict, ...]:
-    """Verdicts on the runs with a baseline, then on the others, which alone are scored anew."""
-    rules = {row.labels for row in report.rows}
-    scoring = Scoring(rules.pop() if len(rules) == 1 else None)
-    pairs = [
-        (before, after)
-        for after, before in report.runs
-        if before is not None and are_comparable(before, after, scoring)
-    ]
-    compared = Comparisons.of(compare_runs(pairs, scoring, checks=report.checks)).verdicts
-    told = {after.condition for _, after in pairs}
-    alone = [run.rows for run, _ in report.runs if run.condition not in told]
-    if not alone:
-        return compared
-    table = pl.concat(alone, how="diagonal_relaxed")
-    return (*compared, *Scores.of(report_scores(table, scoring, checks=report.checks)).verdicts)
 
 
 MOST_TOLD = 5

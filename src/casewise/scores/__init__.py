@@ -144,7 +144,6 @@ from casewise.scores._run_comparison import (
     Difference,
     Run,
     are_comparable,
-    changed_cases,
     compare_runs,
     find_runs,
     other_data,
@@ -153,7 +152,7 @@ from casewise.scores._run_comparison import (
 )
 from casewise.scores._run_record import RunRecord
 from casewise.scores._score_records import as_report_records, comparison_records
-from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
+from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
 from casewise.statistics import BY_DESIGN, LEAST_EFFECTIVE, Estimate, RareRate
 
 __all__ = [
@@ -237,7 +236,6 @@ __all__ = [
     "are_comparable",
     "as_report_records",
     "case_columns",
-    "changed_cases",
     "check_grader",
     "check_injected",
     "climb",
@@ -287,6 +285,7 @@ __all__ = [
     "rules_note",
     "run_records",
     "run_state",
+    "score_baselines",
     "score_rows",
     "score_table",
     "score_together",

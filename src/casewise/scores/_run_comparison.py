@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, zip_longest
 
 import polars as pl
 
@@ -236,6 +236,7 @@ def compare_runs(
     scoring: Scoring,
     metrics: Sequence[str] = (),
     checks: Sequence[CheckFile] = (),
+    scored: Sequence[tuple[Score, Score]] = (),
 ) -> list[Comparison]:
     """Compare runs, two at a time, over the cases that both answered.
 
@@ -244,12 +245,16 @@ def compare_runs(
         scoring: As in ``casewise score``.
         metrics: Names of measures; without any, all that ``compared`` lists.
         checks: Labelled replies, to correct the rates of replies by.
+        scored: Scores of each two runs, where they are known from ``score_together``.
 
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
     metrics = metrics or compared()
-    found = [_compare(a, b, scoring, metrics, checks) for a, b in pairs]
+    found = [
+        _compare(a, b, scoring, metrics, checks, both)
+        for (a, b), both in zip_longest(pairs, scored)
+    ]
     ladders = [tuple(_ladder(pair, pairs, scoring)) for pair in pairs]
     parts = zip(
         found,
@@ -298,10 +303,11 @@ def _compare(
     scoring: Scoring,
     metrics: Sequence[str],
     checks: Sequence[CheckFile],
+    scored: tuple[Score, Score] | None,
 ) -> Comparison:
     rule = scoring.rule(before.rows)
     parts = [(one.condition, one.rows) for one in (before, after)]
-    first, second = score_together(parts, rule, scoring)
+    first, second = scored or score_together(parts, rule, scoring)
     if not first.n:
         raise InputError(
             f"{before.name} and {after.name} share no answered case with a label under the rule "
@@ -428,12 +434,6 @@ def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     moved = both.filter(pl.col("before") != pl.col("after"))
     columns = ("case_id", "query_id", "epoch", "category", "before", "after", "label", "label_note")
     return tuple(Change(*values) for values in moved.select(columns).iter_rows())
-
-
-def changed_cases(before: pl.DataFrame, after: pl.DataFrame, rule: LabelRule) -> tuple[Change, ...]:
-    """The labelled cases that two conditions both answered, and not alike."""
-    scoring = Scoring()
-    return _changed(shared_rows([before, after], scoring.unparsed), rule, scoring)
 
 
 def right_after(change: Change) -> bool | None:
