@@ -50,7 +50,7 @@ _TONES = {
 
 
 def gate_sheet(result: Gate, page: str = "") -> Sheet:
-    """A table of verdicts by condition, notes, and in Markdown the cases that are newly wrong.
+    """Verdicts on the runs, a table of rules, notes, and in Markdown the cases newly wrong.
 
     Args:
         result: Verdicts of a gate.
@@ -58,8 +58,9 @@ def gate_sheet(result: Gate, page: str = "") -> Sheet:
     """
     return Sheet(
         lambda: terminal(
-            _table(result.report),
+            Word(gate_heading(result.report), _TONES[result.verdict]),
             *result.lines,
+            _table(result.report),
             *gate_lines(result.report),
         ),
         lambda: _markdown(result, page),
@@ -135,7 +136,7 @@ def _table(report: GateReport) -> Table:
         )
         for row in report.rows
     ]
-    return Table(_COLUMNS, rows, gate_heading(report))
+    return Table(_COLUMNS, rows)
 
 
 def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:

@@ -205,11 +205,21 @@ class Gate(Result[GateRow]):
 
     @property
     def lines(self) -> list[str]:
-        """The verdicts on the runs that fail most rules, and a count of the others."""
-        more = len(self.verdicts) - MOST_TOLD
-        rest = f"and {plural(more, 'more run')}: casewise gate --json has the verdict on each"
-        told = [one.line for one in self.verdicts[:MOST_TOLD]]
-        return [*told, *([rest] if more > 0 else [])]
+        """The verdict on each run; of many, a count of runs, and the one that fails most rules."""
+        runs = len(self.verdicts)
+        if runs <= MOST_TOLD:
+            return [one.line for one in self.verdicts]
+        by_run: dict[str, set[GateVerdict]] = {}
+        for row in self.rows:
+            by_run.setdefault(row.run, set()).add(row.verdict)
+        failed = sum(GateVerdict.FAIL in found for found in by_run.values())
+        passed = sum(found == {GateVerdict.PASS} for found in by_run.values())
+        counted = (
+            f"Of {runs} runs {failed} fail a rule, {len(by_run) - failed - passed} are undecided, "
+            f"and {passed} pass; casewise gate --json has the verdict on each."
+        )
+        worst = f"Failing most, {self.verdicts[0].line}" if failed else self.verdicts[0].line
+        return [counted, worst]
 
     @property
     def verdict(self) -> GateVerdict:
@@ -236,8 +246,8 @@ class Gate(Result[GateRow]):
         return plain_rows(self.record()["rules"])
 
 
-MOST_TOLD = 5
-"""Runs whose verdicts a gate prints."""
+MOST_TOLD = 3
+"""Most runs of which a gate prints every verdict."""
 
 LEAST_DATED = 2
 """Runs with a date that a trend takes."""
