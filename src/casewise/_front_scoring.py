@@ -21,7 +21,7 @@ from casewise.cases import Ties, read_label_rule
 from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
-from casewise.measures import compared
+from casewise.measures import compared, of_rung
 from casewise.results import Comparisons, Gate, Scores
 from casewise.statistics import Resampling
 
@@ -149,7 +149,8 @@ def compare(
         unparsed: As in ``score``.
         ties: As in ``score``.
         weigh_by: As in ``score``.
-        metrics: The measures to compare; empty is all.
+        metrics: The measures to compare; empty is all. ``gain_5`` and the like add a rung of
+            evidence ladders.
         bootstrap: Draws of whole queries, for both runs alike; 0 is none.
         seed: Seed of the draws.
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
@@ -164,7 +165,7 @@ def compare(
     """
     known = compared()
     for name in metrics:
-        if name not in known:
+        if name not in known and of_rung(name) is None:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     scoring = _scoring(labels, unparsed, ties, weigh_by, bootstrap, seed)
     return Comparisons.of(

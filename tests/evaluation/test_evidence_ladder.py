@@ -271,3 +271,20 @@ def test_the_embedded_model_climbs(cli: Cli, tmp_path: Path) -> None:
     assert set(ladder["rungs"]) == {"0", "says"}
     assert ladder["n"] + ladder["left_out"] == 2
     assert ladder["proof_premium"] is None
+
+
+def test_a_sweep_leaves_out_the_same_rungs(cli_inside: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 1)
+    (tmp_path / "own.yaml").write_text(OWN + CHECKED, "utf-8")
+    sweep = """
+models: [{model: casewise/smollm2, name: small}]
+cases: cases.jsonl
+protocols: [respond]
+evidence: own.yaml
+"""
+    (tmp_path / "sweep.yaml").write_text(sweep, "utf-8")
+    done = cli_inside("run", "sweep.yaml", "--dry-run", "--log-dir", "logs")
+    assert done.returncode == 0, done.stderr
+    assert "small can't be asked rung 5: " in " ".join(done.stderr.split())
+    assert "rung 0" in done.stdout
+    assert "rung 5" not in done.stdout

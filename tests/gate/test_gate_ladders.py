@@ -28,6 +28,9 @@ def held(folder: Path, rule: str, *tables: pl.DataFrame) -> GateReport:
         ("proof_premium, at_least: .65", GateVerdict.FAIL, 0.5),
         ("proof_premium, at_least: .5", GateVerdict.UNDECIDED, 0.5),
         ("not_monotone, at_most: .1", GateVerdict.PASS, 0.0),
+        # One rung: half are no longer refused at 5, none at 1; none was answered, to be put off.
+        ("gain_5, at_least: .65", GateVerdict.FAIL, 0.5),
+        ("gain_1, at_most: .1", GateVerdict.PASS, 0.0),
     ],
 )
 def test_a_limit(tmp_path: Path, rule: str, verdict: GateVerdict, value: float) -> None:
@@ -45,6 +48,10 @@ def test_a_margin(tmp_path: Path) -> None:
 def test_a_rung_that_was_not_asked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at the rungs 0, 5, 6 of a ladder"):
         held(tmp_path, "verification_premium, at_least: 0.1", BEFORE)
+    with pytest.raises(InputError, match="at the rungs 0, 3 of a ladder"):
+        held(tmp_path, "gain_3, at_least: 0.1", BEFORE)
+    with pytest.raises(InputError, match=r"no such measure.*'gain_0'"):
+        held(tmp_path, "gain_0, at_least: 0.1", BEFORE)
 
 
 def test_a_rule_cannot_choose_a_rung(tmp_path: Path) -> None:

@@ -294,6 +294,28 @@ def test_a_trend_is_in_time_by_version_of_the_model() -> None:
     assert undated.missing == "A trend takes two runs with a log each: logs say when a run ended."
 
 
+def test_a_trend_follows_the_rungs_of_a_ladder() -> None:
+    """Each night's rungs 0 and 5: a rung is held against the same one."""
+    nights = [
+        over_time((f"v{night}", skill, f"2026-01-0{night}T0{hour}:00:00"), variant=variant)
+        for night, skill in ((1, 0.4), (2, 1.0))
+        for hour, variant in ((1, "greedy;evidence=0"), (2, "greedy;evidence=5"))
+    ]
+    table = pl.concat([overview.table for overview, _ in nights])
+    overview = make_overview(Judgements(table, ()), Scoring(LabelRule.INTENDED))
+    runs = {one.condition: one for _, facts in nights for one in facts.runs}
+    facts = nights[0][1]
+    known = tuple(runs[score.condition] for score in overview.scores)
+    trend = Trend.of(overview, replace(facts, runs=known))
+    assert [one.verdict.score.condition.evidence for one in trend] == ["0", "5", "0", "5"]
+    (verdict,) = trend.verdicts
+    assert "the latest of 2 runs, compared with m, revision=v1" in verdict.subject
+    section = trends(trend)
+    assert isinstance(section.chart, Plots)
+    assert len(section.chart.panels) == 2 * len(TITLES)
+    assert [len(one.dots) for one in section.chart.panels] == [2] * len(section.chart.panels)
+
+
 def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
     overview, facts = over_time(*THREE)
     best = first(overview)

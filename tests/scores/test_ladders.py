@@ -185,5 +185,15 @@ def test_two_ladders_compared(cli: Cli, tmp_path: Path) -> None:
     assert premium["difference"] == pytest.approx(-0.3)
     # 30 queries moved, all by -1: the error is that of a share of .3.
     assert premium["se"] == pytest.approx(math.sqrt(0.3 * 0.7 / 100))
+    chosen = ("--metric", "gain_5", "--metric", "gain_1", "--metric", "gain_3")
+    done = cli("compare", "before.parquet", "after.parquet", *chosen, "--format", "json")
+    rows = {row["metric"]: row for row in json.loads(done.stdout)["evidence"]}
+    assert set(rows) == {*changes, "gain_5", "gain_1"}
+    assert (rows["gain_5"]["value_before"], rows["gain_5"]["value_after"]) == (0.5, 0.2)
+    assert rows["gain_1"]["difference"] == 0
+    shown = cli("compare", "before.parquet", "after.parquet", *chosen).stdout
+    assert "gain of rung 5" in shown
+    done = cli("compare", "before.parquet", "after.parquet", "--metric", "gain_0")
+    assert (done.returncode, "no measure is called 'gain_0'" in done.stderr) == (2, True)
     printed = cli("compare", "before.parquet", "after.parquet").stdout
     assert printed.count("Evidence ladders") == 1

@@ -45,7 +45,9 @@ def compare(
     metric: Annotated[
         tuple[str, ...],
         option(
-            "A measure to compare; repeat it. Default: all.", OUTPUT, "MEASURE", complete.measures
+            "A measure to compare; repeat it. Default: all. gain_5 and the like add a rung of "
+            "evidence ladders.",
+            *(OUTPUT, "MEASURE", complete.measures),
         ),
     ] = (),
     bootstrap: Annotated[int, draws_option("Draws of whole queries, for both runs alike.")] = 2000,
@@ -85,7 +87,7 @@ def compare(
     chosen = tuple(dict.fromkeys(metric or ()))
     known = measures.compared()
     for name in chosen:
-        if name not in known:
+        if name not in known and measures.of_rung(name) is None:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())

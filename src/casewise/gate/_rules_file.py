@@ -31,7 +31,7 @@ from casewise.gate._gate_rules import (
 )
 from casewise.gate._history import LOOKS, Build, visible_loss
 from casewise.gate._verdicts import POWER, limit_size
-from casewise.measures import gated, label_fields, labelled_rows
+from casewise.measures import gated, label_fields, labelled_rows, of_rung
 from casewise.protocols import CONDITION
 from casewise.scores import case_columns, load_checks, make_table
 from casewise.sheets import setting
@@ -107,7 +107,7 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
         )
 
     known = gated()
-    if (measure := known.get(fields.measure)) is None:
+    if (measure := known.get(fields.measure) or of_rung(fields.measure)) is None:
         near = get_close_matches(fields.measure, known, 1)
         meant = f"{near[0]}, or another of " if near else ""
         raise fault("no such measure", "measure", fields.measure, meant + ", ".join(known))

@@ -8,6 +8,7 @@ without one.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -30,7 +31,7 @@ from casewise.choices import (
 )
 from casewise.measures import _evidence as evidence
 from casewise.measures._answers import Answers
-from casewise.protocols import protocols
+from casewise.protocols import BARE_RUNG, is_rung, protocols
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
@@ -767,12 +768,25 @@ def _by_name() -> dict[str, Measure]:
 
 
 def find(name: str) -> Measure:
-    """The measure of a name.
+    """The measure of a name; of one rung with the rung: ``gain_5``.
 
     Raises:
         KeyError: There is none.
     """
-    return _by_name()[name]
+    return of_rung(name) or _by_name()[name]
+
+
+def of_rung(name: str) -> Measure | None:
+    """A measure at one rung of an evidence ladder, by both names: ``gain_5``; None of others."""
+    own, _, rung = name.partition("_")
+    for row in rung_measures() if is_rung(rung) and rung != BARE_RUNG else ():
+        if row.name == own and row.formula is not None:
+            at_rung = partial(row.formula, rung=rung)
+            title = f"{own} of rung {rung}"
+            return replace(
+                row, name=name, title=title, formula=at_rung, rungs=(BARE_RUNG, rung), gated=True
+            )
+    return None
 
 
 def scored() -> list[Measure]:

@@ -262,7 +262,7 @@ class Trend(Result[DatedRun]):
         """The runs with unchanged contexts whose logs have a date; fewer than two are no trend.
 
         The verdicts are on the latest run of each kind, of those with whole contexts if there are
-        any: against the first like it over the same data.
+        any, and of a ladder's of one rung: against the first like it over the same data.
         """
         runs = dated_runs(overview, facts)
         rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
@@ -270,7 +270,9 @@ class Trend(Result[DatedRun]):
         for acts in (False, True):
             kind = [one for one in rows if one.verdict.score.acts is acts]
             if whole := [one for one in kind if one.verdict.score.condition.plain] or kind:
-                latest.append(_latest(whole, overview, facts.scoring))
+                rung = whole[-1].verdict.score.condition.evidence
+                there = [one for one in whole if one.verdict.score.condition.evidence == rung]
+                latest.append(_latest(there, overview, facts.scoring))
         return cls(rows, _states(overview.scores), overview.report.baselines, tuple(latest))
 
     def record(self) -> list[dict[str, Any]]:

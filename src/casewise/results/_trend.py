@@ -41,13 +41,16 @@ _UNTOLD = (math.nan,) * 3
 
 
 def dated_runs(overview: Overview, facts: EvaluationFacts) -> list[DatedRun]:
-    """The runs with unchanged contexts whose logs have a date, the earliest first."""
+    """The runs with unchanged contexts whose logs have a date, the earliest first.
+
+    A rung of an evidence ladder is a condition, not a change.
+    """
     found = []
     baselines, others = overview.report.baselines, tuple(overview.scores)
     judged = [run for run in facts.runs if not run.condition.of_pairs]
     for run, score in zip(judged, overview.scores, strict=True):
         ended = ended_at(run)
-        if ended and not score.condition.changed:
+        if ended and not score.condition.same_but("evidence").changed:
             arguments = dict.fromkeys(one for record in run.records for one in record.model_args)
             version = ", ".join([run.model, *arguments])
             said = f"{version} ({score.condition.text}), ended {ended:%Y-%m-%d %H:%M} UTC"

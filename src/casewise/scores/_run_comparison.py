@@ -8,7 +8,7 @@ from itertools import combinations, zip_longest
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes
-from casewise.choices import Family, UnreadPolicy
+from casewise.choices import Family, Measure, UnreadPolicy
 from casewise.errors import InputError
 from casewise.measures import (
     compared,
@@ -18,6 +18,7 @@ from casewise.measures import (
     labelled_rows,
     ladder_measures,
     make_answers,
+    of_rung,
 )
 from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
 from casewise.scores._condition_scores import (
@@ -243,19 +244,21 @@ def compare_runs(
     Args:
         pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
-        metrics: Names of measures; without any, all that ``compared`` lists.
+        metrics: Names of measures; without any, all that ``compared`` lists. Those of one rung of
+            an evidence ladder (``gain_5``) come beside them.
         checks: Labelled replies, to correct the rates of replies by.
         scored: Scores of each two runs, where they are known from ``score_together``.
 
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
-    metrics = metrics or compared()
+    rungs = [one for one in map(of_rung, metrics) if one is not None]
+    metrics = [name for name in metrics if of_rung(name) is None] or compared()
     found = [
         _compare(a, b, scoring, metrics, checks, both)
         for (a, b), both in zip_longest(pairs, scored)
     ]
-    ladders = [tuple(_ladder(pair, pairs, scoring)) for pair in pairs]
+    ladders = [tuple(_ladder(pair, pairs, scoring, rungs)) for pair in pairs]
     parts = zip(
         found,
         _adjusted([one.differences for one in found]),
@@ -363,9 +366,12 @@ def _difference(name: str, before: Estimate, after: Estimate, change: Estimate) 
 
 
 def _ladder(
-    pair: tuple[Run, Run], pairs: Sequence[tuple[Run, Run]], scoring: Scoring
+    pair: tuple[Run, Run],
+    pairs: Sequence[tuple[Run, Run]],
+    scoring: Scoring,
+    at_rungs: Sequence[Measure],
 ) -> Iterator[Difference]:
-    """Differences of two ladders' measures, where a pair is at rung 0 of both."""
+    """Differences of two ladders' measures, and of single rungs, of a pair at rung 0 of both."""
     if {one.condition.evidence for one in pair} != {BARE_RUNG}:
         return
     rungs = {
@@ -383,7 +389,7 @@ def _ladder(
     first, second = (
         climb(side, list(rungs), rule, scoring) for side in (both[: len(rungs)], both[len(rungs) :])
     )
-    for measure in ladder_measures():
+    for measure in (*ladder_measures(), *at_rungs):
         if measure.formula is not None:
             before, after = measure.formula(first), measure.formula(second)
             change = paired_change(before, after)

@@ -487,7 +487,12 @@ def _plan_model(
             refused.setdefault(str(error), []).append(rung)
     if not cells:
         raise UsageError(next(iter(refused)))
-    return cells, [
+    return cells, unasked_notes(model, refused)
+
+
+def unasked_notes(model: str, refused: Mapping[str, Sequence[str]]) -> list[str]:
+    """Notes on rungs that a model can't be asked, by the reason."""
+    return [
         f"{model} can't be asked rung {' or '.join(rungs)}: {reason}"
         for reason, rungs in refused.items()
     ]

@@ -22,6 +22,7 @@ from casewise.evaluation.plan._plan import (
     lone_ablations,
     plan_cell,
     plan_condition,
+    unasked_notes,
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep
@@ -110,9 +111,7 @@ def plan_sweep(path: Path) -> Sweep:
     once = _each_once(_settle(kept, path))
     titles = _titles(once, file)
     order = {entry.label: place for place, entry in enumerate(file.models)}
-    entries = [
-        SweepCell(_cell(cell, path), cell.wanted.entry.label, titles[cell.key]) for cell in once
-    ]
+    entries, unasked = _cells(once, titles, path)
     entries.sort(key=lambda entry: order[entry.model])
     _check_told_apart(entries, path)
     about = [line for cell in once for line in cell.planned.condition.notes]
@@ -121,7 +120,7 @@ def plan_sweep(path: Path) -> Sweep:
         about.append(
             f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablations"
         )
-    return Sweep(file.name or path.stem, tuple(entries), (*notes, *dict.fromkeys(about)))
+    return Sweep(file.name or path.stem, tuple(entries), (*notes, *unasked, *dict.fromkeys(about)))
 
 
 NO_WHOLE = "no run over whole contexts is beside it to say what that changes"
@@ -337,11 +336,28 @@ def _each_once(cells: Iterable[_Found]) -> list[_Found]:
     return list(once.values())
 
 
-def _cell(cell: _Found, path: Path) -> Cell:
-    try:
-        return plan_cell(cell.planned, cell.wanted.entry.asked, cell.request)
-    except UsageError as error:
-        raise _fault(path, cell.wanted.line, str(error)) from None
+def _cells(
+    found: Sequence[_Found], titles: Mapping[str, str], path: Path
+) -> tuple[list[SweepCell], list[str]]:
+    """Cells, and notes on rungs of a ladder that a model can't be asked, as in a run."""
+    cells: list[SweepCell] = []
+    refused: dict[str, dict[str, list[str]]] = {}
+    for one in found:
+        entry = one.wanted.entry
+        try:
+            cell = plan_cell(one.planned, entry.asked, one.request)
+        except UsageError as error:
+            rung = one.wanted.combination.rung
+            others = (other for other in found if other.wanted.entry is entry and other is not one)
+            if rung is None or not any(other.wanted.combination.rung for other in others):
+                raise _fault(path, one.wanted.line, str(error)) from None
+            refused.setdefault(entry.label, {}).setdefault(str(error), []).append(rung)
+        else:
+            cells.append(SweepCell(cell, entry.label, titles[one.key]))
+    notes = [note for label, why in refused.items() for note in unasked_notes(label, why)]
+    if not cells:
+        raise InputError("no model can be asked any rung: " + notes[0], file=path)
+    return cells, notes
 
 
 def _titles(cells: Sequence[_Found], file: SweepFile) -> dict[str, str]:
@@ -370,6 +386,8 @@ def _title(wanted: _Wanted, varied: set[str]) -> str:
     for axis, how in (("ablation", "without"), ("swap", "swapped"), ("vary", "under")):
         if values[axis] != NONE:
             parts.append(f"{how} {values[axis].replace(',', ', ')}")
+    if wanted.combination.rung is not None:
+        parts.append(f"rung {wanted.combination.rung}")
     shown = [axis for axis in ("deployment", "cases", "prompt", "sampling") if axis in varied]
     parts += [values[axis].split("/")[-1] for axis in shown if values[axis] != NONE]
     if "seed" in varied and values["seed"] != NONE:
