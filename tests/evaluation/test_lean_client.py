@@ -24,8 +24,8 @@ from casewise.choices import Client
 from casewise.errors import UsageError
 from casewise.evaluation import RunRequest, make_plan, run_cells
 from casewise.evaluation.models import open_model
-from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._lean_client import _completion, send_as_provided, send_leanly
+from casewise.evaluation.models._seam import in_own_loop
 from casewise.scores import read_paths
 
 pytestmark = [
@@ -231,7 +231,8 @@ def test_connections_are_closed_after_nest_asyncio_as_well() -> None:
     script = """
 import nest_asyncio2
 nest_asyncio2.apply()
-from casewise.evaluation.models._connections import PerLoop, in_own_loop
+from casewise.evaluation.models._connections import PerLoop
+from casewise.evaluation.models._seam import in_own_loop
 said = []
 async def opening():
     said.append("open")

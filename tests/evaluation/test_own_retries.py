@@ -15,7 +15,7 @@ from support.sdks import of_sdk
 from support.secret import KEY
 
 from casewise.evaluation.models import open_model
-from casewise.evaluation.models._connections import in_own_loop
+from casewise.evaluation.models._seam import in_own_loop
 from casewise.scores import read_paths
 
 pytestmark = [

@@ -773,7 +773,8 @@ def find(name: str) -> Measure:
     Raises:
         KeyError: There is none.
     """
-    return of_rung(name) or _by_name()[name]
+    rows = _by_name()
+    return rows.get(name) or of_rung(name) or rows[name]
 
 
 def of_rung(name: str) -> Measure | None:

@@ -16,10 +16,9 @@ from inspect_ai.util import AdaptiveConcurrency
 
 from casewise.evaluation.executor._shards import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
-from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._faults import first_within
 from casewise.evaluation.models._in_process import InProcess, is_in_process
-from casewise.evaluation.models._seam import init_concurrency
+from casewise.evaluation.models._seam import in_own_loop, init_concurrency
 from casewise.evaluation.plan._costs import SpentError
 
 ALLOCATED = 50_000

@@ -29,10 +29,10 @@ from casewise.evaluation.generate._files import (
 from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._faults import FaultCounts, counted, first_within
 from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
+from casewise.evaluation.models._seam import in_own_loop
 
 
 @dataclass(frozen=True, slots=True)

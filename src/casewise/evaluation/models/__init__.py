@@ -31,13 +31,12 @@ from inspect_ai.model import (
 from casewise.choices import RULES, Client
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
-from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import FailedRequestError, asked, counted, redacted
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._provider_calls import watch
 from casewise.evaluation.models._reachability import check_address, check_proxy, reached_anew
-from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.evaluation.models._seam import PrerequisiteError, in_own_loop
 from casewise.evaluation.models._smollm2 import SMOLLM2, prepare
 from casewise.evaluation.models._target import Target, load_target
 from casewise.evaluation.models._target_http import TargetExchange

@@ -1,7 +1,7 @@
-"""Event loops, the clients of each, and limits of connections."""
+"""Clients of one event loop, and limits of connections."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import Any, Generic
 from weakref import WeakKeyDictionary
@@ -61,16 +61,6 @@ def limit_body(response: Any) -> None:
     check_size(int(said) if said.isdecimal() else 0)
     parts = response.aiter_bytes
     vars(response)["aiter_bytes"] = lambda *given: limited(parts(*given))
-
-
-def in_own_loop(work: Coroutine[Any, Any, Value]) -> Value:
-    """Do work in an event loop that is closed after it, and its clients with it.
-
-    ``asyncio.run`` does so until ``nest_asyncio`` replaces it, as Inspect does when it is called
-    within a running loop: from then on one loop stays open, and so do the connections of each run.
-    """
-    with asyncio.Runner() as runner:
-        return runner.run(work)
 
 
 class PerLoop(Generic[Value]):

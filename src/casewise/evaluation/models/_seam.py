@@ -5,15 +5,18 @@ changed one, what stands here in its place is slower or shows less, and gives th
 ``MOVED`` says what is lost.
 """
 
+import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pkgutil import resolve_name
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+Result = TypeVar("Result")
 
 SENDS = "_generate_completion"
 """Method of ``OpenAICompatibleAPI`` that sends a request and returns its completion."""
@@ -174,3 +177,13 @@ __all__ = [
     "openai_compatible",
     "use_model_event_sink",
 ]
+
+
+def in_own_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """Do work in an event loop that is closed after it, and its clients with it.
+
+    ``asyncio.run`` does so until ``nest_asyncio`` replaces it, as Inspect does when it is called
+    within a running loop: from then on one loop stays open, and so do the connections of each run.
+    """
+    with asyncio.Runner() as runner:
+        return runner.run(work)

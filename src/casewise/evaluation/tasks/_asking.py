@@ -26,7 +26,6 @@ from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models import check_grader, open_model, patience
-from casewise.evaluation.models._connections import in_own_loop
 from casewise.evaluation.models._faults import asked, failed
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._provider_calls import other_model
@@ -35,6 +34,7 @@ from casewise.evaluation.models._reachability import (
     reached_anew,
     with_address,
 )
+from casewise.evaluation.models._seam import in_own_loop
 from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._sampling import WITHOUT_LOGPROBS
 from casewise.evaluation.tasks._samples import (
