@@ -1,6 +1,7 @@
 """Drafts of mappings: every table gets one that loads; on known shapes it imports as it stands."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,7 @@ def test_a_label_of_the_reply_is_none_of_the_case(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps(rows))
     draft = draft_mapping(path)
-    assert "(a label of the reply, and not of what is asked)" in draft.text
+    assert guesses(draft.text)["reply_label"]["column"] == "response_label"
     assert "not taken: response  # 20 of 20" in draft.text
     assert "(a number or a verdict, and no part of the context)" in draft.text
     assert {"intended", "context.situation.system_action"}.isdisjoint(guesses(draft.text))
@@ -221,7 +222,8 @@ def test_a_label_of_the_reply_is_none_of_the_case(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("response_label", "is_safe"))
     draft = draft_mapping(path)
     assert "does 'is_safe' label what is asked in its context, or the reply" in draft.questions[0]
-    assert '# intended: {column: is_safe, safe: ["safe"], unsafe: ["unsafe"]}' in draft.text
+    for field in ("intended", "reply_label"):
+        assert f'# {field}: {{column: is_safe, safe: ["safe"], unsafe: ["unsafe"]}}' in draft.text
     # A name of the query's is taken.
     path.write_text(path.read_text().replace("is_safe", "prompt_is_safe"))
     draft = draft_mapping(path)
@@ -235,6 +237,87 @@ def test_several_labels_without_a_name_are_left_open(tmp_path: Path) -> None:
     draft = draft_mapping(tmp_path / "t.csv")
     assert draft.questions == ("which column is the label (intended): 'verified', 'Ours'?",)
     assert "intended" not in guesses(draft.text)
+
+
+def test_a_label_for_each_reply_is_kept_as_a_tag(tmp_path: Path) -> None:
+    """Three replies to two queries; deeds of replies, and several labels of them, are left out."""
+    rows = [("1", "Here is how it is done.", "Safe"), ("1", "Do it with an axe then.", "Unsafe")]
+    rows += [("2", "Here is how it is done.", "Safe")]
+    lines = [f"May I open door {n}?,{reply},{label}" for n, reply, label in rows]
+    (tmp_path / "t.csv").write_text("prompt,response,response_label\n" + "\n".join(lines))
+    text, found = drafted(tmp_path / "t.csv")
+    assert guesses(text)["join"] is True
+    assert [case.tags for case in found.cases] == [("reply:safe", "reply:unsafe"), ("reply:safe",)]
+    assert {case.intended for case in found.cases} == {None}
+    deeds = (tmp_path / "t.csv").read_text().replace("Unsafe", "Refusal").replace("Safe", "Answer")
+    (tmp_path / "t.csv").write_text(deeds)
+    assert "a label of the reply, and not of what" in draft_mapping(tmp_path / "t.csv").text
+
+
+WIDE: dict[str, tuple[Sequence[str], Sequence[Sequence[object]], dict[str, Any]]] = {
+    "labels": (
+        ("to a doctor", "to a stranger", "to an employer"),
+        [("ok", "no", "unclear"), ("ok", "ok", "no")],
+        {"intended": {"column": "said", "safe": ["ok"], "unsafe": ["no"], "none": ["unclear"]}},
+    ),
+    "shares": (
+        ("share for a nurse", "share for a thief", "share for a child"),
+        [(0.9, 0.2, 0.5), (0.8, 0.1, 0.4), (0.7, 0.3, 0.6)],
+        {"published_safe_rate": "said"},
+    ),
+    "ratings": (
+        ("nurse_fits", "thief_fits", "child_fits"),
+        [(5, 1, 3), (4, 2, 1), (3, 3, 2)],
+        {"ratings": {"column": "said", "scale": [0, 5], "rule": "position"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_a_column_for_each_context_is_proposed_and_asked_for(tmp_path: Path, kind: str) -> None:
+    names, cells, wanted = WIDE[kind]
+    rows = [
+        {"prompt": f"May I open door {n}?"} | dict(zip(names, row, strict=True))
+        for n, row in enumerate(cells)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    text, found = drafted(tmp_path / "t.json")
+    own = guesses(text)
+    assert own["each"]["value"] == "said"
+    assert wanted.items() <= own.items()
+    assert len(found.cases) == len(rows) * len(names)
+    # The context is what tells the names apart.
+    contexts = [case.context.root for case in found.cases[: len(names)] if case.context]
+    places = [re.sub("to |share for a |_fits", "", name) for name in names]
+    assert contexts == [{"situation": {"where": place}} for place in places]
+    (question,) = draft_mapping(tmp_path / "t.json").questions
+    assert "a context each" in question
+    assert "For a person each: votes" in question
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        # Nothing that they share: which is the label is asked.
+        ("doctor", "stranger", "employer"),
+        # Two may be anything.
+        ("to a doctor", "to a stranger"),
+        # A number each is a person each.
+        ("rater_1", "rater_2", "rater_3"),
+        # A label with a name stands beside them.
+        ("to a doctor", "to a stranger", "to an employer", "label"),
+    ],
+)
+def test_other_columns_are_no_contexts(tmp_path: Path, names: Sequence[str]) -> None:
+    rows = [
+        {"prompt": f"May I open door {n}?"} | dict.fromkeys(names, ("ok", "no")[n % 2])
+        for n in range(4)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    draft = draft_mapping(tmp_path / "t.json")
+    assert "each" not in guesses(draft.text)
+    if names[0] == "doctor":
+        assert "Or is each a context (each)?" in draft.questions[0]
 
 
 NAME = st.text(min_size=1, max_size=10)

@@ -378,8 +378,8 @@ class _Guesses:
     """Reason why a column is not taken, by its name."""
     keyed: bool = False
     """Whether rows are the items of lists: what stands at their keys is their context."""
-    has_people: bool = False
-    """Whether single people's votes or ratings were found in several columns or in lists."""
+    has_several: bool = False
+    """Whether votes, ratings or labels were found in several columns or in lists."""
 
     def _take(self, columns: Sequence[_Column], line: str) -> None:
         """Take the first of some columns for a line, in place of NAME; without columns, nothing."""
@@ -404,8 +404,7 @@ class _Guesses:
         distinct = [c for c in left if len(c.kinds) == c.rows > 1 and not c.has_lists]
         named = [c for c in distinct if re.fullmatch(r"(.*[_ ])?u?id", c.name, re.I)]
         self._take(named or [c for c in distinct if c.has_texts and c.has_codes], "id: NAME")
-        judged = [c for c in left if _is_of_reply(c, replies)]
-        self._leave(judged, "a label of the reply, and not of what is asked")
+        self._take_reply_label([c for c in left if _is_of_reply(c, replies)], replies)
         self._take([c for c in left if c.is_called(*_LANGUAGE) and c.has_texts], "language: NAME")
         safe, unsafe = (
             [c for c in left if _counts_votes(c, words)] for words in (_SAFE_WORDS, _UNSAFE_WORDS)
@@ -413,15 +412,17 @@ class _Guesses:
         if safe and unsafe:
             self._take(safe, "votes_safe: NAME")
             self._take(unsafe, "votes_unsafe: NAME")
-        if self.has_people:
+        if self.has_several:
             safe = unsafe = []
+        if not safe and not self.has_several:
+            self._take_contexts()
         votes = [c for c in left if c.has_few_kinds and c.kinds and c.has_lists and _names_sides(c)]
-        if votes and not self.has_people:
+        if votes and not self.has_several:
             self._take(votes, f"votes: {{column: NAME, {self._sides(votes[0])}}}")
         # What stands beside people's votes is mostly made of them, and nobody's intention.
-        elif not safe and not self.has_people:
+        elif not safe and not self.has_several:
             self._take_intended(replies)
-        if not self.has_people:
+        if not self.has_several:
             self._take_measure()
         few = [c for c in left if c.has_texts and len(c.kinds) <= max(FEW, c.rows // 4)]
         self._take([c for c in few if c.is_called(*_CATEGORY)], "category: NAME")
@@ -449,7 +450,7 @@ class _Guesses:
     def _take_people(self) -> None:
         """Take what single people said: one-hot columns, a column each, or lists of records."""
         for take in (self._take_one_hot, self._take_raters, self._take_records):
-            if not self.has_people:
+            if not self.has_several:
                 take()
 
     def _take_one_hot(self) -> None:
@@ -516,8 +517,62 @@ class _Guesses:
             self._take_several([column], "\n".join([f"each: {_name(column.name)}", said, *rater]))
             return
 
+    def _take_reply_label(self, judged: Sequence[_Column], replies: Sequence[_Column]) -> None:
+        """Take the one label of replies that says safe and unsafe; leave the others, and deeds."""
+        sided = [c for c in judged if _names_sides(c) and not c.has_lists and not _is_verdict(c)]
+        for column in sided if len(sided) == 1 else ():
+            line = f"reply_label: {{column: NAME, {self._sides(column)}}}"
+            self._take([column], f"join: true  # a query may have several replies\n{line}")
+        left = [column for column in judged if column in self.left]
+        self._leave(left, "a label of the reply, and not of what is asked")
+
+    def _take_contexts(self) -> None:
+        """Take a label, share or rating in a column for each context.
+
+        Their names share a beginning or an end; what tells them apart is the context.
+        """
+        measured = [c for c in self.left if not c.has_lists and not _STATISTIC.search(c.name)]
+        labels = [c for c in measured if c.has_few_kinds and c.kinds and _says_sides(c)]
+        shares = [c for c in measured if c not in labels and _is_on_scale(c)]
+        for columns in (labels, shares):
+            group, before, after = _alike(columns)
+            if len(group) < LEAST_CONTEXTS:
+                continue
+            names = [column.name for column in group]
+            places = [name[len(before) : len(name) - len(after)] for name in names]
+            if any(c.is_called(*_LABEL) for c in labels if c not in group):
+                return
+            taken = {column.name for column in self.left} | {*self.lines}
+            where, said = (_unused(name, taken) for name in ("where", "said"))
+            joined = _Column(said, tuple(cell for c in group for cell in c.cells), group[0].rows)
+            self.questions.append(
+                f"is {_listed_shortly(names)} a context each, named {_listed_shortly(places)}? For "
+                "a person each: votes: {columns: [NAMES], safe: [...], unsafe: [...]}"
+            )
+            fits = [
+                name
+                for name in taken
+                if name.startswith(before)
+                and name.endswith(after)
+                and len(name) > len(before + after)
+            ]
+            if len(fits) == len(names) and not {"{", "}"} & {*before, *after}:
+                each = f"columns: {_quoted(f'{before}{{{where}}}{after}')}"
+            else:
+                each = f"columns: [{', '.join(map(_quoted, names))}], name: {where}"
+            if columns is labels:
+                label = f"intended: {{column: {said}, {self._sides(joined)}}}"
+            elif max(joined.numbers) <= 1:
+                label = f"published_safe_rate: {said}"
+            else:
+                ends = f"[{_end(min(0, *joined.numbers))}, {_end(max(joined.numbers))}]"
+                label = f"ratings: {{column: {said}, scale: {ends}, rule: position}}  # OPEN: ends?"
+            lines = f"each: {{{each}, value: {said}}}\n{label}"
+            self._take_several(group, f"{lines}\ncontext.situation.{where}: {where}")
+            return
+
     def _take_several(self, columns: Sequence[_Column], lines: str) -> None:
-        self.has_people = True
+        self.has_several = True
         for column in columns:
             self.left.remove(column)
             self.lines[column.name] = ""
@@ -577,7 +632,8 @@ class _Guesses:
         meant = [c for c in labels if _names_sides(c)]
         named = [c for c in meant if c.is_called(*_LABEL, "policy", "line")]
         if not named and len(meant) > 1:
-            self.questions.append(f"which column is the label (intended): {_named(meant)}?")
+            more = " Or is each a context (each)?" if len(meant) >= LEAST_CONTEXTS else ""
+            self.questions.append(f"which column is the label (intended): {_named(meant)}?{more}")
             return
         vague = [c for c in labels if c.is_called(*_LABEL) and 1 < len(c.kinds) <= 4]
         likely = [*named, *meant, *vague]
@@ -590,12 +646,15 @@ class _Guesses:
             self._take([label], f"vote: {{column: NAME, {self._sides(label)}}}")
             self._take(raters, "rater: NAME")
             return
-        line = f"intended: {{column: NAME, {self._sides(label)}}}"
+        sides = self._sides(label)
+        line = f"intended: {{column: NAME, {sides}}}"
         if replies and not label.is_called(*_QUERY, "intend", "context"):
             self.questions.append(
                 f"does {label.name!r} label what is asked in its context, or the reply in "
-                f"{replies[0].name!r}? If what is asked, take the # before 'intended' away"
+                f"{replies[0].name!r}? If what is asked, take the # before 'intended' away; if the "
+                "reply, that before 'reply_label'"
             )
+            line = f"reply_label: {{column: {_name(label.name)}, {sides}}}\n{line}"
             line = "\n".join(f"# {one}" for one in line.split("\n"))
         self._take(likely, line)
 
@@ -621,6 +680,12 @@ _ONES = {"0", "1", "true", "false"}
 _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z][ _-]?)\d+")
 _BOTS, _PEOPLE = {"agent", "bot", "assistant", "system"}, {"user", "human", "customer"}
 """Names of the columns of a bot's turns, and of a person's."""
+_STATISTIC = re.compile(
+    r"(?i)(?:^|[\W_])(mean|sd|std|var|n|count|median|min|max|total|num)(?:$|[\W_])"
+)
+"""Part of the name of a column that sums up others."""
+LEAST_CONTEXTS = 3
+"""Columns under names that share a beginning or an end which may be a context each."""
 _RATER = re.compile(r"(rater|annotator|worker|coder|judge)([ _.]?(id|name|no|nr|number))?", re.I)
 _WHO = _words("rater annotator worker judge who person name user id")
 MANY_RECORDS = 2000
@@ -641,6 +706,50 @@ def _records(cell: Any) -> Iterator[Mapping[str, Any]]:
     opened = _opened(cell)
     if isinstance(opened, list) and all(isinstance(one, dict) for one in opened):
         yield from opened
+
+
+def _says_sides(column: _Column) -> bool:
+    """Tell whether all its values are words for a side, or for neither, and one is for a side."""
+    words = {kind.replace(" ", "_") for kind in column.kinds}
+    sides = {*_SAFE_WORDS, *_UNSAFE_WORDS}
+    return not words.isdisjoint(sides) and words <= {*sides, *_NEITHER_WORDS}
+
+
+def _is_on_scale(column: _Column) -> bool:
+    """Tell whether it holds numbers alone, of several values, from 0 to 1 or whole ones to 10."""
+    numbers = column.numbers
+    if len(set(numbers)) < 3:
+        return False
+    return min(numbers) >= 0 and (
+        max(numbers) <= 1 or (max(numbers) <= 10 and all(map(float.is_integer, numbers)))
+    )
+
+
+def _alike(columns: Sequence[_Column]) -> tuple[list[_Column], str, str]:
+    """The most columns whose names share a beginning or end of whole words, and these two."""
+    groups: dict[tuple[str, str], list[_Column]] = {}
+    for column in columns:
+        for match in re.finditer(r"[\W_]+", column.name):
+            before, after = column.name[: match.end()], column.name[match.start() :]
+            if match.start() and match.end() < len(column.name):
+                groups.setdefault((before, ""), []).append(column)
+                groups.setdefault(("", after), []).append(column)
+    found = [
+        (len(group), len(before + after), (group, before, after))
+        for (before, after), group in groups.items()
+        if not all(c.name[len(before) : len(c.name) - len(after)].isdigit() for c in group)
+    ]
+    return max(found, key=lambda one: one[:2])[2] if found else ([], "", "")
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_too"
+    return name
+
+
+def _listed_shortly(names: Sequence[str]) -> str:
+    return some([repr(name) for name in names], 3)
 
 
 def _named(columns: Sequence[_Column]) -> str:
