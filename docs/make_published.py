@@ -7,14 +7,16 @@ Figures alone: no text of a case is written.
 
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import casewise as cw
+from casewise.statistics import wilson_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUTS = ROOT.parent / "shared/data/casebench/exp"
-PAGES = ("README.md", "docs/index.md")
+PAGES = ("README.md", "docs/index.md", "docs/start/research.md")
 
 
 def verdicts(outputs: Path) -> str:
@@ -23,7 +25,35 @@ def verdicts(outputs: Path) -> str:
     return markdown.split("### In short")[1].split("\n\n")[1].strip()
 
 
-TABLES: Mapping[str, Callable[[Path], str]] = {"verdicts": verdicts}
+def finding(outputs: Path) -> str:
+    """Cases that most people allow, by what Llama 3 70B says: how many GPT-4o calls unsafe."""
+    said: dict[tuple[str, str, str | None], dict[str, str]] = defaultdict(dict)
+    columns = ("model", "protocol", "ablation", "case_id", "verdict", "votes_safe", "votes_unsafe")
+    for *run, case, verdict, safe, unsafe in cw.judgements(outputs).select(columns).iter_rows():
+        if safe > unsafe:
+            said[tuple(run)][case] = verdict
+    gpt = said["gpt-4o", "binary", None]
+    judged, whole = (said["llama370B", name, None] for name in ("binary", "probability"))
+    lines = ["| Llama 3 70B | cases | GPT-4o calls unsafe | 95 % |", "|---|---:|---:|---|"]
+    groups = {f"calls {side}": _said(judged, side) for side in ("unsafe", "safe")}
+    for part in ("recipient", "transmission_principle"):
+        without = said["llama370B", "probability", part]
+        for verb, side in (("turns unsafe", "unsafe"), ("stays safe", "safe")):
+            name = f"{verb} without the {part.replace('_', ' ')}"
+            groups[name] = _said(whole, "safe") & _said(without, side)
+    for name, cases in groups.items():
+        hits = len(cases & _said(gpt, "unsafe"))
+        low, high = wilson_interval(hits / len(cases), len(cases))
+        ends = f"{100 * low:.0f} to {100 * high:.0f} %"
+        lines.append(f"| {name} | {len(cases)} | {hits} ({hits / len(cases):.0%}) | {ends} |")
+    return "\n".join(lines).replace("%)", " %)")
+
+
+def _said(verdicts: Mapping[str, str], side: str) -> set[str]:
+    return {case for case, verdict in verdicts.items() if verdict == side}
+
+
+TABLES: Mapping[str, Callable[[Path], str]] = {"verdicts": verdicts, "finding": finding}
 
 
 def with_tables(text: str, outputs: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import make_gallery
+import make_llms
 import make_reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
     "internals/contributing.md": ROOT / "CONTRIBUTING.md",
     "reference/changes.md": ROOT / "CHANGELOG.md",
-    "examples/cases_to_page.ipynb": ROOT / "examples/cases_to_page.ipynb",
+    **{f"examples/{path.name}": path for path in sorted((ROOT / "examples").glob("*.ipynb"))},
     **{f"how-to/{path.name}": path for path in sorted((ROOT / "study/docs").glob("*.md"))},
 }
 """Files of the site that stand outside docs/."""
@@ -49,6 +50,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, place, content=text))
     for place, path in OUTSIDE.items():
         files.append(File.generated(config, place, abs_src_path=str(path)))
+    texts = {one.src_uri: one.content_string for one in files.documentation_pages()}
+    nav = config.nav or []
+    files.append(File.generated(config, "llms.txt", content=make_llms.llms_text(nav, texts)))
     return files
 
 
