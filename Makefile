@@ -30,7 +30,8 @@ LOCKED := $(VENV)/locked.txt
 .PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published figures images release lock clean
 
 demo: $(READY)
-	$(BIN)/casewise run
+	@$(BIN)/casewise run
+	@echo "So that a shell finds casewise: . $(BIN)/activate"
 
 # By files: those that share a browser, a model or a run of their own stay on one worker. In the order
 # of the folders, the last of which are quick, so that all workers end at about the same time. Commands

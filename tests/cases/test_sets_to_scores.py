@@ -225,7 +225,7 @@ def test_ratings_give_correlation_and_calibration_on_their_scale(
             assert row["pcc"] is None
             continue
         assert row["pcc"] == pytest.approx(np.corrcoef(said, rates)[0, 1])
-    said_of_them = "98 cases have a published share of people and no votes"
+    said_of_them = "A share of people, without votes, on 98 cases: labels, correlation and"
     assert said_of_them in " ".join(cli_inside("score", "logs").stdout.split())
     assert cli_inside("report", "logs", "--out", "report.html").returncode == 0
     assert said_of_them in (tmp_path / "report.html").read_text("utf-8")

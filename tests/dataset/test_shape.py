@@ -1,14 +1,16 @@
 """Shapes of data sets, told in words; every count by hand, and on CASE-Bench by another way."""
 
 from collections import defaultdict
+from html import unescape
 from pathlib import Path
 
 import pytest
 from conftest import Cli
 
-from casewise.cases import Case, Context, VoteCounts, load_cases
+from casewise.cases import Case, Context, VoteCounts, load_cases, shape_of, write_cases
 from casewise.dataset import as_description_record, describe_cases
-from casewise.dataset._shape import shape_of
+from casewise.scores import make_table
+from casewise.scores._judgement_table import case_columns
 
 
 def asked(query: str, where: str | None, **fields: object) -> Case:
@@ -48,7 +50,7 @@ def test_how_often_the_context_changes_the_label() -> None:
     [
         (asked("a", "x"), "none", "No label of 1 case: no score counts them."),
         (asked("a", None, published_safe_rate=0.3), "shares", "neither agreement nor a ceiling"),
-        (asked("a", None, intended="safe"), "intended", "labels that nobody voted on"),
+        (asked("a", None, intended="safe"), "intended", "labels, and no votes behind them"),
         (asked("a", "x", tags=["reply:unsafe"]), "replies", "Labels of replies, and not of what"),
         (asked("a", "x", ratings={"values": [1], "scale": [1, 5]}), "ratings", "rule: sides"),
     ],
@@ -73,6 +75,45 @@ def test_several_labels_and_both_with_and_without_a_context() -> None:
     assert shape_of([]).compared == 0
 
 
+SHAPES = {
+    "several contexts, votes": CHANGES,
+    "shares": tuple(
+        asked(query, where, published_safe_rate=rate)
+        for query in "ab"
+        for where, rate in (("x", 0.3), ("y", 0.9), ("z", 0.8))
+    ),
+    "ratings": (asked("a", "x", ratings={"values": [1, 4], "scale": [1, 5]}),),
+    "several labels": (
+        asked("a", "x", intended="safe", votes=votes(0, 2)),
+        asked("a", None, votes=votes(2, 0)),
+    ),
+    "no labels": (asked("a", "x"), asked("a", "y")),
+    "replies": (asked("a", "x", tags=["reply:unsafe"]), asked("a", "y", tags=["reply:safe"])),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_each_view_tells_the_same(name: str, cli_inside: Cli, tmp_path: Path) -> None:
+    cases = SHAPES[name]
+    said = shape_of(cases).sentences()
+    write_cases(cases, tmp_path / "cases.jsonl")
+    rows = [
+        {"model": "m", "protocol": "binary", "status": "ok", "verdict": "safe", "epoch": 1}
+        | case_columns(case)
+        for case in cases
+    ]
+    make_table(rows).write_parquet(tmp_path / "table.parquet")
+    page = tmp_path / "page.html"
+    described = cli_inside("describe", "cases.jsonl")
+    scored = cli_inside("score", "table.parquet")
+    assert cli_inside("report", "table.parquet", "--out", page).returncode == 0
+    for text in (described.stdout, scored.stdout, unescape(page.read_text("utf-8"))):
+        words = " ".join(text.split())
+        places = [words.index(sentence) for sentence in said]
+        # How often the context changes the label stands first.
+        assert places[0] == min(places)
+
+
 def test_casebench_by_another_way(casebench: Path) -> None:
     loaded = load_cases(casebench / "CASEBench_data.json")
     sides = defaultdict(set)
@@ -91,4 +132,4 @@ def test_describe_begins_with_it(cli_inside: Cli) -> None:
     assert " ".join(done.stdout.split()).startswith("The context changes the label in 28 of 28")
     markdown = cli_inside("describe", "starter", "--format", "markdown").stdout
     assert markdown.startswith("**The context changes the label in 28 of 28")
-    assert "- The authors' side of 56 cases: labels that nobody voted on." in markdown
+    assert "- The authors' side of 56 cases: labels, and no votes behind them." in markdown

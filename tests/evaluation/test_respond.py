@@ -95,7 +95,7 @@ def changes(cli: Cli, tmp_path: Path, actor: Actor, *options: str) -> dict[str, 
         command = ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", *RESPOND]
         done = cli(*command, "--log-dir", "logs", *options, env=environment(server))
     assert done.returncode == 0, done.stderr
-    assert "Change against the plain conversation" in done.stdout
+    assert "Change against the plain conversation" in cli("score", "logs").stdout
     rows = model_rows(cli("score", "logs", "--format", "json").stdout)
     return {row["variant"].split("vary=")[1]: row["change"] for row in rows if "change" in row}
 

@@ -110,7 +110,7 @@ def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: l
     command = ["run", "--protocol", "respond", "--limit", "1", "--max-tokens", "4", *options]
     done = cli(*command, "--log-dir", "l")
     assert done.returncode == 0, done.stderr
-    assert "Answers and refusals" in done.stdout
+    assert "In short" in done.stdout
     (score,) = model_rows(cli("score", "l", "--format", "json").stdout)
     assert score["protocol"] == "respond"
     (log,) = (read_eval_log(str(path)) for path in (tmp_path / "l").glob("*.eval"))

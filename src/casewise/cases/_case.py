@@ -590,6 +590,20 @@ def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
     return {id: twin for id, twin in twins if twin is not None}
 
 
+REPLY_TAG = "reply:"
+"""Tag that keeps the verdict on a reply: ``reply:safe``, ``reply:unsafe``, ``reply:none``."""
+
+
+def other_labels(case: Case) -> str | None:
+    """Labels of a case that no rule makes a label of: ``ratings``, ``replies``, or both words.
+
+    ``ratings`` have no rule of their own; ``replies`` were labelled in place of the case.
+    """
+    rated = case.ratings is not None and case.ratings.rule is None
+    found = {"ratings": rated, "replies": any(tag.startswith(REPLY_TAG) for tag in case.tags)}
+    return " ".join(name for name, has in found.items() if has) or None
+
+
 FIRST = ("id", "query_id", "query", "context", "intended")
 """Fields that stand first where a case is written."""
 

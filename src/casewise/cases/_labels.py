@@ -1,17 +1,20 @@
-"""Labels of cases by the label rules, and the baseline by a list of keywords."""
+"""Labels of cases by the label rules, the shape of a set by its labels, and a list of keywords."""
 
 import re
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.cases._case import Case, other_labels
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY
 from casewise.choices import OWN_RULE, LabelRule, Ties
 from casewise.errors import UsageError
-from casewise.sheets import number, setting
+from casewise.sheets import number, plural, setting
 
 CONSENSUS = 0.75
 """The smallest share of people who must agree for the rule ``consensus``."""
@@ -135,6 +138,175 @@ def default_rule(fields: LabelFields) -> LabelRule:
         if not np.isnan(_rate(fields, rule)).all():
             return rule
     return LabelRule.INTENDED
+
+
+_RULES = {
+    LabelRule.PUBLISHED: "the published rates",
+    LabelRule.VOTES: "the majority of votes",
+    LabelRule.CONSENSUS: "the majority of votes, where 75 % agree",
+    LabelRule.INTENDED: "what the authors mean, as they designed it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Number of contexts of a query, of labels by kind, and how often a context changes one."""
+
+    contexts: dict[int, int]
+    """Queries by their number of contexts; a query without one has 0."""
+    with_and_without: int
+    """Queries that are asked in a context and without one."""
+    labels: dict[str, int]
+    """Cases by kind of label: ``votes``, ``shares`` (of people, without votes), ``ratings``
+    (without a rule that makes labels of them), ``intended``, ``replies`` (labelled in place of the
+    case), ``none``. A case may count in several."""
+    several: int
+    """Cases with both a label by people and one by their authors."""
+    rule: LabelRule
+    """Rule of the label that is looked at for changes: the default of a score."""
+    compared: int
+    """Queries with labels in several contexts, or in one and without; ties are none."""
+    changed: int
+    """Those among them whose cases have different labels: a count of these cases, and no estimate
+    (``ContextVotes`` has that of people's votes)."""
+
+    def sentences(self) -> list[str]:
+        """How often the context changes the label, then contexts and labels, in words."""
+        return [self._change(), f"Contexts: {self._contexts()}.", *self._labels()]
+
+    @property
+    def _by(self) -> str:
+        return _RULES.get(self.rule, f"the rule {self.rule}")
+
+    def _change(self) -> str:
+        if not self.compared:
+            return (
+                "How often the context changes the label can't be said: no query has labels in two "
+                "contexts."
+            )
+        return (
+            f"The context changes the label in {self.changed} of {self.compared} queries that have "
+            f"labels in several contexts, by {self._by}."
+        )
+
+    def _contexts(self) -> str:
+        told = [
+            f"{n or 'none'} in {plural(queries, 'query')}"
+            for n, queries in sorted(self.contexts.items())
+        ]
+        shown = ", ".join(told) if len(told) <= 4 else self._range()
+        both = f"; {plural(self.with_and_without, 'query')} also without" * bool(
+            self.with_and_without
+        )
+        return f"{shown}{both}"
+
+    def _range(self) -> str:
+        return (
+            f"{min(self.contexts)} to {max(self.contexts)} a query, in "
+            f"{plural(sum(self.contexts.values()), 'query')}"
+        )
+
+    def _labels(self) -> list[str]:
+        lines = [
+            f"{_KINDS[kind][0]} {plural(self.labels[kind], 'case')}: {_KINDS[kind][1]}."
+            for kind in _KINDS
+            if self.labels.get(kind)
+        ]
+        if self.several:
+            lines.append(
+                f"{plural(self.several, 'case')} with labels by people and by the authors: scores "
+                f"take {self._by.partition(',')[0]}, unless --labels names another."
+            )
+        return lines
+
+
+_KINDS = {
+    "votes": ("Votes on", "labels, agreement of people, and the best that anybody can expect"),
+    "shares": (
+        "A share of people, without votes, on",
+        "labels, correlation and calibration; neither agreement nor a ceiling",
+    ),
+    "ratings": ("Ratings without a rule on", "no labels (rule: sides or position makes them)"),
+    "intended": ("The authors' side of", "labels, and no votes behind them"),
+    "replies": (
+        "Labels of replies, and not of what is asked, on",
+        "what is asked has no label, so no score counts it",
+    ),
+    "none": ("No label of", "no score counts them"),
+}
+"""Opening of the line of each kind of label, and what can be said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Cases as far as their shape depends on them, as columns: one entry a case."""
+
+    fields: LabelFields
+    queries: Sequence[str]
+    """Id of the query of each."""
+    in_context: Sequence[bool]
+    others: Sequence[str | None]
+    """What ``cases.other_labels`` says of each."""
+
+    @property
+    def kinds(self) -> list[set[str]]:
+        """Kinds of label of each case, none of a case without."""
+        fields = self.fields
+        voted = np.nan_to_num(fields.votes_safe) + np.nan_to_num(fields.votes_unsafe) > 0
+        shared = ~np.isnan(fields.published_safe_rate) & ~voted
+        meant = [side is not None for side in fields.intended]
+        columns = zip(voted.tolist(), shared.tolist(), meant, strict=True)
+        return [
+            {*compress(("votes", "shares", "intended"), has), *(other or "").split()}
+            for has, other in zip(columns, self.others, strict=True)
+        ]
+
+
+def shape_of(cases: Sequence[Case]) -> Shape:
+    """Shape of a set of cases, by the default rule of labels."""
+    fields = LabelFields(
+        _numbers(case.published_safe_rate for case in cases),
+        _numbers(case.votes_safe for case in cases),
+        _numbers(case.votes_unsafe for case in cases),
+        [case.category for case in cases],
+        [case.intended for case in cases],
+    )
+    queries = [case.query_id for case in cases]
+    in_context = [case.context is not None for case in cases]
+    return find_shape(Labelled(fields, queries, in_context, [*map(other_labels, cases)]))
+
+
+def find_shape(cases: Labelled, rule: LabelRule | None = None) -> Shape:
+    """Shape of cases by their columns.
+
+    Args:
+        cases: The columns.
+        rule: Rule of the labels that are looked at for changes; None is the default one.
+    """
+    rule = rule or default_rule(cases.fields)
+    safe = make_labels(cases.fields, rule).safe.tolist()
+    by_query: dict[str, list[int]] = defaultdict(list)
+    for place, query in enumerate(cases.queries):
+        by_query[query].append(place)
+    sides = [
+        [safe[place] for place in own if safe[place] in (0.0, 1.0)] for own in by_query.values()
+    ]
+    several = [own for own in sides if len(own) > 1]
+    arms = [[cases.in_context[place] for place in own] for own in by_query.values()]
+    kinds = cases.kinds
+    return Shape(
+        contexts=dict(sorted(Counter(map(sum, arms)).items())),
+        with_and_without=sum(any(own) and not all(own) for own in arms),
+        labels=dict(Counter(kind for own in kinds for kind in own or ["none"])),
+        several=sum(len({"votes", "shares", "intended"} & own) > 1 for own in kinds),
+        rule=rule,
+        compared=len(several),
+        changed=sum(len(set(own)) > 1 for own in several),
+    )
+
+
+def _numbers(values: Iterable[float | None]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
 _STEMS = (

@@ -21,7 +21,7 @@ from jmespath.exceptions import JMESPathError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases._case import RatingRule, Ratings, Turn, find_turn_fault, read_turns
+from casewise.cases._case import REPLY_TAG, RatingRule, Ratings, Turn, find_turn_fault, read_turns
 from casewise.cases._grids import as_number, as_text, items, plain, printed
 from casewise.cases._yaml_files import expectation, read_plain_yaml
 from casewise.errors import InputError, UsageError, did_you_mean
@@ -804,10 +804,6 @@ _SAID = re.compile(r"(?m)^\s*(Human|User|Assistant|AI|Bot|System):[ \t]*")
 _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
 _TOOL_KEYS = ("tool_calls", "tool_call_id")
-
-
-REPLY_TAG = "reply:"
-"""Tag that keeps the verdict on a reply: ``reply:safe``, ``reply:unsafe``, ``reply:none``."""
 
 
 @dataclass(slots=True)

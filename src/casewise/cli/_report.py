@@ -10,7 +10,7 @@ from typing import Annotated
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
-from casewise.cli._main import case_files, dataset, measures, polars, reporting, results, scores
+from casewise.cli._main import case_files, measures, polars, reporting, results, scores
 from casewise.cli._options import (
     READ,
     DrawSeed,
@@ -31,6 +31,7 @@ from casewise.cli._options import (
 )
 from casewise.errors import UsageError, choose_from
 from casewise.files import write_atomically
+from casewise.sheets import plural
 
 MOST_PAIRS = 200
 """Most pairs of runs; whoever names more surely meant something else."""
@@ -236,7 +237,7 @@ def report(
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
         runs, cases_shown = len(overview.scores), len(overview.browser.cases)
-        note(f"{path}: {dataset.plural(runs, 'run')}, {dataset.plural(cases_shown, 'case')}")
+        note(f"{path}: {plural(runs, 'run')}, {plural(cases_shown, 'case')}")
 
 
 def _wanted(out: Path) -> list[Path]:

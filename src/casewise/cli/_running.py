@@ -391,15 +391,15 @@ def _note_cap(cells: Sequence[Cell], done: Done, budget: Budget) -> None:
 
 
 def print_judged(result: RunResult, log_dir: Path) -> None:
-    """Print the scores of what a run's logs hold."""
+    """Print the verdicts on what a run's logs hold, and how to see more."""
     # Only now: the first request need not wait for the statistics to load.
-    from casewise.cli._score import note_grader_error, print_scores
+    from casewise.cli._score import note_grader_error, print_short
     from casewise.scores import read_paths
 
     scored = None
     try:
         table = read_paths([Path(path) for path in result.logs] or [log_dir]).table
-        scored = table, print_scores(table)
+        scored = table, print_short(table)
     except InputError:
         if not result.capped:
             raise

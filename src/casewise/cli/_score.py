@@ -168,11 +168,11 @@ def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:
         command_line(command)
 
 
-def print_scores(table: polars.DataFrame) -> results.Scores:
-    """Print the scores of a table as ``casewise score`` does without options."""
-    scoring = scores.Scoring()
-    found = results.Scores.of(scores.report_scores(table, scoring))
-    _print(table, found, scoring, None, True)
+def print_short(table: polars.DataFrame) -> results.Scores:
+    """Print the verdicts on a table in short, by the rules of ``casewise score``."""
+    found = results.Scores.of(scores.report_scores(table, scores.Scoring()))
+    console = out()
+    console.print(reporting.short_sheet(found, console.width).terminal())
     return found
 
 

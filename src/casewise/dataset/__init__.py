@@ -15,7 +15,7 @@ from casewise.dataset._audit_cases import (
 from casewise.dataset._context_effect import ContextEffect
 from casewise.dataset._dataset_records import as_audit_record, as_description_record
 from casewise.dataset._description import Description, describe_cases
-from casewise.dataset._findings import CHECKS, Finding, Severity, plural
+from casewise.dataset._findings import CHECKS, Finding, Severity
 from casewise.dataset._leakage import Guess
 from casewise.dataset._pair_checks import TwinDifference
 from casewise.dataset._paper_power import (
@@ -55,7 +55,6 @@ __all__ = [
     "describe_cases",
     "parse_demands",
     "plan_power",
-    "plural",
     "search_paper_inputs",
     "undefined_demands",
     "unmet_demands",

@@ -16,10 +16,10 @@ from casewise.dataset._findings import (
     counted_cases,
     grouped,
     ids_of,
-    plural,
 )
 from casewise.dataset._people import arm_of
 from casewise.errors import some
+from casewise.sheets import plural
 from casewise.statistics import IntArray
 
 SIMILAR = 0.7

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from casewise.cases import Shape
 from casewise.dataset._audit_cases import Audit
 from casewise.dataset._context_effect import CategoryTests, ContextEffect, ContextVotes
 from casewise.dataset._description import Ceiling, Description
@@ -13,7 +14,6 @@ from casewise.dataset._pair_checks import Copies, TwinDifference
 from casewise.dataset._parameters import Parameter, Value
 from casewise.dataset._people import ARMS
 from casewise.dataset._provenance_checks import Provenance
-from casewise.dataset._shape import Shape
 from casewise.sheets import json_fields, json_interval, json_number
 from casewise.statistics import COEFFICIENTS, Agreement, Estimate
 

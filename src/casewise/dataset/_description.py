@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from casewise import statistics
-from casewise.cases import SEQUENTIAL_VOTES, CaseSet, sequential_tags
+from casewise.cases import SEQUENTIAL_VOTES, CaseSet, Shape, sequential_tags, shape_of
 from casewise.choices import WeighBy
 from casewise.dataset._context_effect import (
     ANY_CONTEXT,
@@ -20,7 +20,6 @@ from casewise.dataset._context_effect import (
 )
 from casewise.dataset._people import ARMS, People, to_people
 from casewise.dataset._provenance_checks import Provenance, check_provenance
-from casewise.dataset._shape import Shape, shape_of
 
 USUAL = sequential_tags(statistics.POSTERIOR, statistics.LEAST_VOTES)[1]
 """Tag of the stopping rule of a study that sets none."""

@@ -10,14 +10,7 @@ from typing import Any
 from casewise.cases import Case, Context, find_twins
 from casewise.contexts import context_text, words_of
 from casewise.errors import some
-from casewise.sheets import json_fields, json_interval
-
-
-def plural(n: int, noun: str) -> str:
-    """A count with its noun: ``1 case``, ``2 cases``, ``2 queries``."""
-    if n == 1:
-        return f"1 {noun}"
-    return f"{n} {noun[:-1]}ies" if noun.endswith("ry") else f"{n} {noun}s"
+from casewise.sheets import json_fields, json_interval, plural
 
 
 def ids_of(cases: Iterable[Case]) -> tuple[str, ...]:

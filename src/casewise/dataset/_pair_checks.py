@@ -22,8 +22,8 @@ from casewise.dataset._findings import (
     counted_cases,
     ids_of,
     measured,
-    plural,
 )
+from casewise.sheets import plural
 from casewise.statistics import (
     UNDEFINED,
     Clusters,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from casewise.contexts import words_of
-from casewise.dataset._findings import USUAL_PARAMETERS, Finding, Material, counted, plural
+from casewise.dataset._findings import USUAL_PARAMETERS, Finding, Material, counted
+from casewise.sheets import plural
 
 MOST_VALUES = 12
 """Values of a parameter that are listed."""

@@ -22,10 +22,10 @@ from casewise.dataset._context_checks import (
     repeated_contexts,
     similar_queries,
 )
-from casewise.dataset._findings import Finding, Severity, plural
+from casewise.dataset._findings import Finding, Severity
 from casewise.dataset._people import People, SingleVotes
 from casewise.errors import some
-from casewise.sheets import p_value
+from casewise.sheets import p_value, plural
 from casewise.statistics import BoolArray, FloatArray, GroupTest, IntArray, chi_squared, cochran_q
 
 ROUNDING = 0.005

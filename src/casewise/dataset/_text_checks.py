@@ -13,7 +13,8 @@ from typing import Any
 
 from casewise.cases import find_pieces
 from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
-from casewise.dataset._findings import Finding, Material, counted, counted_cases, ids_of, plural
+from casewise.dataset._findings import Finding, Material, counted, counted_cases, ids_of
+from casewise.sheets import plural
 
 _PLACEHOLDER = re.compile(
     r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"

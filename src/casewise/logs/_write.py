@@ -219,7 +219,15 @@ _SAID = (
 )
 """Keys of a score that hold no text of the case or of an answer."""
 
-_OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no_context")
+_OF_CASE = (
+    "query_id",
+    "category",
+    "intended",
+    "query_flagged",
+    "expected",
+    "no_context",
+    "other_labels",
+)
 
 
 LONGEST = 1024

@@ -24,7 +24,7 @@ from casewise.reporting._power import paper_sheet, plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._reproduce import reproduction_sheet, works_sheet
 from casewise.reporting._results import sheet_of
-from casewise.reporting._scores import score_sheet
+from casewise.reporting._scores import score_sheet, short_sheet
 from casewise.reporting.page import label_page, report_page
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "report_page",
     "score_sheet",
     "sheet_of",
+    "short_sheet",
     "tally_table",
     "works_sheet",
 ]

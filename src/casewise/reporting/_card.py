@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import casewise
 from casewise import scores, sheets
 from casewise.cases import CARDS, CASEBENCH, STARTER
-from casewise.dataset import plural
 from casewise.reporting._card_tables import (
     NOT_RECORDED,
     acting_table,
@@ -37,6 +36,7 @@ from casewise.results import (
     weighing_note,
     wording,
 )
+from casewise.sheets import plural
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from casewise.choices import View, grader_words
-from casewise.dataset import plural
 from casewise.measures import find, in_view
 from casewise.reporting._scores import (
     ScoreColumn,
@@ -24,7 +23,7 @@ from casewise.scores import (
     ScoreReport,
     Usage,
 )
-from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
+from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, plural, setting
 
 NOT_RECORDED = "not recorded"
 NONE = "none"

@@ -19,7 +19,6 @@ from casewise.dataset import (
     Severity,
     TwinDifference,
     as_audit_record,
-    plural,
 )
 from casewise.errors import SHORT, install_hint
 from casewise.sheets import (
@@ -35,6 +34,7 @@ from casewise.sheets import (
     json_fields,
     markdown,
     number,
+    plural,
     terminal,
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.dataset import ContextEffect, Description, Finding, as_description_record, plural
+from casewise.dataset import ContextEffect, Description, Finding, as_description_record
 from casewise.results import weighing_words
 from casewise.sheets import (
     Column,
@@ -22,6 +22,7 @@ from casewise.sheets import (
     markdown,
     number,
     p_value,
+    plural,
     terminal,
 )
 

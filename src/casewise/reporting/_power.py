@@ -14,7 +14,6 @@ from casewise.dataset import (
     Quantity,
     as_paper_record,
     as_plan_record,
-    plural,
 )
 from casewise.sheets import (
     Cell,
@@ -26,6 +25,7 @@ from casewise.sheets import (
     escape,
     markdown,
     number,
+    plural,
     rounded,
     terminal,
 )

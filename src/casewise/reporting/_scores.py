@@ -12,7 +12,6 @@ from casewise.results import (
     ladder_sentence,
     left_open,
     remarks,
-    shares_remark,
     weighing_note,
     whole_percent,
     wording,
@@ -445,24 +444,56 @@ def score_sheet(
     )
 
 
-def _parts(
-    result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
-) -> Iterator[Table | str]:
+def short_sheet(result: Scores, width: int | None = None) -> Sheet:
+    """The verdicts in short, with ladders and ranked pairs; every table where none of them is.
+
+    Arguments are those of ``score_sheet``.
+    """
+    parts = list(_short_parts(result))
+    if not any(isinstance(one, Table) for one in parts):
+        return score_sheet(result, width=width)
+    shown = [*parts, *remarks(result.rows)]
+    return Sheet(
+        lambda: terminal(*shown),
+        lambda: markdown(*(escape(one) if isinstance(one, str) else one for one in shown)),
+        result.record,
+    )
+
+
+def _short_parts(result: Scores) -> Iterator[Table | str]:
+    yield from _opening(result)
+    if result.report.ladders:
+        yield ladder_table(result.report.ladders)
+    yield from _ranked(result.report)
+
+
+def _opening(result: Scores) -> Iterator[Table | str]:
+    """State of the runs, the verdicts to begin with, and the tables in short."""
     yield from result.state_lines
     for one in result.leading:
         yield from (f"{one.subject}", *one.said, "")
     for acts in (False, True):
         yield from _in_short([one for one in result.verdicts if one.score.acts is acts])
+
+
+def _parts(
+    result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
+) -> Iterator[Table | str]:
+    yield from _opening(result)
+    if result.report.shape is not None:
+        yield from (*result.report.shape.sentences(), "")
     yield from _judging(result, [one for one in result if not one.acts], others, width)
     yield from _acting(result.report, [one for one in result if one.acts])
-    if ranked := result.report.ranked:
-        yield _scores_table(View.RANKED, ranked, _ranked_columns())
+    yield from _ranked(result.report)
     yield from remarks(result.rows)
-    if said := shares_remark(result.report.shares_alone):
-        yield said
     yield from _costs_withheld(result.report.rows)
-    if note := weighing_note([*result.rows, *ranked]):
+    if note := weighing_note([*result.rows, *result.report.ranked]):
         yield note
+
+
+def _ranked(report: ScoreReport) -> Iterator[Table]:
+    if report.ranked:
+        yield _scores_table(View.RANKED, report.ranked, _ranked_columns())
 
 
 def _ranked_columns() -> list[ScoreColumn]:

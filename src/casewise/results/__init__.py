@@ -60,7 +60,6 @@ from casewise.results._wording import (
     refusals,
     rule_wording,
     run_wording,
-    shares_remark,
     whole_percent,
     wording,
 )
@@ -111,7 +110,6 @@ __all__ = [
     "rule_sentence",
     "rule_wording",
     "run_wording",
-    "shares_remark",
     "rules_remark",
     "run_warnings",
     "uneven_notes",

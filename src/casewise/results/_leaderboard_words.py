@@ -6,10 +6,9 @@ The verdict says both mistakes; these say what a table of many models is read fo
 import math
 from collections.abc import Sequence
 
-from casewise.dataset import plural
 from casewise.results._wording import Wording, find_baseline, first_upper, points, wording
 from casewise.scores import LOW_MASS, Estimate, Leader, Overview, Score
-from casewise.sheets import number
+from casewise.sheets import number, plural
 
 HARDLY, PARTLY = 1 / 2, 3 / 4
 """Shares of the ceiling: answers whose correlation with the labels, within one type of context, is

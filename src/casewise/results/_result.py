@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
-from casewise.dataset import plural
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.results._failure_words import failure_record
 from casewise.results._trend import DatedRun, dated_runs
@@ -29,7 +28,7 @@ from casewise.scores import (
     comparison_records,
     find_runs,
 )
-from casewise.sheets import Shown, Tone, plain_rows
+from casewise.sheets import Shown, Tone, plain_rows, plural
 
 Row = TypeVar("Row")
 

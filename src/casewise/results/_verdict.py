@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from casewise.choices import Delivery, WeighBy
-from casewise.dataset import plural
 from casewise.protocols import RunCondition
 from casewise.results._changes import ChangeSentence, change_sentences
 from casewise.results._wording import (
@@ -46,7 +45,7 @@ from casewise.scores import (
     rules_note,
     uneven_measures,
 )
-from casewise.sheets import count, number, rounded
+from casewise.sheets import count, number, plural, rounded
 
 
 def _bound_text(name: str, ends: tuple[float, float]) -> str:

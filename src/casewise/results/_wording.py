@@ -201,17 +201,6 @@ def page_wording(overview: Overview) -> Wording:
     return wording(*scores) if scores else rule_wording(overview.browser.labels)
 
 
-def shares_remark(cases: int) -> str | None:
-    """Explain labels that are shares of people without votes; None where there are none."""
-    if not cases:
-        return None
-    return (
-        f"{cases} {'case has' if cases == 1 else 'cases have'} a published share of people and no "
-        "votes: labels, correlation and calibration are held against it; how far people agree, "
-        "what one person reaches and the ceiling can't be said."
-    )
-
-
 def first_upper(text: str) -> str:
     """Capitalise the first letter of a text."""
     return text[:1].upper() + text[1:]

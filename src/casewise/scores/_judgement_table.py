@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from casewise.cases import Case, SharedCases, flags_query, load_output
+from casewise.cases import Case, SharedCases, flags_query, load_output, other_labels
 from casewise.errors import InputError
 from casewise.files import guard_cell, unguard_cell
 from casewise.protocols import Protocol, ResponseClass, acting, published_as
@@ -37,6 +37,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "query_flagged": pl.Boolean(),
     "expected": pl.String(),
     "no_context": pl.Boolean(),
+    "other_labels": pl.String(),
     "epoch": pl.Int64(),
     "status": pl.String(),
     "verdict": pl.String(),
@@ -74,7 +75,8 @@ SCHEMA: dict[str, pl.DataType] = {
 ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
 ``query_flagged`` says whether the query holds a word of the context-blind keyword list;
 ``expected`` is what a deployment wants of the reply (answer, refuse, partial or either);
-``no_context`` is true of a case without a context, and else null; ``mass`` is the probability mass
+``no_context`` is true of a case without a context, and else null; ``other_labels`` names those
+of the case that make no label (``ratings``, ``replies``); ``mass`` is the probability mass
 that the first token puts on the two words; ``graded_by`` is ``provider``, ``rules`` or a model;
 ``doubt`` is the chance that the grader gives of its class being wrong (null: nobody measured it);
 ``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
@@ -96,6 +98,7 @@ OF_CASE = (
     "query_flagged",
     "expected",
     "no_context",
+    "other_labels",
 )
 """The columns that say something of the case, its id apart."""
 
@@ -373,6 +376,7 @@ def case_columns(case: Case) -> dict[str, Any]:
         "published_safe_rate": case.published_safe_rate,
         "query_flagged": None if is_withheld(case.query) else flags_query(case.query),
         "no_context": True if case.context is None else None,
+        "other_labels": other_labels(case),
     }
 
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from casewise.cases import LabelRule
+from casewise.cases import Labelled, LabelRule, Shape, find_shape
 from casewise.choices import PROTOCOL, Family, Split
-from casewise.measures import floats, labelled_rows, scored
+from casewise.measures import floats, label_fields, labelled_rows, scored
 from casewise.protocols import acting
 from casewise.scores._behaviour import (
     Escalation,
@@ -235,8 +235,9 @@ class ScoreReport:
     numbers rank the same pairs."""
     ladders: tuple[LadderScore, ...] = ()
     """Models on evidence ladders."""
-    shares_alone: int = 0
-    """Cases with a published share of people who say safe, and no votes behind it."""
+    shape: Shape | None = None
+    """Contexts and labels of the cases, and how often a context changes a label; None without
+    cases."""
 
 
 def report_scores(
@@ -294,14 +295,18 @@ def report_scores(
         tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),
         tuple(ladder_scores(table, scoring) if replies else ()),
-        _shares_alone(table),
+        _shape(table, scoring),
     )
 
 
-def _shares_alone(table: pl.DataFrame) -> int:
-    votes = pl.col("votes_safe").fill_null(0) + pl.col("votes_unsafe").fill_null(0)
-    alone = table.filter(pl.col("published_safe_rate").is_not_null() & (votes == 0))
-    return alone["case_id"].n_unique()
+def _shape(table: pl.DataFrame, scoring: Scoring) -> Shape | None:
+    cases = table.unique("case_id", keep="first", maintain_order=True)
+    if cases.is_empty():
+        return None
+    in_context = cases["no_context"].fill_null(False).not_().to_list()
+    others = cases["other_labels"].to_list()
+    columns = Labelled(label_fields(cases), cases["query_id"].to_list(), in_context, others)
+    return find_shape(columns, scoring.rule(cases))
 
 
 Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, CostReport, GraderCorrection)

@@ -117,6 +117,13 @@ def count(n: float | None) -> str:
     return number(n, 0)
 
 
+def plural(n: int, noun: str) -> str:
+    """A count with its noun: ``1 case``, ``2 cases``, ``2 queries``."""
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n} {noun[:-1]}ies" if noun.endswith("ry") else f"{n} {noun}s"
+
+
 def money(amount: float | None, currency: str = "") -> str:
     """Write an amount with two digits, below a cent with four: ``$3.20``, ``12.50 EUR``."""
     if amount is None or math.isnan(amount):

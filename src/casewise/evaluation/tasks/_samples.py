@@ -25,7 +25,7 @@ from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 from pydantic import PrivateAttr, ValidationError, model_serializer
 
 import casewise
-from casewise.cases import Case, ToolDefinition, Turn, flags_query, wanted_reply
+from casewise.cases import Case, ToolDefinition, Turn, flags_query, other_labels, wanted_reply
 from casewise.choices import RULES, Sampling
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._seam import TOOLS, PrerequisiteError, is_openai_compatible
@@ -145,6 +145,7 @@ def to_sample(unit: Sequence[Case], condition: Condition, draw: DrawSettings) ->
             else {}
         )
         | ({"no_context": True} if case.context is None else {})
+        | ({"other_labels": others} if (others := other_labels(case)) else {})
         | ({OPENINGS: [one.turns[0] for one in more]} if more else {})
         | ({TWIN: _of_twin(unit[1])} if len(unit) > 1 else {})
         | ({TURNS: later, "expected": wanted_reply(case)} if protocol.acts else {})

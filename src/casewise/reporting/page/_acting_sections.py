@@ -6,7 +6,6 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from casewise.dataset import plural
 from casewise.measures import CONTROLS
 from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
@@ -45,7 +44,7 @@ from casewise.reporting.page._plots import (
 )
 from casewise.results import first_upper, ladder_sentence, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
-from casewise.sheets import Column, Kind, number
+from casewise.sheets import Column, Kind, number, plural
 
 _MEASURES = ("over_refusal", "under_refusal", "adapts")
 

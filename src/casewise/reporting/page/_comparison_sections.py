@@ -5,7 +5,6 @@ from typing import Any
 
 import polars as pl
 
-from casewise.dataset import plural
 from casewise.measures import find
 from casewise.reporting.page._parts import (
     BLUE,
@@ -34,7 +33,7 @@ from casewise.reporting.page._parts import (
 from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.results import Share, page_wording, rule_wording, wording
 from casewise.scores import Comparison, Difference, Overview, right_after
-from casewise.sheets import Column, Kind, number
+from casewise.sheets import Column, Kind, number, plural
 
 _NOISE = "within noise"
 _MORE = "more than noise"

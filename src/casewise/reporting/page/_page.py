@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.choices import FailureGroup
-from casewise.dataset import plural
 from casewise.reporting.page import _acting_sections as acting_sections
 from casewise.reporting.page import _comparison_sections as comparison_sections
 from casewise.reporting.page import _context_sections as context_sections
@@ -48,7 +47,6 @@ from casewise.results import (
     rules_remark,
     run_warnings,
     run_wording,
-    shares_remark,
     whole_percent,
     wording,
 )
@@ -60,7 +58,7 @@ from casewise.scores import (
     context_differences,
     shortened,
 )
-from casewise.sheets import count, to_html
+from casewise.sheets import count, plural, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 """Escapes in JSON for characters that could end a script element or start a comment."""
@@ -327,6 +325,7 @@ def lay_out(
         version=__version__,
         about=_about(overview, facts),
         counted=_counted(overview),
+        shape=overview.report.shape,
         words=page_wording(overview),
         first=first,
         told_lists=lambda verdict: _told_lists(verdict, overview.browser),
@@ -426,11 +425,12 @@ def _counted(overview: Overview) -> list[tuple[str, str]]:
     scores = overview.scores
     labels = dict.fromkeys((one.labels, wording(one).grounds) for one in scores)
     policies = dict.fromkeys(str(one.unparsed) for one in scores)
-    alone = shares_remark(overview.report.shares_alone)
+    shape = overview.report.shape
+    _, *told = shape.sentences() if shape is not None else [""]
     return [
         ("judgements", count(len(overview.browser.judgements))),
         ("labels", "; ".join(f"{name}: {grounds}" for name, grounds in labels)),
-        *([("shares", alone)] if alone else []),
+        *([("cases", " ".join(told))] if told else []),
         ("unread answers", "; ".join(f"{name}: {_POLICIES[name]}" for name in policies) or "–"),
     ]
 

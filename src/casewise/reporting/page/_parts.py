@@ -8,11 +8,10 @@ from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from casewise.dataset import plural
 from casewise.reporting.page._plots import Plots
 from casewise.results import Share, refusals
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
-from casewise.sheets import Cell, Column, Kind, Link, Row, Table
+from casewise.sheets import Cell, Column, Kind, Link, Row, Table, plural
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from casewise.dataset import plural
 from casewise.reporting._scores import baseline_text, tool_rate
 from casewise.reporting.page._parts import (
     ASIDE,
@@ -54,7 +53,7 @@ from casewise.results import (
     wording,
 )
 from casewise.scores import CategoryScore, Overview, Score
-from casewise.sheets import Column, Kind, interval, number, signed
+from casewise.sheets import Column, Kind, interval, number, plural, signed
 
 _FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from casewise.dataset import plural
 from casewise.reporting.page._parts import (
     COLOURS,
     GREEN,
@@ -20,7 +19,7 @@ from casewise.reporting.page._parts import (
 )
 from casewise.reporting.page._plots import Axis, Dot, Panel, Plots, share_axis
 from casewise.results import Trend
-from casewise.sheets import Column, number
+from casewise.sheets import Column, number, plural
 
 _FEW_DAYS = 5
 """Days up to which the axis shows the time of day."""
