@@ -203,7 +203,8 @@ def test_every_mapping_is_tried_on_every_file_at_hand(
     tmp_path: Path, other_sets: Path, xstest: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """What could not be tried is named: by the test's report, and by the mapping itself."""
-    assert AT_HAND.keys() == set(MAPPINGS)
+    # Of legal not every row is a case: tests/scores/test_published_ladders.py tries it.
+    assert AT_HAND.keys() == set(MAPPINGS) - {"legal"}
     for ours, theirs in BESIDE.items():
         (tmp_path / theirs).write_bytes((other_sets / ours).read_bytes())
     tried: set[Path] = {other_sets / name for name in BESIDE}

@@ -292,7 +292,7 @@ def test_another_prompt_is_another_condition(tmp_path: Path) -> None:
     def version(**changes: object) -> str:
         path = write_own_card(tmp_path, **changes)
         request = RunRequest(("m",), protocols=("respond",), deployment=str(path))
-        (planned,) = plan_conditions(request)
+        ((planned,), _) = plan_conditions(request)
         return str(planned.version)
 
     first = version()
@@ -308,7 +308,7 @@ def test_another_prompt_is_another_condition(tmp_path: Path) -> None:
     path = write_own_card(tmp_path)
     (tmp_path / "prompts/system.txt").write_text(SYSTEM + ".", "utf-8")
     request = RunRequest(("m",), protocols=("respond",), deployment=str(path))
-    (planned,) = plan_conditions(request)
+    ((planned,), _) = plan_conditions(request)
     assert str(planned.version) not in {first, *others}
 
 

@@ -291,7 +291,7 @@ def test_grades_by_another_prompt_are_not_taken_for_these(
 
     def version(grader: str | None) -> str:
         request = RunRequest(("m",), str(path), protocols=("respond",), grader=grader)
-        (planned,) = plan_conditions(request)
+        ((planned,), _) = plan_conditions(request)
         return str(planned.version)
 
     graded, by_rules = version("mockllm/model"), version(None)

@@ -1,13 +1,16 @@
 """Ladders that others published: by their labels, and graded from a column ``rung``."""
 
 import csv
+import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from conftest import ROOT, Cli
 from support.actors import REFUSAL, comply, write_cases
+from support.fake_openai import FakeServer
 from support.scores import model_rows
 
 from casewise.cases import load_cases
@@ -56,6 +59,40 @@ def test_a_legal_study_by_its_authors_labels() -> None:
     assert found.keys() == expected.keys()
     for key, figures in expected.items():
         assert found[key] == pytest.approx(figures), key
+
+
+def checked(request: dict[str, Any]) -> str:
+    """Answers where the tool says that the lawyer is one."""
+    results = [one["content"] for one in request["messages"] if one["role"] == "tool"]
+    verified = bool(results) and json.loads(results[-1])["verified"]
+    return "Sure. First look the case up, then list its dates, then write." if verified else REFUSAL
+
+
+def test_the_study_with_the_verified_rung_added(cli_inside: Cli, tmp_path: Path) -> None:
+    """The document's commands after the first, with a model on loopback and 5 of the prompts."""
+    if not LEGAL.is_file():
+        pytest.skip(f"the replies of the legal study are not at {LEGAL}")
+    page = (ROOT / "docs/how-to/evidence-ladder.md").read_text("utf-8")
+    block = page.partition("## A study with")[2].partition("```bash\n")[2].partition("```")[0]
+    install, *commands = [line.split() for line in block.splitlines()]
+    assert (install, len(commands)) == (["pip", "install", "casewise"], 3)
+    swapped = {"outputs": str(LEGAL.parent), "outputs/replies.csv": str(LEGAL)}
+    swapped["openai/gpt-5"] = "openai-api/fake/mine"
+    with FakeServer(checked) as server:
+        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+        for program, *words in commands:
+            assert program == "casewise"
+            more = ("--limit", "5") if words[0] == "run" else ()
+            done = cli_inside(*(swapped.get(word, word) for word in words), *more, env=env)
+            assert done.returncode == 0, done.stderr
+            if words[0] == "reproduce":
+                assert "44 of 58 published figures are equal" in done.stdout
+    said = " ".join(done.stderr.split())
+    for rung in ("1c", "3x"):
+        assert f"no case has what rung '{rung}' of the ladder shows: it is left out" in said
+    assert len(server.requests) == 5 * 8
+    sentence = "A bare claim makes it refuse as many of 100; a verified one 100 fewer"
+    assert sentence in " ".join(done.stdout.split())
 
 
 def test_a_column_names_the_rung(cli: Cli, tmp_path: Path) -> None:

@@ -152,6 +152,10 @@ class Condition:
         ]
 
 
+class RungNotShownError(UsageError):
+    """Cases that lack what a rung of an evidence ladder shows, such as another context."""
+
+
 def make_condition(
     cases: str | CaseSet,
     *,
@@ -239,7 +243,9 @@ def make_condition(
         place = prompts.delivery
         chosen_cases = tuple(case for case in chosen_cases if proven.applies(case))
         if not chosen_cases:
-            raise UsageError(f"no case has what rung {changes.evidence!r} of the ladder shows")
+            raise RungNotShownError(
+                f"no case has what rung {changes.evidence!r} of the ladder shows"
+            )
     if pairs is not None and chosen.unit is not Unit.PAIR:
         raise UsageError(f"--pairs is for protocols that ask of pairs; {chosen} asks of a case")
     units = chosen.units(chosen_cases[:limit], pairs)

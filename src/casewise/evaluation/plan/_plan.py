@@ -27,7 +27,13 @@ from casewise.evaluation.models import Prices, check_grader, check_name, known_p
 from casewise.evaluation.models._batches import check_batches
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.models._target import load_target, open_again
-from casewise.evaluation.plan._condition import Condition, choose, make_condition, task_version
+from casewise.evaluation.plan._condition import (
+    Condition,
+    RungNotShownError,
+    choose,
+    make_condition,
+    task_version,
+)
 from casewise.evaluation.plan._costs import (
     DOUBTED,
     GRADE_TOKENS,
@@ -52,6 +58,7 @@ from casewise.evaluation.plan._sampling import (
 )
 from casewise.logs import EMBEDDED, TARGETS, RunKey, without_keys
 from casewise.protocols import (
+    BARE_RUNG,
     LADDER,
     UPSTREAM,
     Delivery,
@@ -459,8 +466,8 @@ def make_plan(request: RunRequest) -> Plan:
     for given, what in ((request.deployment, "--deployment"), (any(request.variations), "--vary")):
         if given and not request.acts:
             raise UsageError(f"{what} is of models that act: give it with {ACTING}")
-    conditions = plan_conditions(request)
-    cells, unasked = list[Cell](), list[str]()
+    conditions, unasked = plan_conditions(request)
+    cells = list[Cell]()
     for model, options in asked:
         found, left_out = _plan_model(conditions, model, options)
         cells += found
@@ -511,14 +518,25 @@ def _asked_models(request: RunRequest) -> list[tuple[str, RunRequest]]:
     return asked
 
 
-def plan_conditions(request: RunRequest) -> tuple[PlannedCondition, ...]:
+def plan_conditions(request: RunRequest) -> tuple[list[PlannedCondition], list[str]]:
     """Check and settle every condition that a request asks for; its models play no role.
+
+    Returns:
+        The conditions, and notes on rungs of a ladder that no case has.
 
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
     """
-    return tuple(plan_condition(request, combination) for combination in combinations(request))
+    found, notes = list[PlannedCondition](), list[str]()
+    for combination in combinations(request):
+        try:
+            found.append(plan_condition(request, combination))
+        except RungNotShownError as error:
+            if combination.rung == BARE_RUNG:
+                raise
+            notes.append(f"{error}: it is left out")
+    return found, notes
 
 
 def plan_condition(request: RunRequest, combination: Combination) -> PlannedCondition:

@@ -11,6 +11,7 @@ from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.choices import PROTOCOL, Sampling
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
+from casewise.evaluation.plan._condition import RungNotShownError
 from casewise.evaluation.plan._plan import (
     NONE,
     Cell,
@@ -26,7 +27,7 @@ from casewise.evaluation.plan._plan import (
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep
-from casewise.protocols import LADDER, UPSTREAM, find_protocol, is_ours
+from casewise.protocols import BARE_RUNG, LADDER, UPSTREAM, find_protocol, is_ours
 
 AXES = (
     *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
@@ -108,7 +109,7 @@ def plan_sweep(path: Path) -> Sweep:
     kept, notes = _keep(wanted, file, path)
     if not kept:
         raise InputError("nothing is left to run: the rules leave out all of it", file=path)
-    once = _each_once(_settle(kept, path))
+    once = _each_once(_settle(kept, path, notes))
     titles = _titles(once, file)
     order = {entry.label: place for place, entry in enumerate(file.models)}
     entries, unasked = _cells(once, titles, path)
@@ -165,17 +166,23 @@ def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> I
                 yield _Wanted(entry, request, combination, place, number)
 
 
-def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
-    """Check each condition, once for all models."""
-    made: dict[tuple[int, Combination], PlannedCondition] = {}
+def _settle(kept: Sequence[_Wanted], path: Path, notes: list[str]) -> Iterator[_Found]:
+    """Check each condition, once for all models; rungs that no case has are added to the notes."""
+    made: dict[tuple[int, Combination], PlannedCondition | None] = {}
     for wanted in kept:
         key = (id(wanted.request), wanted.combination)
         if key not in made:
+            made[key] = None
             try:
                 made[key] = plan_condition(wanted.request, wanted.combination)
             except UsageError as error:
-                raise _fault(path, wanted.line, str(error)) from None
+                rung = wanted.combination.rung
+                if not isinstance(error, RungNotShownError) or rung == BARE_RUNG:
+                    raise _fault(path, wanted.line, str(error)) from None
+                notes.append(f"{error}: it is left out")
         planned = made[key]
+        if planned is None:
+            continue
         options = _for_entry(wanted.request, wanted.entry)
         given = _for_model(planned, wanted.entry)
         yield _Found(
