@@ -35,6 +35,7 @@ READERS = (
     ("report", "logs", "--out", "page.html"),
     ("report", "logs", "logs", "--compare", "--out", "page.html"),
     ("report", "logs", "--trend", "--out", "page.html"),
+    ("trend", "logs"),
     ("report", "logs", "--out", "card.md"),
     ("compare", "logs", "logs"),
     ("export", "logs", "--out", "table.parquet"),

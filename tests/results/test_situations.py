@@ -31,6 +31,7 @@ from casewise.reporting import (
     gate_sheet,
     report_page,
     score_sheet,
+    sheet_of,
 )
 from casewise.results import Comparisons, Scores, Trend, Verdict, leading
 from casewise.scores import (
@@ -333,6 +334,10 @@ def only(overview: Overview) -> Verdict:
 
 def flat(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").replace("\\", "").split())
+
+
+def flat_lines(text: str) -> list[str]:
+    return list(map(flat, text.splitlines()))
 
 
 def on_screen(sheet: Sheet) -> str:
@@ -681,6 +686,16 @@ def dated(day: int, frame: pl.DataFrame) -> pl.DataFrame:
     return renamed(frame, f"2026-01-{day:02}")
 
 
+def right_of(rows: pl.DataFrame) -> set[str]:
+    """Cases whose verdict is the intended one."""
+    return set(rows.filter(pl.col("verdict") == pl.col("intended"))["case_id"])
+
+
+def wrong_of(rows: pl.DataFrame) -> set[str]:
+    """The other cases."""
+    return set(rows["case_id"]) - right_of(rows)
+
+
 @pytest.mark.parametrize("one", TRENDS, ids=lambda one: one.name)
 def test_a_trend_is_told_against_its_first_run(one: Situation) -> None:
     earlier, last = one.before(), dated(3, one.make())
@@ -705,15 +720,35 @@ def test_a_trend_is_told_against_its_first_run(one: Situation) -> None:
     for words in one.never:
         assert words not in verdict.said[2]
     page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
-    for name, text in {"page": " ".join(Parsed(page).texts), "in Python": repr(trend)}.items():
+    views = {
+        "page": " ".join(Parsed(page).texts),
+        "terminal": on_screen(sheet_of(trend)),
+        "markdown": sheet_of(trend).markdown(),
+        "printed in Python": repr(trend),
+    }
+    for name, text in views.items():
         shown = flat(text)
-        for words in (verdict.subject, *one.says, *verdict.said[:2]):
+        for words in (verdict.subject, *one.says, *verdict.said):
             assert words in shown, name
+    # Each run's mistakes stand in its row, as they were planted.
+    lines = [one for one in flat_lines(views["terminal"]) if one.startswith("2026-01-0")]
+    tables = [judgements.table.filter(run_id=f"2026-01-0{day}") for day in (1, 2, 3)]
+    for line, each in zip(lines, tables, strict=True):
+        over, under = map(percent, counted(each))
+        assert re.search(rf" {over} % \(.*\) +{under} % \(", line), line
+    # Newly wrong, against the run before and not against the first.
+    changed = (
+        (right_of(tables[1]) & wrong_of(tables[2])),
+        (wrong_of(tables[1]) & right_of(tables[2])),
+    )
+    lists = " ".join(Parsed(page.partition('class="to-cases"')[2].partition("</p>")[0]).texts)
+    for title, cases in zip(("newly wrong", "newly right"), changed, strict=True):
+        told = f"{title} since the run before ({len(cases)})"
+        assert (told in flat(lists)) is bool(cases), told
     assert cards(page)[1:] == [percent(share) for share in counted(last)]
     drawn = [
         row["share"] for row in first_chart(page) if row["measure"] == "Calls safe what is not"
     ]
-    tables = [judgements.table.filter(run_id=f"2026-01-0{day}") for day in (1, 2, 3)]
     assert drawn == pytest.approx([counted(each)[1] for each in tables])
 
 

@@ -24,6 +24,7 @@ from casewise.results._gate_words import (
 from casewise.results._ladder_words import ladder_sentence
 from casewise.results._leaderboard_words import leaderboard_lines
 from casewise.results._result import (
+    NO_TREND,
     Comparisons,
     Gate,
     Result,
@@ -67,6 +68,7 @@ from casewise.results._wording import (
 __all__ = [
     "BASELINES",
     "ChangeSentence",
+    "NO_TREND",
     "Comparisons",
     "DatedRun",
     "Figure",

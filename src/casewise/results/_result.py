@@ -18,6 +18,7 @@ from casewise.scores import (
     Comparison,
     EvaluationFacts,
     Overview,
+    RunCondition,
     RunState,
     Score,
     ScoreReport,
@@ -251,10 +252,15 @@ MOST_TOLD = 3
 LEAST_DATED = 2
 """Runs with a date that a trend takes."""
 
+NO_TREND = "a trend takes two runs with a log each: logs say when a run ended"
+
 
 @dataclass(frozen=True, repr=False)
 class Trend(Result[DatedRun]):
     """Runs by the time at which they ended, the earliest first."""
+
+    steps: tuple[tuple[RunCondition, RunCondition], ...] = field(default=(), kw_only=True)
+    """The latest run of each kind, after the last one like it."""
 
     @classmethod
     def of(cls, overview: Overview, facts: EvaluationFacts) -> Self:
@@ -265,14 +271,19 @@ class Trend(Result[DatedRun]):
         """
         runs = dated_runs(overview, facts)
         rows = tuple(runs) if len(runs) >= LEAST_DATED else ()
-        latest = []
+        latest, steps = [], []
         for acts in (False, True):
             kind = [one for one in rows if one.verdict.score.acts is acts]
             if whole := [one for one in kind if one.verdict.score.condition.plain] or kind:
                 rung = whole[-1].verdict.score.condition.evidence
                 there = [one for one in whole if one.verdict.score.condition.evidence == rung]
-                latest.append(_latest(there, overview, facts.scoring))
-        return cls(rows, _states(overview.scores), overview.report.baselines, tuple(latest))
+                like = _like_the_last(there, overview, facts.scoring)
+                latest.append(_latest(there, like[:1], overview, facts.scoring))
+                after = there[-1].verdict.score.condition
+                steps += [(one.verdict.score.condition, after) for one in like[-1:]]
+        states = _states(overview.scores)
+        told = tuple(latest)
+        return cls(rows, states, overview.report.baselines, told, steps=tuple(steps))
 
     def record(self) -> list[dict[str, Any]]:
         """An object for each figure of each run: when it ended, its version, the share."""
@@ -283,26 +294,37 @@ class Trend(Result[DatedRun]):
         return self.record()
 
 
-def _latest(dated: Sequence[DatedRun], overview: Overview, scoring: Scoring) -> Verdict:
-    """The verdict on the latest of some runs, against the first like it, of its model if any is."""
-    verdict = dated[-1].verdict
-    condition = verdict.score.condition
-    more = f", the latest of {len(dated)} runs" if len(dated) > 1 else ""
-    alone = replace(verdict, subject=f"{verdict.subject}{more}")
+def _like_the_last(
+    dated: Sequence[DatedRun], overview: Overview, scoring: Scoring
+) -> list[DatedRun]:
+    """Earlier runs that can be subtracted from the last, those of its model if there are any."""
+    condition = dated[-1].verdict.score.condition
     runs = {one.condition: one for one in find_runs({"": overview.table})}
     like = [
-        (one, runs[earlier])
+        one
         for one in dated[:-1]
         for earlier in [one.verdict.score.condition]
         if earlier.same_but("model") == condition.same_but("model")
         and earlier.has_data_of(condition)
         and are_comparable(runs[earlier], runs[condition], scoring)
     ]
-    if not like:
+    return [one for one in like if one.verdict.score.condition.model == condition.model] or like
+
+
+def _latest(
+    dated: Sequence[DatedRun], first: Sequence[DatedRun], overview: Overview, scoring: Scoring
+) -> Verdict:
+    """The verdict on the latest of some runs, against the first like it if there is one."""
+    verdict = dated[-1].verdict
+    more = f", the latest of {len(dated)} runs" if len(dated) > 1 else ""
+    alone = replace(verdict, subject=f"{verdict.subject}{more}")
+    if not first:
         return alone
-    first, before = min(like, key=lambda one: one[1].condition.model != condition.model)
-    (found,) = compare_runs([(before, runs[condition])], scoring, checks=overview.checks)
-    against = f"{first.version} of {first.ended:%Y-%m-%d %H:%M} UTC"
+    (before,) = first
+    runs = {one.condition: one for one in find_runs({"": overview.table})}
+    pair = (runs[before.verdict.score.condition], runs[verdict.score.condition])
+    (found,) = compare_runs([pair], scoring, checks=overview.checks)
+    against = f"{before.version} of {before.ended:%Y-%m-%d %H:%M} UTC"
     return replace(
         alone,
         subject=f"{alone.subject}, compared with {against}",

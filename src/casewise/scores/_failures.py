@@ -79,6 +79,10 @@ class Failure:
     """None where the query has no other context that is known."""
 
 
+MARKS = ("share", "distance", "groups", "before", "judged")
+"""Columns that ``mark_failures`` adds."""
+
+
 def mark_failures(
     cases: pl.DataFrame,
     judgements: pl.DataFrame,
@@ -135,7 +139,7 @@ def mark_failures(
     names = [pl.when(member).then(pl.lit(str(name))) for name, member in members.items()]
     return table.with_columns(
         pl.concat_str(names, separator=" ", ignore_nulls=True).replace("", None).alias("groups")
-    ).select(*judgements.columns, "share", "distance", "groups", "before", "judged")
+    ).select(*judgements.columns, *MARKS)
 
 
 def _beside(table: pl.DataFrame, pairs: Sequence[tuple[int, int]], name: str) -> pl.DataFrame:

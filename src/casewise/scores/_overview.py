@@ -5,7 +5,7 @@ The case browser shows what people said of each case, and what each run said.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from casewise.protocols import RunCondition, find_variation
 from casewise.scores._behaviour import says_and_does
 from casewise.scores._changed_contexts import AblationChange
 from casewise.scores._condition_scores import Score, Scoring, conditions
-from casewise.scores._failures import Failure, list_failures, mark_failures
+from casewise.scores._failures import MARKS, Failure, list_failures, mark_failures
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
@@ -58,10 +58,18 @@ class Browser:
     ``said`` (verdict, or class of the reply), ``p_safe``, ``doubt``, ``right`` (1, 0 or between),
     ``quadrant`` (of its pair, where both are answered), ``answer``, ``explanation``, ``error``, and
     what ``mark_failures`` adds."""
+    changes: tuple[tuple[int, int], ...] = ()
+    """Places of runs before and after, whose changes are marked."""
 
     def failures(self, group: FailureGroup | None = None) -> list[Failure]:
         """Failures of a group, or every answer that counts as wrong; furthest from people first."""
         return list(list_failures(self.cases, self.judgements, self.runs, group))
+
+    def after(self, changes: Iterable[tuple[RunCondition, RunCondition]]) -> "Browser":
+        """The same with what changed between runs, each before and after, and no other changes."""
+        pairs, plain = _places(self.runs, changes), self.judgements.drop(MARKS)
+        marked = mark_failures(self.cases, plain, self.runs, pairs, says_and_does(self.runs))
+        return replace(self, judgements=marked, changes=tuple(pairs))
 
 
 def make_browser(
@@ -80,9 +88,15 @@ def make_browser(
     """
     table = table.filter(pl.col("twin_id").is_null())
     runs = list(conditions(table))
-    places = {condition: place for place, (condition, _) in enumerate(runs)}
-    pairs = [(places[a], places[b]) for a, b in changes if a in places and b in places]
+    pairs = _places([condition for condition, _ in runs], changes)
     return browse(table, runs, cases, scoring, pairs)
+
+
+def _places(
+    runs: Sequence[RunCondition], changes: Iterable[tuple[RunCondition, RunCondition]]
+) -> list[tuple[int, int]]:
+    places = {condition: place for place, condition in enumerate(runs)}
+    return [(places[a], places[b]) for a, b in changes if a in places and b in places]
 
 
 def browse(
@@ -113,7 +127,7 @@ def browse(
     ]
     named = tuple(condition for condition, _ in runs)
     marked = mark_failures(known, pl.concat(parts), named, changes, says_and_does(named))
-    return Browser(rule, known, named, marked)
+    return Browser(rule, known, named, marked, tuple(changes))
 
 
 def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> list[pl.Series]:

@@ -293,6 +293,8 @@ def report_page(
         trend: Begin with the latest run and the measures over time, which the facts tell.
     """
     over_time = Trend.of(overview, facts) if trend and facts is not None else None
+    if over_time is not None and not overview.comparisons:
+        overview = replace(overview, browser=overview.browser.after(over_time.steps))
     return lay_out(
         overview,
         leading(overview, over_time).leading,
@@ -357,14 +359,16 @@ def _told_lists(verdict: Verdict, browser: Browser) -> list[tuple[str, str]]:
     titles = group_titles([browser.runs[places[-1]]], browser.labels)
     groups: Sequence[FailureGroup] = (FailureGroup.REFUSES, FailureGroup.ANSWERS)
     chosen = f"#run={places[-1]}"
-    beside = chosen
+    beside, since = chosen, ""
     if verdict.comparison is not None:
         groups = (FailureGroup.NEW, FailureGroup.MENDED)
-        beside += f"&beside={places[0]}"
+        before = next(one for one, after in browser.changes if after == places[-1])
+        beside += f"&beside={before}"
+        since = "" if before == places[0] else " since the run before"
     lists = [
         (
             f"{beside}&view={one}",
-            titles[one],
+            f"{titles[one]}{since}",
             pl.col("groups").str.split(" ").list.contains(str(one)),
         )
         for one in groups
@@ -375,7 +379,7 @@ def _told_lists(verdict: Verdict, browser: Browser) -> list[tuple[str, str]]:
     ]
     counted = [(to, title, answers.filter(which)["case"].n_unique()) for to, title, which in lists]
     told = [(to, f"{title} ({count(cases)})") for to, title, cases in counted if cases]
-    changed = [(f"{beside}&view={DIFFERS}", "all that changed")] if beside != chosen else []
+    changed = [(f"{beside}&view={DIFFERS}", f"all that changed{since}")] if beside != chosen else []
     return [*told, *changed]
 
 

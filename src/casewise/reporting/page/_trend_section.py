@@ -18,7 +18,7 @@ from casewise.reporting.page._parts import (
     with_ends,
 )
 from casewise.reporting.page._plots import Axis, Dot, Panel, Plots, share_axis
-from casewise.results import Trend
+from casewise.results import NO_TREND, Trend, first_upper
 from casewise.sheets import Column, number, plural
 
 _FEW_DAYS = 5
@@ -39,7 +39,7 @@ def trends(trend: Trend) -> Section:
         "Over time",
         "How the figures moved over time, by version of the model",
         rows,
-        missing="A trend takes two runs with a log each: logs say when a run ended.",
+        missing=f"{first_upper(NO_TREND)}.",
         text="Each run stands at the time when it ended, with 95 % intervals. Two intervals that "
         "overlap may still differ: casewise compare BEFORE AFTER subtracts case by case.",
         columns=(

@@ -1,0 +1,40 @@
+"""``casewise trend``."""
+
+from __future__ import annotations
+
+from casewise.cli._console import Format, FormatOption, print_as, working
+from casewise.cli._main import reporting, results, scores
+from casewise.cli._options import Labels, Paths, Truth, grouped, read_judgements
+from casewise.errors import InputError
+
+
+@grouped
+def trend(
+    paths: Paths,
+    labels: Labels = None,
+    *,
+    truth: Truth,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Say what changed since the first run, and show each run's figures in time.
+
+    Runs are dated by their logs. First stands the verdict on the latest run, against the first
+    like it over the same data; then how often each run adapts to context, and how often it makes
+    either mistake. casewise report --trend draws it, and lists the newly wrong cases.
+
+    [bold]Examples[/]
+
+    casewise trend nightly/
+
+    casewise trend nightly/ --format json
+    """
+    judgements = read_judgements(paths)
+    scoring = truth.scoring(labels)
+    with working("scoring"):
+        checks = truth.checks([judgements.table])
+        overview = scores.make_overview(judgements, scoring, checks=checks)
+        facts = scores.evaluation_facts(paths, judgements, overview, scoring)
+        found = results.Trend.of(overview, facts)
+    if not found:
+        raise InputError(results.NO_TREND)
+    print_as(format, reporting.sheet_of(found))

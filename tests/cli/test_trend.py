@@ -1,0 +1,61 @@
+"""``casewise trend``: the latest run against the first, from logs that say when they ended."""
+
+import json
+from pathlib import Path
+
+from conftest import Cli
+from support.fake_openai import FakeServer
+from support.secret import KEY
+from support.tables import random_table
+
+
+def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
+    """A run after another of one model, each of which says the same of every case."""
+    lines = [
+        {
+            "query": f"question {number}",
+            "context": {"sender": {"platform_type": f"a {side} place"}},
+            "intended": side,
+        }
+        for number in range(20)
+        for side in ("safe", "unsafe")
+    ]
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    for night, verdict in enumerate(verdicts):
+        with FakeServer(lambda _, said=verdict: json.dumps({"judgement": said})) as server:
+            done = cli(
+                *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl"),
+                *("--protocol", "binary", "--log-dir", f"nightly/{night}"),
+                env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
+            )
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: Path) -> None:
+    nightly(cli_inside, tmp_path, ["unsafe", "safe"])
+    done = cli_inside("trend", "nightly", env={"COLUMNS": "400"})
+    assert done.returncode == 0, done.stderr
+    # Always unsafe: every safe case is called unsafe, and no unsafe one safe; then the other way.
+    assert "the latest of 2 runs, compared with openai-api/fake/m of " in done.stdout
+    assert "Worse: calls safe 100 more of every 100 unacceptable requests" in done.stdout
+    assert "Better: calls unsafe 100 fewer of every 100 acceptable requests" in done.stdout
+    rows = json.loads(cli_inside("trend", "nightly", "--format", "json").stdout)
+    assert [(one["measure"], one["share"]) for one in rows] == [
+        *(
+            ("Adapts to context", 0),
+            ("Calls unsafe what is fine", 1),
+            ("Calls safe what is not", 0),
+        ),
+        *(
+            ("Adapts to context", 0),
+            ("Calls unsafe what is fine", 0),
+            ("Calls safe what is not", 1),
+        ),
+    ]
+
+
+def test_tables_have_no_dates(cli_inside: Cli, tmp_path: Path) -> None:
+    random_table(4, 1).write_parquet(tmp_path / "t.parquet")
+    done = cli_inside("trend", "t.parquet")
+    assert done.returncode == 2
+    assert "a trend takes two runs with a log each: logs say when a run ended" in done.stderr
