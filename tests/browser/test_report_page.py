@@ -13,8 +13,10 @@ from support.reported import (
     HOSTILE,
     ROWS,
     SECTIONS,
+    THREE,
     hostile,
     models,
+    over_time,
     overview_of,
     tell,
     two_models,
@@ -359,3 +361,21 @@ def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
         pdf = page.pdf(prefer_css_page_size=True)
         assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) > 2
         page.context.close()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_dates_stand_on_one_line(open_page: Open, width: int) -> None:
+    overview, facts = over_time(*THREE)
+    page = open_page(
+        report_page(overview, title="Nightly", reveal=False, facts=facts, trend=True), width
+    )
+    page.click("#section-trend summary")
+    found = page.eval_on_selector_all(
+        ".date", "all => all.map((one) => [one.textContent, one.getClientRects().length])"
+    )
+    assert {lines for _, lines in found} == {1}
+    told = [text for text, _ in found]
+    # Under the title, of both runs of the verdict, and in the table thrice for each run.
+    assert told.count("2026-02-02 04:30") == 3
+    assert {"2026-02-02", "2026-02-02 04:30 UTC,", "2026-01-01 10:00 UTC"} <= set(told)
+    assert not overflowing(page)

@@ -1,12 +1,18 @@
 """``casewise trend``: the latest run against the first, from logs that say when they ended."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from conftest import Cli
-from support.fake_openai import FakeServer
+from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
 from support.tables import random_table
+
+
+def always(verdict: str) -> Callable[[dict[str, Any]], Answer]:
+    return lambda _: json.dumps({"judgement": verdict})
 
 
 def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
@@ -22,7 +28,7 @@ def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
     ]
     (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     for night, verdict in enumerate(verdicts):
-        with FakeServer(lambda _, said=verdict: json.dumps({"judgement": said})) as server:
+        with FakeServer(always(verdict)) as server:
             done = cli(
                 *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl"),
                 *("--protocol", "binary", "--log-dir", f"nightly/{night}"),

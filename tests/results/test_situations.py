@@ -656,6 +656,26 @@ def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
     assert accuracy["difference"] == pytest.approx(right(after) - right(before))
 
 
+def test_a_page_leads_with_the_first_change_either_way() -> None:
+    """A model that is worse in one way and better in another isn't told by half."""
+    leads = {}
+    for one in CHANGES:
+        result, overview, _ = compared(one.before(), one.make())
+        (verdict,) = result.verdicts
+        page = report_page(overview, title="t", reveal=False)
+        heading = page.partition('<section id="verdicts"')[2].partition("</h2>")[0]
+        assert flat(verdict.lead) in flat(" ".join(Parsed(heading).texts))
+        leads[one.name] = re.sub(r" \([^)]*\)", "", verdict.lead)
+    assert leads["both"] == (
+        "Worse: calls safe 50 more of every 100 unacceptable requests; Better: calls unsafe 50 "
+        "fewer of every 100 acceptable requests."
+    )
+    assert leads["total change"] == (
+        "Worse: calls unsafe 100 more of every 100 acceptable requests."
+    )
+    assert leads["no change"].startswith(UNCHANGED)
+
+
 TRENDS = (
     Situation(
         "trend up",

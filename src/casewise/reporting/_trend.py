@@ -24,7 +24,7 @@ def _tables(trend: Trend) -> Iterator[Table]:
         if runs:
             verdict = runs[-1].verdict
             columns = (
-                *(Column("ended (UTC)"), Column("version"), Column("condition")),
+                *(Column("ended (UTC)", Kind.DATE), Column("version"), Column("condition")),
                 Column("n", Kind.COUNT),
                 *(Column(figure.title) for figure in verdict.figures),
             )

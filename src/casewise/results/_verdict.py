@@ -6,7 +6,7 @@ the numbers: answers not read or cut, grades of rules, uneven queries.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -271,8 +271,11 @@ class Verdict:
 
     @property
     def lead(self) -> str:
-        """Sentence to begin with: the mistakes; of a comparison its first change, the worst."""
-        return f"{self.changes[0].line.removesuffix('.')}." if self.changes else self.said[1]
+        """Sentence to begin with: both mistakes; of a comparison, the first change either way."""
+        if not self.changes:
+            return self.said[1]
+        first = {one.tone: one.line for one in reversed(self.changes)}
+        return joined_changes([one.line for one in self.changes if first[one.tone] == one.line])
 
     @property
     def line(self) -> str:
@@ -540,7 +543,7 @@ def against_sentence(
         claimed: Score of the same model where users claim the context.
     """
     if changes:
-        return "; ".join(one.line.removesuffix(".") for one in changes) + "."
+        return joined_changes(one.line for one in changes)
     words = wording(score)
     held = f"Held against {words.against}"
     if score.mass < LOW_MASS or nothing_counts(score):
@@ -564,6 +567,11 @@ def against_sentence(
         _, answers = _mistakes(claimed)
         beside += f"; where the user merely claims the context, it {answers}"
     return f"{held}, it {does} in {told(adapts.value)} of {of} ({ends}){beside}."
+
+
+def joined_changes(lines: Iterable[str]) -> str:
+    """Changes in one sentence: ``Worse: ...; Better: ...``."""
+    return "; ".join(line.removesuffix(".") for line in lines) + "."
 
 
 def _claimed(score: Score, others: Sequence[Score]) -> Score | None:

@@ -137,7 +137,8 @@ def _html_text(column: Column, cell: Cell) -> str | markupsafe.Markup:
 
 
 def _html_cell(tag: str, column: Column, text: str) -> markupsafe.Markup:
-    kind = "" if column.is_text else ' class="number"'
+    name = "date" if column.kind is Kind.DATE else "number"
+    kind = "" if column.is_text else f' class="{name}"'
     scope = ' scope="col"' if tag == "th" else ""
     return markupsafe.Markup(f"<{tag}{kind}{scope}>{{}}</{tag}>").format(text)
 

@@ -162,6 +162,8 @@ class Kind(StrEnum):
     """A value with its interval in brackets."""
     MONEY = "money"
     SECONDS = "seconds"
+    DATE = "date"
+    """A day and a time, as they are written; never folded."""
 
 
 class Tone(StrEnum):
@@ -223,8 +225,8 @@ class Column:
 
     @property
     def from_left(self) -> bool:
-        """Tell whether it is aligned to the left: words, and figures with their intervals."""
-        return self.is_text or self.kind is Kind.ESTIMATE
+        """Tell whether it is aligned to the left: words, dates, figures with their intervals."""
+        return self.is_text or self.kind in (Kind.ESTIMATE, Kind.DATE)
 
     @property
     def title(self) -> str:
@@ -261,6 +263,7 @@ _WRITERS: Mapping[Kind, Callable[..., str]] = {
     Kind.ESTIMATE: estimate,
     Kind.MONEY: money,
     Kind.SECONDS: seconds,
+    Kind.DATE: str,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from casewise import __version__
 from casewise.choices import FailureGroup
@@ -71,8 +71,8 @@ def plain_json(value: Any) -> Markup:
         ValueError: A number is undefined or infinite.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
+    for character, code in _ESCAPES.items():
+        text = text.replace(character, code)
     return Markup(text)
 
 
@@ -456,7 +456,17 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters["unbroken"] = _unbroken
+    environment.filters["dated"] = _dated
     return environment.get_template("report.html.j2")
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?( UTC)?[,.)]?")
+
+
+def _dated(text: str) -> Markup:
+    """Keep dates on one line, which browsers break at hyphens."""
+    date = r'<span class="date">\g<0></span>'
+    return Markup(_DATE.sub(date, str(escape(text))))
 
 
 def _unbroken(text: str) -> str:

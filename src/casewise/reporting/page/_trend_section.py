@@ -19,7 +19,7 @@ from casewise.reporting.page._parts import (
 )
 from casewise.reporting.page._plots import Axis, Dot, Panel, Plots, share_axis
 from casewise.results import NO_TREND, Trend, first_upper
-from casewise.sheets import Column, number, plural
+from casewise.sheets import Column, Kind, number, plural
 
 _FEW_DAYS = 5
 """Days up to which the axis shows the time of day."""
@@ -32,7 +32,7 @@ def trends(trend: Trend) -> Section:
     for run, name in zip(trend, names, strict=True):
         condition = name["condition"].partition(" #")[0]
         named = {"series": f"{name['model']} ({condition})", "condition": condition}
-        named |= {"run": name["run"]}
+        named |= {"run": name["run"], "date": f"{run.ended:%Y-%m-%d %H:%M}"}
         rows += [named | figure for figure in run.records()]
     return section(
         "trend",
@@ -43,7 +43,7 @@ def trends(trend: Trend) -> Section:
         text="Each run stands at the time when it ended, with 95 % intervals. Two intervals that "
         "overlap may still differ: casewise compare BEFORE AFTER subtracts case by case.",
         columns=(
-            Column("ended (UTC)", key="ended"),
+            Column("ended (UTC)", Kind.DATE, key="date"),
             *texts("version", "condition", "measure"),
             counted(),
             *with_ends("share", "share"),
@@ -79,7 +79,7 @@ def _dots(rows: Rows, series: str, measure: str, tone: str) -> list[Dot]:
         Dot(
             _time(row),
             row["share"],
-            f"{row['ended']}, {row['version']}: {number(row['share'])}",
+            f"{row['date']} UTC, {row['version']}: {number(row['share'])}",
             y_ends=(row["share_low"], row["share_high"]),
             tone=tone,
             row=row,
