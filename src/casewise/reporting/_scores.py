@@ -447,6 +447,8 @@ def score_sheet(
 def short_sheet(result: Scores, width: int | None = None) -> Sheet:
     """The verdicts in short, with ladders and ranked pairs; every table where none of them is.
 
+    Runs that aren't plain stand in it where no run is.
+
     Arguments are those of ``score_sheet``.
     """
     parts = list(_short_parts(result))
@@ -461,7 +463,11 @@ def short_sheet(result: Scores, width: int | None = None) -> Sheet:
 
 
 def _short_parts(result: Scores) -> Iterator[Table | str]:
-    yield from _opening(result)
+    parts = list(_opening(result))
+    yield from parts
+    if not any(isinstance(one, Table) for one in parts):
+        for acts in (False, True):
+            yield from _in_short(_of_kind(result, acts))
     if result.report.ladders:
         yield ladder_table(result.report.ladders)
     yield from _ranked(result.report)
@@ -473,7 +479,13 @@ def _opening(result: Scores) -> Iterator[Table | str]:
     for one in result.leading:
         yield from (f"{one.subject}", *one.said, "")
     for acts in (False, True):
-        yield from _in_short([one for one in result.verdicts if one.score.acts is acts])
+        plain = [one for one in _of_kind(result, acts) if one.score.condition.plain]
+        yield from _in_short(plain)
+
+
+def _of_kind(result: Scores, acts: bool) -> list[Verdict]:
+    """Verdicts on judges, or on models that act, without those of a group of cases."""
+    return [one for one in result.verdicts if one.score.acts is acts and not one.score.group]
 
 
 def _parts(
@@ -700,9 +712,8 @@ def _costs_withheld(rows: Sequence[ScoreRow]) -> Iterator[str]:
             )
 
 
-def _in_short(verdicts: Sequence[Verdict]) -> Iterator[Table]:
-    """The figures of runs with whole contexts, under their models; nothing where there is none."""
-    whole = [one for one in verdicts if not one.score.group and one.score.condition.plain]
+def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:
+    """The figures of runs, under their models; nothing where there is none."""
     if not whole:
         return
     rows = [
