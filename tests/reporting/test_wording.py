@@ -289,6 +289,8 @@ def test_every_rule_has_words_of_its_own() -> None:
         *((0.045, "5"), (0.985, "99")),
         # None and all are said of nothing else.
         *((0.004, "0.4"), (0.00449, "0.4"), (0.0045, "0.5"), (0.996, "99.6"), (0, "0"), (1, "100")),
+        # But for what no digit tells from them.
+        *((0.0004, "0"), (0.9996, "100"), (0.0005, "0.1")),
     ],
 )
 def test_halves_of_a_hundred_go_up_in_sentence_and_card(share: float, found: str) -> None:

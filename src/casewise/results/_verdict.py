@@ -192,13 +192,22 @@ class Figure:
     """Name of the baseline, and its share."""
     before: Share | None = None
     """Share of the run before, in a comparison."""
+    few: str = ""
+    """Its cases where they are too few for a rate: ``1 of 3``; else empty."""
     unmoved: str = ""
     """Remark where a comparison shows no change: its interval, and which change would show."""
 
     @property
     def text(self) -> str:
-        """The share with its interval, or ``can't be told``."""
-        return str(self.share) if not self.unknown else "can't be told"
+        """The share with its interval, its cases where they are few, or ``can't be told``."""
+        if self.unknown:
+            return "can't be told"
+        return f"{self.few} ({self.ends})" if self.few else str(self.share)
+
+    @property
+    def ends(self) -> str:
+        """The interval, or why there is no rate."""
+        return _FEW.format("cases") if self.few else self.share.ends
 
     @property
     def told(self) -> str:
@@ -301,15 +310,33 @@ def _figures(
     held = _held_against(score, words, baselines, others)
     before = _shares(comparison.scores[0]) if comparison else (None,) * 3
     unmoved = _unmoved(comparison) if comparison else ("",) * 3
-    parts = zip(_titles(score, words), _shares(score), held, before, unmoved, strict=True)
+    parts = zip(
+        _titles(score, words), _shares(score), _sizes(score), held, before, unmoved, strict=True
+    )
     return tuple(
-        Figure(title, meaning, share, _unknown(score, share, missing), baseline, earlier, remark)
-        for (title, meaning, missing), share, baseline, earlier, remark in parts
+        Figure(
+            title,
+            meaning,
+            share,
+            _unknown(score, share, missing),
+            baseline,
+            earlier,
+            f"{number_of(share.value * size)} of {number_of(size)}" if size < LEAST_OF_100 else "",
+            remark,
+        )
+        for (title, meaning, missing), share, size, baseline, earlier, remark in parts
     )
 
 
 def _shares(score: Score) -> tuple[Share, ...]:
     return (adapting(score)[1], *refusals(score))
+
+
+def _sizes(score: Score) -> tuple[float, ...]:
+    """Pairs under the first figure, and cases under the others; NaN where unknown."""
+    sizes = (score.measures[name].size for name in mistake_measures(score))
+    measure, share = adapting(score)
+    return (_size_of_pairs(score, measure)[0] if share.known else math.nan, *sizes)
 
 
 def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:

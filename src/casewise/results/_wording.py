@@ -294,6 +294,8 @@ def of_100(share: float) -> str:
     hundred = round(100 * share, 6)
     some = 0 < hundred < 100
     digits = 1 if some and rounded(hundred) in (0, 100) else 0
+    if rounded(hundred, digits) in (0, 100):
+        digits = 0
     return f"{rounded(hundred, digits):z.{digits}f}"
 
 

@@ -470,5 +470,6 @@ def _dated(text: str) -> Markup:
 
 
 def _unbroken(text: str) -> str:
-    """Keep per cent signs on the line of their number."""
-    return re.sub(r"(?<=\d) %", "\u00a0%", text)
+    """Keep per cent signs on the line of their number, and intervals in brackets whole."""
+    text = re.sub(r"(?<=\d) %", "\u00a0%", text)
+    return re.sub(r"\((\S+) to (\S+)\)", "(\\1\u00a0to\u00a0\\2)", text)

@@ -273,7 +273,7 @@ def _labels(dots: Sequence[Dot]) -> Iterator[Word]:
             for anchor, dx, dy in _SIDES if dot.label else ():
                 box = _box(dot, width, len(dot.label) * _LETTER, dy - 12, dy + 3, anchor, dx)
                 others = [one for place, one in enumerate(taken) if place != at]
-                inside = box[0] >= 0 and box[2] <= width and box[1] >= -_LINE
+                inside = box[0] >= 0 and box[2] <= width and box[1] >= -_LINE and box[3] <= _HEIGHT
                 if inside and not any(_meet(box, one) for one in others):
                     taken.append(box)
                     yield Word(dot.x, dot.y, dot.label, kind, anchor, dx, dy)

@@ -30,9 +30,9 @@ function shown(number, digits = 3) {
 
 /** A share as a percentage; with a digit where it would else be none or all. */
 function percent(share) {
-  const some = share > 0 && share < 1;
-  const whole = rounded(100 * share);
-  return `${some && ["0", "100"].includes(whole) ? rounded(100 * share, 1) : whole} %`;
+  const [whole, fine] = [rounded(100 * share), rounded(100 * share, 1)];
+  const told = ["0", "100"].includes(whole) && !["0.0", "100.0"].includes(fine) ? fine : whole;
+  return `${told} %`;
 }
 
 /** A count with its noun: 1 case, 2 cases. */
