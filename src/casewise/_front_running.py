@@ -243,7 +243,7 @@ def plan(
             commas; None leaves contexts whole.
         swap: What every context takes from its twin; None is nothing.
         vary: How conversations of ``respond`` are changed; None leaves them as they are.
-        evidence: ``ladder`` or a file: every rung of an evidence ladder (``respond``).
+        evidence: ``ladder`` or a file: every rung of an evidence ladder.
         deployment: A deployment card, in place of cases (``respond``).
         grader: A model that grades replies (``respond``), or ``rules,MODEL``, which grades those
             that the rules doubt. None grades by rules.

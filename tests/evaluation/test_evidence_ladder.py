@@ -173,7 +173,8 @@ def test_a_bad_ladder_stops_before_anything_is_sent(cli: Cli, tmp_path: Path) ->
         ({"variations": (None, "urgency")}, "leave out --vary"),
         ({"ablations": ("recipient",)}, "leave out --ablate"),
         ({"deployment": "therapy-support"}, "leave out --deployment"),
-        ({"protocols": ("binary",)}, "binary judges"),
+        ({"protocols": ("rank",)}, "rank does neither"),
+        ({"protocols": ("guard",)}, "guard does neither"),
         ({"evidence": "nowhere.yaml"}, "no such ladder"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from support.actors import write_cases
+from support.actors import SAFE, text_of, write_cases
 from support.climbers import BOTS, rung_table
 from support.fake_openai import FakeServer
 from support.scores import model_rows
@@ -111,6 +111,39 @@ def test_bots_that_differ(cli: Cli, tmp_path: Path) -> None:
     for name, sentence in SENTENCES.items():
         check(name, found[name])
         assert sentence in " ".join(printed.split())
+
+
+def judge_who_trusts_checks(request: dict[str, Any]) -> str:
+    """Says safe where the tool says true and the context is the safe one."""
+    told = text_of(request, "user")
+    safe = SAFE in told and '{\\"verified\\": true}' in told
+    return json.dumps({"explanation": "So.", "judgement": "safe" if safe else "unsafe"})
+
+
+def test_a_judge_climbs(cli: Cli, tmp_path: Path) -> None:
+    """What is said at a rung is its context; what it calls unsafe counts as refused."""
+    write_cases(tmp_path / "cases.jsonl", QUERIES)
+    with FakeServer(judge_who_trusts_checks) as server:
+        command = ["run", "--cases", "cases.jsonl", "--protocol", "binary"]
+        command += ["-m", "openai-api/fake/m"]
+        environment = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+        done = cli(*command, "--evidence", "ladder", "--log-dir", "logs", env=environment)
+    assert done.returncode == 0, done.stderr
+    asked = [text_of(one, "user") for one in server.requests]
+    assert len(asked) == 2 * QUERIES * len(RUNGS)
+    assert sum("operator_says" in one for one in asked) == 2 * QUERIES
+    assert sum("LETTER OF CONFIRMATION" in one for one in asked) == 2 * 2 * QUERIES
+    assert sum("verify_identity" in one for one in asked) == 2 * 2 * QUERIES
+    scored = cli("score", "logs", "--format", "json")
+    (ladder,) = (row["evidence"] for row in model_rows(scored.stdout) if "evidence" in row)
+    assert {rung: row["refused_safe"] for rung, row in ladder["rungs"].items()} == {
+        rung: float(rung != "5") for rung in RUNGS
+    }
+    assert all(row["refused_unsafe"] == 1 for row in ladder["rungs"].values())
+    assert (ladder["n"], ladder["proof_premium"], ladder["spoofability"]) == (8, 1.0, 0.0)
+    printed = " ".join(cli("score", "logs").stdout.split())
+    assert "openai-api/fake/m (binary): A bare claim makes it object to as many of 100; " in printed
+    assert "share called unsafe of what people allow" in printed
 
 
 def on_rungs(refused: Mapping[str, Sequence[float]]) -> Any:

@@ -246,8 +246,8 @@ class RunOptions:
     evidence: Annotated[
         str | None,
         option(
-            "respond: every rung of an evidence ladder instead of --delivery: the query alone, a "
-            "claim, ... a tool that says true, or false. ladder, or a file "
+            "Every rung of an evidence ladder instead of --delivery: the query alone, a claim, ... "
+            "a tool that says true, or false; judges read it as a context. ladder, or a file "
             "(docs/how-to/evidence-ladder.md).",
             CONVERSATIONS,
             "ladder|FILE",

@@ -65,7 +65,7 @@ def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
     if measure.origin not in _APART:
         return [Family(one.name, (one,)) for one in runs if _has(one, measure)]
     by_model: dict[RunCondition, dict[str | None, Run]] = {}
-    for one in filter(_acts, runs):
+    for one in (run for run in runs if run.condition.acts or run.condition.evidence):
         same = one.condition.same_but(*_APART[measure.origin])
         place = one.condition.evidence if measure.rungs else one.condition.delivery
         by_model.setdefault(same, {}).setdefault(place, one)
@@ -150,10 +150,6 @@ def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: G
         if column in CASE_COLUMNS and not any(_is_one_of(one, values) for one in there):
             raise _no_such(rule, column, values, there, config)
     raise config.fault(rule, "no case is all that the rule asks for")
-
-
-def _acts(run: Run) -> bool:
-    return run.condition.acts
 
 
 def _has(run: Run, measure: Measure) -> bool:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import accumulate, cycle
 from pathlib import Path
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from casewise.cases import Case, ToolCall, ToolDefinition, Turn, digest, fault, read_model
+from casewise.cases import Case, Context, ToolCall, ToolDefinition, Turn, digest, fault, read_model
 from casewise.choices import Delivery
 from casewise.contexts import claim, describe_to_sender, render_text
 from casewise.errors import UsageError, choose_from
@@ -126,6 +126,11 @@ class Ladder(_Part):
         """Version of the wording."""
         return digest(self.model_dump(mode="json"))[:8]
 
+    @property
+    def name(self) -> str:
+        """Name and version, as prompt versions have them."""
+        return f"{LADDER}@{self.version}"
+
     def find(self, name: str) -> Rung:
         """A rung by its name.
 
@@ -159,19 +164,39 @@ class EvidenceConversations(Conversations):
     @property
     def version(self) -> str:
         """Version of the wording, the same at every rung of a ladder."""
-        return f"{RESPOND_VERSION}+{LADDER}@{self.ladder.version}"
+        return f"{RESPOND_VERSION}+{self.ladder.name}"
 
     def applies(self, case: Case) -> bool:
         """Tell whether a case has all that the ladder's rungs show, its twin apart."""
         needs_twin = any(name.startswith("twin_") for name in self.rung.fields)
         return bool(claim(case.context)) and (case.id in self.twins or not needs_twin)
 
+    def as_context(self, case: Case) -> Case:
+        """The case as a judge sees it: what is said at the rung is its context; none of none."""
+        rung = self.rung
+        parts: dict[str, dict[str, Any]] = {
+            "sender": {"operator_says": rung.system},
+            "recipient": {"says": rung.user, "shows": rung.document},
+        }
+        shown: dict[str, Any] = {
+            group: {name: self._fill(text, case) for name, text in given.items() if text}
+            for group, given in parts.items()
+        }
+        if rung.tool is not None and self.ladder.tool is not None:
+            check = {"tool": self.ladder.tool.name, "result": self._fill(rung.tool.result, case)}
+            shown["transmission_principle"] = {"check": check}
+        found = {group: given for group, given in shown.items() if given}
+        return case.model_copy(update={"context": Context(found) if found else None})
+
+    def _fill(self, template: str, case: Case) -> str:
+        return _FIELD.sub(lambda field: self._text(field[1], case), template)
+
     def begin(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""
         plain, rung = open_conversation(case, Delivery.NONE), self.rung
 
         def fill(template: str) -> str:
-            return _FIELD.sub(lambda field: self._text(field[1], case), template)
+            return self._fill(template, case)
 
         system = [fill(rung.system)] if rung.system else []
         own = [turn.content for turn in plain.messages if turn.role == "system"]

@@ -74,15 +74,16 @@ class Prompts:
     is_reference: bool = False
     """True if letters of other scripts are escaped in every context, as the reference does, and not
     in English cases alone."""
+    ladder: str = ""
+    """Name and version of the evidence ladder whose words stand in the contexts; empty of none."""
 
     @property
     def version(self) -> str:
         """The version of every template that the delivery uses."""
         own = self.with_context if self.delivery is Delivery.JUDGE else self.without_context
         versions = [own.version] if self.is_used else []
-        return " + ".join(
-            [*versions, *(translation.version for translation in self.translations.values())]
-        )
+        versions += [translation.version for translation in self.translations.values()]
+        return " + ".join([*versions, *([self.ladder] if self.ladder else [])])
 
     def render(self, case: Case) -> str:
         """The prompt of a case, in its language where there is a template in it."""

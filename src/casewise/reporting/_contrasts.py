@@ -133,7 +133,7 @@ def contrast_card(overview: Overview) -> str:
 
 
 def _proof(overview: Overview) -> _Panel:
-    for one in overview.report.ladders:
+    for one in (ladder for ladder in overview.report.ladders if ladder.condition.acts):
         rungs = [rung for rung in one.rungs if rung.rung not in CONTROLS]
         curves = {
             _SAFE: {rung.rung: rung.safe for rung in rungs},

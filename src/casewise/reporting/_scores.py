@@ -221,7 +221,7 @@ def act_tables(report: ScoreReport) -> list[Table]:
             _escalations(report),
             *change_tables(report),
             _trust(report),
-            ladder_table(report.ladders),
+            *ladder_tables(report, acts=True),
             _judge_act(report),
         )
         if table.rows
@@ -360,8 +360,13 @@ def _trust(report: ScoreReport) -> Table:
     )
 
 
-def ladder_table(ladders: Sequence[LadderScore]) -> Table:
-    """Refusals of safe cases at each rung of an evidence ladder, a row a model."""
+def ladder_tables(report: ScoreReport, *, acts: bool) -> Iterator[Table]:
+    """Safe cases refused, or called unsafe, at each rung of an evidence ladder, a row a model."""
+    if found := [one for one in report.ladders if one.condition.acts is acts]:
+        yield _ladder_table(found, "refused" if acts else "called unsafe")
+
+
+def _ladder_table(ladders: Sequence[LadderScore], what: str) -> Table:
     rungs = list(dict.fromkeys(rung.rung for one in ladders for rung in one.rungs))
     several = [find(name) for name in ("claim_backfire", "proof_premium", "spoofability")]
 
@@ -369,7 +374,7 @@ def ladder_table(ladders: Sequence[LadderScore]) -> Table:
         shares = {rung.rung: rung.safe.value for rung in one.rungs}
         return (shares.get(rung) for rung in rungs)
 
-    said = (f"{one.condition.model}: {ladder_sentence(one)}" for one in ladders)
+    said = (f"{one.who}: {ladder_sentence(one)}" for one in ladders)
     return Table(
         [
             *_WHO,
@@ -379,13 +384,13 @@ def ladder_table(ladders: Sequence[LadderScore]) -> Table:
         [
             Row(
                 [
-                    *(one.condition.model, one.n, *refused(one)),
+                    *(one.who, one.n, *refused(one)),
                     *(one.measures[row.name] for row in several),
                 ]
             )
             for one in ladders
         ],
-        "Evidence ladder: share refused of what people allow, rung by rung (95 %)",
+        f"Evidence ladder: share {what} of what people allow, rung by rung (95 %)",
         " ".join(said),
     )
 
@@ -468,8 +473,8 @@ def _short_parts(result: Scores) -> Iterator[Table | str]:
     if not any(isinstance(one, Table) for one in parts):
         for acts in (False, True):
             yield from _in_short(_of_kind(result, acts))
-    if result.report.ladders:
-        yield ladder_table(result.report.ladders)
+    for acts in (False, True):
+        yield from ladder_tables(result.report, acts=acts)
     yield from _ranked(result.report)
 
 
@@ -495,6 +500,7 @@ def _parts(
     if result.report.shape is not None:
         yield from (*result.report.shape.sentences(), "")
     yield from _judging(result, [one for one in result if not one.acts], others, width)
+    yield from ladder_tables(result.report, acts=False)
     yield from _acting(result.report, [one for one in result if one.acts])
     yield from _ranked(result.report)
     yield from remarks(result.rows)

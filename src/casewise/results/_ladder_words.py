@@ -23,7 +23,7 @@ def ladder_sentence(one: LadderScore) -> str:
 
 
 def _clauses(one: LadderScore) -> Iterator[str]:
-    makes = " makes it refuse"
+    makes = f" makes it {'refuse' if one.condition.acts else 'object to'}"
     of = " of 100"
     for rung in one.rungs:
         gain = rung.moved.get("gain")

@@ -65,7 +65,8 @@ class JudgeAct:
 def judge_versus_act(table: pl.DataFrame) -> list[JudgeAct]:
     """Set every judging run beside every replying run of its model with the same ablation.
 
-    Deliveries match as in ``_MATCHING``; two runs that share no read case are left out.
+    Rungs of an evidence ladder match by name, other deliveries as in ``_MATCHING``; two runs that
+    share no read case are left out.
     """
     runs = list(conditions(table))
     pairs = says_and_does([condition for condition, _ in runs])
@@ -81,7 +82,8 @@ def says_and_does(runs: Sequence[RunCondition]) -> list[tuple[int, int]]:
         for act, does in enumerate(runs)
         if (says.acts, does.acts) == (False, True)
         and (says.model, says.ablation) == (does.model, does.ablation)
-        and _MATCHING.get(says.delivery) == does.delivery
+        and says.evidence == does.evidence
+        and (says.evidence is not None or _MATCHING.get(says.delivery) == does.delivery)
     ]
 
 

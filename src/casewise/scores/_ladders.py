@@ -52,6 +52,12 @@ class LadderScore:
     measures: dict[str, Estimate]
     """Figures of several rungs, by the name of their measure."""
 
+    @property
+    def who(self) -> str:
+        """The model; one that judges with its protocol, and what it refuses is called unsafe."""
+        one = self.condition
+        return one.model if one.acts else f"{one.model} ({one.protocol})"
+
 
 Ladder = dict[str, tuple[RunCondition, pl.DataFrame]]
 """Runs of a model by rung."""

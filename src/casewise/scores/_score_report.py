@@ -294,7 +294,7 @@ def report_scores(
         tuple(faithfulness(table) if changed else ()),
         tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),
-        tuple(ladder_scores(table, scoring) if replies else ()),
+        tuple(ladder_scores(table, scoring) if any(one.evidence for one in seen) else ()),
         _shape(table, scoring),
     )
 

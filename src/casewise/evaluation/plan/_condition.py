@@ -30,7 +30,6 @@ from casewise.protocols import (
     SCRIPTED,
     Conversations,
     Delivery,
-    EvidenceConversations,
     Opening,
     Prompts,
     Protocol,
@@ -239,13 +238,18 @@ def make_condition(
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
     if changes.evidence is not None:
-        prompts = proven = _on_rung(prompts, str(evidence), changes.evidence, chosen_cases)
-        place = prompts.delivery
+        ladder = load_ladder(str(evidence))
+        proven = on_rung(ladder, changes.evidence, find_twins(chosen_cases))
         chosen_cases = tuple(case for case in chosen_cases if proven.applies(case))
         if not chosen_cases:
             raise RungNotShownError(
                 f"no case has what rung {changes.evidence!r} of the ladder shows"
             )
+        if isinstance(prompts, Prompts):
+            prompts = replace(prompts, ladder=ladder.name)
+            chosen_cases = tuple(map(proven.as_context, chosen_cases))
+        else:
+            prompts, place = proven, proven.delivery
     if pairs is not None and chosen.unit is not Unit.PAIR:
         raise UsageError(f"--pairs is for protocols that ask of pairs; {chosen} asks of a case")
     units = chosen.units(chosen_cases[:limit], pairs)
@@ -311,14 +315,6 @@ def _vary(
         seed=seed,
         twins=find_twins(cases),
     )
-
-
-def _on_rung(
-    prompts: Prompts | Conversations, ladder: str, rung: str, cases: tuple[Case, ...]
-) -> EvidenceConversations:
-    if isinstance(prompts, Prompts):
-        raise UsageError(f"a ladder is of models that act: give it with {' or '.join(acting())}")
-    return on_rung(load_ladder(ladder), rung, find_twins(cases))
 
 
 def _data_and_prompts(

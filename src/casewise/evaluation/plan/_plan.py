@@ -62,6 +62,7 @@ from casewise.protocols import (
     LADDER,
     UPSTREAM,
     Delivery,
+    Unit,
     acting,
     find_protocol,
     is_ours,
@@ -202,7 +203,7 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
 
 
 def _rungs(request: RunRequest) -> Iterator[Combination]:
-    """Every rung of a request's ladder, for each protocol in which the model plays the chatbot."""
+    """Every rung of a request's ladder, for each protocol; a judge's context is what it says."""
     others = {
         "--delivery": request.deliveries,
         "--ablate": _unique_ablations(request) != (None,),
@@ -212,11 +213,17 @@ def _rungs(request: RunRequest) -> Iterator[Combination]:
     }
     if given := next((name for name, value in others.items() if value), None):
         raise UsageError(f"--evidence says where the context stands: leave out {given}")
-    if judges := [name for name in request.protocols if not find_protocol(name).acts]:
-        raise UsageError(f"--evidence is of models that act: {judges[0]} judges; give {ACTING}")
-    for rung, one in load_ladder(request.evidence or LADDER).rungs.items():
+    for name in request.protocols:
+        one = find_protocol(name)
+        if not one.acts and (one.unit is not Unit.CASE or Delivery.JUDGE not in one.deliveries):
+            raise UsageError(
+                "--evidence is of models that act, or judge a case in its context: protocol "
+                f"{name} does neither"
+            )
+    for rung, said in load_ladder(request.evidence or LADDER).rungs.items():
         for protocol in request.protocols:
-            yield Combination(protocol, one.delivery, None, None, None, rung)
+            place = said.delivery if find_protocol(protocol).acts else Delivery.JUDGE
+            yield Combination(protocol, place, None, None, None, rung)
 
 
 def _check_grader(request: RunRequest) -> None:

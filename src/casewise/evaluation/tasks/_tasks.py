@@ -44,6 +44,8 @@ def judge(
     model_name: str | None = None,
     verdict_words: str | None = None,
     draw_seed: int | None = None,
+    evidence: str | None = None,
+    rung: str | None = None,
 ) -> Task:
     """Judge cases in their contexts.
 
@@ -62,6 +64,8 @@ def judge(
         model_name: The model whose reference sampling is meant, where it isn't the run's.
         verdict_words: A table of words by which answers are read, beside ours.
         draw_seed: Tells repetitions apart where answers are drawn at random.
+        evidence: A ladder of evidence: ``ladder``, or a file; contexts are what is said on it.
+        rung: The ladder's rung.
     """
     if protocol in acting():
         raise PrerequisiteError(f"protocol {protocol} is the task casewise/respond")
@@ -80,6 +84,8 @@ def judge(
         swap=swap,
         verdict_words=verdict_words,
         draw_seed=draw_seed,
+        evidence=evidence,
+        rung=rung,
     )
     words = {} if verdict_words is None else {"verdict_words": verdict_words}
     return parts.task(
