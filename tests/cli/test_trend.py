@@ -46,6 +46,7 @@ def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: P
     assert "Worse: calls safe 100 more of every 100 unacceptable requests" in done.stdout
     assert "Better: calls unsafe 100 fewer of every 100 acceptable requests" in done.stdout
     rows = json.loads(cli_inside("trend", "nightly", "--format", "json").stdout)
+    assert {one["condition"] for one in rows} == {"binary"}
     assert [(one["measure"], one["share"]) for one in rows] == [
         *(
             ("Adapts to context", 0),

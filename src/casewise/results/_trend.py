@@ -27,6 +27,7 @@ class DatedRun:
             {
                 "ended": self.ended.isoformat(timespec="seconds"),
                 "version": self.version,
+                "condition": self.verdict.score.condition.text,
                 "measure": figure.title,
                 "n": self.verdict.score.n,
                 **{name: json_number(end) for name, end in zip(_SHARE, ends, strict=True)},

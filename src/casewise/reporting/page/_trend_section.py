@@ -33,7 +33,7 @@ def trends(trend: Trend) -> Section:
         condition = name["condition"].partition(" #")[0]
         named = {"series": f"{name['model']} ({condition})", "condition": condition}
         named |= {"run": name["run"], "date": f"{run.ended:%Y-%m-%d %H:%M}"}
-        rows += [named | figure for figure in run.records()]
+        rows += [figure | named for figure in run.records()]
     return section(
         "trend",
         "Over time",
