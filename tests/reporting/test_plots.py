@@ -94,7 +94,7 @@ def test_a_name_that_finds_no_room_is_left_to_the_table() -> None:
 def test_a_count_that_would_lie_on_its_neighbour_stands_higher() -> None:
     dots = [Dot(x, 0.5, "", above=str(n)) for x, n in ((0.1, 120), (0.15, 436), (0.5, 9))]
     heights = {one.text: one.dy for one in words(dots, "tick") if one.y == 0 and one.dy < 0}
-    assert heights == {"120": -5, "436": -18, "9": -5}
+    assert heights == {"120": -10, "436": -23, "9": -10}
 
 
 def test_panels_beyond_the_limit_are_counted() -> None:
@@ -107,3 +107,14 @@ def test_a_dot_leads_to_the_cases_of_its_row() -> None:
     plots = Plots(SHARES, SHARES, [Panel("", dots)])
     (panel,) = draw(plots, lambda row: f"#run={row['run']}").panels
     assert [dot.link for dot in panel.dots] == ["#run=1", ""]
+
+
+def test_ticks_stand_under_their_lines_and_names_on_no_tick() -> None:
+    (panel,) = draw(Plots(SHARES, SHARES, [Panel("", [Dot(0, 0, "", label="m")])])).panels
+    ticks = [one for one in panel.words if one.kind == "tick" and one.dy == 16]
+    assert {one.anchor for one in ticks} == {"middle"}
+    # A name below the corner's dot would lie on the tick 0 %.
+    assert {one.dy for one in panel.words if one.text == "m"} == {-6}
+    days = Axis("", [(0, "2026-01-01"), (1, "2026-02-01")])
+    (panel,) = draw(Plots(days, SHARES, [Panel("", [])])).panels
+    assert [one.anchor for one in panel.words if one.dy == 16] == ["start", "end"]

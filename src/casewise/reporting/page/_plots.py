@@ -209,9 +209,15 @@ def _link(row: Mapping[str, Any] | None, address: Callable[[Mapping[str, Any]], 
     return "" if row is None else address(row)
 
 
+_SHORT = 5
+"""Letters of a tick that may reach beyond its panel's corner, as ``100 %`` does."""
+
+
 def _ticks(axis: Axis) -> Iterator[Word]:
+    """Ticks under their lines; at the ends of the axis those with long names stay within."""
     for at, (value, name) in enumerate(axis.ticks):
-        anchor = "start" if not at else "end" if at == len(axis.ticks) - 1 else "middle"
+        end = "start" if not at else "end" if at == len(axis.ticks) - 1 else "middle"
+        anchor = "middle" if len(name) <= _SHORT else end
         yield Word(axis.place(value), 100, name, "tick", anchor, 0, 16)
 
 
@@ -243,7 +249,7 @@ def _above(dots: Sequence[Dot]) -> Iterator[Word]:
     for dot in sorted((one for one in dots if one.above), key=lambda one: one.x):
         raised = dot.x - last < _APART and not raised
         last = dot.x
-        yield Word(dot.x, 0, dot.above, "tick", "middle", 0, -18 if raised else -5)
+        yield Word(dot.x, 0, dot.above, "tick", "middle", 0, -23 if raised else -10)
 
 
 _ROOMS = {"wide": 560.0, "narrow": 260.0}

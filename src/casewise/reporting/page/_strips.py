@@ -15,6 +15,7 @@ from casewise.reporting.page._parts import (
     Strips,
 )
 from casewise.reporting.page._plots import round_ticks
+from casewise.results import whole_percent
 from casewise.sheets import Column, Kind, interval, number
 
 MOST_LINES = 150
@@ -164,12 +165,11 @@ def _lines(
 
 def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripLine:
     """A stacked bar of shares, each in words; a share of nothing has no piece."""
-    write = Column("", Kind.PERCENT, 0)
     pieces, start = [], 0.0
     for row in (one for one in rows if one[spec.value] > 0):
         width = 100 * row[spec.value]
         tone = row[spec.tone]
-        words = f"{write.write(row[spec.value])} {tone}"
+        words = f"{whole_percent(row[spec.value])} {tone}"
         colour = COLOURS[spec.palette[row[spec.tone]]]
         pieces.append((round(start, 2), round(width, 2), colour, words, row.get(CASES, "")))
         start += width
