@@ -15,7 +15,7 @@ from casewise.choices import ExportForm
 from casewise.exports._export_form import TEXT_COLUMNS, withhold
 from casewise.scores import SCHEMA, read_paths
 
-WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs"]
+WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs", "every-eval-ever", "hf-results"]
 REVEALED = ["parquet", "csv", "casebench", "hf", "lm-eval"]
 NAMES = {"parquet": "t.parquet", "csv": "t.csv"}
 
@@ -44,7 +44,8 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def export(cli: Cli, logs: Path, form: str, *options: str) -> tuple[Path, str]:
     out = NAMES.get(form, form)
-    done = cli("export", logs, "--to", form, "--out", out, *options)
+    needed = ("--dataset", "lab/cases") if form == "hf-results" else ()
+    done = cli("export", logs, "--to", form, "--out", out, *needed, *options)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert CANARY not in done.stderr

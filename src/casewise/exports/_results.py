@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 import casewise
+from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import Better, ExportForm, Measure
 from casewise.errors import UsageError
 from casewise.exports._export_form import (
@@ -224,14 +225,16 @@ def _every_eval(run: _Run, request: ExportRequest) -> Record:
 
 
 def _source_data(run: _Run, dataset: str | None) -> Record:
-    """The cases: a dataset on the Hub where one is named, else by address or name, and hash."""
+    """The cases: a dataset on the Hub where one is named, else by address or hash."""
     details = {"additional_details": {"hash": str(run.condition.dataset_hash)}}
-    name = (run.record and run.record.data) or "cases"
+    # A file's name is its owner's.
+    name = run.record.data if run.record is not None else None
     if dataset is not None:
         return {"dataset_name": dataset, "source_type": "hf_dataset", "hf_repo": dataset} | details
-    if name == "casebench":
+    if name == CASEBENCH:
         return {"dataset_name": "CASE-Bench", "source_type": "url", "url": [_CASEBENCH]} | details
-    return {"dataset_name": name, "source_type": "other"} | details
+    known = STARTER if name == STARTER else "cases"
+    return {"dataset_name": known, "source_type": "other"} | details
 
 
 def _metric(measure: Measure) -> Record:
