@@ -230,6 +230,25 @@ def test_what_a_batch_ends_without_is_asked_again(
         assert len(server.sent) == CASES + again
 
 
+def one_missing(server: BatchServer, batch: FakeBatch) -> None:
+    """All but question 7 have answers."""
+    for line in batch.lines:
+        if number_of(line) == 7:
+            batch.fail(line, "batch_expired", "not executed before the window expired")
+        else:
+            batch.answer(line, server.completion(line["body"])[1])
+    batch.status = "completed"
+
+
+def test_what_no_batch_has_is_asked_three_times_more(tmp_path: Path, cases: Path) -> None:
+    with BatchServer(safe, ends=[one_missing] * 9) as server:
+        (cell,) = cells(server, cases)
+        run_cells(make_plan(cell.request).cells, tmp_path / "logs")
+        table = read_paths([tmp_path / "logs"]).table
+        assert statuses(table) == {"ok": CASES - 1, "error": 1}
+        assert len(server.sent) == CASES + 3
+
+
 def test_a_batch_that_is_refused_costs_each_request_alike(tmp_path: Path, cases: Path) -> None:
     """Its one error tells a request's own way alone, and not those of all before it."""
     with BatchServer(safe, ends=[not_taken]) as server:

@@ -296,7 +296,7 @@ def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFr
     own = answered_by.is_null() & (table["status"] == "ok").fill_null(False)
     if not (own.any() and strange.any()):
         return table
-    reason = pl.lit("another model: the answer is by ") + pl.lit(answered_by)
+    reason = pl.format("another model: the answer is by '{}', not by the model", answered_by)
     return table.with_columns(
         *(pl.when(strange).then(None).otherwise(pl.col(one)).alias(one) for one in _SAID),
         pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
