@@ -516,6 +516,17 @@ def held_after(log_dir: str) -> int:
 PLAN: dict[str, Any] = {"models": MODEL, "protocol": "binary", "max_connections": 2}
 
 
+def test_a_second_run_asks_the_address_that_is_set_then(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server, in one process: 56 requests each."""
+    with FakeServer(answer) as second:
+        assert cw.run(cw.plan("starter", **PLAN), "first").complete
+        monkeypatch.setenv("LOCAL_BASE_URL", second.url)
+        assert cw.run(cw.plan("starter", **PLAN), "second").complete
+        assert (len(server.requests), len(second.requests)) == (56, 56)
+
+
 def test_a_cancelled_run_keeps_what_was_judged(server: FakeServer) -> None:
     async def cancelled() -> None:
         loop = asyncio.get_running_loop()

@@ -112,7 +112,7 @@ def test_one_call_is_one_request(model: str, fault: str, monkeypatch: pytest.Mon
     raw = Raw(None) if fault == "cut" else Raw(int(fault), b'{"message": "no"}', JSON)
     with Once(ANSWERS[model], raw) as server:
         place = f"{server.url}/v1" if model.startswith("openai/") else server.url
-        opened = open_model(model, base_url=place, memoize=False)
+        opened = open_model(model, base_url=place)
 
         async def ask() -> object:
             config, asked = GenerateConfig(max_tokens=9), [ChatMessageUser(content="?")]

@@ -126,7 +126,7 @@ def run_cells(
 
         return run_on_ray(cells, log_dir, cluster, observers, budget)
     folder = LogFolder.at(log_dir)
-    clients = [open_clients(cell) for cell in cells]
+    clients = open_clients(cells)
     check_same_numbers([client.model for client in clients], folder)
     holding = hold_log_folder(
         folder.path,
@@ -236,10 +236,11 @@ def run_shard(base: Base, piece: Piece, connections: int | None, observer: Obser
         Path(folder).mkdir(parents=True, exist_ok=True)
     cell = with_cases(base.cell, piece, places)
     cell = replace(cell, request=replace(cell.request, max_connections=connections))
+    (clients,) = open_clients([cell])
     work = make_work(
         cell,
         piece.shard.cell,
-        open_clients(cell),
+        clients,
         replace(part, places=tuple(places)),
         said=base.metadata,
     )

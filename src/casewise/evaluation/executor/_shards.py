@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -260,27 +260,38 @@ def cell_name(cell: Cell) -> str:
     return digest(cell.planned.version, arguments, *set_besides)
 
 
-def open_clients(cell: Cell) -> Clients:
-    """The clients of a cell's model, and of its grader.
+def open_clients(cells: Iterable[Cell]) -> list[Clients]:
+    """The clients of each cell's model and grader: cells that ask alike share them.
 
     Raises:
         ModelError: One can't be used.
     """
-    request = cell.request
-    model = open_model(
-        cell.model,
-        base_url=request.model_base_url,
-        model_args=request.model_args,
-        prices=request.prices,
-        # A batch is collected for one run, whose loop its collector would not outlive.
-        memoize=not is_in_process(cell.model) and not request.batch,
-        client=Client(request.client),
-    )
-    grader = None
-    if cell.acts and request.grading_model is not None:
-        usual = _patience(cell, request.grading_model)
-        grader = open_model(request.grading_model, memoize=not request.batch, usual=usual)
-    return Clients(model, grader)
+    opened: dict[str, Model] = {}
+
+    def open_once(name: str, *, is_shared: bool, **given: Any) -> Model:
+        key = f"{name} {given!r}"
+        if not is_shared or key not in opened:
+            opened[key] = open_model(name, **given)
+        return opened[key]
+
+    def clients_of(cell: Cell) -> Clients:
+        request = cell.request
+        model = open_once(
+            cell.model,
+            # A batch is collected for one log.
+            is_shared=not is_in_process(cell.model) and not request.batch,
+            base_url=request.model_base_url,
+            model_args=request.model_args,
+            prices=request.prices,
+            client=Client(request.client),
+        )
+        grader = None
+        if cell.acts and (name := request.grading_model) is not None:
+            usual = _patience(cell, name)
+            grader = open_once(name, is_shared=not request.batch, usual=usual)
+        return Clients(model, grader)
+
+    return [clients_of(cell) for cell in cells]
 
 
 def make_work(

@@ -111,16 +111,14 @@ async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> 
     else:
         _end(runs)
     finally:
-        for client in _own_clients(runs):
+        for client in _clients(runs):
             await client.api.aclose()
 
 
-def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
-    """Clients that no later run gets: those that collect batches."""
-    batched = [run.work.clients for run in runs if run.work.config.batch]
-    clients = [
-        client for each in batched for client in (each.model, each.grader) if client is not None
-    ]
+def _clients(runs: Iterable[ShardRun]) -> list[Model]:
+    """Clients of all runs, each once."""
+    pairs = [run.work.clients for run in runs]
+    clients = [one for pair in pairs for one in (pair.model, pair.grader) if one is not None]
     return list({id(client): client for client in clients}.values())
 
 

@@ -164,7 +164,6 @@ def open_askers(plan: GeneratePlan, journal: ReplyJournal) -> dict[str, Asker]:
                 name,
                 base_url=request.model_base_url,
                 model_args=request.model_args,
-                memoize=False,
                 usual=limits,
             ),
             journal,

@@ -205,7 +205,7 @@ def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) 
     if loads_weights(name, base_url):
         return None
     try:
-        model = open_model(name, base_url=base_url, model_args=model_args, memoize=False)
+        model = open_model(name, base_url=base_url, model_args=model_args)
     except _MissingError as error:
         return str(error)
     check_proxy(model)
@@ -240,20 +240,19 @@ def open_model(
     base_url: str | None = None,
     model_args: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
-    memoize: bool = True,
     client: Client = Client.INSPECT,
     usual: GenerateConfig | None = None,
 ) -> Model:
-    """Connect to a provider's client; no request is sent.
+    """Open a client of a provider; no request is sent.
+
+    It has the address and the key that the environment has now, and is its caller's to close.
 
     Args:
         name: The model, as Inspect names it.
         base_url: Address of its API; None is the provider's own.
         model_args: Other arguments of its client.
         prices: Prices of its tokens, where they are known.
-        memoize: Whether the client is shared with others who ask for the same; then nobody may
-            close it.
-        client: Sender of the requests; a shared client has the sender that was asked for last.
+        client: Sender of the requests.
         usual: Settings of its requests, unless its own say otherwise.
 
     Raises:
@@ -263,7 +262,7 @@ def open_model(
     if name == SMOLLM2:
         prepare()
     try:
-        model = _open(name, base_url, model_args or {}, memoize, client)
+        model = _open(name, base_url, model_args or {}, client)
     except PrerequisiteError as error:
         raise _MissingError(f"{name}: {plain(str(getattr(error, 'message', error)))}") from None
     except (ValueError, ImportError, TypeError) as error:
@@ -296,13 +295,12 @@ class _Settings(GenerateConfig):
         return self.model_copy(update=said)
 
 
-def _open(
-    name: str, base_url: str | None, model_args: Mapping[str, Any], memoize: bool, client: Client
-) -> Model:
+def _open(name: str, base_url: str | None, model_args: Mapping[str, Any], client: Client) -> Model:
     if base_url is not None and name.startswith((OPENAI_API, *_SERVED)):
         # Their clients ask for a key first, or are made with the first request.
         check_address(name, base_url)
-    model = get_model(name, base_url=base_url, memoize=memoize, **model_args)
+    # Inspect would give the client of an earlier run, with that run's address and key.
+    model = get_model(name, base_url=base_url, memoize=False, **model_args)
     if model.api.base_url and hasattr(getattr(model.api, "client", None), "base_url"):
         check_address(name, str(model.api.base_url))
     if name.startswith(OPENAI_API):
@@ -358,7 +356,7 @@ def check_target(given: str, message: str) -> TargetCheck:
         UsageError: There is no such function.
     """
     target = load_target(given)
-    model = open_model(target.model, model_args=target.arguments, memoize=False)
+    model = open_model(target.model, model_args=target.arguments)
     config = GenerateConfig(max_retries=0, attempt_timeout=attempt_timeout(target.timeout))
     said: list[str] = []
     answer, problem, began = None, None, time.monotonic()

@@ -491,9 +491,12 @@ def grade_replies(
                 keep(place, grades[place])
 
     async def grade_all() -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(len(replies), GRADED_AT_ONCE)):
-                group.create_task(grade_next())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(len(replies), GRADED_AT_ONCE)):
+                    group.create_task(grade_next())
+        finally:
+            await model.api.aclose()
 
     with reached_anew():
         in_own_loop(grade_all())
