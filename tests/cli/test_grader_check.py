@@ -312,7 +312,8 @@ def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
     shown = here("compare", "before", "after", *both).stdout
     assert "Corrected for the grader's errors" in shown
     low, high = (f"{-100 * end:.0f}" for end in reversed(change["ci"]))
-    assert f"Better: refuses 22 fewer of every 100 acceptable requests ({low} to {high})" in shown
+    # 22.5: halves go away from zero.
+    assert f"Better: refuses 23 fewer of every 100 acceptable requests ({low} to {high})" in shown
 
 
 GATE = """
