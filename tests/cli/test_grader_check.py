@@ -24,7 +24,7 @@ from support.tables import random_table
 import casewise as cw
 from casewise.errors import InputError, UsageError
 from casewise.scores._reply_sample import seal
-from casewise.sheets import number
+from casewise.sheets import number, rounded
 
 QUERIES = 40
 """Each in a safe and in an unsafe context: 80 replies."""
@@ -311,7 +311,7 @@ def test_a_comparison_is_corrected(here: Cli, folder: Path) -> None:
     assert [one["method"] for one in found["grader_check"]] == ["rogan-gladen"] * 2
     shown = here("compare", "before", "after", *both).stdout
     assert "Corrected for the grader's errors" in shown
-    low, high = (f"{-100 * end:.0f}" for end in reversed(change["ci"]))
+    low, high = (f"{rounded(-100 * end):.0f}" for end in reversed(change["ci"]))
     # 22.5: halves go away from zero.
     assert f"Better: refuses 23 fewer of every 100 acceptable requests ({low} to {high})" in shown
 

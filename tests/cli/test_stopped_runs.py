@@ -19,6 +19,7 @@ from support.starts import Start, logged_samples, until
 
 from casewise.logs._write import BUFFER
 from casewise.scores import read_paths
+from casewise.sheets import rounded
 
 CASES = 200
 AT_ONCE = 4
@@ -240,7 +241,7 @@ def test_errors_unread_and_unasked_are_told_apart(
     there, errors = sum(counts.values()), counts["error"]
     assert counts["unparsed"] == 2
     made = f"{there - errors} of {CASES} planned judgements made"
-    share_made = f"({100 * (there - errors) / CASES:.0f} %): "
+    share_made = f"({rounded(100 * (there - errors) / CASES):.0f} %): "
     apart = f"{share_made}2 could not be read, {errors} failed with an error"
     if failed is None:
         said = f"ended early (requests failed: request refused), with {made} {apart}, "

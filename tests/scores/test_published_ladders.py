@@ -75,7 +75,7 @@ def test_the_study_with_the_verified_rung_added(cli_inside: Cli, tmp_path: Path)
     page = (ROOT / "docs/how-to/evidence-ladder.md").read_text("utf-8")
     block = page.partition("## A study with")[2].partition("```bash\n")[2].partition("```")[0]
     install, *commands = [line.split() for line in block.splitlines()]
-    assert (install, len(commands)) == (["pip", "install", "casewise"], 3)
+    assert (install, len(commands)) == (["pip", "install", "."], 3)
     swapped = {"outputs": str(LEGAL.parent), "outputs/replies.csv": str(LEGAL)}
     swapped["openai/gpt-5"] = "openai-api/fake/mine"
     with FakeServer(checked) as server:
