@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -335,3 +335,22 @@ def test_the_page_is_the_suites(hostile: ModuleType) -> None:
         for cell in row.split(" | "):
             if re.fullmatch(r"\.\d{3}|1\.000", cell) and float(cell) < hostile.LEAST - slack:
                 assert f"`{name}`" in listed, name
+
+
+def test_bootstraps_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws 1 and 3 of a figure of 2, each with an error of 1; the figure's own is .5.
+
+    Quantiles .025 and .975 of (1, 3) are 1.05 and 2.95; of the distances (-1, 1) they are -.95 and
+    .95, in errors of .5.
+    """
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    beside = load_script(ROOT / "benchmarks/hostile_beside.py")
+
+    @dataclass(frozen=True)
+    class Drawn:
+        value: float
+        se: float
+
+    percentile, studentised = beside.bootstraps(Drawn(2, 0.5), [Drawn(1, 1), Drawn(3, 1)])
+    assert percentile == pytest.approx((1.05, 2.95))
+    assert studentised == pytest.approx((2 - 0.475, 2 + 0.475))
