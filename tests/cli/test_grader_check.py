@@ -396,7 +396,7 @@ def test_page_and_card_show_raw_beside_corrected(here: Cli, folder: Path) -> Non
         assert here("report", "before", *option, "--out", out).returncode == 0
     found = corrected(here)
     low, high = found["over_refusal_ci"]
-    page = " ".join(Parsed((folder / "page.html").read_text("utf-8")).texts)
+    page = " ".join(Parsed((folder / "page.html").read_text("utf-8")).texts).replace("\u00a0", " ")
     section = page[page.index("without the grader's errors") :]
     raw, fixed = number(found["over_refusal_raw"]), number(found["over_refusal"])
     assert f"{raw} → {fixed} ({number(low)} to {number(high)})" in section
