@@ -11,6 +11,7 @@ import casewise
 from casewise.errors import UsageError
 from casewise.measures import CONTROLS, find
 from casewise.reporting.page._plots import Axis, share_axis
+from casewise.results import whole_percent
 from casewise.scores import CELLS, Estimate, Overview, Score
 
 _WIDTH, _HEIGHT = 380, 250
@@ -230,7 +231,7 @@ def _lines(lines: Mapping[str, Estimate], axis: Axis) -> Iterator[str]:
             yield _stroke(low, y, high, y, _SAFE, 2)
         if math.isfinite(one.value):
             yield _dot(across(one.value), y, _SAFE)
-        shown = f"{100 * one.value:.0f} %" if math.isfinite(one.value) else "no value"
+        shown = whole_percent(one.value) if math.isfinite(one.value) else "no value"
         yield _text(_LEFT + _ACROSS + 8, y + 4, shown)
 
 

@@ -724,7 +724,7 @@ def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:
         return
     rows = [
         Row(
-            [one.score.condition.text, *(each.text for each in one.figures)],
+            [one.score.condition.text, *(each.cell for each in one.figures)],
             one.score.condition.model,
         )
         for one in whole

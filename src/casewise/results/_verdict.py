@@ -205,6 +205,11 @@ class Figure:
         return f"{self.few} ({self.ends})" if self.few else str(self.share)
 
     @property
+    def cell(self) -> str:
+        """The same for a table, which has no room to say why few cases have no rate."""
+        return self.few if self.few and not self.unknown else self.text
+
+    @property
     def ends(self) -> str:
         """The interval, or why there is no rate."""
         return _FEW.format("cases") if self.few else self.share.ends
