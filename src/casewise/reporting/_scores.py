@@ -450,11 +450,9 @@ def score_sheet(
 
 
 def short_sheet(result: Scores, width: int | None = None) -> Sheet:
-    """The verdicts in short, with ladders and ranked pairs; every table where none of them is.
+    """The verdicts and figures of all runs in short, with ladders and ranked pairs.
 
-    Runs that aren't plain stand in it where no run is.
-
-    Arguments are those of ``score_sheet``.
+    Every table stands in it where none of these is. Arguments are those of ``score_sheet``.
     """
     parts = list(_short_parts(result))
     if not any(isinstance(one, Table) for one in parts):
@@ -468,24 +466,20 @@ def short_sheet(result: Scores, width: int | None = None) -> Sheet:
 
 
 def _short_parts(result: Scores) -> Iterator[Table | str]:
-    parts = list(_opening(result))
-    yield from parts
-    if not any(isinstance(one, Table) for one in parts):
-        for acts in (False, True):
-            yield from _in_short(_of_kind(result, acts))
+    # The table of a ladder has its rungs.
+    yield from _opening(result, lambda one: one.score.condition.evidence is None)
     for acts in (False, True):
         yield from ladder_tables(result.report, acts=acts)
     yield from _ranked(result.report)
 
 
-def _opening(result: Scores) -> Iterator[Table | str]:
-    """State of the runs, the verdicts to begin with, and the tables in short."""
+def _opening(result: Scores, is_shown: Callable[[Verdict], bool]) -> Iterator[Table | str]:
+    """State of the runs, the verdicts to begin with, and the figures of some in short."""
     yield from result.state_lines
     for one in result.leading:
         yield from (f"{one.subject}", *one.said, "")
     for acts in (False, True):
-        plain = [one for one in _of_kind(result, acts) if one.score.condition.plain]
-        yield from _in_short(plain)
+        yield from _in_short(list(filter(is_shown, _of_kind(result, acts))))
 
 
 def _of_kind(result: Scores, acts: bool) -> list[Verdict]:
@@ -496,7 +490,7 @@ def _of_kind(result: Scores, acts: bool) -> list[Verdict]:
 def _parts(
     result: Scores, others: Sequence[Sequence[RuleAccuracy]], width: int | None
 ) -> Iterator[Table | str]:
-    yield from _opening(result)
+    yield from _opening(result, lambda one: one.score.condition.plain)
     if result.report.shape is not None:
         yield from (*result.report.shape.sentences(), "")
     yield from _judging(result, [one for one in result if not one.acts], others, width)
