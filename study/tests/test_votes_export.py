@@ -21,6 +21,7 @@ from casewise.cases import (
     make_labels,
     write_cases,
 )
+from casewise.dataset import describe_cases
 from casewise.errors import InputError, UsageError
 from casewise_study.study.schema import (
     Arm,
@@ -67,6 +68,12 @@ def folder(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out") / "export"
     export_study(results, out, ExportChoices())
     return out
+
+
+@pytest.fixture(scope="module")
+def everybody(study: Study, collected: Collected) -> Results:
+    """With flagged people's votes."""
+    return summarise(study, collected, with_flagged=True)
 
 
 def test_the_folder_is_read_back(study: Study, collected: Collected, folder: Path) -> None:
@@ -116,7 +123,12 @@ def test_tables_agree(collected: Collected, results: Results, folder: Path) -> N
     assert summary["people"][0]["agreement_p"] == pytest.approx(float(people["agreement_p"][0]))
 
 
-def test_the_cases_carry_the_votes(study: Study, collected: Collected, folder: Path) -> None:
+def test_the_cases_carry_the_votes(
+    study: Study, collected: Collected, everybody: Results, tmp_path: Path
+) -> None:
+    folder = tmp_path / "all"
+    export_study(everybody, folder, ExportChoices())
+    assert "all votes that count" in (folder / "data-card.md").read_text()
     made = load_cases(folder / "cases.jsonl")
     before = load_cases(Path(str(study.path)).parent / "cases.jsonl")
     contexts = [case for case in made.cases if case.context is not None]
@@ -165,25 +177,35 @@ def test_label_rules_read_the_cases(results: Results, folder: Path) -> None:
     labels = make_labels(fields, LabelRule.VOTES, Ties.HALF)
     for case, rate, safe in zip(cases, labels.rate, labels.safe, strict=True):
         cell = of_cell[case.id]
-        assert rate == cell.share_safe
+        assert rate == pytest.approx(cell.share_safe)
         assert safe == {"safe": 1.0, "unsafe": 0.0, None: 0.5}[cell.majority]
     kept = np.isfinite(make_labels(fields, LabelRule.CONSENSUS).rate)
-    sure = [max(of_cell[case.id].safe, of_cell[case.id].unsafe) / 7 >= 0.75 for case in cases]
+    of_cases = [of_cell[case.id] for case in cases]
+    sure = [max(one.safe, one.unsafe) / one.votes >= 0.75 for one in of_cases]
     assert kept.tolist() == sure
 
 
 def test_without_flagged(
     study: Study, collected: Collected, results: Results, tmp_path: Path
 ) -> None:
-    export_study(results, tmp_path / "one", ExportChoices(without_flagged=True))
+    export_study(results, tmp_path / "one", ExportChoices())
     flagged = results.screened.flagged()
-    raters = {
-        vote.rater for case in load_cases(tmp_path / "one/cases.jsonl").cases for vote in rows(case)
-    }
+    made = load_cases(tmp_path / "one/cases.jsonl")
+    raters = {vote.rater for case in made.cases for vote in rows(case)}
     assert raters == {one.rater for one in collected.people} - flagged
     said = "the votes that count, without those of flagged people"
-    assert json.loads((tmp_path / "one/summary.json").read_text())["cases_votes"] == said
-    assert said in (tmp_path / "one/data-card.md").read_text()
+    summary = json.loads((tmp_path / "one/summary.json").read_text())
+    card = (tmp_path / "one/data-card.md").read_text()
+    assert summary["cases_votes"] == said
+    assert said in card
+    # Figures are those of the exported cases, beside everybody's.
+    everybody_row, *_, unflagged = summary["sensitivity"]
+    for arm in summary["arms"]:
+        assert arm["share_safe"] == unflagged["share_safe"][arm["arm"]]
+    effect = describe_cases(made).effect
+    found = next(one for one in summary["contrasts"] if one["second"] == "unsafe")
+    assert effect.mean_difference == pytest.approx(found["difference"]["value"])
+    assert everybody_row["votes"] == len(collected.votes) > unflagged["votes"]
     # Nothing is deleted: the votes themselves are all there.
     assert len(read_collected(tmp_path / "one", study).votes) == len(collected.votes)
 

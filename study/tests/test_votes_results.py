@@ -9,7 +9,9 @@ import pytest
 from support.studied import World, a_study, simulate
 
 from casewise.statistics import wilson_interval
+from casewise_study.study.block_balance import balance
 from casewise_study.study.schema import Arm, Study
+from casewise_study.study.study_file import study_cases
 from casewise_study.votes.collected import (
     Collected,
     PersonRecord,
@@ -18,6 +20,7 @@ from casewise_study.votes.collected import (
     vote_table,
 )
 from casewise_study.votes.collected_csv import read_collected
+from casewise_study.votes.data_card import ExportChoices, data_card
 from casewise_study.votes.quality import drift, panel_effect
 from casewise_study.votes.results import Results, as_results_record, summarise
 
@@ -80,7 +83,8 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
     votes = tuple(
         replace(one, seconds=1.0 if one.rater in fast else 9.0) for one in collected.votes
     )
-    rows = {row.name: row for row in summarise(small, replace(collected, votes=votes)).sensitivity}
+    results = summarise(small, replace(collected, votes=votes))
+    rows = {row.name: row for row in results.sensitivity}
     assert list(rows) == [
         "everybody",
         "without attention",
@@ -97,6 +101,22 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
         assert row.share_safe[Arm.SAFE].value == pytest.approx((0 + 1) / 2)
         assert row.share_safe[Arm.UNSAFE].value == pytest.approx(1 / 2)
         assert row.differences[Arm.SAFE, Arm.UNSAFE].value == pytest.approx(0 - 1 / 2)
+    # Cells, arms and contrasts are those without flagged; what turns is listed.
+    assert [(one.safe, one.unsafe) for one in results.cells] == [(0, 1), (1, 1), (2, 0), (0, 0)]
+    assert (
+        results.contrasts[0].difference == rows["without flagged"].differences[Arm.SAFE, Arm.UNSAFE]
+    )
+    assert [(one.everybody, one.unflagged) for one in results.turned] == [
+        ("safe", "unsafe"),
+        ("unsafe", None),
+    ]
+    card = data_card(results, balance(small, study_cases(small)), ExportChoices())
+    first, second = (cell.case_id for cell in small.design.cells[:2])
+    assert f"- `{first}` (safe context): safe with everybody, unsafe without flagged\n" in card
+    assert f"- `{second}` (unsafe context): unsafe with everybody, a tie without flagged\n" in card
+    whole = summarise(small, replace(collected, votes=votes), with_flagged=True)
+    assert [(one.safe, one.unsafe) for one in whole.cells] == [(2, 1), (1, 2), (2, 0), (0, 0)]
+    assert whole.turned == results.turned
 
 
 def test_wilson_at_21_votes_on_average() -> None:

@@ -37,9 +37,9 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path, collected: Collected) ->
     )
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
-    for said in ("180 counted votes of 30 people", "36 of 36 cells", "without flagged", "alpha"):
+    for said in ("180 counted votes of 30 people", "24 of 36 cells", "without flagged", "alpha"):
         assert said in " ".join(done.stdout.split())
-    assert "cases.jsonl holds all votes that count" in done.stderr
+    assert "cases.jsonl holds the votes that count, without those of flagged people" in done.stderr
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "cases.jsonl",
         "checks.csv",
@@ -53,9 +53,11 @@ def test_from_votes_to_labels(cli: Cli, tmp_path: Path, collected: Collected) ->
     assert described.returncode == 0, described.stderr
     record = json.loads(described.stdout)
     summary = json.loads((tmp_path / "out/summary.json").read_text())
-    assert record["context_effect"]["votes_by_arm"] == [60, 60]
+    assert record["context_effect"]["votes_by_arm"] == [56, 56]
     contrast = summary["contrasts"][0]
-    assert record["context_effect"]["difference"] == pytest.approx(contrast["difference"]["value"])
+    assert record["context_effect"]["mean_difference"] == pytest.approx(
+        contrast["difference"]["value"]
+    )
     again = cli(
         "annotate", "export", "study.yaml", "--votes", "out", "--out", "again", "--format", "json"
     )
@@ -68,9 +70,9 @@ def test_choices_are_named(cli: Cli, tmp_path: Path, collected: Collected) -> No
     refused = cli(*base)
     assert refused.returncode == 2
     assert "--force" in refused.stderr
-    done = cli(*base, "--force", "--without-flagged", "--with-reasons")
+    done = cli(*base, "--force", "--with-flagged", "--with-reasons")
     assert done.returncode == 0
-    assert "without those of flagged people" in done.stderr
+    assert "all votes that count" in done.stderr
     assert "reason" in (tmp_path / "out/votes.csv").read_text().splitlines()[0]
 
 
@@ -104,5 +106,5 @@ def test_mistakes(cli: Cli, tmp_path: Path, collected: Collected) -> None:
 def test_help(cli: Cli) -> None:
     done = cli("annotate", "export", "--help", env={"COLUMNS": "80"})
     assert done.returncode == 0
-    for word in ("--without-flagged", "--votes", "Examples", "data-card.md"):
+    for word in ("--with-flagged", "--votes", "Examples", "data-card.md"):
         assert word in done.stdout

@@ -54,7 +54,10 @@ def test_its_simulations(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
 def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> None:
     # 4 queries in 3 arms with 2 votes are 24 votes, by 6 people of 4 pages each.
-    write_three_arms(tmp_path, queries=4, votes=2, timing=Timing(least_seconds=0))
+    # Nobody here takes as long as people do.
+    write_three_arms(
+        tmp_path, queries=4, votes=2, timing=Timing(least_seconds=0), screening={"fast_share": None}
+    )
     here, elsewhere = commands("Running")
     assert here == "casewise annotate serve study.yaml"
     assert elsewhere.startswith(here)
@@ -100,9 +103,14 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(cli: Cli, tmp_path
     assert made.signed
     simulated = cli(*shlex.split(simulate)[1:])
     assert simulated.returncode == 0, simulated.stderr
-    # Nobody here can sign links as Prolific does.
+    # Nobody here can sign links as Prolific does, or takes as long as people do.
     unsigned = made.model_copy(update={"signed": False})
-    write_three_arms(tmp_path, recruitment=unsigned, timing=Timing(least_seconds=0))
+    write_three_arms(
+        tmp_path,
+        recruitment=unsigned,
+        timing=Timing(least_seconds=0),
+        screening={"fast_share": None},
+    )
     accounts: list[str] = []
     for step in steps:
         arguments = shlex.split(step)[1:]

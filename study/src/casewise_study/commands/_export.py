@@ -32,7 +32,7 @@ def results_renderable(results: Results) -> RenderableType:
         "arms": "What people said",
         "agreement": "How far they agree",
         "contrasts": "What the context does to votes",
-        "sensitivity": "Without those whom screening flags",
+        "sensitivity": "With and without those whom screening flags",
     }
     tables = card_tables(results)
     titled = [
@@ -62,6 +62,8 @@ def _opening(results: Results) -> list[str]:
 def _remarks(results: Results) -> list[str]:
     panels, drift = results.panels, results.drift
     lines = [NO_INTERVALS] if results.stops else []
+    if results.turned:
+        lines.append(f"{len(results.turned)} labels turn without flagged people: data-card.md")
     slope = drift.safe_by_page
     if math.isfinite(slope.value):
         lines.append(f"over ten pages of a person: share safe {estimate(slope, with_signs=True)}")
@@ -91,9 +93,9 @@ def export(
             help="Plain CSV instead: a folder with votes.csv, or a file of votes alone.",
         ),
     ] = None,
-    without_flagged: Annotated[
+    with_flagged: Annotated[
         bool,
-        typer.Option("--without-flagged", help="Leave flagged people's votes out of cases.jsonl."),
+        typer.Option("--with-flagged", help="Count flagged people's votes in cases and figures."),
     ] = False,
     with_reasons: Annotated[
         bool,
@@ -112,8 +114,9 @@ def export(
 
     The folder gets votes.csv, votes.parquet, people.csv, checks.csv,
     cases.jsonl with the votes on each case, data-card.md and summary.json.
-    People are flagged by the rules of the study file, with reasons; flags
-    delete nothing, and a table shows what would change without those flagged.
+    People are flagged by the rules of the study file, with reasons, and the
+    cases and their figures go without the votes of those flagged. votes.csv
+    has every vote, and the data card both figures and the labels that turn.
     People are pseudonyms.
 
     Content warning: cases.jsonl holds queries and contexts.
@@ -124,7 +127,7 @@ def export(
 
     casewise annotate export study.yaml --votes collected/ --out votes/
 
-    casewise annotate export study.yaml --out votes/ --without-flagged --force
+    casewise annotate export study.yaml --out votes/ --with-flagged --force
 
     casewise annotate export study.yaml --out votes/ --format json > summary.json
     """
@@ -136,7 +139,6 @@ def export(
     choices = ExportChoices(
         with_reasons=with_reasons,
         with_demographics=with_demographics,
-        without_flagged=without_flagged,
         force=force,
     )
     check_free(to, EXPORT, force=force)
@@ -145,13 +147,13 @@ def export(
     if not any(vote.counted for vote in collected.votes):
         raise UsageError(f"{votes or database or file}: no vote that counts, so nothing to export")
     with working("screening and summarising"):
-        results = summarise(study, collected)
+        results = summarise(study, collected, with_flagged=with_flagged)
         summary = export_study(results, to, choices)
     if format is ResultFormat.JSON:
         write_out(summary)
     else:
         out().print(results_renderable(results))
-    note(f"{to}: votes, people, cases, data-card.md; cases.jsonl holds {choices.votes_words}")
+    note(f"{to}: votes, people, cases, data-card.md; cases.jsonl holds {results.votes_words}")
 
 
 def _collected(study: Study, file: Path, database: str | None, votes: Path | None) -> Collected:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from casewise.cases import MAX_SEED
-from casewise.cli import out, working, write_out
+from casewise.cli import err, note, out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
     Column,
@@ -28,6 +28,9 @@ from casewise_study.study.planning import Forecast, forecast
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
 from casewise_study.study.study_rules import Savings
+
+_LINES_APART = 10
+"""Studies between lines of progress, where there is no terminal."""
 
 _share = partial(typer.Option, min=0, max=1, rich_help_panel="Who comes")
 
@@ -84,8 +87,15 @@ def simulate(
     study = load_study(file)
     traces = _traces(trace)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
-    with working("drawing people"):
-        drawn = screen_drawn(study, mixture, traces, seed, studies)
+    with working("drawing and screening people") as shown:
+
+        def progress(done: int) -> None:
+            said = f"{done} of {studies} studies screened"
+            shown.update(said)
+            if not err().is_terminal and done % _LINES_APART == 0:
+                note(said)
+
+        drawn = screen_drawn(study, mixture, traces, seed, studies, progress)
         planned = forecast(study)
         savings = simulated_savings(study, seed)
     if format is ResultFormat.JSON:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -79,7 +79,12 @@ class DrawnStudies:
 
 
 def screen_drawn(
-    study: Study, mixture: Mixture, traces: Sequence[Trace], seed: int, studies: int
+    study: Study,
+    mixture: Mixture,
+    traces: Sequence[Trace],
+    seed: int,
+    studies: int,
+    progress: Callable[[int], object] = int,
 ) -> DrawnStudies:
     """Screen so many studies, of everybody who completes a block.
 
@@ -89,6 +94,7 @@ def screen_drawn(
         traces: What machines leave behind, in turns.
         seed: Draws the first study; the others follow.
         studies: How many.
+        progress: Called with the number of studies that are screened.
     """
     seen = list[tuple[Manner, Trace, bool]]()
     told = 0
@@ -98,6 +104,7 @@ def screen_drawn(
         told += groups_of(vote_table(study, collected), screened, study.seed).told is not None
         flags = screened.flagged()
         seen += [(one.manner, one.trace, name_of(one) in flags) for one in people]
+        progress(number + 1)
     return DrawnStudies(studies, count_flagged(seen), told)
 
 

@@ -14,10 +14,10 @@ from casewise_study.votes.collected import FloatArray, VoteTable
 
 NO_INTERVALS = (
     "Cases stopped once their majority was decided: labels hold, but raw shares of safe votes lean "
-    "to the majority. So mean shares, their differences and agreement are what first votes said, "
+    "to the majority. So shares, their differences and agreement are what first votes said, "
     "in all orders of the votes that end where they ended (Girshick, Mosteller & Savage 1946), and "
-    "cases weigh alike. Intervals of single cases, tests of single queries, odds ratios and "
-    "agreement with people left out aren't given"
+    "cases weigh alike. Intervals of single cases, tests of single queries and odds ratios aren't "
+    "given"
 )
 """Figures that a study with sequential collection has and lacks."""
 
@@ -34,7 +34,8 @@ class CellVotes:
     safe: int
     unsafe: int
     share_safe: float
-    """Of the votes as they are, 0..1; NaN without votes."""
+    """Of people who say safe, 0..1: of the votes, and of first votes under sequential collection;
+    NaN without votes."""
     interval: tuple[float, float]
     """95 %, Wilson's: each vote is another person's; NaN under sequential collection."""
     majority: Side | None
@@ -141,18 +142,25 @@ def cell_votes(
 ) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
     decided = decided_cases(stops)
-    columns = (map(int, table.counts_safe), map(int, table.counts), map(float, classes.p_safe))
+    counts = table.counts_safe, table.counts
+    with np.errstate(invalid="ignore"):
+        shares = counts[0] / counts[1] if table.first is None else table.first.safe
+    columns = (*(map(int, column) for column in counts), shares.tolist(), classes.p_safe.tolist())
     votes = []
-    for (arm, case_id), safe, n, p_safe in zip(table.cells, *columns, strict=True):
-        share = safe / n if n else math.nan
+    for (arm, case_id), safe, n, share, p_safe in zip(table.cells, *columns, strict=True):
         interval = (math.nan, math.nan)
         if not table.is_sequential:
             interval = statistics.wilson_interval(share, n)
-        majority: Side | None = "safe" if 2 * safe > n else "unsafe" if 2 * safe < n else None
+        majority = side(safe, n)
         met = n >= quota or case_id in decided
         cell = CellVotes(arm, case_id, safe, n - safe, share, interval, majority, met, p_safe)
         votes.append(cell)
     return tuple(votes)
+
+
+def side(safe: float, votes: float) -> Side | None:
+    """The majority of so many votes; None of a tie."""
+    return "safe" if 2 * safe > votes else "unsafe" if 2 * safe < votes else None
 
 
 def arm_votes(table: VoteTable, cells: Sequence[CellVotes]) -> tuple[ArmVotes, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Side
-from casewise.statistics import Clusters, FirstVotes, chances_first, number_clusters
+from casewise.statistics import Boundary, Clusters, FirstVotes, chances_first, number_clusters
 from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
 from casewise_study.votes.result_files import to_utc
 
@@ -191,13 +191,15 @@ class VoteTable:
     weight: FloatArray
     """The weight of each vote in the share of its cell: 1 over their number; or, if cases stopped
     once their majority was decided, the chance that it was the first of them."""
+    boundary: Boundary | None = None
+    """Rule by which cases stopped once their majority was decided, if they did."""
     first: FirstVotes | None = None
-    """What first votes on each cell said, if cases stopped once their majority was decided."""
+    """What first votes on each cell said, under such a rule."""
 
     @property
     def is_sequential(self) -> bool:
         """True if a case was asked no further once its majority was decided."""
-        return self.first is not None
+        return self.boundary is not None
 
     @property
     def others(self) -> FloatArray:
@@ -261,17 +263,15 @@ class VoteTable:
         return replace(self, **{name: getattr(self, name)[kept] for name in columns})
 
     def without(self, raters: frozenset[str]) -> Self:
-        """The votes of everybody else.
-
-        Where cases stopped once they were decided, votes keep their chances to have been the
-        first, and what the first two said together isn't known without those left out.
-        """
+        """The votes of everybody else, weighed anew."""
         stays = np.array([name not in raters for name in self.raters], bool)
-        kept = self.only(stays[self.rater])
-        if self.first is None:
-            return replace(kept, weight=1 / kept.counts[kept.cell])
-        unknown = np.full(len(self.cells), np.nan)
-        return replace(kept, first=FirstVotes(unknown, unknown))
+        return self.only(stays[self.rater])._weighed()
+
+    def _weighed(self) -> Self:
+        if self.boundary is None:
+            return replace(self, weight=1 / self.counts[self.cell])
+        weight, first = chances_first(self.cell, self.safe, len(self.cells), self.boundary)
+        return replace(self, weight=weight, first=first)
 
 
 def vote_table(study: Study, collected: Collected) -> VoteTable:
@@ -289,25 +289,20 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
     def codes(values: Iterable[int]) -> IntArray:
         return np.array([*values], np.int64)
 
-    cells = len(study.design.cells)
-    safe = numbers(vote.verdict == "safe" for vote in votes)
-    cell = codes(study.places[vote.case_id] for vote in votes)
-    weight, first = 1 / np.bincount(cell, minlength=cells)[cell], None
-    if study.collection.is_sequential:
-        weight, first = chances_first(cell, safe, cells, study.collection.boundary)
+    collection = study.collection
     return VoteTable(
         cells=study.design.cells,
         raters=raters,
-        safe=safe,
-        cell=cell,
+        safe=numbers(vote.verdict == "safe" for vote in votes),
+        cell=codes(study.places[vote.case_id] for vote in votes),
         rater=codes(places[vote.rater] for vote in votes),
         query=codes(queries[vote.query_id] for vote in votes),
         position=numbers(vote.position for vote in votes),
         seconds=numbers(vote.seconds for vote in votes),
         time=numbers(times),
-        weight=weight,
-        first=first,
-    )
+        weight=np.ones(len(votes)),
+        boundary=collection.boundary if collection.is_sequential else None,
+    )._weighed()
 
 
 def active_minutes(study: Study, collected: Collected) -> dict[str, float]:

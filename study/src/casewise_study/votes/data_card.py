@@ -36,6 +36,9 @@ from casewise_study.votes.result_files import row_of
 from casewise_study.votes.results import Results, division
 from casewise_study.votes.signals import observed_in_words, rules_in_words
 
+_MOST_TURNED = 5
+"""Labels listed in the card that turn."""
+
 _STEEPEST = 50.0
 """Slopes of logarithms beyond it are no figures."""
 
@@ -46,10 +49,6 @@ _PLATFORMS = {
 }
 
 
-ALL_COUNTED = "all votes that count"
-WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
-
-
 @dataclass(frozen=True, slots=True)
 class ExportChoices:
     """Files of the folder beside the figures."""
@@ -58,15 +57,8 @@ class ExportChoices:
     """Free text may identify whoever wrote it."""
     with_demographics: bool = False
     """So may a combination of answers about oneself."""
-    without_flagged: bool = False
-    """True if the exported cases go without the votes of flagged people."""
     force: bool = False
     """True if an earlier export may be replaced."""
-
-    @property
-    def votes_words(self) -> str:
-        """Votes that the exported cases carry, in words."""
-        return WITHOUT_FLAGGED if self.without_flagged else ALL_COUNTED
 
 
 def data_card(results: Results, balance: Balance, choices: ExportChoices) -> str:
@@ -108,13 +100,26 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "division": division(study, results.screened, results.groups),
         "planned": _planned_in_words(study),
         "underpaid": pay_shortfall(study, results.funnel.median_minutes),
-        "cases_votes": choices.votes_words,
+        "cases_votes": results.votes_words,
+        "released": len(results.table.safe),
+        "turned": _turned(results),
         "replaced": sum(
             case.votes is not None or case.published_safe_rate is not None for case in cases
         ),
         "sources": [escape(one) for one in dict.fromkeys(case.source for case in cases) if one],
         "licences": [escape(one) for one in dict.fromkeys(case.licence for case in cases) if one],
     }
+
+
+def _turned(results: Results) -> list[str]:
+    """Labels that turn without flagged people, the first of them."""
+    lines = [
+        f"`{escape(one.case_id)}` ({_arm(one.arm)}): {one.everybody or 'a tie'} with everybody, "
+        f"{one.unflagged or 'a tie'} without flagged"
+        for one in results.turned[:_MOST_TURNED]
+    ]
+    more = len(results.turned) - len(lines)
+    return [*lines, f"{more} more (`turned` in `summary.json`)"] if more else lines
 
 
 def _seen_twice(collected: Collected) -> int:

@@ -110,8 +110,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     """
     check_free(out, EXPORT, force=choices.force)
     evenness = balance(_as_judged(results), study_cases(results.study))
-    left_out = results.screened.flagged() if choices.without_flagged else ()
-    cases = voted_cases(results.study, results.collected, left_out)
+    cases = voted_cases(results.study, results.collected, results.left_out)
     votes = vote_rows(results)
     names = names_of(VOTE_COLUMNS)
     place = names.index("arm")
@@ -123,8 +122,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         people_columns.remove("remark")
     if not choices.with_demographics:
         people_columns.remove("demographics")
-    record = {"cases_votes": choices.votes_words, **as_results_record(results)}
-    summary = to_json(record | {"balance": plain(evenness)})
+    summary = to_json(as_results_record(results) | {"balance": plain(evenness)})
     texts = {
         VOTES: to_csv(columns, votes),
         PEOPLE: to_csv(people_columns, person_rows(results)),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from casewise.cases import Side
 from casewise.statistics import DawidSkene, Estimate, TwoWay, agreement, dawid_skene
 from casewise_study.study.planning import session_pay
 from casewise_study.study.schema import Arm, Study
@@ -25,6 +26,7 @@ from casewise_study.votes.cells import (
     contrast,
     mean_share,
     pairs_of_arms,
+    side,
 )
 from casewise_study.votes.collected import (
     Collected,
@@ -103,6 +105,20 @@ class SensitivityRow:
     """Cells with votes of everybody that have none here."""
 
 
+ALL_COUNTED = "all votes that count"
+WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A label that turns without flagged people; None is a tie, or no vote."""
+
+    arm: Arm
+    case_id: str
+    everybody: Side | None
+    unflagged: Side | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
     """Everything that is reported of a study."""
@@ -112,6 +128,12 @@ class Results:
     funnel: Funnel
     screened: Screened
     groups: Groups
+    with_flagged: bool
+    """True if the votes of flagged people are in the figures and the exported cases."""
+    table: VoteTable
+    """Votes of the exported cases: figures of cells, arms and contrasts are of these."""
+    turned: tuple[Turned, ...]
+    """Labels that turn without flagged people."""
     classes: DawidSkene
     cells: tuple[CellVotes, ...]
     stops: tuple[CellStop, ...]
@@ -123,32 +145,49 @@ class Results:
     panels: PanelEffect
     sensitivity: tuple[SensitivityRow, ...]
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """People whose votes the exported cases go without."""
+        return frozenset() if self.with_flagged else self.screened.flagged()
 
-def summarise(study: Study, collected: Collected) -> Results:
+    @property
+    def votes_words(self) -> str:
+        """Votes that the exported cases carry, in words."""
+        return ALL_COUNTED if self.with_flagged else WITHOUT_FLAGGED
+
+
+def summarise(study: Study, collected: Collected, *, with_flagged: bool = False) -> Results:
     """Screen and summarise what a study has collected, counted votes alone.
 
     Args:
         study: Whose rules they are.
         collected: From the app, or from a file.
+        with_flagged: True if flagged people's votes are in the figures; their own figures, drift,
+            panels and sensitivity have everybody's in any case.
     """
     table = vote_table(study, collected)
     screened = screen(study, collected)
     classes = dawid_skene(
         table.safe, table.cell, table.rater, items=len(table.cells), raters=len(table.raters)
     )
-    stops = cell_stops(study, table)
-    cells = cell_votes(table, study.votes, classes, stops)
+    flagged = screened.flagged()
+    kept = table.without(frozenset() if with_flagged else flagged)
+    stops = cell_stops(study, kept)
+    cells = cell_votes(kept, study.votes, classes, stops)
     return Results(
         study=study,
         collected=collected,
         funnel=_funnel(study, collected, screened),
         screened=screened,
         groups=groups_of(table, screened, study.seed),
+        with_flagged=with_flagged,
+        table=kept,
+        turned=turned(table, table.without(flagged)),
         classes=classes,
         cells=cells,
         stops=stops,
-        arms=arm_votes(table, cells),
-        contrasts=tuple(map(contrast, pairs_of_arms(table))),
+        arms=arm_votes(kept, cells),
+        contrasts=tuple(map(contrast, pairs_of_arms(kept))),
         people=person_quality(table, screened, classes),
         drift=drift(table),
         panels=panel_effect(table, collected.people),
@@ -201,6 +240,16 @@ def median_minutes(study: Study, collected: Collected) -> float:
     return median(taken) if taken else math.nan
 
 
+def turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
+    """Cells whose majority, or tie, is another one among some of the votes."""
+    before, after = (
+        [side(*one) for one in zip(votes.counts_safe, votes.counts, strict=True)]
+        for votes in (whole, kept)
+    )
+    rows = zip(whole.cells, before, after, strict=True)
+    return tuple(Turned(*cell, one, other) for cell, one, other in rows if one != other)
+
+
 EVERYBODY = "everybody"
 NOBODY_FLAGGED = "without flagged"
 
@@ -223,7 +272,7 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     kept = table.without(out) if out else table
     whole, here = (np.sign(2 * some.counts_safe - some.counts) for some in (table, kept))
     voted, left = table.counts > 0, kept.counts > 0
-    measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe)
+    measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe, first=kept.first)
     return SensitivityRow(
         name=name,
         people=len(table.raters) - len(out),
@@ -249,6 +298,8 @@ def as_results_record(results: Results) -> dict[str, Any]:
         "cases_hash": study.cases_hash,
         "votes_wanted": study.votes,
         "screening": study.screening.model_dump(),
+        "cases_votes": results.votes_words,
+        "turned": results.turned,
         "funnel": results.funnel,
         "agreement_over": results.screened.agreement_over,
         "groups": results.groups,
