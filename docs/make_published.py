@@ -16,6 +16,8 @@ from casewise.statistics import wilson_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUTS = ROOT.parent / "shared/data/casebench/exp"
+REPRODUCED = ROOT / "docs/how-to/reproduce.md"
+"""The output of ``casewise reproduce --all --format markdown``."""
 PAGES = ("README.md", "docs/index.md", "docs/start/research.md")
 
 
@@ -53,7 +55,19 @@ def _said(verdicts: Mapping[str, str], side: str) -> set[str]:
     return {case for case, verdict in verdicts.items() if verdict == side}
 
 
-TABLES: Mapping[str, Callable[[Path], str]] = {"verdicts": verdicts, "finding": finding}
+def reproduced(_: Path) -> str:
+    """Works of ``casewise reproduce``, with their figures that were recomputed and are equal."""
+    whole = REPRODUCED.read_text("utf-8").split("\n| work | figures |", 1)[1].split("\n\n")[0]
+    cells = [line.strip("| ").split(" | ") for line in whole.splitlines()[2:]]
+    rows = [f"| {name} | {figures} | {equal} |" for name, figures, equal, *_ in cells]
+    return "\n".join(["| work | published figures | recomputed, equal |", "|---|---:|---:|", *rows])
+
+
+TABLES: Mapping[str, Callable[[Path], str]] = {
+    "verdicts": verdicts,
+    "finding": finding,
+    "reproduced": reproduced,
+}
 
 
 def with_tables(text: str, outputs: Path) -> str:

@@ -247,6 +247,26 @@ def test_anthropic_gets_its_own_form(cli: Cli, tmp_path: Path) -> None:
         assert "verified" in json.dumps(answer["content"])
 
 
+def test_people_can_vote_on_a_rung(cli_inside: Cli, tmp_path: Path) -> None:
+    """Its cases are what a judge reads there; without a context of one's own, no side."""
+    write_cases(tmp_path / "cases.jsonl", QUERIES)
+    ladder, cases = load_ladder("ladder"), load_cases(tmp_path / "cases.jsonl").cases
+    for rung, count in (("5", 2 * QUERIES), ("0", QUERIES), ("1c", 2 * QUERIES)):
+        done = cli_inside("cases", "convert", "cases.jsonl", "rung.jsonl", "--rung", rung)
+        assert done.returncode == 0, done.stderr
+        voted = load_cases(tmp_path / "rung.jsonl").cases
+        shown = on_rung(ladder, rung, find_twins(cases))
+        assert {f"{one.context}" for one in voted} == {
+            f"{shown.as_context(one).context}" for one in cases
+        }
+        assert len(voted) == count
+        assert all(one.votes is None and f"{ladder.name}:{rung}" in one.tags for one in voted)
+        sides = {"safe", "unsafe"} if rung == "5" else {None}
+        assert {one.intended for one in voted} == sides
+    refused = cli_inside("cases", "convert", "cases.jsonl", "rung.jsonl", "--rung", "7")
+    assert (refused.returncode, "no rung '7'" in refused.stderr) == (2, True)
+
+
 def test_the_ladder_of_the_document_is_one(tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/evidence-ladder.md").read_text("utf-8")
     text = page.partition("```yaml\n")[2].partition("```")[0]

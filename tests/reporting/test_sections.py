@@ -109,6 +109,23 @@ def test_the_numbers_are_those_of_the_scores() -> None:
     }
 
 
+def test_a_figure_without_an_interval_says_why() -> None:
+    """The reasons are those of the records of ``casewise score``."""
+    found = judges()
+    good = next(one for one in as_report_records(found.report) if one["model"] == "good")
+    why = good["withheld"]["within_pcc_safe"]
+    assert "8 queries have a wrong answer" in why
+    section = by_id(found)["judging"]
+    assert section.withheld == [
+        "Without an interval: correlation with people within safe contexts (good), within unsafe "
+        f"contexts (good); {why}."
+    ]
+    (row,) = (one for one in section.rows if one.get("within_pcc_safe_why"))
+    assert (row["run"], row["within_pcc_safe_why"]) == ("good", why)
+    assert row["within_pcc_safe"] is not None
+    assert row["within_pcc_safe_low"] is None
+
+
 def test_every_section_is_whole() -> None:
     """A chart draws columns that its rows have; a section without rows says why."""
     for section in make_sections(judges()):

@@ -6,8 +6,9 @@ context of a case (``data/evidence/ladder.yaml``).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from itertools import accumulate, cycle
 from pathlib import Path
@@ -15,7 +16,17 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from casewise.cases import Case, Context, ToolCall, ToolDefinition, Turn, digest, fault, read_model
+from casewise.cases import (
+    Case,
+    Context,
+    ToolCall,
+    ToolDefinition,
+    Turn,
+    digest,
+    fault,
+    find_twins,
+    read_model,
+)
 from casewise.choices import Delivery
 from casewise.contexts import claim, describe_to_sender, render_text
 from casewise.errors import UsageError, choose_from
@@ -36,7 +47,8 @@ BARE_RUNG: Final = "0"
 _CALL = "check_1"
 """Id of the tool call."""
 _FIELD = re.compile(r"\{(\w+)\}")
-_FIELDS = ("claim", "facts", "description", "unrelated", "twin_claim", "twin_facts")
+_OWN = ("claim", "facts", "description")
+_FIELDS = (*_OWN, "unrelated", "twin_claim", "twin_facts")
 _NAME = re.compile(r"[\w.-]{1,20}")
 RUNG_NAME: Final = "at most 20 letters, digits, dots and hyphens"
 """Form of a rung's name in words."""
@@ -195,9 +207,7 @@ class EvidenceConversations(Conversations):
         """The conversation in which a case is asked."""
         plain, rung = open_conversation(case, Delivery.NONE), self.rung
 
-        def fill(template: str) -> str:
-            return self._fill(template, case)
-
+        fill = partial(self._fill, case=case)
         system = [fill(rung.system)] if rung.system else []
         own = [turn.content for turn in plain.messages if turn.role == "system"]
         said = tuple(turn for turn in plain.messages if turn.role != "system")
@@ -257,3 +267,35 @@ def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceCon
     return EvidenceConversations(
         found.delivery, tools=tools, ladder=ladder, rung=found, twins=twins
     )
+
+
+def cases_at(ladder: Ladder, rung: str, cases: Iterable[Case]) -> tuple[Case, ...]:
+    """Cases whose context is what is said at a rung, for people to judge; without votes.
+
+    The intended side is kept where a rung tells the case's own context. Cases that come to the
+    same text are one.
+
+    Raises:
+        UsageError: There is no such rung, or no case has what it shows.
+    """
+    asked = tuple(cases)
+    shown = on_rung(ladder, rung, find_twins(asked))
+    own = bool(shown.rung.fields & set(_OWN))
+    made = [
+        Case(
+            query=case.query,
+            context=shown.as_context(case).context,
+            history=case.history,
+            category=case.category,
+            intended=case.intended if own else None,
+            source=case.source,
+            licence=case.licence,
+            language=case.language,
+            tags=(*case.tags, f"{ladder.name}:{rung}"),
+        )
+        for case in asked
+        if shown.applies(case)
+    ]
+    if not made:
+        raise UsageError(f"no case has what rung {rung!r} of the ladder shows")
+    return tuple({case.id: case for case in reversed(made)}.values())[::-1]

@@ -16,6 +16,7 @@ from casewise.reporting.page._parts import (
     RESTED,
     RUN,
     VERMILLION,
+    WHY,
     Rows,
     RunName,
     Section,
@@ -115,7 +116,7 @@ def deliveries(overview: Overview) -> Section:
         }
         rows += [
             {"run": name, "delivery": score.condition.delivery, "measure": rate_name(metric)}
-            | {key: found[f"{metric}{end}"] for key, end in _ENDS.items()}
+            | {f"share{end}": found[f"{metric}{end}"] for end in _ENDS if f"{metric}{end}" in found}
             | gains
             for metric in _MEASURES
             if found[metric] is not None
@@ -156,7 +157,7 @@ def _place(delivery: str | None) -> int:
     return _DELIVERIES.index(delivery) if delivery in _DELIVERIES else -1
 
 
-_ENDS = {"share": "", "share_low": "_low", "share_high": "_high"}
+_ENDS = ("", "_low", "_high", WHY)
 
 _CELLS = dict(
     zip(

@@ -68,6 +68,8 @@ class Section:
     """The chart in words, for those who can't see it."""
     note: str = ""
     """Note below the chart, on the reliability of the grader."""
+    withheld: Sequence[str] = ()
+    """Sentences on figures without an interval, one for each reason."""
     missing: str = ""
     """Why there is nothing to draw, and what would change that; empty where there is something."""
     open: bool = False
@@ -114,7 +116,39 @@ def section(
     if not rows:
         return Section(id, title, "", missing=missing, short=short)
     drawn = chart() if callable(chart) else chart
-    return Section(id, title, text, columns, rows, drawn, words(), open=open, short=short)
+    return Section(
+        id,
+        title,
+        text,
+        columns,
+        rows,
+        drawn,
+        words(),
+        withheld=_withheld(rows, columns),
+        open=open,
+        short=short,
+    )
+
+
+_NAMED = 3
+"""Figures without an interval that a sentence names; more are counted."""
+
+
+def _withheld(rows: Rows, columns: Sequence[Column]) -> list[str]:
+    """A sentence for each reason for which figures of a table have no interval."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for column in columns:
+            if reason := row.get(f"{column.key}{WHY}"):
+                figure = f"{row.get('measure', column.heading)} ({row[columns[0].key]})"
+                found.setdefault(reason, []).append(figure)
+    return [f"Without an interval: {_some(names)}; {reason}." for reason, names in found.items()]
+
+
+def _some(names: Sequence[str]) -> str:
+    told = list(dict.fromkeys(names))
+    more = len(told) - _NAMED
+    return ", ".join(told[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def with_ends(heading: str, key: str) -> tuple[Column, ...]:
@@ -257,14 +291,20 @@ def known(number: float | None) -> float | None:
     return number if number is not None and abs(number) < float("inf") else None
 
 
-def spread(name: str, found: Estimate | Share) -> dict[str, float | None]:
-    """Fields of a row for an estimate: ``NAME``, ``NAME_low`` and ``NAME_high``."""
+WHY = "_why"
+"""Ending of the field that says why a figure has no interval; a figure with one lacks it."""
+
+
+def spread(name: str, found: Estimate | Share) -> dict[str, Any]:
+    """Fields of an estimate: ``NAME``, ``NAME_low``, ``NAME_high``; or why it has no interval."""
     share = found if isinstance(found, Share) else Share.of(found)
     value, low, high = map(known, share[:3])
-    return {name: value, f"{name}_low": low, f"{name}_high": high}
+    ends = {name: value, f"{name}_low": low, f"{name}_high": high}
+    told = share.reason and value is not None and not share.fixed
+    return ends | ({f"{name}{WHY}": share.reason} if told else {})
 
 
-def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
+def mistakes(score: Score | CategoryScore) -> dict[str, Any]:
     """Fields of a row for over- and under-refusal; for a judge, 1 minus its recalls."""
     over, under = refusals(score)
     return spread("over_refusal", over) | spread("under_refusal", under)
