@@ -106,6 +106,7 @@ def test_an_earlier_study_opens_and_exports_as_before(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "study.db") as database:
         database.execute("DROP TABLE page_signal")
         database.execute("ALTER TABLE assignment DROP COLUMN drawn")
+        database.execute("ALTER TABLE participant DROP COLUMN confirmed")
         database.execute("UPDATE alembic_version SET version_num = 'v0004'")
     database.close()
     with Store(earlier, address, KEYS, clock=Clock()) as store:

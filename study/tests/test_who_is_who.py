@@ -199,7 +199,10 @@ def test_invented_ids_take_no_place_of_a_study_planned_for_prolific(
     (tmp_path / "study.yaml").write_text(text.replace("signed: true", "signed: false"), "utf-8")
     # The port's address is none of this computer's, so that the server ends after its warnings.
     served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
-    assert "whoever makes up ids can take every place" in " ".join(served.stderr.split())
+    assert (
+        "ids can be made up, so places are provisional until casewise annotate reconcile"
+        in " ".join(served.stderr.split())
+    )
 
 
 def test_signatures_count_where_they_exist_and_keys_may_be_away(

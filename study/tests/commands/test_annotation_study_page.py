@@ -149,7 +149,8 @@ def served_and_judged(arguments: list[str], folder: Path) -> list[str]:
     here = [*arguments[:origin], *arguments[origin + 2 :], "--port", "0"]
     process = Start(here, folder, clean_env())
     try:
-        judge_all(process.line().split()[1].rstrip("/"), folder / "study.yaml")
+        # As many as the platform has places: here the study takes more, until the export is read.
+        judge_all(process.line().split()[1].rstrip("/"), folder / "study.yaml", most=6)
     finally:
         process.send_signal(signal.SIGINT)
         said = process.communicate(30)[1]
@@ -167,11 +168,11 @@ def served_and_judged(arguments: list[str], folder: Path) -> list[str]:
     return [one for one, person in people if person and person.status == "completed"]
 
 
-def judge_all(address: str, file: Path) -> None:
+def judge_all(address: str, file: Path, most: int = 12) -> None:
     """Honest people come, hurry, and answer."""
     study = load_study(file)
     rates = true_rates(study, 0)
     mishaps = Mishaps(leave=0, withdraw=0)
     scene = Scene(address, study, known_pages(study), rates, rates, mishaps, 1000)
-    coming = send_people(scene, Mixture(1, 0, 0, 0), seed=1, at_once=3, most=12, progress=print)
+    coming = send_people(scene, Mixture(1, 0, 0, 0), seed=1, at_once=3, most=most, progress=print)
     asyncio.run(coming)

@@ -140,6 +140,7 @@ def rehearse(
     seed: int,
     think: tuple[float, float] | None = None,
     mishaps: Mishaps | None = None,
+    most: int = 4000,
 ) -> Rehearsal:
     """Simulated people judge through the storms; returns what it shows."""
     study = load_study(study_file)
@@ -158,7 +159,7 @@ def rehearse(
     )
     start = time.monotonic()
     logs = asyncio.run(
-        send_people(scene, PEOPLE, seed=seed, at_once=at_once, most=4000, progress=weather.progress)
+        send_people(scene, PEOPLE, seed=seed, at_once=at_once, most=most, progress=weather.progress)
     )
     seconds = time.monotonic() - start
     for thread in weather.threads:

@@ -12,7 +12,13 @@ from casewise.cli import note, working, write_out
 from casewise.errors import InputError, UsageError
 from casewise.files import new_file
 from casewise.sheets import money
-from casewise_study.commands._store import DatabaseOption, StudyFile, open_store, rater_of
+from casewise_study.commands._store import (
+    DatabaseOption,
+    StudyFile,
+    open_store,
+    rater_of,
+    to_collect,
+)
 from casewise_study.exchange.payments import Payment, Proposal, payments_csv, propose_payments
 from casewise_study.exchange.platform_files import csv_tasks, read_csv_answers
 from casewise_study.exchange.prolific import join_prolific, prolific_files
@@ -22,6 +28,7 @@ from casewise_study.exchange.sittings import (
     plan_tasks,
     read_salt,
 )
+from casewise_study.exchange.submissions import read_standings
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
@@ -278,6 +285,44 @@ def payments(
         new.write_bytes(payments_csv(made))
     _say_payments(study, made)
     write_out(f"{to}\n")
+
+
+def reconcile(
+    file: StudyFile,
+    exports: Annotated[
+        list[Path], typer.Argument(metavar="EXPORT...", help="As payments reads them (CSV).")
+    ],
+    database: DatabaseOption = None,
+) -> None:
+    """Confirm people by the platform's export, and give the places of all others to new people.
+
+    Confirmed is whose submission is approved or awaits review. Who is not in
+    the export, returned, was rejected or timed out loses the place; links that
+    the platform signed need no export. No vote is deleted: votes without a
+    place don't count, and count again if a later export has the person. The
+    server may run meanwhile; the same export twice changes nothing.
+
+    [bold]Examples[/]
+
+    casewise annotate reconcile study.yaml prolific_export.csv
+    """
+    study = load_study(file)
+    platform = study.recruitment.platform
+    with open_store(study, file, database, "reconcile") as store:
+
+        def key(account: str) -> str:
+            return store.keys.platform_key(platform, account)
+
+        said = read_standings(
+            study, exports, lambda account: store.person_of_platform(key(account)) is not None
+        )
+        made = store.reconcile({key(account): word for account, word in said.items()})
+        progress = store.progress()
+    note(
+        f"{made.confirmed} people confirmed, {made.released} lost a place, {made.placed} got one "
+        "that was released"
+    )
+    write_out(f"{to_collect(study, progress)}\n")
 
 
 def _check_place(to: Path, *, force: bool) -> None:

@@ -19,6 +19,7 @@ from casewise_study.study.study_file import load_study
 from casewise_study.study.study_texts import text_warnings
 
 if TYPE_CHECKING:
+    from casewise_study.store.standing import Progress
     from casewise_study.store.study_store import Store
     from casewise_study.study.accounts import Secrets
 
@@ -90,6 +91,19 @@ def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
         return person.rater if person else f"unknown-{digest(account)}"
 
     return name
+
+
+def to_collect(study: Study, progress: "Progress") -> str:
+    """A sentence on what is still to be collected."""
+    lacking = [missing for count in progress.counts if (missing := study.votes - sum(count)) > 0]
+    most = "at most " if study.collection.is_sequential else ""
+    if progress.places == "complete":
+        return "complete: each case has its votes"
+    return (
+        f"to collect: {most}{sum(lacking)} votes on {len(lacking)} cells; of {most}"
+        f"{progress.blocks} places {progress.free} are free, {progress.active} held, and "
+        f"{progress.unconfirmed} held or completed by people whom nobody has confirmed"
+    )
 
 
 def exclude(
@@ -290,10 +304,12 @@ def _open_to_others(
 ) -> Iterator[str]:
     """Warn of what others could read on its way, and of places that they could take."""
     recruitment = study.recruitment
-    if recruitment.platform is Platform.PROLIFIC and not recruitment.signed:
+    if recruitment.platform is not Platform.NONE and not recruitment.signed:
+        secured = recruitment.platform is Platform.PROLIFIC
         yield (
-            "recruitment.signed is false: whoever makes up ids can take every place. Set it to "
-            "true, and switch on Secured external URL on Prolific"
+            "recruitment.signed is false: ids can be made up, so places are provisional until "
+            "casewise annotate reconcile reads the platform's export"
+            + (". Or set it to true, with Secured external URL on Prolific" if secured else "")
         )
     if not behind_proxy and not _is_this_computer(host):
         yield (

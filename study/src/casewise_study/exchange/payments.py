@@ -10,12 +10,16 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
 
 from casewise.errors import UsageError
-from casewise_study.exchange.platform_files import read_csv
+from casewise_study.exchange.submissions import (
+    FORMATS,
+    ExportFormat,
+    Submission,
+    read_submissions,
+)
 from casewise_study.study.planning import session_pay
-from casewise_study.study.schema import Platform, Study
+from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule
 from casewise_study.votes.collected import (
     Collected,
@@ -72,42 +76,6 @@ class Payment:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """The columns of a platform's export, and the statuses in which something is left to decide."""
-
-    person: str
-    submission: str
-    status: str
-    code: str
-    kind: str
-    open: tuple[str, ...]
-    """To be decided, or, where the platform's time ran out, still to be made good."""
-
-
-_FORMATS = {
-    Platform.PROLIFIC: _Format(
-        *("Participant id", "Submission id", "Status", "Completion code"),
-        "Prolific's export of submissions (CSV)",
-        ("AWAITING REVIEW", "TIMED-OUT", "TIMED OUT"),
-    ),
-    Platform.MTURK: _Format(
-        *("WorkerId", "AssignmentId", "AssignmentStatus", "Answer.surveycode"),
-        "Mechanical Turk's results (CSV)",
-        ("SUBMITTED",),
-    ),
-}
-
-
-class _Submission(NamedTuple):
-    """A row of a platform's export."""
-
-    account: str = ""
-    name: str = ""
-    status: str = ""
-    code: str = ""
-
-
 def propose_payments(
     study: Study,
     collected: Collected,
@@ -129,7 +97,7 @@ def propose_payments(
         InputError: A file that isn't such an export.
         UsageError: Files without a platform, or a platform without files.
     """
-    form = _FORMATS.get(study.recruitment.platform)
+    form = FORMATS.get(study.recruitment.platform)
     if (form is None) == bool(files):
         raise UsageError(
             "the study runs without a platform: give no export of one"
@@ -137,28 +105,18 @@ def propose_payments(
             else f"give {form.kind}: platform ids are in no other place"
         )
     if form is None:
-        given = [(_Submission(), person.rater) for person in collected.people]
+        given = [(Submission(), person.rater) for person in collected.people]
     else:
-        given = [(row, name(row.account)) for path in files for row in _rows(path, form)]
+        rows = (row for path in files for row in read_submissions(path, form))
+        given = [(row, name(row.account)) for row in rows if row.account]
     return tuple(_payments(study, collected, given, form, codes))
-
-
-def _rows(path: Path, form: _Format) -> list[_Submission]:
-    needed = (form.person, form.submission, form.status)
-    read = read_csv(path, needed, kind=form.kind)
-    rows = ([row.cells.get(name, "").strip() for name in (*needed, form.code)] for row in read)
-    return [
-        _Submission(account, submission, status.upper().replace("_", " "), code)
-        for account, submission, status, code in rows
-        if account
-    ]
 
 
 def _payments(
     study: Study,
     collected: Collected,
-    given: Sequence[tuple[_Submission, str]],
-    form: _Format | None,
+    given: Sequence[tuple[Submission, str]],
+    form: ExportFormat | None,
     codes: Mapping[str, str],
 ) -> Iterator[Payment]:
     each = session_pay(study) or None
@@ -184,7 +142,7 @@ def _payments(
             checks_failed=failed[rater],
             flags=";".join(flag.rule for flag in flags),
         )
-        if form and row.status not in form.open + _PAID:
+        if form and row.status not in (*form.open, _PAID):
             proposed, why = Proposal.NOTHING, "nothing is left to decide"
         elif undecided[rater] > 1:
             proposed, why = Proposal.ASK, "several submissions of one person await a decision"
@@ -195,7 +153,7 @@ def _payments(
         yield _priced(replace(payment, proposed=proposed, why=why), study, each)
 
 
-_PAID = ("APPROVED",)
+_PAID = "APPROVED"
 
 
 def _shown_code(study: Study, person: PersonRecord | None) -> str:
@@ -248,7 +206,7 @@ def _priced(payment: Payment, study: Study, each: float | None) -> Payment:
     """Add the pay, and a bonus where the time at work comes to more by the hourly pay."""
     if payment.proposed is not Proposal.PAY:
         return payment
-    paid = payment.platform_status in _PAID
+    paid = payment.platform_status == _PAID
     due = round(study.pay.per_hour * (payment.minutes or 0) / 60 - (each or 0), 2)
     why = "paid already" if paid else payment.why
     if due > 0:

@@ -6,7 +6,7 @@ and of its demographic export.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,32 +15,23 @@ from urllib.parse import urlsplit
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Code, Column, Table, markdown, money
 from casewise.sheets import Row as Line
-from casewise_study.exchange.platform_files import read_csv
 from casewise_study.exchange.sittings import TakenIn, Tasks, tell
+from casewise_study.exchange.submissions import (
+    FORMATS,
+    Submission,
+    furthest,
+    read_submissions,
+)
 from casewise_study.study.language import paragraphs
 from casewise_study.study.planning import PROLIFIC_RETURN, session_pay
 from casewise_study.study.reading_times import reading
-from casewise_study.study.schema import Study
+from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_texts import whole_minutes
 from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
-from casewise_study.votes.result_files import PlacedRow
 
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-_KIND = "Prolific's demographic export (CSV)"
-_PERSON, _SUBMISSION, _STATUS = "Participant id", "Submission id", "Status"
-_NAMING = {_PERSON, _SUBMISSION, "Completion code"}
+_EXPORT = FORMATS[Platform.PROLIFIC]
 _GONE = {"CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
-_RANKS = (
-    "APPROVED",
-    "AWAITING REVIEW",
-    "REJECTED",
-    "TIMED-OUT",
-    "SCREENED OUT",
-    "RETURNED",
-    "ACTIVE",
-    "RESERVED",
-)
-"""Order of a person's submissions: the one that stands first here counts, then the last row."""
 
 
 def study_url(url: str) -> str:
@@ -107,7 +98,7 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
             "Secured external URL",
             "on: other links are refused"
             if study.recruitment.signed
-            else "off, or on: both work; off lets whoever makes up ids take places",
+            else "off, or on; off, places are provisional until annotate reconcile",
         ),
         ("Places", f"{body['total_available_places']}, one a block"),
         ("Estimated time", f"{body['estimated_completion_time']} minutes"),
@@ -156,34 +147,22 @@ def join_prolific(
         InputError: A file that isn't such an export.
         UsageError: A column that isn't there, or that names people.
     """
-    rows: dict[str, tuple[str, PlacedRow]] = {}
-    several: list[str] = []
-    nameless: list[str] = []
-    for path in files:
-        read = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
-        _check_columns(columns, read[0].cells, path)
-        for row in read:
-            status = row.cells[_STATUS].strip().upper().replace("_", " ")
-            status = "TIMED-OUT" if status == "TIMED OUT" else status
-            if status not in _RANKS:
-                raise row.place.refuse("not a status", _STATUS, status, ", ".join(_RANKS))
-            if not row.cells[_PERSON].strip():
-                nameless.append(row.place.record or "")
-                continue
-            rater = name(row.cells[_PERSON])
-            if rater in rows:
-                several.append(rater)
-                if _RANKS.index(rows[rater][0]) < _RANKS.index(status):
-                    continue
-            rows[rater] = (status, row)
+    given = [one for path in files for one in _rows(path, columns)]
+    rows = {name(account): one for account, one in furthest(given, _EXPORT).items()}
     people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
-    notes = _join_notes(collected, rows, several, nameless)
+    notes = _join_notes(collected, rows, given, name)
     joined = replace(collected, people=people)
     if only_exported:
         before = len(collected.votes)
         joined = _only(joined, rows)
         notes += (f"left out, not being in the export: {before - len(joined.votes)} votes",)
     return TakenIn(joined, notes)
+
+
+def _rows(path: Path, columns: Sequence[str]) -> list[Submission]:
+    read = read_submissions(path, _EXPORT)
+    _check_columns(columns, read[0].cells, path)
+    return read
 
 
 def _only(collected: Collected, raters: Container[str]) -> Collected:
@@ -198,40 +177,42 @@ def _only(collected: Collected, raters: Container[str]) -> Collected:
 
 def _check_columns(columns: Sequence[str], names: Collection[str], path: Path) -> None:
     for column in columns:
-        if column in _NAMING:
+        if column in _EXPORT.naming:
             raise UsageError(f"--columns: {column!r} names people and is never taken over")
         if column not in names:
-            there = ", ".join(name for name in names if name not in _NAMING)
+            there = ", ".join(name for name in names if name not in _EXPORT.naming)
             raise UsageError(f"--columns: {path} has no {column!r}; it has {there}")
 
 
 def _with_demographics(
-    person: PersonRecord, rows: dict[str, tuple[str, PlacedRow]], columns: Sequence[str]
+    person: PersonRecord, rows: Mapping[str, Submission], columns: Sequence[str]
 ) -> PersonRecord:
     if person.rater not in rows:
         return person
-    status, row = rows[person.rater]
-    if status == "RETURNED":
+    row = rows[person.rater]
+    if row.status == "RETURNED":
         return person
-    told = {column: row.cells[column].strip() for column in columns}
+    told = {column: row.cells[column] for column in columns}
     told = {column: cell for column, cell in told.items() if cell and cell not in _GONE}
     return replace(person, demographics=tuple((dict(person.demographics) | told).items()))
 
 
 def _join_notes(
     collected: Collected,
-    rows: dict[str, tuple[str, PlacedRow]],
-    several: Sequence[str],
-    nameless: Sequence[str],
+    rows: Mapping[str, Submission],
+    given: Sequence[Submission],
+    name: Callable[[str], str],
 ) -> tuple[str, ...]:
-    statuses = Counter(status for status, _ in rows.values())
-    counts = ", ".join(f"{statuses[status]} {status}" for status in _RANKS if statuses[status])
+    statuses = Counter(row.status for row in rows.values())
+    there = filter(statuses.get, _EXPORT.statuses)
+    counts = ", ".join(f"{statuses[status]} {status}" for status in there)
     notes = [f"the export has {len(rows)} people: {counts}"] if rows else []
-    if nameless:
+    if nameless := [one.record or "" for one in given if not one.account]:
         notes.append(tell(nameless, "record has", "records have", "no participant: left out"))
-    if several:
+    times = Counter(name(one.account) for one in given if one.account)
+    if several := sorted(rater for rater, number in times.items() if number > 1):
         what = "in several records: the furthest submission counts"
-        notes.append(tell(sorted(set(several)), "person stands", "people stand", what))
+        notes.append(tell(several, "person stands", "people stand", what))
     known = {person.rater for person in collected.people}
     if unknown := [rater for rater in rows if rater not in known]:
         what = "in the study under this salt: left out"
@@ -243,9 +224,10 @@ def _join_notes(
         ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
         ("TIMED-OUT", "timed out on Prolific, and yet there are"),
     ):
-        if left := [name for name, (last, _) in rows.items() if last == status and name in voters]:
+        if left := [one for one, row in rows.items() if row.status == status and one in voters]:
             notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
     done = [person.rater for person in collected.people if person.status is PersonStatus.COMPLETED]
-    if unpaid := [rater for rater in done if rows.get(rater, ("",))[0] == "AWAITING REVIEW"]:
+    waiting = {rater for rater, row in rows.items() if row.status == "AWAITING REVIEW"}
+    if unpaid := [rater for rater in done if rater in waiting]:
         notes.append(tell(unpaid, "has", "have", "completed the study and awaits your review"))
     return tuple(notes)

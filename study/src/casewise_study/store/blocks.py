@@ -15,7 +15,9 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    or_,
     select,
+    true,
     update,
 )
 
@@ -30,7 +32,8 @@ from casewise_study.store.people import (
 )
 from casewise_study.store.standing import Person, Progress, Vacancy
 from casewise_study.store.tables import (
-    LIVE,
+    AT_BLOCKS,
+    COUNTS,
     assignment,
     block,
     event,
@@ -39,16 +42,41 @@ from casewise_study.store.tables import (
     vote,
 )
 from casewise_study.study.block_design import DrawnFrom, draw_block
-from casewise_study.study.schema import Block, Study
+from casewise_study.study.schema import Block, Platform, Study
 from casewise_study.study.study_rules import Ints
 from casewise_study.votes.collected import BoolArray, PersonStatus
 
-_FREE = (
-    select(block.c.number)
-    .where(~exists().where(assignment.c.block == block.c.number).where(LIVE))
-    .order_by(block.c.number)
-    .limit(1)
+
+def known(of: Study) -> ColumnElement[bool]:
+    """Condition on people: not invented, by a signed link or the platform's word."""
+    if of.recruitment.platform is Platform.NONE:
+        return true()
+    return or_(participant.c.signed, participant.c.confirmed.is_(true()))
+
+
+_people = (
+    select(assignment.c.block, func.count().label("number"))
+    .select_from(assignment.join(participant))
+    .where(AT_BLOCKS)
+    .group_by(assignment.c.block)
+    .subquery()
 )
+_at_it = func.coalesce(_people.c.number, 0)
+
+
+def _next_block(connection: Connection, *where: ColumnElement[bool]) -> int | None:
+    """The block with the fewest people of some, locked; None if there is none."""
+    with_people = block.outerjoin(_people, onclause=_people.c.block == block.c.number)
+    query = select(block.c.number).select_from(with_people).where(*where)
+    query = query.order_by(_at_it, block.c.number).limit(1)
+    locked = query.with_for_update(skip_locked=True, of=block)
+    return connection.execute(locked).scalar_one_or_none()
+
+
+def _held(*where: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Condition on blocks: held or completed by somebody such."""
+    holders = exists().select_from(assignment.join(participant))
+    return holders.where(assignment.c.block == block.c.number, COUNTS, *where)
 
 
 def lease(
@@ -58,6 +86,8 @@ def lease(
 
     Two who reach for one block in the same moment: the database lets one have it, and the other's
     transaction is run again. Blocks are drawn one after another: who draws locks the study's row.
+    A place that only somebody unknown holds keeps nobody out: the next person gets the block as a
+    spare, whose votes count once the platform's export says so.
 
     Args:
         connection: To the database.
@@ -69,19 +99,22 @@ def lease(
     paused = select(study.c.paused)
     if connection.execute(paused.with_for_update() if cells else paused).scalar_one():
         return False
-    drawn = _draw(connection, of, cells, person, now) if cells else None
+    drawn, spare = _draw(connection, of, cells, person, now) if cells else (None, False)
     if drawn == ():
         return False
-    number = connection.execute(_FREE.with_for_update(skip_locked=True)).scalar_one_or_none()
+    # A drawn block keeps its number while a person is at it, who may come to count again.
+    number = _next_block(connection, ~_held(), *((_at_it == 0,) if cells else ()))
     if number is None:
         number = _add_block(connection) if cells else _take_over(connection, now)
+    if number is None:
+        number, spare = _next_block(connection, _held(~known(of))), True
         if number is None:
             return False
     connection.execute(
         insert(assignment).values(
             block=number,
             participant=person.id,
-            status=PersonStatus.ACTIVE,
+            status=PersonStatus.ABANDONED if spare else PersonStatus.ACTIVE,
             position=0,
             shown=now,
             lease_until=now + timedelta(minutes=of.timing.lease_minutes),
@@ -120,8 +153,12 @@ def _take_over(connection: Connection, now: datetime) -> int | None:
 
 def _live_votes(*columns: ColumnElement[Any]) -> Select[Any]:
     """Select columns of the votes that count."""
-    votes = vote.join(assignment, onclause=own_votes())
-    return select(*columns).select_from(votes).where(LIVE)
+    votes = vote.join(assignment, onclause=own_votes()).join(participant, onclause=_holder())
+    return select(*columns).select_from(votes).where(COUNTS)
+
+
+def _holder() -> ColumnElement[bool]:
+    return assignment.c.participant == participant.c.id
 
 
 def _expired(now: datetime) -> ColumnElement[bool]:
@@ -137,15 +174,20 @@ def _add_block(connection: Connection) -> int:
 
 def _draw(
     connection: Connection, of: Study, cells: DrawnFrom, person: Person, now: datetime
-) -> Block:
-    """Draw a block; empty where no cell wants votes. Takes leases that have run out if needed."""
+) -> tuple[Block, bool]:
+    """Draw a block, and tell whether it is a spare; empty where no cell wants votes.
+
+    Takes leases that have run out if needed.
+    """
     while True:
-        held, kept = _Demand.of(connection, of, now)
-        if held.wanted.any():
+        held, kept, firm = _Demand.of(connection, of, now)
+        spare = not (held.wanted.any() or kept.wanted.any())
+        wanted = firm.wanted if spare else held.wanted
+        if wanted.any():
             rng = np.random.default_rng((of.seed, person.id))
-            return draw_block(cells, np.flatnonzero(held.wanted), held.turn, rng)
-        if not kept.wanted.any() or _take_over(connection, now) is None:
-            return ()
+            return draw_block(cells, np.flatnonzero(wanted), held.turn, rng), spare
+        if spare or _take_over(connection, now) is None:
+            return (), False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,46 +205,48 @@ class _Demand:
     """True if people hold blocks and have not finished."""
 
     @staticmethod
-    def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand]":
-        """Demand at present, and demand without the people whose lease has run out."""
-        cells, most, late = len(of.design.cells), of.votes, _expired(now)
-        rule = of.collection
-        blocks = select(assignment.c.drawn, assignment.c.status, late).where(LIVE)
-        live = connection.execute(blocks).all()
+    def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand, _Demand]":
+        """Demand at present; without people whose lease has run out; without unknown ones too."""
+        cells, most, rule = len(of.design.cells), of.votes, of.collection
+        # The views that leave a person out: 2 the second and third, 1 the third.
+        doubt = case((_expired(now), 2), (~known(of), 1), else_=0)
+        blocks = select(assignment.c.drawn, assignment.c.status, doubt).where(COUNTS)
+        live = connection.execute(blocks.select_from(assignment.join(participant))).all()
         # In one number, since drivers take their time for each value.
-        coded = case((late, 2), else_=0) + case((vote.c.verdict == "safe", 1), else_=0)
-        votes = _live_votes(4 * vote.c.place + coded).order_by(vote.c.time, vote.c.id)
+        coded = 2 * doubt + case((vote.c.verdict == "safe", 1), else_=0)
+        votes = _live_votes(8 * vote.c.place + coded).order_by(vote.c.time, vote.c.id)
         said = np.array(connection.execute(votes).scalars().all(), np.int64)
 
-        def demand(expired: bool) -> "_Demand":
-            held = [row for row in live if expired or not row[2]]
+        def demand(most_doubt: int) -> "_Demand":
+            held = [row for row in live if row[2] <= most_doubt]
             places = [place for row in held for place in row[0] or ()]
-            counted = said if expired else said[said & 2 == 0]
-            stops = rule.stops(counted // 4, counted & 1, cells)
-            counts = np.bincount(counted // 4, minlength=cells)
+            counted = said[said // 2 % 4 <= most_doubt]
+            cell, is_safe = counted // 8, counted & 1
+            stops = rule.stops(cell, is_safe, cells)
+            counts = np.bincount(cell, minlength=cells)
             load = np.bincount(np.array(places, np.int64), minlength=cells)
             undecided = (stops == 0) & (counts < most)
-            safe = np.bincount(counted // 4, counted & 1, minlength=cells).astype(np.int64)
+            safe = np.bincount(cell, is_safe, minlength=cells).astype(np.int64)
             leading = np.maximum(safe, counts - safe) + load - counts
             turn = load + most * (leading >= rule.majorities(most)[load])
             at_work = any(row[1] is PersonStatus.ACTIVE for row in held)
             return _Demand(turn, undecided, undecided & (load < most), at_work)
 
-        return demand(True), demand(False)
+        return demand(2), demand(1), demand(0)
 
 
 def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
     """Vacancy for somebody new."""
     if of.collection.is_sequential:
-        held, kept = _Demand.of(connection, of, now)
-        vacant = bool(held.wanted.any() or kept.wanted.any())
+        views = _Demand.of(connection, of, now)
+        vacant = any(view.wanted.any() for view in views)
         # Whoever's lease has run out may never come back: nobody waits for them.
-        complete = not (vacant or kept.undecided.any() or kept.at_work)
+        complete = not (vacant or views[-1].undecided.any() or views[-1].at_work)
     else:
         blocks, counts, expired = block_counts(connection, now)
-        completed = counts[PersonStatus.COMPLETED]
-        vacant = completed + counts[PersonStatus.ACTIVE] < blocks or expired > 0
-        complete = completed >= blocks
+        unknown = _holders(connection, ~known(of))
+        vacant = counts.total() < blocks or expired > 0 or unknown.total() > 0
+        complete = counts[PersonStatus.COMPLETED] - unknown[PersonStatus.COMPLETED] >= blocks
     if complete:
         return Vacancy.COMPLETE
     if connection.execute(select(study.c.paused)).scalar_one():
@@ -211,17 +255,24 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
 
 
 def block_counts(connection: Connection, now: datetime) -> tuple[int, Counter[PersonStatus], int]:
-    """Number of blocks, of assignments by status, and of assignments past their lease."""
-    counts = _statuses(connection, assignment)
-    return count(connection, block), counts, count(connection, assignment, _expired(now))
+    """Number of blocks, of their holders by status, and of holders past their lease."""
+    late = count(connection, assignment, _expired(now))
+    return count(connection, block), _holders(connection), late
+
+
+def _holders(connection: Connection, *where: ColumnElement[bool]) -> Counter[PersonStatus]:
+    """Count some of the people whose block counts, by its status."""
+    return _statuses(connection, assignment, COUNTS, *where)
 
 
 def _statuses(
     connection: Connection, table: Table, *where: ColumnElement[bool]
 ) -> Counter[PersonStatus]:
-    """Count the rows of a table by status."""
-    counts = select(table.c.status, func.count()).where(*where).group_by(table.c.status)
-    return Counter({row[0]: row[1] for row in connection.execute(counts)})
+    """Count the rows of a table by status; conditions may be on its people."""
+    rows = participant if table is participant else table.join(participant)
+    counts = select(table.c.status, func.count()).select_from(rows).where(*where)
+    counted = connection.execute(counts.group_by(table.c.status))
+    return Counter({row[0]: row[1] for row in counted})
 
 
 def progress(connection: Connection, of: Study, now: datetime) -> Progress:
@@ -237,6 +288,7 @@ def progress(connection: Connection, of: Study, now: datetime) -> Progress:
         blocks=blocks,
         completed=counts[PersonStatus.COMPLETED],
         active=counts[PersonStatus.ACTIVE],
+        unconfirmed=_holders(connection, ~known(of)).total(),
         expired=expired,
         people={status: people[status] for status in PersonStatus},
         declined=count(connection, event, event.c.kind == "declined"),

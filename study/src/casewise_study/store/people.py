@@ -23,6 +23,8 @@ from sqlalchemy import (
 from casewise.errors import UsageError
 from casewise_study.store.standing import Person, signals_by_person, write_signals
 from casewise_study.store.tables import (
+    AT_BLOCKS,
+    COUNTS,
     about_answer,
     assignment,
     block,
@@ -223,8 +225,9 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     for row in connection.execute(select(about_answer).order_by(about_answer.c.id)):
         said[row.participant][row.name] = row.answer
     columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
-    # A block that was drawn is none of the design, whatever its number.
-    planned = case((assignment.c.drawn.is_(None), assignment.c.block))
+    # A block that was drawn is none of the design, whatever its number; a spare has nobody's.
+    own = or_(COUNTS, ~AT_BLOCKS, exclusion.c.participant.is_not(None))
+    planned = case((assignment.c.drawn.is_(None) & own, assignment.c.block))
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
         .add_columns(planned, *columns, exclusion.c.reason)
@@ -249,7 +252,7 @@ def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteReco
     names = ("verdict", "position", "time", "seconds", "confidence", "reason")
     rows = connection.execute(
         select(participant.c.rater, vote.c.place, vote.c.query, *(vote.c[name] for name in names))
-        .add_columns(assignment.c.status.in_((PersonStatus.ACTIVE, PersonStatus.COMPLETED)))
+        .add_columns(COUNTS)
         .select_from(vote.join(participant).join(assignment, onclause=own_votes()))
         .order_by(vote.c.time, vote.c.id)
     )

@@ -84,6 +84,18 @@ class Vacancy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Reconciled:
+    """Changes by a platform's export; a second reading of the same changes nothing."""
+
+    confirmed: int
+    """People confirmed now, who were not before."""
+    released: int
+    """People who lost a place."""
+    placed: int
+    """People who had no place, and got one that was released."""
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Progress of the study."""
 
@@ -106,6 +118,8 @@ class Progress:
     """Safe and unsafe votes that count, of each cell of the design."""
     seconds: tuple[float, ...]
     """Seconds of every vote that counts."""
+    unconfirmed: int = 0
+    """Blocks held or completed by people whom nobody has confirmed: others may have them too."""
 
     @property
     def free(self) -> int:

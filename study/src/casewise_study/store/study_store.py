@@ -7,20 +7,21 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, insert, literal, select, update
 
 from casewise.cases import Side
-from casewise_study.store import blocks, people
+from casewise_study.store import blocks, confirmed, people
 from casewise_study.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise_study.store.standing import (
     AnswerStep,
     Person,
     Progress,
+    Reconciled,
     Taken,
     Vacancy,
     Visitor,
 )
-from casewise_study.store.tables import participant, study
+from casewise_study.store.tables import COUNTS, STATUS, participant, study
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.block_design import DrawnFrom
 from casewise_study.study.page_signals import PageSignals
@@ -285,10 +286,12 @@ class Store:
             held = moved | {"lease_until": now + self._until}
             after = replace(person, **moved)
             if position + 1 == len(pages):
-                completed = PersonStatus.COMPLETED
+                completed, uncounted = PersonStatus.COMPLETED, PersonStatus.ABANDONED
                 people.end(connection, person.id, completed, now)
                 left_out = people.is_left_out(connection, self.study.second_accounts, person.id)
-                held["status"] = PersonStatus.ABANDONED if left_out else completed
+                counts = uncounted if left_out else completed
+                # A spare stays one, until the platform's export decides.
+                held["status"] = case((COUNTS, literal(counts, STATUS)), else_=uncounted)
                 due = self.study.asks_about
                 people.change(connection, person.id, about_due=due)
                 after = replace(after, status=completed, outcome=completed, about_due=due)
@@ -364,6 +367,11 @@ class Store:
     def exclude(self, rater: str, reason: str) -> PersonStatus | None:
         """Exclude a person, as ``people.exclude`` does; the reason is published with the votes."""
         work = partial(people.exclude, rater=rater, reason=reason, now=self._clock())
+        return self._database.write(work)
+
+    def reconcile(self, said: Mapping[str, bool | None]) -> Reconciled:
+        """Confirm people by a platform's export, as ``confirmed.reconcile`` does."""
+        work = partial(confirmed.reconcile, said=said, of=self.study, now=self._clock())
         return self._database.write(work)
 
     def pause(self, paused: bool) -> None:

@@ -132,6 +132,7 @@ participant = Table(
     required("purged", Boolean),
     Column("code_key", NAME),
     required("signed", Boolean, server_default=false()),
+    Column("confirmed", Boolean),
     required("about_due", Boolean, server_default=false()),
     CheckConstraint(
         "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', 'abandoned')",
@@ -141,7 +142,8 @@ participant = Table(
 )
 """A person. ``outcome`` says which code was shown, and stays when the votes are deleted.
 ``code_key`` is of the personal code, as ``Secrets.code_key`` hides it. ``signed``: the platform
-signed the link. ``about_due``: the last questions are not answered yet."""
+signed the link. ``confirmed``: the platform's export has the person's work, or, false, lacks it;
+null until an export was read. ``about_due``: the last questions are not answered yet."""
 
 LIVE = text("status in ('active', 'completed')")
 
@@ -166,9 +168,18 @@ assignment = Table(
     ),
     Index("ix_assignment_status_lease_until", "status", "lease_until"),
 )
-"""Blocks and those who hold or held them. ``position`` is the first page without an answer, from 0,
-and ``shown`` when that page was first shown. ``drawn``: the cells of a block of sequential
-collection, by their places in the design; null of a planned block."""
+"""Blocks and those who hold or held them. Of several people at a block one counts; the others,
+active or completed themselves, hold it as ``abandoned``: spares, until an export decides.
+``position`` is the first page without an answer, from 0, and ``shown`` when that page was first
+shown. ``drawn``: the cells of a block of sequential collection, by their places in the design; null
+of a planned block."""
+
+_HOLDING = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
+COUNTS = assignment.c.status.in_(_HOLDING)
+"""The votes of the person at a block count; one person's at most."""
+
+AT_BLOCKS = participant.c.status.in_(_HOLDING)
+"""People who judge or have judged a block, spare ones too."""
 
 vote = Table(
     "vote",
