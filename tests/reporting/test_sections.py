@@ -117,8 +117,8 @@ def test_a_figure_without_an_interval_says_why() -> None:
     assert "8 queries have a wrong answer" in why
     section = by_id(found)["judging"]
     assert section.withheld == [
-        "Without an interval: correlation with people within safe contexts (good), within unsafe "
-        f"contexts (good); {why}."
+        "Without an interval: correlation with people within safe contexts (good), correlation "
+        f"with people within unsafe contexts (good); {why}."
     ]
     (row,) = (one for one in section.rows if one.get("within_pcc_safe_why"))
     assert (row["run"], row["within_pcc_safe_why"]) == ("good", why)

@@ -17,6 +17,7 @@ from casewise.reporting.page._parts import (
     RESTED,
     RUN,
     SEVERAL,
+    SIDES,
     VERMILLION,
     Rows,
     Section,
@@ -123,11 +124,13 @@ def _judging_columns(words: Wording) -> tuple[Column, ...]:
         Column(f"calls safe {words.unsafe}", Kind.NUMBER, key="under_refusal"),
         *keyed(Kind.NUMBER, both_right="both contexts right"),
     )
-    within = (f"correlation with {words.whom} within safe contexts", "within unsafe contexts")
-    keys = ("within_pcc_safe", "within_pcc_unsafe")
     return columns + tuple(
-        Column(heading, Kind.NUMBER, key=key)
-        for heading, key in zip(within, keys, strict=True)
+        Column(
+            f"correlation with {words.whom} within {side} contexts",
+            Kind.NUMBER,
+            key=f"within_pcc_{side}",
+        )
+        for side in SIDES
         if words.graded
     )
 
