@@ -94,6 +94,11 @@ class _Run:
         return "/".join(_path(part) for part in self.condition.model.split("/")[-2:])
 
     @property
+    def ended(self) -> str | None:
+        """Time at which it ended, or else began."""
+        return (self.record.completed or self.record.started) if self.record else None
+
+    @property
     def details(self) -> dict[str, str]:
         """Facts that the figures rest on."""
         score = self.score
@@ -183,7 +188,6 @@ def _place(run: _Run) -> Path:
 def _every_eval(run: _Run, request: ExportRequest) -> Record:
     """A record of Every Eval Ever."""
     record = run.record
-    ended = record and (record.completed or record.started)
     settings = record.settings if record is not None else {}
     generation: Record = {"additional_details": {"condition": run.condition.text}}
     if given := {name: settings[name] for name in _SETTINGS if name in settings}:
@@ -196,7 +200,7 @@ def _every_eval(run: _Run, request: ExportRequest) -> Record:
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": _id(run),
-        **({"evaluation_timestamp": ended} if ended else {}),
+        **({"evaluation_timestamp": run.ended} if run.ended else {}),
         "retrieved_timestamp": str(int(time.time())),
         "source_metadata": {
             "source_name": "casewise",
@@ -273,7 +277,6 @@ def _hub_files(runs: list[_Run], dataset: str) -> dict[Path, str]:
     """A file for each model's repository: ``MODEL/.eval_results/casewise.yaml``."""
     by_model: dict[str, list[Record]] = {}
     for run in runs:
-        ended = run.record and (run.record.completed or run.record.started)
         told = ", ".join(f"{name} {value}" for name, value in run.details.items())
         for one in run.figures:
             if one.measure.name in _HEADLINES:
@@ -284,7 +287,7 @@ def _hub_files(runs: list[_Run], dataset: str) -> dict[Path, str]:
                     {
                         "dataset": {"id": dataset, "task_id": one.id},
                         "value": one.estimate.value,
-                        **({"date": ended} if ended else {}),
+                        **({"date": run.ended} if run.ended else {}),
                         "evaluation_framework": "casewise",
                         "notes": f"{told}{interval}",
                     }

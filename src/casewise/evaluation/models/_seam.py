@@ -164,21 +164,6 @@ def moved_note() -> str | None:
     )
 
 
-__all__ = [
-    "MOVED",
-    "PrerequisiteError",
-    "SENDS",
-    "TOOLS",
-    "batcher",
-    "hooks_of",
-    "init_concurrency",
-    "is_openai_compatible",
-    "moved_note",
-    "openai_compatible",
-    "use_model_event_sink",
-]
-
-
 def in_own_loop(work: Coroutine[Any, Any, Result]) -> Result:
     """Do work in an event loop that is closed after it, and its clients with it.
 
@@ -187,3 +172,19 @@ def in_own_loop(work: Coroutine[Any, Any, Result]) -> Result:
     """
     with asyncio.Runner() as runner:
         return runner.run(work)
+
+
+__all__ = [
+    "MOVED",
+    "PrerequisiteError",
+    "SENDS",
+    "TOOLS",
+    "batcher",
+    "hooks_of",
+    "in_own_loop",
+    "init_concurrency",
+    "is_openai_compatible",
+    "moved_note",
+    "openai_compatible",
+    "use_model_event_sink",
+]

@@ -535,15 +535,22 @@ def plan_conditions(request: RunRequest) -> tuple[list[PlannedCondition], list[s
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
     """
-    found, notes = list[PlannedCondition](), list[str]()
-    for combination in combinations(request):
-        try:
-            found.append(plan_condition(request, combination))
-        except RungNotShownError as error:
-            if combination.rung == BARE_RUNG:
-                raise
-            notes.append(f"{error}: it is left out")
-    return found, notes
+    notes: list[str] = []
+    found = [plan_shown(request, combination, notes) for combination in combinations(request)]
+    return [one for one in found if one is not None], notes
+
+
+def plan_shown(
+    request: RunRequest, combination: Combination, notes: list[str]
+) -> PlannedCondition | None:
+    """Check and settle one combination; None of a rung that no case has, which the notes name."""
+    try:
+        return plan_condition(request, combination)
+    except RungNotShownError as error:
+        if combination.rung == BARE_RUNG:
+            raise
+        notes.append(f"{error}: it is left out")
+        return None
 
 
 def plan_condition(request: RunRequest, combination: Combination) -> PlannedCondition:

@@ -11,7 +11,6 @@ from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.choices import PROTOCOL, Sampling
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
-from casewise.evaluation.plan._condition import RungNotShownError
 from casewise.evaluation.plan._plan import (
     NONE,
     Cell,
@@ -22,12 +21,12 @@ from casewise.evaluation.plan._plan import (
     draw_seed_of,
     lone_ablations,
     plan_cell,
-    plan_condition,
+    plan_shown,
     unasked_notes,
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep
-from casewise.protocols import BARE_RUNG, LADDER, UPSTREAM, find_protocol, is_ours
+from casewise.protocols import LADDER, UPSTREAM, find_protocol, is_ours
 
 AXES = (
     *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
@@ -172,14 +171,10 @@ def _settle(kept: Sequence[_Wanted], path: Path, notes: list[str]) -> Iterator[_
     for wanted in kept:
         key = (id(wanted.request), wanted.combination)
         if key not in made:
-            made[key] = None
             try:
-                made[key] = plan_condition(wanted.request, wanted.combination)
+                made[key] = plan_shown(wanted.request, wanted.combination, notes)
             except UsageError as error:
-                rung = wanted.combination.rung
-                if not isinstance(error, RungNotShownError) or rung == BARE_RUNG:
-                    raise _fault(path, wanted.line, str(error)) from None
-                notes.append(f"{error}: it is left out")
+                raise _fault(path, wanted.line, str(error)) from None
         planned = made[key]
         if planned is None:
             continue
