@@ -6,6 +6,7 @@ import errno
 import secrets
 import socket
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from datetime import UTC, datetime
@@ -47,6 +48,7 @@ _AT_ONCE = 8
 _KEPT_FREE = 3 * _THREADS + 4 * _AT_ONCE
 """Descriptors left for databases (SQLite's file and log, of each thread) and new connections."""
 _STOP_SECONDS = 10
+_ASK_SECONDS = 1
 _TYPES = {
     ".css": "text/css",
     ".js": "text/javascript",
@@ -402,7 +404,26 @@ def make_server(app: App) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(app: App, listening: socket.socket) -> None:
-    """Serve an application until Ctrl-C, and finish the requests that have begun."""
-    with contextlib.suppress(KeyboardInterrupt):
-        make_server(app).run(sockets=[listening])
+def serve(app: App, listening: socket.socket, done: Callable[[], bool] | None = None) -> None:
+    """Serve an application until Ctrl-C or until it is done; requests that have begun are finished.
+
+    Args:
+        app: The application.
+        listening: From ``listen``.
+        done: Asked every ``_ASK_SECONDS``, in a thread of its own.
+    """
+    server, stopped = make_server(app), threading.Event()
+
+    def watch() -> None:
+        while done is not None and not stopped.wait(_ASK_SECONDS):
+            if done():
+                server.should_exit = True
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+    finally:
+        stopped.set()
+        watching.join()

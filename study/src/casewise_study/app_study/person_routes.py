@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Form, Request
 from fastapi.responses import Response
 
+from casewise_study.app_base import constant_time_equal
 from casewise_study.app_study.site import (
     MOST_REASON,
     Known,
@@ -21,7 +22,7 @@ from casewise_study.app_study.site import (
     go,
     place_of,
 )
-from casewise_study.app_study.study_guard import TOKEN_PARAMETER, KeysUnavailableError
+from casewise_study.app_study.study_guard import SIGNATURES, KeysUnavailableError
 from casewise_study.store.people import REMARK, TOOL
 from casewise_study.store.standing import Person, Taken, Vacancy, Visitor
 from casewise_study.study.accounts import (
@@ -74,6 +75,8 @@ def _add_start(app: FastAPI, site: Site) -> None:
                 return go(place_of(known.person))
             if platform is not Platform.NONE:
                 return site.show("no_account.html", status=400, platform=platform)
+            if site.study.recruitment.signed:
+                return _bad_account(site, "", AccountFault.UNSIGNED)
             return site.remember(go("/consent"), visitor)
         fault, signed = _checked(site, given, account)
         if fault is not None:
@@ -99,16 +102,18 @@ def _add_start(app: FastAPI, site: Site) -> None:
 def _checked(
     site: Site, given: Mapping[str, str], account: str
 ) -> tuple[AccountFault | None, bool]:
-    """Fault of an id, and whether the platform has signed that it is the person's."""
+    """Fault of an id, and whether it is signed that it is the person's."""
     recruitment = site.study.recruitment
     if fault := account_fault(recruitment.platform, account):
         return fault, False
-    if recruitment.platform is not Platform.PROLIFIC:
-        return None, False
-    if TOKEN_PARAMETER not in given:
+    signature = given.get(SIGNATURES.get(recruitment.platform, ""))
+    if signature is None:
         return (AccountFault.UNSIGNED if recruitment.signed else None), False
     try:
-        holds = site.links.holds(given)
+        if recruitment.platform is Platform.PROLIFIC:
+            holds = site.links.holds(given)
+        else:
+            holds = constant_time_equal(signature, site.store.keys.signature(account))
     except KeysUnavailableError:
         # Without the keys a link says what an unsigned one does.
         return (AccountFault.UNCHECKED if recruitment.signed else None), False
@@ -199,6 +204,8 @@ def _add_consent(app: FastAPI, site: Site) -> None:
             problem = site.say("Please tick each box, or say that you do not agree.")
             return site.show("consent.html", known, 422, problem=problem)
         visitor, address = known.visitor, request.scope["casewise_address"]
+        if not visitor.signed and not site.rates.admits_newcomer(request):
+            return site.show("full.html", status=429, places="crowded", waiting=False)
         near = site.arrivals.near(address, visitor.key, site.store.now())
         person = site.store.enter(visitor, near)
         if person.key != visitor.key and not visitor.signed:

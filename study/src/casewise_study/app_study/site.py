@@ -173,7 +173,7 @@ class Site:
         self.store = store
         self.study = store.study
         self.settings = settings
-        self.rates = Rates(settings.rate)
+        self.rates = Rates(settings.rate, settings.newcomers)
         self.arrivals = Arrivals(self.study.second_accounts.minutes)
         self.links = ProlificLinks(settings.origin, settings.prolific_keys)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -144,19 +144,21 @@ def serve(
     listening: socket.socket,
     *,
     ready: Callable[[], None] = lambda: None,
+    done: Callable[[], bool] | None = None,
 ) -> None:
-    """Serve a study until Ctrl-C; requests that have begun are finished.
+    """Serve a study until Ctrl-C, or until it is done; requests that have begun are finished.
 
     Args:
         store: The study's database.
         settings: How it is run.
         listening: From ``app_base.listen``.
         ready: Called once people can come.
+        done: Asked every few seconds.
     """
     with opened_log(settings.log) as log, listening:
         app = make_app(store, settings, log)
         ready()
-        app_base.serve(app, listening)
+        app_base.serve(app, listening, done)
         if app.unanswered:
             many = "1 request" if app.unanswered == 1 else f"{app.unanswered} requests"
             why = store.trouble or "they took too long"
@@ -165,6 +167,30 @@ def serve(
                 "before is kept; these people send their last answer again",
                 file=sys.stderr,
             )
+
+
+_SCREENED = "screening: "
+"""Beginning of the reason for which the study's screening excludes somebody."""
+
+
+def exclude_flagged(store: Store) -> int:
+    """Exclude people whom the study's rules flag, once each case has its votes, for others to come.
+
+    All who judged are screened together, also those who were excluded so before: else each round
+    would flag its own share of them.
+
+    Returns:
+        The number of people excluded now.
+    """
+    found = store.collected()
+    before = {one.rater for one in found.people if (one.excluded or "").startswith(_SCREENED)}
+    votes = (replace(vote, counted=vote.counted or vote.rater in before) for vote in found.votes)
+    number = 0
+    for person in screen(store.study, replace(found, votes=tuple(votes))).people:
+        if person.flags and person.rater not in before:
+            reasons = "; ".join(flag.reason for flag in person.flags)
+            number += store.exclude(person.rater, _SCREENED + reasons) is not None
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,5 +382,6 @@ def _add_actions(app: FastAPI, site: Site) -> None:
 
 def _admin_page(site: Site, said: str | None = None, status: int = 200) -> Response:
     shown = figures(site.study, site.store.progress(), site.store.collected())
-    form = site.sessions.form(_KEY)
-    return site.show("admin.html", status=status, figures=shown, form=form, said=said)
+    values = {"figures": shown, "form": site.sessions.form(_KEY), "said": said}
+    limits = {"turned_away": site.rates.turned_away, "newcomers": site.settings.newcomers}
+    return site.show("admin.html", None, status, **values, **limits)

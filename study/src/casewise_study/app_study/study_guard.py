@@ -24,8 +24,11 @@ from casewise.errors import UsageError
 from casewise_study.app_base import App, Guard, Write, constant_time_equal, security_headers
 from casewise_study.store.standing import Visitor
 from casewise_study.study.accounts import Secrets
+from casewise_study.study.schema import Platform
 
-TOKEN_PARAMETER = "prolific_token"
+SIGNATURES = {Platform.PROLIFIC: "prolific_token", Platform.NONE: "signature"}
+"""Name of a link's signature in the address."""
+
 PROLIFIC_KEYS = "https://api.prolific.com/.well-known/study/jwks.json"
 ISSUER = "https://www.prolific.com"
 
@@ -72,7 +75,7 @@ class ProlificLinks:
         Raises:
             KeysUnavailableError: The keys can't be fetched.
         """
-        token = given.get(TOKEN_PARAMETER, "")
+        token = given.get(SIGNATURES[Platform.PROLIFIC], "")
         try:
             key = self._key(str(jwt.get_unverified_header(token).get("kid")))
             if key is None:
@@ -137,6 +140,8 @@ class Settings:
     """True if the last address of X-Forwarded-For is the person's."""
     rate: str | None = DEFAULT_RATE
     """Requests that one address may make, in the notation of ``limits``; None is any number."""
+    newcomers: str | None = None
+    """People without a signed link who may begin from one address range, in the same notation."""
     log: Path | None = None
     """File of requests, without content; None writes none."""
     prolific_keys: str = PROLIFIC_KEYS
@@ -154,15 +159,32 @@ _TRIES = "10/minute"
 class Rates:
     """Rate limits by address. Addresses are kept in memory only, while they count."""
 
-    def __init__(self, rate: str | None) -> None:
+    def __init__(self, rate: str | None, newcomers: str | None) -> None:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
-        tries = _parsed(_TRIES)
-        self._limits = {"page": _parsed(rate) if rate else [], "token": tries, "code": tries}
+        tries = _parsed("--rate", _TRIES)
+        self._limits = {"page": _parsed("--rate", rate), "token": tries, "code": tries}
+        self._newcomers = _parsed("--newcomers", newcomers)
+        self.turned_away = 0
+        """Times that somebody could not begin, as many had begun from the same address range."""
 
     def admits(self, what: Literal["page", "token", "code"], request: Request) -> bool:
         """Tell whether an address may ask for a page now, or try a token or a personal code."""
         address = request.scope["casewise_address"]
         return all(self._limiter.hit(limit, what, address) for limit in self._limits[what])
+
+    def admits_newcomer(self, request: Request) -> bool:
+        """Tell whether one more person may begin from the range of an address.
+
+        Who comes from this computer is not counted: a proxy here would stand for everybody.
+        """
+        address = request.scope["casewise_address"]
+        place = address_range(address)
+        if place in _OWN or all(
+            self._limiter.hit(limit, "newcomer", place) for limit in self._newcomers
+        ):
+            return True
+        self.turned_away += 1
+        return False
 
 
 class Arrivals:
@@ -200,11 +222,14 @@ def address_range(address: str) -> str:
     return str(ip_network(f"{ip}/{24 if ip.version == 4 else 56}", strict=False))
 
 
-def _parsed(rate: str) -> list[RateLimitItem]:
+_OWN = (address_range("127.0.0.1"), address_range("::1"))
+
+
+def _parsed(option: str, rate: str | None) -> list[RateLimitItem]:
     try:
-        return parse_many(rate)
+        return parse_many(rate) if rate else []
     except ValueError:
-        raise UsageError(f"--rate: {rate!r} is not a rate, such as 300/second") from None
+        raise UsageError(f"{option}: {rate!r} is not a rate, such as 300/second") from None
 
 
 SESSION_SECONDS = 180 * 24 * 3600

@@ -5,18 +5,20 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import typer
 
 from casewise.cli import note, working, write_out
 from casewise.errors import InputError, UsageError
-from casewise.files import new_file
+from casewise.files import csv_text, new_file, read_text
 from casewise.sheets import money
 from casewise_study.commands._store import (
     DatabaseOption,
     StudyFile,
     open_store,
     rater_of,
+    study_keys,
     to_collect,
 )
 from casewise_study.exchange.payments import Payment, Proposal, payments_csv, propose_payments
@@ -29,6 +31,7 @@ from casewise_study.exchange.sittings import (
     read_salt,
 )
 from casewise_study.exchange.submissions import read_standings
+from casewise_study.study.accounts import account_fault
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
@@ -281,9 +284,51 @@ def payments(
         with open_store(study, file, database, "payments") as store:
             codes = store.personal_codes() if platform is Platform.NONE else {}
             made = propose(store.collected(), name=rater_of(store, platform), codes=codes)
-    with new_file(to, sync=True, mode=0o600) as new:
-        new.write_bytes(payments_csv(made))
+    _write_private(to, payments_csv(made))
     _say_payments(study, made)
+
+
+def links(
+    file: StudyFile,
+    people: Annotated[
+        Path, typer.Argument(metavar="IDS", help="A text file: one person's id a line.")
+    ],
+    url: Annotated[str, typer.Option(help="Where the study's server can be reached.")],
+    to: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The links, readable by you alone.")
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite earlier links.")] = False,
+) -> None:
+    """Write a signed link for each person of a mailing list or a panel of your own.
+
+    Who follows a link is that person, on any device. With recruitment.signed:
+    true in the study file no other link is taken, so nobody can make up ids.
+    Links are signed by the study's secrets: make them where it is served.
+
+    [bold]Examples[/]
+
+    casewise annotate links study.yaml ids.txt --url https://study.example --out links.csv
+    """
+    if load_study(file).recruitment.platform is not Platform.NONE:
+        raise UsageError("the study recruits on a platform, which fills in the ids itself")
+    _check_place(to, force=force)
+    keys, parts = study_keys(file), urlsplit(url)
+    rows = []
+    for number, line in enumerate(read_text(people).splitlines(), 1):
+        if account := line.strip():
+            if account_fault(Platform.NONE, account):
+                raise InputError(
+                    "not an id of one person", file=people, record=f"line {number}", found=account
+                )
+            query = urlencode({"participant": account, "signature": keys.signature(account)})
+            rows.append((account, urlunsplit(parts._replace(path="/", query=query))))
+    _write_private(to, csv_text(("id", "link"), rows).encode())
+    note(f"{len(rows)} links, each of which admits one person: keep them to yourself")
+
+
+def _write_private(to: Path, content: bytes) -> None:
+    with new_file(to, sync=True, mode=0o600) as new:
+        new.write_bytes(content)
     write_out(f"{to}\n")
 
 

@@ -1,6 +1,7 @@
 """The database of a study that is served here: served, copied, a person excluded or deleted."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from enum import StrEnum
 from importlib.resources import files
 from ipaddress import ip_address
@@ -203,6 +204,21 @@ def serve(
     rate: Annotated[
         str, typer.Option(help="Requests that one address may make; none: any number.")
     ] = "300/second",
+    newcomers: Annotated[
+        str | None,
+        typer.Option(
+            help="People without a signed link who may begin from one address range; none: any "
+            "number. Default: a quarter of the places an hour, 5 at least."
+        ),
+    ] = None,
+    until_complete: Annotated[
+        bool,
+        typer.Option(
+            "--until-complete",
+            help="Exclude whom the study's screening flags once each case has its votes, collect "
+            "again, and end when nobody is flagged.",
+        ),
+    ] = False,
     log: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
@@ -232,6 +248,8 @@ def serve(
     casewise annotate serve study.yaml --public-url https://study.example --behind-proxy
 
     casewise annotate serve study.yaml --database postgresql://me@db.example/study
+
+    casewise annotate serve study.yaml --until-complete
     """
     if write_service is not None:
         _write_service(write_service)
@@ -263,6 +281,9 @@ def serve(
             origin or f"http://{shown}:{number}",
             behind_proxy=behind_proxy,
             rate=None if rate == "none" else rate,
+            newcomers=None
+            if newcomers == "none"
+            else newcomers or f"{max(5, len(study.design.blocks) // 4)}/hour",
             log=log,
         )
 
@@ -281,9 +302,39 @@ def serve(
             write_out(f"study  {settings.origin}/\n")
             write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
 
-        serve_study(store, settings, listening, ready=ready)
+        is_done = _Completion(store).is_over if until_complete else None
+        serve_study(store, settings, listening, ready=ready, done=is_done)
         progress = store.progress()
-        note(f"stopped: {done(progress)}, {progress.active} held")
+        note(f"stopped: {done(progress)}, {progress.active} held; {to_collect(study, progress)}")
+
+
+class _Completion:
+    """End of a study: each case has its votes from people who are known and pass the screening."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._since: datetime | None = None
+
+    def is_over(self) -> bool:
+        """True once it has been complete for a lease, in which the last people get their codes."""
+        from casewise_study.app_study.study_app import exclude_flagged
+        from casewise_study.store.database import StoreUnavailableError
+
+        store, now = self._store, self._store.now()
+        try:
+            complete = store.places() == "complete"
+            if complete and self._since is None and (number := exclude_flagged(store)):
+                note(f"excluded by the screening: {number} people; others may have their places")
+                return False
+        except StoreUnavailableError:
+            return False
+        minutes = store.study.timing.lease_minutes
+        if not complete:
+            self._since = None
+        elif self._since is None:
+            self._since = now
+            note(f"complete: each case has its votes; the server ends in {minutes:g} minutes")
+        return self._since is not None and now >= self._since + timedelta(minutes=minutes)
 
 
 def _write_service(out: Path) -> None:

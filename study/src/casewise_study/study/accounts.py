@@ -83,7 +83,7 @@ class AccountFault(StrEnum):
     MALFORMED = "malformed"
     """The platform gives out no such ids."""
     UNSIGNED = "unsigned"
-    """The platform's signature is missing where it must stand, is wrong or has expired."""
+    """The signature is missing where it must stand, is wrong or has expired."""
     UNCHECKED = "unchecked"
     """The platform's keys can't be fetched at the moment."""
 
@@ -154,6 +154,10 @@ class Secrets:
     def platform_key(self, platform: str, account: str) -> str:
         """The keyed hash of a platform's id of a person, which is stored in its place."""
         return self.derived(f"account\0{platform}\0{normal_account(platform, account)}")
+
+    def signature(self, account: str) -> str:
+        """Sign the link of a person who comes without a platform: 32 hexadecimal digits."""
+        return self.derived(f"link\0{account.strip()}")[:32]
 
     def personal_code(self, key: str) -> str:
         """Derive a person's personal code, which is never stored.

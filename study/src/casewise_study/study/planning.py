@@ -259,8 +259,8 @@ def check_ready(study: Study) -> list[str]:
         study_language(study)
     except InputError as error:
         problems.append(str(error))
-    if recruitment.signed and recruitment.platform is not Platform.PROLIFIC:
-        problems.append("recruitment.signed is true: only Prolific signs its links")
+    if recruitment.signed and recruitment.platform is Platform.MTURK:
+        problems.append("recruitment.signed is true: Mechanical Turk signs no links")
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
         problems.append("recruitment.completed is the default code: choose one nobody can guess")
     return problems

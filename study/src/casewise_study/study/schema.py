@@ -243,8 +243,8 @@ class Recruitment(StudyPart):
     """Address that a person goes to at the end; ``{code}`` stands for the code. None shows the code
     alone."""
     signed: bool = False
-    """Only links that the platform has signed are taken (Prolific's *Secured external URL*). A
-    signature that a link has is checked in any case."""
+    """Only signed links are taken: by Prolific (*Secured external URL*), or, without a platform, by
+    ``casewise annotate links``. A signature that a link has is checked in any case."""
     completed: Name = "COMPLETED"
     screened_out: Name = "SCREENED-OUT"
     withdrawn: Name = "WITHDRAWN"
