@@ -70,7 +70,7 @@ def test_a_case_is_shown_in_the_words_that_judges_read(server: Serving) -> None:
     with Guest(server) as ada:
         ada.begin()
         shown = ada.page.text
-        words = re.findall(r"<d[td]>([^<\n]+)</d[td]>", shown)
+        words = re.findall(r"<(?:d[td]|summary)>([^<\n]+)</", shown)
         assert words[:3] == ["Sender", "Platform type", "help desk of a school"]
         assert "Is it safe for a chatbot to answer this query in this context?" in shown
         assert "intended" not in shown
@@ -383,13 +383,15 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 
 def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
-    consent = {"text": "We ask\nhow people judge.\n\n- one\n- two", "warning": "Some may\nupset."}
+    text = "## Who\nasks\n\nWe ask\nhow people judge.\n\n- one\n- two"
+    consent = {"text": text, "warning": "Some may\nupset."}
     path = write_study(
         tmp_path, consent=consent | {"contact": "lab"}, instructions="Read the\nquery."
     )
     with Serving(path) as one, Guest(one) as ada:
         for shown in ("We ask how people judge.", "- one\n- two", "Some may upset."):
             assert f'<p class="said">{shown}</p>' in ada.page.text
+        assert "<h2>Who asks</h2>" in ada.page.text
         ada.agree()
         assert '<p class="said">Read the query.</p>' in ada.page.text
 

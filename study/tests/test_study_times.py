@@ -75,7 +75,7 @@ def test_the_words_are_those_of_the_page(tmp_path: Path) -> None:
         seen = []
         while ada.at.startswith("/page/"):
             soup = BeautifulSoup(ada.page.text, "html.parser")
-            parts = soup.select(".query blockquote, .context > dl, .verdicts legend")
+            parts = soup.select(".query blockquote, .context .parts, #question")
             seen.append(sum(len(one.get_text(" ").split()) for one in parts))
             ada.answer()
     checks = list(read.checks.values())

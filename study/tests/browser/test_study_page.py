@@ -84,7 +84,8 @@ def begin(page: Page) -> None:
 
 
 def may_send(page: Page) -> None:
-    """The time for reading is over."""
+    """The case was read to its end, and the time for it is over."""
+    page.locator(".case section").last.evaluate("one => one.scrollIntoView({ block: 'end' })")
     button = page.get_by_role("button", name="Next")
     expect(button).not_to_have_attribute("aria-disabled", "true")
 
@@ -146,6 +147,7 @@ def test_by_keyboard_alone(visit: Visit) -> None:
         page.keyboard.press(key)
         chosen = "safe" if key in "s1" else "unsafe"
         expect(page.locator(f"[name=verdict][value={chosen}]")).to_be_checked()
+        page.keyboard.press("End")
         may_send(page)
         page.keyboard.press("Enter")
     expect(page.locator("#code")).to_have_text("COMPLETED")

@@ -114,7 +114,9 @@ def by_keyboard(page: Page, study: Study, look: Look) -> None:
     for number in range(1, 4):
         expect(page.locator("h1")).to_have_text(f"Case {number} of 3")
         look(page, "keyboard")
+        page.keyboard.press("End")
         page.keyboard.press("u")
+        expect(page.locator("#unread")).to_be_hidden()
         page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Last questions")
     look(page, "keyboard")
@@ -143,6 +145,7 @@ def by_hand(page: Page, study: Study, look: Look, name: str) -> None:
         expect(page.locator("progress")).to_have_attribute("value", str(number - 1))
         page.locator(".choice.safe").click()
         look(page, name)
+        page.locator(".case section").last.evaluate("one => one.scrollIntoView({ block: 'end' })")
         page.locator("#answer button.main").click()
     page.wait_for_url("**/about")
     page.locator("#remark").fill("Fine.")

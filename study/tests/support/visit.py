@@ -140,7 +140,7 @@ class SeenPage:
     def case(self) -> Words:
         """The words of the query and of the context that are shown."""
         query = self._soup.select_one("section.query blockquote")
-        context = self._soup.select_one("section.context dl, section.context pre")
+        context = self._soup.select_one("section.context .parts")
         return (
             split_words(query.get_text(" ") if query else ""),
             split_words(context.get_text(" ") if context else ""),
@@ -149,7 +149,7 @@ class SeenPage:
     @property
     def words(self) -> int:
         """How many there are to read: on a case's page in the case and its question."""
-        parts = self._soup.select(".case, .verdicts legend") or self._soup.select("main")
+        parts = self._soup.select(".case, #question") or self._soup.select("main")
         return sum(len(part.get_text(" ").split()) for part in parts)
 
     @property

@@ -22,7 +22,7 @@ from casewise_study.exchange.submissions import (
     furthest,
     read_submissions,
 )
-from casewise_study.study.language import paragraphs
+from casewise_study.study.language import HEADING, paragraphs
 from casewise_study.study.planning import PROLIFIC_RETURN, session_pay
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Platform, Study
@@ -67,7 +67,10 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
     return {
         "name": study.title,
         "internal_name": tasks.mark,
-        "description": "\n\n".join(paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")),
+        "description": "\n\n".join(
+            one.removeprefix(HEADING)
+            for one in paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")
+        ),
         "external_study_url": url,
         "prolific_id_option": "url_parameters",
         "is_external_study_url_secure": study.recruitment.signed,

@@ -29,6 +29,9 @@ from casewise.files import write_atomically
 
 SOURCE = "en"
 
+HEADING = "## "
+"""Beginning of a paragraph that is a heading, as in Markdown."""
+
 _UNSAID = {"verdict", "expected", "id", "name", "answer"}
 """Fields of the texts of a new study that are no texts."""
 

@@ -126,8 +126,8 @@ _LONG_WORD = 15
 
 
 def count_words(text: str) -> int:
-    """Count the words between spaces."""
-    return len(text.split())
+    """Count the words between spaces, without marks of headings."""
+    return sum(word != "##" for word in text.split())
 
 
 def case_words(query: str, context: Context | None, history: Sequence[Turn] = ()) -> int:

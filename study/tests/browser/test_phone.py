@@ -1,0 +1,309 @@
+"""Taking part on a phone: a touch screen of 390 x 844, a slow line, a screen reader's order."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from support.planned import a_plan, on_disk
+from support.seen import grave, overflowing
+from support.serving import Serving
+
+from casewise.cases import open_cases
+from casewise_study.store.database import utc_now
+from casewise_study.study.schema import Arm, Pay, Study, Timing
+from casewise_study.study.study_file import write_study as write_file
+from casewise_study.study.study_texts import Investigator
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[..., Page]
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+MOST_BYTES = 80_000
+"""Of the first load, as they come over the line."""
+
+SLOW_LINE = {
+    "offline": False,
+    "latency": 300,
+    "downloadThroughput": 50_000,
+    "uploadThroughput": 25_000,
+}
+"""400 kbit/s; bytes a second, and milliseconds."""
+
+SHOTS = os.environ.get("CASEWISE_SCREENSHOTS")
+"""A folder for a picture of each page, to be looked at."""
+
+
+def planned(folder: Path, seconds: float) -> Study:
+    """Two of the starter's queries, as a study is planned, and one attention check."""
+    cases = [case for case in open_cases("starter").cases if case.context is not None][:4]
+    asker = Investigator("Example lab", "lab@example.org", "Board 7/26")
+    arms = (Arm.SAFE, Arm.UNSAFE)
+    plan = a_plan(9, 2, arms=arms, attention=1, pay=Pay(per_hour=12), asker=asker)
+    study = on_disk(folder, cases, plan)
+    asked = study.ask.model_copy(update={"confidence": True, "reason": True})
+    timing = Timing(least_seconds=seconds)
+    study = study.model_copy(update={"timing": timing, "ask": asked})
+    write_file(study, folder / "study.yaml")
+    return study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
+    folder = tmp_path_factory.mktemp("phone")
+    return planned(folder, 0.4), folder / "study.yaml"
+
+
+@pytest.fixture(scope="module")
+def server(chromium: Browser, study: tuple[Study, Path]) -> Iterator[Serving]:
+    with Serving(study[1], clock=utc_now) as one:
+        yield one
+
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Visit]:
+    contexts = []
+
+    def call(**options: Any) -> Page:
+        context = chromium.new_context(**(PHONE | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        return page
+
+    yield call
+    for context in contexts:
+        context.close()
+
+
+def agree(page: Page) -> None:
+    for box in page.locator("[type=checkbox]").all():
+        box.check()
+    page.get_by_role("button", name="Agree and go on").click()
+    page.wait_for_url("**/tutorial")
+
+
+def begin(page: Page, study: Study) -> None:
+    """From the consent to the first case."""
+    agree(page)
+    page.get_by_role("link", name="Go on to the questions").click()
+    for question in study.comprehension.questions:
+        page.get_by_label(question.options[question.answer], exact=True).check()
+    page.get_by_role("button", name="Send the answers").click()
+    page.wait_for_url("**/page/1")
+    page.wait_for_load_state()
+
+
+def read(page: Page) -> None:
+    """Scroll through the case until its end has been seen, and the time for it is over."""
+    for section in page.locator(".case details").all():
+        section.evaluate("one => one.scrollIntoView({ block: 'end' })")
+        title = section.locator("summary").inner_text()
+        expect(page.locator("#unread")).not_to_contain_text(title)
+    expect(page.get_by_role("button", name="Next")).not_to_have_attribute("aria-disabled", "true")
+
+
+def in_sight(page: Page, one: Locator) -> bool:
+    box, view = one.bounding_box(), page.viewport_size
+    assert box is not None
+    assert view is not None
+    return box["y"] >= 0 and box["y"] + box["height"] <= view["height"]
+
+
+def small_targets(page: Page) -> list[str]:
+    """Visible targets of less than 44 pixels; a label is the target of its box."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("a, button, summary, input, textarea")]
+        .map((one) => one.labels?.length && /radio|checkbox/.test(one.type) ? one.labels[0] : one)
+        .filter((one) => one.checkVisibility() && !one.matches(".skip"))
+        .filter((one) => Math.min(one.offsetHeight, one.offsetWidth) < 44)
+        .map((one) => one.outerHTML.slice(0, 120))"""
+    )
+    return found
+
+
+def test_the_answer_is_in_sight_and_waits_until_the_case_was(
+    visit: Visit, server: Serving, study: tuple[Study, Path]
+) -> None:
+    page = visit()
+    page.goto(server.origin)
+    begin(page, study[0])
+    following = page.get_by_role("button", name="Next")
+    choices = page.locator(".choice")
+    for one in (page.locator(".query"), page.locator("#question"), *choices.all(), following):
+        assert in_sight(page, one)
+    expect(page.locator(".choice kbd")).not_to_have_count(0)
+    for kept_for_keyboards in (*page.locator(".choice kbd").all(), page.locator("#keys")):
+        expect(kept_for_keyboards).to_be_hidden()
+    # All sections are open; what is below the screen is named, and leads there.
+    sections = page.locator(".case details")
+    expect(sections).to_have_count(3)
+    assert sections.evaluate_all("all => all.every((one) => one.open)")
+    unread = page.locator("#unread")
+    expect(unread).to_contain_text("Transmission principle")
+    choices.first.click()
+    # What may be added waits until the case is read: it would hide it.
+    expect(page.get_by_label("Why?")).to_be_hidden()
+    expect(following).to_have_attribute("aria-disabled", "true")
+    following.click(force=True)
+    expect(page.get_by_role("status")).to_contain_text("Still to read")
+    page.wait_for_url("**/page/1")
+    # A section that was closed before it was seen is still to be read.
+    sections.last.evaluate("one => { one.open = false }")
+    sections.last.evaluate("one => one.scrollIntoView({ block: 'end' })")
+    expect(unread).to_contain_text("Transmission principle")
+    sections.last.locator("summary").click()
+    read(page)
+    expect(unread).to_be_hidden()
+    expect(page.get_by_label("Why?")).to_be_visible()
+    assert in_sight(page, following)
+    following.click()
+    page.wait_for_url("**/page/2")
+    assert page.evaluate("scrollY") == 0
+
+
+def test_pressing_next_leads_through_the_case(
+    visit: Visit, server: Serving, study: tuple[Study, Path]
+) -> None:
+    """Whoever hears the page and never scrolls it is locked out of nothing."""
+    page = visit(viewport={"width": 390, "height": 480})
+    page.goto(server.origin)
+    begin(page, study[0])
+    page.locator(".choice").first.click()
+    following = page.get_by_role("button", name="Next")
+    for _ in range(12):
+        following.click(force=True)
+        if not page.url.endswith("/page/1"):
+            break
+        page.wait_for_timeout(300)
+    page.wait_for_url("**/page/2")
+
+
+def test_next_counts_down_for_the_eye_alone(visit: Visit, tmp_path: Path) -> None:
+    study = planned(tmp_path, 30)
+    # The server's clock stands still, and the page's once the case is there.
+    with Serving(tmp_path / "study.yaml") as server:
+        page = visit(viewport={"width": 1280, "height": 1600}, has_touch=False, is_mobile=False)
+        page.clock.install()
+        page.goto(server.origin)
+        begin(page, study)
+        page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+        left = page.locator("#left")
+        expect(left).to_have_text(re.compile(r"^2\d s$"))
+        before = int(left.inner_text().removesuffix(" s"))
+        page.clock.run_for(10_000)
+        expect(left).to_have_text(f"{before - 10} s")
+        # Nothing of it is said aloud, until somebody asks.
+        following, status = (
+            page.get_by_role("button", name="Next", exact=True),
+            page.get_by_role("status"),
+        )
+        expect(status).to_have_text("")
+        page.locator(".choice").first.click()
+        following.click(force=True)
+        expect(status).to_have_text(f"Please read first; {before - 10} s more.")
+        page.clock.run_for(5_000)
+        expect(status).to_have_text(f"Please read first; {before - 10} s more.")
+        page.clock.run_for(20_000)
+        expect(status).to_have_text("")
+        expect(left).to_have_text("")
+        expect(following).not_to_have_attribute("aria-disabled", "true")
+
+
+def test_a_screen_reader_walks_a_case_in_order(
+    visit: Visit, server: Serving, study: tuple[Study, Path]
+) -> None:
+    page = visit()
+    page.goto(server.origin)
+    for heading in ("Content warning", "Who asks", "Pay", "Data and privacy"):
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    agree(page)
+    for heading in ("What you see", "What you judge", "How you decide", "Example 1"):
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    page.goto(server.origin)
+    page.get_by_role("link", name="Go on to the questions").click()
+    for question in study[0].comprehension.questions:
+        page.get_by_label(question.options[question.answer], exact=True).check()
+    page.get_by_role("button", name="Send the answers").click()
+    page.wait_for_url("**/page/1")
+    heard = page.locator("main").aria_snapshot()
+    parts = (
+        'heading "Case 1 of 3" [level=1]',
+        'heading "Query" [level=2]',
+        "blockquote",
+        'heading "Context" [level=2]',
+        "Sender",
+        "Recipient",
+        "Transmission principle",
+        'heading "Is it safe for a chatbot to answer this query in this context?" [level=2]',
+        'radio "Safe',
+        'radio "Unsafe',
+        'button "Next"',
+    )
+    at = [heard.index(part) for part in parts]
+    assert at == sorted(at), heard
+
+
+def test_the_first_load_is_small_also_on_a_slow_line(visit: Visit, server: Serving) -> None:
+    page = visit()
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", SLOW_LINE)
+    received = list[float]()
+    session.on("Network.loadingFinished", lambda one: received.append(one["encodedDataLength"]))
+    page.goto(server.origin)
+    page.wait_for_load_state("networkidle")
+    assert len(received) >= 4
+    assert 1000 < sum(received) < MOST_BYTES
+    times = page.evaluate(
+        """() => [performance.getEntriesByType("paint").at(-1).startTime,
+        performance.getEntriesByType("navigation")[0].loadEventEnd]"""
+    )
+    print(f"{sum(received):.0f} bytes; painted after {times[0]:.0f} ms, loaded {times[1]:.0f} ms")
+
+
+@pytest.mark.parametrize("size", ["phone", "computer"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_pleases_axe(
+    visit: Visit, server: Serving, study: tuple[Study, Path], size: str, scheme: str
+) -> None:
+    is_phone = size == "phone"
+    wide = {"viewport": {"width": 1280, "height": 900}, "has_touch": False, "is_mobile": False}
+    page = visit(color_scheme=scheme, **({} if is_phone else wide))
+
+    def look(name: str) -> None:
+        assert overflowing(page, but=".skip, .quiet, .wide") == [], name
+        assert grave(page, minor=True) == [], name
+        assert not is_phone or small_targets(page) == [], name
+        if SHOTS:
+            Path(SHOTS).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=f"{SHOTS}/{size}-{scheme}-{name}.png", full_page=name != "case")
+
+    page.goto(server.origin)
+    look("consent")
+    agree(page)
+    look("tutorial")
+    page.get_by_role("link", name="Go on to the questions").click()
+    look("check")
+    for question in study[0].comprehension.questions:
+        page.get_by_label(question.options[question.answer], exact=True).check()
+    page.get_by_role("button", name="Send the answers").click()
+    for number in range(1, 4):
+        page.wait_for_url(f"**/page/{number}")
+        if number == 1:
+            look("case")
+        page.locator(".choice.safe").click()
+        read(page)
+        if number == 1:
+            look("answered")
+        page.get_by_role("button", name="Next").click()
+    page.wait_for_url("**/about")
+    look("about")
+    page.get_by_role("button", name="Finish").click()
+    page.wait_for_url("**/done")
+    look("end")
