@@ -22,7 +22,11 @@ pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Page]
 
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+}
 
 MOST_BYTES = 80_000
 """Of the first load, as they come over the line."""
