@@ -3,17 +3,22 @@
 The whole study of 6,300 votes is rehearsed by ``make rehearse``.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.postgres import Postgres
 from support.rehearsal import Rehearsal
-from support.storms import StudyServer, gone, killed, locked, rehearse, running
+from support.storms import KEYS, StudyServer, gone, killed, locked, rehearse, running
 from support.studies import latin_blocks, write_three_arms
 from support.visit import Mishaps, VisitOutcome
 
+from casewise_study.store.standing import Reconciled, Vacancy
+from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Platform, Recruitment, Timing
+from casewise_study.study.study_file import load_study
 
 SPEED = 20
 MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
@@ -25,7 +30,7 @@ def cluster() -> Iterator[Postgres]:
         yield running_cluster
 
 
-def study_of(folder: Path, rule: str = "fixed") -> Path:
+def study_of(folder: Path, rule: str = "fixed", **more: Any) -> Path:
     # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
     write_three_arms(
         folder,
@@ -34,6 +39,7 @@ def study_of(folder: Path, rule: str = "fixed") -> Path:
         blocks=latin_blocks(8, 8),
         timing=Timing(least_seconds=0.5, lease_minutes=1),
         collection={"rule": rule},
+        **more,
     )
     return folder / "study.yaml"
 
@@ -95,6 +101,71 @@ def test_sequential_collection_through_storms(
     check_promises(found)
     assert found.savings is not None
     assert found.savings.votes < found.savings.fixed == 24 * 8
+
+
+def reconciled(study: Path, database: str) -> Callable[[], None]:
+    """The export of half of those who have finished so far, read while the server runs."""
+
+    def happen() -> None:
+        with Store(load_study(study), database, KEYS) as store:
+            reconcile(store, every=2)
+
+    return happen
+
+
+def reconcile(store: Store, *, every: int = 1) -> Reconciled:
+    """Confirm each so many of those who have finished, as their platform's export would."""
+    keys = (store.keys.platform_key("prolific", f"51a{number:021x}") for number in range(200))
+    people = ((key, store.person_of_platform(key)) for key in keys)
+    finished = [key for key, one in people if one is not None and one.status == "completed"]
+    return store.reconcile(dict.fromkeys(finished[::every], True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("rule", ["fixed", "sequential"])
+def test_exports_are_read_through_storms(
+    tmp_path: Path, kind: str, rule: str, request: pytest.FixtureRequest
+) -> None:
+    codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
+    platform = Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **codes)
+    study = study_of(tmp_path, rule, recruitment=platform)
+    path = tmp_path / "votes.db"
+    if kind == "sqlite":
+        database, away = f"sqlite:///{path}", locked(path, 5)
+    else:
+        cluster: Postgres = request.getfixturevalue("cluster")
+        database, away = cluster.database(), gone(cluster, 5)
+    with running(StudyServer(study, database, SPEED)) as server:
+        storms = [reconciled(study, database), killed(server), away, reconciled(study, database)]
+        found = rehearse(
+            study,
+            database,
+            server,
+            [(0.3 * place, happen) for place, happen in enumerate(storms, 1)],
+            at_once=8,
+            speed=SPEED,
+            seed=4,
+            think=(1, 3),
+            mishaps=MISHAPS,
+            most=60,
+        )
+    held = found.integrity
+    assert (held.two_arms, held.doubled, held.foreign, held.oddities) == (0, 0, 0, ())
+    assert found.outcomes[VisitOutcome.FAILED] == 0
+    with Store(load_study(study), database, KEYS) as store:
+        # More finished than there are places: every answer is kept, and each case has its votes.
+        assert found.outcomes[VisitOutcome.COMPLETED] > 24
+        reconcile(store)
+        assert reconcile(store) == Reconciled(0, 0, 0)
+        collected = store.collected()
+        counted = Counter(vote.case_id for vote in collected.votes if vote.counted)
+        assert max(counted.values()) <= 8
+        if rule == "fixed":
+            finished = {one.rater for one in collected.people if one.status == "completed"}
+            given = Counter(vote.rater for vote in collected.votes)
+            assert {given[rater] for rater in finished} == {8}
+            assert (store.places(), set(counted.values())) == (Vacancy.COMPLETE, {8})
 
 
 @pytest.mark.parametrize("platform", list(Platform))

@@ -94,6 +94,11 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
 
 def test_the_checklist_leads_from_the_idea_to_published_votes(cli: Cli, tmp_path: Path) -> None:
     plan, simulate, *steps = commands("Checklist")
+    named = re.search(r"Eight commands lead .*? `export`", PAGE, re.DOTALL)
+    assert named is not None
+    called = [step.split()[2] for step in (plan, simulate, *steps)]
+    eight = [one for one in dict.fromkeys(called) if one != "backup"]
+    assert sorted(re.findall(r"`(\w+)`", named[0])) == sorted(eight)
     # The page's plan, as people get it; then a study small enough to be judged in seconds.
     planned = cli(*shlex.split(plan)[1:])
     assert planned.returncode == 0, planned.stderr
