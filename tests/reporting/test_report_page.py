@@ -22,7 +22,7 @@ from support.reported import (
     overview_of,
     two_models,
 )
-from support.tables import judgement, table
+from support.tables import judgement, random_table, table
 
 from casewise.cases import Turn
 from casewise.reporting.page import _page
@@ -30,7 +30,7 @@ from casewise.reporting.page._page import lay_out, report_page
 from casewise.reporting.page._parts import Section
 from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.results import leading
-from casewise.scores import Scoring, make_overview, read_paths
+from casewise.scores import Judgements, Scoring, make_overview, read_paths
 from casewise.sheets import Column, Kind
 
 
@@ -238,3 +238,12 @@ def test_43_published_files_take_25_seconds_and_500_megabytes(
     assert "43 runs" in (tmp_path / "r.html").read_text("utf-8")
     assert kilobytes / 1000 < 500
     assert seconds < 25
+
+
+def test_few_cases_are_counted_and_drawn_on_no_scale() -> None:
+    """Two queries have no rate to go by; forty have one, with its interval."""
+    for queries, scales in ((2, 0), (40, 3)):
+        found = make_overview(Judgements(random_table(queries, 3), ()), Scoring())
+        page = report_page(found, title="t", reveal=False)
+        assert page.count('<svg class="scale"') == scales
+        assert (page.count("<p>few cases: no rate to go by</p>") == 3) is (not scales)
