@@ -1,6 +1,5 @@
 """The block design: assign cells to blocks, balanced by query, arm and category."""
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -17,11 +16,10 @@ from casewise_study.study.study_rules import Floats, Ints
 def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
     """Swap cells within turns until the arms of each block differ by one at most.
 
-    Two visits of one turn, in two blocks and under two arms, are an edge between these blocks that
-    points from the one arm to the other; to swap them turns the edge. A block with too much of an
-    arm is mended by turning a path to one with too little. Where every query has one cell under
-    each arm, all blocks come within one: bipartite graphs have equitable colourings (de Werra
-    1971, Equitable colorations of graphs, RIRO 5 R-3). Elsewhere as near as such paths lead.
+    Two visits of one turn, in two blocks and under two arms, can change places. Which of them do,
+    as few as can be, is a flow between blocks. Where every query has one cell under each arm, all
+    blocks come within one: bipartite graphs have equitable colourings (de Werra 1971, Equitable
+    colorations of graphs, RIRO 5 R-3). Elsewhere as near as such swaps lead.
 
     Args:
         cells: (visits,) the cell that each visit shows.
@@ -33,98 +31,55 @@ def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
         (visits,) the cells after the swaps; each turn has those it had.
     """
     cells = cells.copy()
-    arms = int(arm_of.max()) + 1
-    pairs = list(combinations(range(arms), 2))
+    pairs = list(combinations(range(int(arm_of.max()) + 1), 2))
     unchanged = 0
     # Each round of swaps lowers the sum of squares of a block's counts, so this ends.
     for one, other in pairs * (len(turns) + 1):
-        swapped = _even_pair(cells, arm_of, turns, blocks, one, other)
-        unchanged = 0 if swapped else unchanged + 1
+        first, second = _swaps(arm_of[cells], turns, blocks, one, other)
+        cells[first], cells[second] = cells[second], cells[first]
+        unchanged = 0 if len(first) else unchanged + 1
         if unchanged == len(pairs):
             break
     return cells
 
 
-def _even_pair(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints, one: int, other: int) -> bool:
-    """Even out two arms; True if anything was swapped."""
-    arms = arm_of[cells]
+def _swaps(arms: Ints, turns: Ints, blocks: Ints, one: int, other: int) -> tuple[Ints, Ints]:
+    """Visits under the one arm, and those under the other whose cells they take."""
     count = int(blocks.max()) + 1
-    over = np.bincount(blocks[arms == one], minlength=count) - np.bincount(
-        blocks[arms == other], minlength=count
-    )
-    if abs(over).max() < 2:
-        return False
-    first, second = _edges(arms, turns, one, other)
-    edges = _Edges(blocks[first].tolist(), blocks[second].tolist(), over.tolist())
-    turned = edges.settle()
-    swap = np.flatnonzero(turned)
-    cells[first[swap]], cells[second[swap]] = cells[second[swap]], cells[first[swap]]
-    return bool(len(swap))
+    over = np.bincount(blocks, (arms == one) * 1.0 - (arms == other), minlength=count)
+    first, second = _of_one_turn(arms, turns, one, other)
+    if abs(over).max() < 2 or not len(first):
+        return first[:0], second[:0]
+    # Loaded late: they take longer than all that a command without them does.
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, eye_array, hstack, vstack
+
+    swaps = np.arange(len(first))
+    ends = np.concatenate([blocks[second], blocks[first]])
+    signs = np.repeat([1, -1], len(swaps))
+    moved = coo_array((signs, (ends, np.tile(swaps, 2))), shape=(count, len(swaps)))
+    # After the swaps a block is over by at most one, or by two for each unit that is amiss.
+    amiss = -eye_array(count)
+    rows = vstack([hstack([moved, amiss]), hstack([-moved, amiss])]).tocsr()
+    most = np.concatenate([np.floor((1 - over) / 2), np.floor((1 + over) / 2)])
+    costs = np.concatenate([np.ones(len(swaps)), np.full(count, len(swaps) + 1.0)])
+    bounds = [(0, 1)] * len(swaps) + [(0, None)] * count
+    # Flows have whole solutions at the corners, where the simplex method ends.
+    solved = linprog(costs, rows, most, bounds=bounds, method="highs-ds")
+    chosen = np.flatnonzero(solved.x[: len(swaps)] > 0.5)
+    return first[chosen], second[chosen]
 
 
-def _edges(arms: Ints, turns: Ints, one: int, other: int) -> tuple[Ints, Ints]:
+def _of_one_turn(arms: Ints, turns: Ints, one: int, other: int) -> tuple[Ints, Ints]:
     """Visits of one turn under the two arms, in pairs; what is left over stays as it is."""
     sides = []
     for arm in (one, other):
         visits = np.flatnonzero(arms == arm)
         visits = visits[np.argsort(turns[visits], kind="stable")]
-        starts = np.searchsorted(turns[visits], turns[visits])
-        rank = np.arange(len(visits)) - starts
-        sides.append((visits, turns[visits] * (len(arms) + 1) + rank))
+        sides.append((visits, turns[visits] * (len(arms) + 1) + _ranks(turns[visits])))
     (visits_one, keys_one), (visits_other, keys_other) = sides
     _, at_one, at_other = np.intersect1d(keys_one, keys_other, return_indices=True)
     return visits_one[at_one], visits_other[at_other]
-
-
-class _Edges:
-    """A graph of blocks: each edge takes one from its head's surplus when it is turned."""
-
-    def __init__(self, tails: list[int], heads: list[int], over: list[int]) -> None:
-        self.tails, self.heads, self.over = tails, heads, over
-        self.turned = [False] * len(tails)
-
-    def settle(self) -> list[bool]:
-        """Turn paths until none helps; for each edge, True if it is turned in the end."""
-        while self._sweep(1) + self._sweep(-1):
-            pass
-        return self.turned
-
-    def _sweep(self, sign: int) -> int:
-        """Turn paths from all blocks with a surplus (by sign: a want) of two; the number turned."""
-        leaving: list[list[int]] = [[] for _ in self.over]
-        source, target = (self.tails, self.heads) if sign > 0 else (self.heads, self.tails)
-        for edge, block in enumerate(source):
-            leaving[block].append(edge)
-        root = {block: block for block, over in enumerate(self.over) if sign * over >= 2}
-        came: dict[int, int] = {}
-        ready = deque(root)
-        done: set[int] = set()
-        while ready:
-            block = ready.popleft()
-            start = root[block]
-            if start in done:
-                continue
-            for edge in leaving[block]:
-                end = target[edge]
-                if end in root:
-                    continue
-                root[end], came[end] = start, edge
-                if sign * self.over[end] <= -1:
-                    self._turn(came, source, end)
-                    self.over[start] -= 2 * sign
-                    self.over[end] += 2 * sign
-                    done.add(start)
-                    break
-                ready.append(end)
-        return len(done)
-
-    def _turn(self, came: dict[int, int], source: list[int], block: int) -> None:
-        """Turn the edges that led to a block. No other path of the sweep uses them."""
-        while block in came:
-            edge = came[block]
-            block = source[edge]
-            self.tails[edge], self.heads[edge] = self.heads[edge], self.tails[edge]
-            self.turned[edge] = not self.turned[edge]
 
 
 MOST_MET = 3000
