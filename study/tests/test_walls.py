@@ -21,7 +21,7 @@ NAMES = {
         sequential_tags to_fields to_line whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """
-        Format FormatOption note out working write_out
+        Format FormatOption err note out working write_out
     """,
     "casewise.cli.arguments": """
         File
