@@ -115,7 +115,7 @@ def change(kind: str, good: dict[str, str], old: str, new: str) -> str:
     [
         ("csv", ",safe,", ",maybe,", ("row ending at line 2", "verdict", "maybe")),
         ("csv", "desks@", "other@", ("row ending at line 2", "study", "another study")),
-        ("csv", "2026-03-04T10:01", "March", ("row ending at line 3", "time", "not a time")),
+        ("csv", "2026-03-04T10:01", "March", ("row ending at line 3", "time", "a time such as")),
         ("csv", "ann,0,0", "ann,0,9", ("position", "0 to 4")),
         ("csv", "ann,0,0", "ann,99,0", ("block", "0 to 7")),
         ("csv", "ann,0,0", ",0,0", ("rater", "nobody")),

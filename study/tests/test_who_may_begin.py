@@ -25,7 +25,7 @@ def keys_given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def links(folder: Path, cli: Cli, *ids: str) -> dict[str, str]:
     (folder / "ids.txt").write_text("\n".join(ids), "utf-8")
-    call = ("annotate", "links", "study.yaml", "ids.txt", "--url", "https://study.example")
+    call = ("annotate", "links", "study.yaml", "ids.txt", "--url", "https://study.example/")
     done = cli(*call, "--out", "links.csv", "--force")
     assert done.returncode == 0, done.stderr
     with (folder / "links.csv").open(encoding="utf-8", newline="") as file:
@@ -59,7 +59,8 @@ def test_what_is_no_list_of_ids_is_refused(tmp_path: Path, cli_inside: Cli) -> N
     write_study(tmp_path)
     (tmp_path / "ids.txt").write_text("ada\n${ID}\n", "utf-8")
     call = ("annotate", "links", "study.yaml", "ids.txt", "--out", "links.csv", "--url")
-    done = cli_inside(*call, "https://study.example")
+    assert "the study's address" in cli_inside(*call, "study.example").stderr
+    done = cli_inside(*call, "https://study.example/")
     assert done.returncode == 2
     assert "ids.txt, line 2: not an id of one person" in " ".join(done.stderr.split())
     assert not (tmp_path / "links.csv").exists()

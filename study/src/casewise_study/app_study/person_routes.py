@@ -374,5 +374,5 @@ def _add_end(app: FastAPI, site: Site) -> None:
         """Show the completion code and the way back to the platform."""
         known = site.known_at(request, "/done")
         assert known.person is not None
-        code = site.code_of(known.person)
+        code = site.study.recruitment.code_of(known.person.outcome)
         return site.show("done.html", known, code=code, back=site.back(code))

@@ -271,15 +271,6 @@ class Site:
         address = self.study.recruitment.return_url
         return address.replace("{code}", code) if address else None
 
-    def code_of(self, person: Person) -> str:
-        """The completion code that a person takes back to the platform."""
-        codes = self.study.recruitment
-        if person.outcome is PersonStatus.COMPLETED:
-            return codes.completed
-        if person.outcome is PersonStatus.SCREENED_OUT:
-            return codes.screened_out
-        return codes.withdrawn
-
     def lost(self) -> Response:
         """Refuse a form of somebody who is not known in this browser."""
         return self.show("lost.html", status=403)

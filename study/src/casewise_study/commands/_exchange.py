@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode
 
 import typer
 
@@ -23,7 +23,7 @@ from casewise_study.commands._store import (
 )
 from casewise_study.exchange.payments import Payment, Proposal, payments_csv, propose_payments
 from casewise_study.exchange.platform_files import csv_tasks, read_csv_answers
-from casewise_study.exchange.prolific import join_prolific, prolific_files
+from casewise_study.exchange.prolific import join_prolific, prolific_files, study_url
 from casewise_study.exchange.sittings import (
     is_open_to_others,
     keep_salt,
@@ -38,9 +38,6 @@ from casewise_study.study.study_file import load_study
 from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import read_collected, write_collected
 from casewise_study.votes.result_files import check_free, is_in_export, write_folder
-
-SHOWN = 6
-"""Files that are named of those written."""
 
 
 class Where(StrEnum):
@@ -91,10 +88,8 @@ def tasks(
         planned = plan_tasks(_with_planned_blocks(_ready(study), platform))
     files = csv_tasks(planned) if url is None else prolific_files(planned, url)
     write_folder(out, files)
-    for name in list(files)[:SHOWN]:
+    for name in files:
         write_out(f"{out / name}\n")
-    if len(files) > SHOWN:
-        note(f"and {len(files) - SHOWN} more files")
     pages = sum(map(len, planned.blocks))
     note(f"{len(planned.blocks)} blocks, {pages} pages. Next: {NEXT[platform]}.")
 
@@ -307,13 +302,12 @@ def links(
 
     [bold]Examples[/]
 
-    casewise annotate links study.yaml ids.txt --url https://study.example --out links.csv
+    casewise annotate links study.yaml ids.txt --url https://study.example/ --out links.csv
     """
     if load_study(file).recruitment.platform is not Platform.NONE:
         raise UsageError("the study recruits on a platform, which fills in the ids itself")
     _check_place(to, force=force)
-    keys, parts = study_keys(file), urlsplit(url)
-    rows = []
+    keys, rows = study_keys(file), []
     for number, line in enumerate(read_text(people).splitlines(), 1):
         if account := line.strip():
             if account_fault(Platform.NONE, account):
@@ -321,7 +315,7 @@ def links(
                     "not an id of one person", file=people, record=f"line {number}", found=account
                 )
             query = urlencode({"participant": account, "signature": keys.signature(account)})
-            rows.append((account, urlunsplit(parts._replace(path="/", query=query))))
+            rows.append((account, study_url(url, query)))
     _write_private(to, csv_text(("id", "link"), rows).encode())
     note(f"{len(rows)} links, each of which admits one person: keep them to yourself")
 

@@ -156,15 +156,13 @@ def _payments(
 _PAID = "APPROVED"
 
 
+_WITHOUT_CODE = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.EXCLUDED)
+
+
 def _shown_code(study: Study, person: PersonRecord | None) -> str:
-    codes = study.recruitment
-    shown = {
-        PersonStatus.COMPLETED: codes.completed,
-        PersonStatus.SCREENED_OUT: codes.screened_out,
-        PersonStatus.WITHDRAWN: codes.withdrawn,
-        PersonStatus.ABANDONED: codes.withdrawn,
-    }
-    return shown.get(person.status, "") if person else ""
+    if person is None or person.status in _WITHOUT_CODE:
+        return ""
+    return study.recruitment.code_of(person.status)
 
 
 _ASK = {

@@ -1,7 +1,7 @@
 """Plain CSV: the tasks and answers of any tool."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -9,8 +9,24 @@ from pathlib import Path
 
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
-from casewise_study.exchange.sittings import Sitting, TakenIn, TaskAnswer, Tasks, settle
-from casewise_study.votes.result_files import PlacedRow, ValuePlace, read_count, to_utc
+from casewise_study.exchange.sittings import (
+    ShownPage,
+    Sitting,
+    TakenIn,
+    TaskAnswer,
+    Tasks,
+    settle,
+)
+from casewise_study.votes.collected_csv import COUNT
+from casewise_study.votes.result_files import (
+    PlacedRow,
+    ValuePlace,
+    VoteColumn,
+    one_of,
+    read_count,
+    read_row,
+    to_utc,
+)
 
 _KINDS = {
     "Mechanical Turk's results": {"HITId", "WorkerId", "AssignmentId"},
@@ -65,72 +81,50 @@ def _check_header(names: tuple[str, ...], needed: Sequence[str], path: Path, kin
         raise place.refuse("the column stands twice", twice[0])
 
 
-def _count(cell: str, place: ValuePlace, field: str) -> int:
-    """A whole number from 0."""
+def _utc(cell: str) -> datetime:
+    """An ISO 8601 time, in UTC; without a zone it is UTC already."""
     try:
-        return read_count(cell.strip())
-    except ValueError:
-        raise place.refuse("not a whole number from 0", field, cell) from None
+        return to_utc(datetime.fromisoformat(cell))
+    except OverflowError:
+        raise ValueError from None
 
 
-def _time(cell: str, place: ValuePlace) -> datetime | None:
-    """An ISO 8601 time in UTC."""
-    if not cell.strip():
-        return None
-    try:
-        return to_utc(datetime.fromisoformat(cell.strip()))
-    except (ValueError, OverflowError):
-        raise place.refuse("not a time", "time", cell, "2026-01-05T10:02:03Z") from None
-
-
-def _page_answer(position: int, cells: Mapping[str, str], place: ValuePlace) -> TaskAnswer:
-    """Read a person's answer to one page.
-
-    Raises:
-        InputError: There is no verdict, or a value is none of its kind.
-    """
-    side = cells["verdict"].strip().lower()
-    if side not in ("safe", "unsafe"):
-        raise place.refuse("not a verdict", "verdict", cells["verdict"], "safe or unsafe")
-    confidence = None
-    if cells.get("confidence"):
-        confidence = _count(cells["confidence"], place, "confidence")
-        if not 1 <= confidence <= 5:
-            raise place.refuse("not a confidence", "confidence", confidence, "1 to 5")
-    return TaskAnswer(
-        position=position,
-        verdict="safe" if side == "safe" else "unsafe",
-        time=_time(cells.get("time", ""), place),
-        seconds=_seconds(cells.get("seconds")),
-        confidence=confidence,
-        reason=cells.get("reason", "").encode("utf-8", "replace").decode() or None,
-    )
-
-
-def _seconds(value: str | None) -> float | None:
+def _seconds(cell: str) -> float | None:
     """Seconds from 0, or None: a browser may have measured nonsense, and the vote still counts."""
     try:
-        seconds = float(value or "")
+        seconds = float(cell)
     except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def _find_page(cells: Mapping[str, str], tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
-    """Read a block and a position, and check that the plan has them.
+_COLUMNS = (
+    *(VoteColumn(name, read_count, COUNT, needed=True) for name in ("block", "position")),
+    VoteColumn(
+        "verdict",
+        lambda cell: one_of("safe", "unsafe")(cell.lower()),
+        "safe or unsafe",
+        needed=True,
+    ),
+    VoteColumn("time", _utc, "a time such as 2026-01-05T10:02:03Z"),
+    VoteColumn("seconds", _seconds, "a number from 0"),
+    VoteColumn("confidence", lambda cell: int(one_of(*"12345")(cell)), "1 to 5"),
+    VoteColumn("reason", lambda cell: cell.encode("utf-8", "replace").decode(), "a text"),
+)
+_KNOWN = {column.name: column for column in _COLUMNS}
+
+
+def _find_page(block: int, position: int, tasks: Tasks, place: ValuePlace) -> ShownPage:
+    """The page at a position of a block.
 
     Raises:
-        InputError: It has no such page.
+        InputError: The plan has no such page.
     """
-    block = _count(cells["block"], place, "block")
-    if block >= len(tasks.blocks):
-        raise place.refuse(
-            "no such block", "block", cells["block"], f"0 to {len(tasks.blocks) - 1}"
-        )
-    position = _count(cells["position"], place, "position")
+    if block >= (blocks := len(tasks.blocks)):
+        raise place.refuse("no such block", "block", block, f"0 to {blocks - 1}")
     if position >= (pages := len(tasks.blocks[block])):
-        raise place.refuse("no such page", "position", cells["position"], f"0 to {pages - 1}")
-    return block, position
+        raise place.refuse("no such page", "position", position, f"0 to {pages - 1}")
+    return tasks.blocks[block][position]
 
 
 def _sitting(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
@@ -200,16 +194,16 @@ def _answer(
         same = mark.rpartition("@")[0] == tasks.study.id
         problem = "of this study as it was planned before" if same else "of another study"
         raise place.refuse(problem, "study", mark, tasks.mark)
-    block, position = _find_page(cells, tasks, place)
-    page = tasks.blocks[block][position]
+    texts = {name: cell if name == "reason" else cell.strip() for name, cell in cells.items()}
+    given = dict(read_row(texts, _KNOWN, place).cells)
+    block = given.pop("block")
+    page = _find_page(block, given["position"], tasks, place)
     if cells.get("case_id", "") not in ("", page.case_id):
         raise place.refuse("another case stands there", "case_id", cells["case_id"], page.case_id)
-    answer = _page_answer(position, cells, place)
-    return _rater(cells["rater"], place, name), block, answer
+    return _rater(texts["rater"], place, name), block, TaskAnswer(**given)
 
 
-def _rater(cell: str, place: ValuePlace, name: Callable[[str], str] | None) -> str:
-    rater = cell.strip()
+def _rater(rater: str, place: ValuePlace, name: Callable[[str], str] | None) -> str:
     if not rater:
         raise place.refuse("nobody's answer", "rater")
     if name is not None:

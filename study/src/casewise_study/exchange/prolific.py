@@ -34,8 +34,8 @@ _EXPORT = FORMATS[Platform.PROLIFIC]
 _GONE = {"CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
 
 
-def study_url(url: str) -> str:
-    """The address with the parameters that Prolific fills in.
+def study_url(url: str, query: str = _PARAMETERS) -> str:
+    """The study's address with a person's parameters; by default those that Prolific fills in.
 
     Raises:
         UsageError: Not the address of a study on the web.
@@ -43,7 +43,7 @@ def study_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.fragment:
         raise UsageError(f"--url {url!r}: the study's address, such as https://study.example.org/")
-    return f"{url}{'&' if parts.query else '?'}{_PARAMETERS}"
+    return f"{url}{'&' if parts.query else '?'}{query}"
 
 
 def prolific_files(tasks: Tasks, url: str) -> dict[str, bytes]:

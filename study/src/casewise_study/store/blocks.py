@@ -10,7 +10,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    Table,
     case,
     exists,
     func,
@@ -243,9 +242,10 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
         # Whoever's lease has run out may never come back: nobody waits for them.
         complete = not (vacant or views[-1].undecided.any() or views[-1].at_work)
     else:
-        blocks, counts, expired = block_counts(connection, now)
+        blocks, counts = count(connection, block), _holders(connection)
         unknown = _holders(connection, ~known(of))
-        vacant = counts.total() < blocks or expired > 0 or unknown.total() > 0
+        late = count(connection, assignment, _expired(now))
+        vacant = counts.total() < blocks or late > 0 or unknown.total() > 0
         complete = counts[PersonStatus.COMPLETED] - unknown[PersonStatus.COMPLETED] >= blocks
     if complete:
         return Vacancy.COMPLETE
@@ -254,42 +254,35 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
     return Vacancy.OPEN if vacant else Vacancy.HELD
 
 
-def block_counts(connection: Connection, now: datetime) -> tuple[int, Counter[PersonStatus], int]:
-    """Number of blocks, of their holders by status, and of holders past their lease."""
-    late = count(connection, assignment, _expired(now))
-    return count(connection, block), _holders(connection), late
-
-
 def _holders(connection: Connection, *where: ColumnElement[bool]) -> Counter[PersonStatus]:
     """Count some of the people whose block counts, by its status."""
-    return _statuses(connection, assignment, COUNTS, *where)
+    return _statuses(connection, assignment.c.status, COUNTS, *where)
 
 
 def _statuses(
-    connection: Connection, table: Table, *where: ColumnElement[bool]
+    connection: Connection, status: ColumnElement[PersonStatus], *where: ColumnElement[bool]
 ) -> Counter[PersonStatus]:
-    """Count the rows of a table by status; conditions may be on its people."""
-    rows = participant if table is participant else table.join(participant)
-    counts = select(table.c.status, func.count()).select_from(rows).where(*where)
-    counted = connection.execute(counts.group_by(table.c.status))
-    return Counter({row[0]: row[1] for row in counted})
+    """Count people by a status of theirs."""
+    people = select(status, func.count()).select_from(participant.outerjoin(assignment))
+    rows = connection.execute(people.where(*where).group_by(status))
+    return Counter({row[0]: row[1] for row in rows})
 
 
 def progress(connection: Connection, of: Study, now: datetime) -> Progress:
     """Figures for the administrator."""
-    blocks, counts, expired = block_counts(connection, now)
-    people = _statuses(connection, participant, ~participant.c.purged)
+    counts = _holders(connection)
+    people = _statuses(connection, participant.c.status, ~participant.c.purged)
     rows = connection.execute(_live_votes(vote.c.place, vote.c.verdict, vote.c.seconds)).all()
     tally = Counter((place, verdict) for place, verdict, _ in rows)
     cells = range(len(of.design.cells))
     return Progress(
         places=places(connection, of, now),
         paused=connection.execute(select(study.c.paused)).scalar_one(),
-        blocks=blocks,
+        blocks=count(connection, block),
         completed=counts[PersonStatus.COMPLETED],
         active=counts[PersonStatus.ACTIVE],
         unconfirmed=_holders(connection, ~known(of)).total(),
-        expired=expired,
+        expired=count(connection, assignment, _expired(now)),
         people={status: people[status] for status in PersonStatus},
         declined=count(connection, event, event.c.kind == "declined"),
         passed=count(connection, participant, participant.c.passed.is_not(None)),

@@ -40,7 +40,7 @@ from casewise_study.store.tables import (
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.page_signals import PageSignals
 from casewise_study.study.reading_times import Page
-from casewise_study.study.schema import Counting, SecondAccounts, Study, StudyCell
+from casewise_study.study.schema import Study, StudyCell
 from casewise_study.study.study_file import study_cases, study_hashes
 from casewise_study.votes.collected import (
     CheckRecord,
@@ -328,17 +328,6 @@ def link(
     if connection.execute(same.limit(1)).one_or_none() is None:
         row = {"participant": person.id, "other": other and other.id, "kind": kind, "time": now}
         connection.execute(insert(second_account).values(row))
-
-
-def is_left_out(connection: Connection, rules: SecondAccounts, person: int) -> bool:
-    """Tell whether a person is a second account whose votes don't count."""
-    kinds = [kind for kind in ("browser", "address") if getattr(rules, kind) is Counting.LEAVE_OUT]
-    found = select(second_account.c.id).where(
-        second_account.c.participant == person,
-        second_account.c.other.is_not(None),
-        second_account.c.kind.in_(kinds),
-    )
-    return connection.execute(found.limit(1)).one_or_none() is not None
 
 
 def identity(connection: Connection) -> Identity:

@@ -249,6 +249,11 @@ class Recruitment(StudyPart):
     screened_out: Name = "SCREENED-OUT"
     withdrawn: Name = "WITHDRAWN"
 
+    def code_of(self, status: str | None) -> str:
+        """The code of an end; that of people who withdrew for all who left before the end."""
+        codes = {"completed": self.completed, "screened_out": self.screened_out}
+        return codes.get(status or "", self.withdrawn)
+
     @model_validator(mode="after")
     def _codes_tell_apart(self) -> Self:
         names = ("completed", "screened_out", "withdrawn")

@@ -84,7 +84,7 @@ def read_table(
         if row.cells:
             place = f"record {row.number}"
             cells = row.by_name(header, path, place)
-            records.append(_row(cells, known, ValuePlace(path, place)))
+            records.append(read_row(cells, known, ValuePlace(path, place)))
     return records
 
 
@@ -108,7 +108,14 @@ def _check_header(
             raise place.refuse("a column is missing", name, expected=expected)
 
 
-def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace) -> PlacedRow:
+def read_row(
+    cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace
+) -> PlacedRow:
+    """Read the cells of known columns; empty ones are absent.
+
+    Raises:
+        InputError: A cell doesn't fit its column.
+    """
     values = {}
     for name, cell in cells.items():
         column = known.get(name)
