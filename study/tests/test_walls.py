@@ -45,10 +45,10 @@ NAMES = {
         to_markdown
     """,
     "casewise.statistics": """
-        Boundary Clusters DawidSkene Estimate FirstVotes LEAST_VOTES POSTERIOR TwoWay
-        agreement agreement_p at_least_p benjamini_hochberg chances_first clustered_mean
-        clustered_ratio clustered_spearman cohen_kappa dawid_skene fit_beta_binomial
-        kruskal_wallis number_clusters tallies two_groups
+        Answers Boundary Clusters DawidSkene Estimate FirstVotes LEAST_VOTES POSTERIOR TwoWay
+        agreement agreement_p at_least_p benjamini_hochberg changed_p chances_first
+        clustered_mean clustered_ratio clustered_spearman cohen_kappa dawid_skene
+        fit_beta_binomial kruskal_wallis number_clusters tallies two_groups unread within_error
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

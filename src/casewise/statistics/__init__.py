@@ -171,8 +171,14 @@ from casewise.statistics._stopping import (
     first_votes,
     posterior,
 )
+from casewise.statistics._unread import Answers, Unread, changed_p, unread, within_error
 
 __all__ = [
+    "within_error",
+    "unread",
+    "changed_p",
+    "Unread",
+    "Answers",
     "chance_of_fall",
     "Agreement",
     "AgreementOfTwo",

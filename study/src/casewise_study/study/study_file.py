@@ -13,7 +13,6 @@ from casewise.files import write_atomically
 from casewise_study.study.block_design import query_codes
 from casewise_study.study.language import Language, open_language
 from casewise_study.study.schema import Arm, Study
-from casewise_study.study.study_rules import PLANNED
 
 _HEAD = """\
 # A study of people's votes, made by `casewise annotate plan`. Before the first person comes, all
@@ -89,6 +88,8 @@ _INSIDE = {
     "screening.left_share": "flagged: leaves a greater share of the pages meanwhile",
     "screening.copied_share": "flagged: copies or pastes on a greater share of the pages",
     "screening.even_times": "flagged: logarithms of times vary less",
+    "screening.unread_share": "flagged: probably did not read, wrongly so at most in this share",
+    "screening.changed_p": "flagged: pace and leniency change at one place, adjusted p below this",
     "screening.words_p": "flagged: times rise less with words than others', adjusted p below this",
     "screening.tool_told": "true, flagged: says at the end that a tool answered",
 }
@@ -155,9 +156,14 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
+_OF_SIGNALS = (
+    *("copied_share", "even_times", "honeypot_pages", "left_share", "tool_told", "words_p"),
+)
+
 _ADDED = (
+    ("screening.unread_share", "screening.changed_p"),
     ("safeguards",),
-    ("tool_question", *(f"screening.{name}" for name in sorted(PLANNED.model_fields_set))),
+    ("tool_question", *(f"screening.{name}" for name in _OF_SIGNALS)),
     ("second_accounts", "demographics", "exit_question", "debriefing", "recruitment.signed"),
 )
 """Parts that studies did not have before, the latest first; a file without them means what it

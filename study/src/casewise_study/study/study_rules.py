@@ -25,10 +25,12 @@ class Rule(StrEnum):
     COPIED = "copied"
     TIMES = "times"
     TOOL = "tool"
+    UNREAD = "unread"
+    CHANGED = "changed"
 
 
-SIGNALS = (Rule.HONEYPOT, Rule.LEFT, Rule.COPIED, Rule.TIMES, Rule.TOOL)
-"""The rules that rest on signals of answers that no person gave."""
+SIGNALS = tuple(Rule)[4:]
+"""The rules that are off unless they are set: study files before there were any lack them."""
 
 
 class StudyPart(BaseModel):
@@ -74,6 +76,12 @@ class Screening(StudyPart):
     adjusted p below this."""
     tool_told: bool | None = None
     """True: flagged are those who say at the end that a tool gave some or all of the answers."""
+    unread_share: float | None = Field(default=None, gt=0, lt=1)
+    """Flagged are the most who probably answer without reading, of whom no greater share is
+    expected to have read: by votes, times and checks together, ``casewise.statistics.unread``."""
+    changed_p: float | None = Field(default=None, gt=0, lt=1)
+    """Flagged are those whose pace and leniency change at one place, as if another person went on:
+    adjusted p below this."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -84,6 +92,8 @@ class Screening(StudyPart):
             Rule.COPIED: self.copied_share is not None,
             Rule.TIMES: self.even_times is not None or self.words_p is not None,
             Rule.TOOL: bool(self.tool_told),
+            Rule.UNREAD: self.unread_share is not None,
+            Rule.CHANGED: self.changed_p is not None,
         }
         return tuple(rule for rule in Rule if on.get(rule, True))
 
@@ -94,9 +104,20 @@ class Screening(StudyPart):
 
 
 PLANNED = Screening(
-    honeypot_pages=1, left_share=0.5, copied_share=0.2, even_times=0.1, words_p=0.05, tool_told=True
+    attention_failed=2,
+    fast_share=0.5,
+    one_answer_share=None,
+    agreement_p=None,
+    honeypot_pages=1,
+    left_share=0.5,
+    copied_share=0.2,
+    even_times=0.1,
+    tool_told=True,
+    unread_share=0.05,
+    changed_p=0.05,
 )
-"""The rules of a new study."""
+"""The rules of a new study. Votes, times and checks are weighed together (``unread_share``); rules
+on single ones flag extremes."""
 
 
 Ints = NDArray[np.int64]

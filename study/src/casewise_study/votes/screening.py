@@ -223,7 +223,7 @@ def _alone(study: Study, table: VoteTable, collected: Collected) -> list[PersonS
     checks, failures = collected.checked
     # Before these a vote on a cell counts as fast.
     floors = np.array(reading(study).fast_seconds(), np.float64)
-    signals = signals_of(study, table, collected.people)
+    signals = signals_of(study, table, collected)
     people = []
     for rater, mine, flags in zip(table.raters, table.of_raters(), signals, strict=True):
         timed = mine[np.isfinite(table.seconds[mine])]

@@ -7,13 +7,21 @@ copies, and without times nothing of times.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
 
-from casewise.statistics import benjamini_hochberg, clustered_spearman, number_clusters
+from casewise.statistics import (
+    Answers,
+    benjamini_hochberg,
+    changed_p,
+    clustered_spearman,
+    number_clusters,
+    unread,
+    within_error,
+)
 from casewise_study.study.reading_times import FAST_SECONDS, UNDERSTOOD, reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening
@@ -48,15 +56,52 @@ class Flag:
 
 
 def signals_of(
-    study: Study, table: VoteTable, people: Sequence[PersonRecord]
+    study: Study, table: VoteTable, collected: Collected
 ) -> tuple[tuple[Flag, ...], ...]:
     """The signals of everybody with counted votes, with their figures, in the order of raters."""
-    known = {person.rater: person for person in people}
-    times = _times(study, table)
+    known = {person.rater: person for person in collected.people}
+    times, reads = _times(study, table), _unread(study, table, collected)
     return tuple(
-        (*_observed(study.screening, known[rater]), *times[number])
+        (*_observed(study.screening, known[rater]), *times[number], *reads[number])
         for number, rater in enumerate(table.raters)
     )
+
+
+def _unread(study: Study, table: VoteTable, collected: Collected) -> Mapping[int, list[Flag]]:
+    """Flags, by rater, of who answers without reading, and of answers that change at one place."""
+    rules, flags = study.screening, defaultdict[int, list[Flag]](list)
+    if not len(table.safe) or {rules.unread_share, rules.changed_p} == {None}:
+        return flags
+    order = np.lexsort((table.position, table.rater))
+    cell, words = table.cell[order], np.array(reading(study).cells, np.float64)
+    answers = Answers(
+        safe=table.safe[order],
+        cell=cell,
+        rater=table.rater[order],
+        group=np.array([table.arms.index(one.arm) for one in table.cells])[cell],
+        seconds=table.seconds[order],
+        words=words[cell],
+        cells=len(table.cells),
+        raters=len(table.raters),
+    )
+    checks = (np.array([count[rater] for rater in table.raters]) for count in collected.checked)
+    found = unread(answers, *checks)
+    many = np.bincount(table.rater, minlength=len(table.raters)) >= LEAST_TIMES
+    if rules.unread_share is not None:
+        unread_people = within_error(found.chance, rules.unread_share) & many
+        for place in np.flatnonzero(unread_people).tolist():
+            reason = (
+                f"probably did not read ({found.chance[place]:.1%}; log-odds by votes "
+                f"{found.votes[place]:+.1f}, times {found.times[place]:+.1f}, checks "
+                f"{found.checks[place]:+.1f})"
+            )
+            flags[place].append(Flag(Rule.UNREAD, reason))
+    if rules.changed_p is not None:
+        p = benjamini_hochberg(changed_p(answers, found.own))
+        for place in np.flatnonzero(p < rules.changed_p).tolist():
+            reason = f"pace and leniency change at one place (adjusted p {p[place]:.1g})"
+            flags[place].append(Flag(Rule.CHANGED, reason))
+    return flags
 
 
 def _observed(rules: Screening, person: PersonRecord) -> Iterator[Flag]:
@@ -182,6 +227,17 @@ def rules_in_words(rules: Screening) -> Iterator[str]:
         yield (
             "Times: the rank correlation of seconds with words is lower than other people's; "
             f"one-sided p below {rules.words_p:g} after the same adjustment."
+        )
+    if rules.unread_share is not None:
+        yield (
+            "Unread: has probably not read, by the votes against the others' on the same cases and "
+            f"against patterns, by times and checks, over at least {LEAST_TIMES} cases; of those "
+            f"flagged {rules.unread_share:.0%} at most are expected to have read."
+        )
+    if rules.changed_p is not None:
+        yield (
+            "Changed: pace and leniency change at one place, as if another person went on; p below "
+            f"{rules.changed_p:g} after the same adjustment."
         )
     if rules.tool_told:
         yield ("Tool: says at the end that a tool gave some or all of the answers.")

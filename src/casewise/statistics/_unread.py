@@ -1,0 +1,320 @@
+"""People who answer without reading, and accounts that two people share, by votes and times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from casewise.statistics._clustered import BoolArray, FloatArray, IntArray
+
+STEPS = 12
+"""Rounds in which cases, people and the share of those who don't read are estimated in turn."""
+
+SLOPES, LENIENCIES = np.linspace(0.2, 2.2, 11), np.linspace(-3, 3, 13)
+"""Grid of readers: log-odds of a vote for each of the log-odds of the others, and what they add."""
+
+LAPSE = 0.02
+"""Answers of a reader that say nothing of the case."""
+
+CHECK_SLIP, CHECK_SEEN = 0.03, 0.3
+"""Share of checks that readers miss, and of people who don't read cases but pass every check."""
+
+CONTRARY = 0.01
+"""Odds of a person who reads, and says the opposite of what others think."""
+
+ORDERS = (0.7, 0.1, 0.1, 0.1)
+"""Chances that who doesn't read goes by the last 0, 1, 2 or 3 answers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unread:
+    """Odds that people answer without reading. Shapes ``(raters,)``, but for ``own``."""
+
+    chance: FloatArray
+    """Probability of answering without reading, 0..1; NaN without votes."""
+    votes: FloatArray
+    """Logarithm of the likelihood ratio of the votes alone: not reading, or saying the opposite,
+    over reading."""
+    times: FloatArray
+    """The same of the times."""
+    checks: FloatArray
+    """The same of the checks."""
+    own: FloatArray
+    """Chance that each vote is safe if its person reads: given the others' votes, and how the
+    person takes them. Shape ``(votes,)``, 0..1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """Votes, ordered by rater and as each gave them. Shapes ``(votes,)``."""
+
+    safe: FloatArray
+    """1 safe, 0 unsafe."""
+    cell: IntArray
+    rater: IntArray
+    group: IntArray
+    """Group of cases whose shares are alike, such as an arm."""
+    seconds: FloatArray
+    """NaN where unknown."""
+    words: FloatArray
+    """Words of the case, above 0."""
+    cells: int
+    raters: int
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sums over each rater's votes: of columns, shape ``(votes, ...)``."""
+        found = np.zeros((self.raters, *values.shape[1:]))
+        present, first = np.unique(self.rater, return_index=True)
+        found[present] = np.add.reduceat(values, first, axis=0)
+        return found
+
+
+def unread(answers: Answers, checks: IntArray, failed: IntArray) -> Unread:
+    """Weigh, for each person, answers without reading against answers by reading.
+
+    Who reads answers by the case: the log-odds of safe are a leniency and a slope times the
+    log-odds of the others' votes, without the person's own (a beta distribution for each group of
+    cases, with the votes added), and both vary between people as the votes say. Who doesn't read
+    has a rate of answers of their own, or a pattern in the last three (Krichevsky & Trofimov 1981,
+    doi:10.1109/TIT.1981.1056331); takes no longer for longer cases; and misses half of the checks.
+    Others count by their probability of reading, and the share of people who don't is estimated
+    with the rest (an EM algorithm). Who says the opposite of what the case would have a reader say
+    counts as not reading, by the votes alone.
+
+    Args:
+        answers: Votes.
+        checks: Checks that each person answered. Shape ``(raters,)``.
+        failed: Those of them that were failed.
+    """
+    patterns = _patterns(answers)
+    caught = _checks(checks, failed)
+    chance, share = np.full(answers.raters, 0.1), 0.1
+    slope, slope_spread, spread = 0.9, 0.3, 0.6
+    pace, pace_spread = 1.0, 0.3
+    a, b = (axis.ravel() for axis in np.meshgrid(SLOPES, LENIENCIES, indexing="ij"))
+    for _ in range(STEPS):
+        odds = _others(answers, 1 - chance)
+        prior = np.exp(-0.5 * (((a - slope) / slope_spread) ** 2 + (b / spread) ** 2))
+        prior = np.log(prior / prior.sum())
+        fits, opposed = (_chances(odds, way * a, b) for way in (1, -1))
+        weights = _logs(answers, fits) + prior
+        reads = np.logaddexp.reduce(weights, axis=1)
+        weights = np.exp(weights - reads[:, None])
+        contrary = np.logaddexp.reduce(_logs(answers, opposed) + prior, axis=1) - reads
+        timed, rises = _times(answers, pace, pace_spread)
+        timed = np.clip(timed, -4, 4) + _levels(answers, 1 - chance)
+        votes = patterns - reads
+        known = np.logaddexp(
+            np.log(share / (1 - share)) + votes + timed + caught, np.log(CONTRARY) + contrary
+        )
+        chance = 1 / (1 + np.exp(-np.clip(known, -50, 50)))
+        share = float(np.clip((chance.sum() + 0.5) / (answers.raters + 5), 0.01, 0.5))
+        sure = 1 - chance
+        total = sure.sum() + 1e-9
+        slope = float(max(0.4, sure @ (weights @ a) / total))
+        slope_spread = float(max(0.2, np.sqrt(sure @ (weights @ (a - slope) ** 2) / total)))
+        spread = float(max(0.3, np.sqrt(sure @ (weights @ b**2) / total)))
+        held = sure * np.isfinite(rises)
+        if held.sum() > 3:
+            pace = float(np.clip((held * np.nan_to_num(rises)).sum() / held.sum(), 0, 1.5))
+    own = (fits * weights[answers.rater]).sum(axis=1)
+    absent = np.bincount(answers.rater, minlength=answers.raters) == 0
+    odds_by_votes = np.maximum(votes, contrary)
+    return Unread(np.where(absent, np.nan, chance), odds_by_votes, timed, caught, own)
+
+
+def _chances(odds: FloatArray, slopes: FloatArray, leniencies: FloatArray) -> FloatArray:
+    """Chance that each vote is safe, for each of the grid's readers. Shape ``(votes, grid)``."""
+    return LAPSE / 2 + (1 - LAPSE) / (1 + np.exp(-(odds[:, None] * slopes + leniencies)))
+
+
+def _logs(answers: Answers, fits: FloatArray) -> FloatArray:
+    """Log-likelihood of each person's votes. Shape ``(raters, grid)``."""
+    return answers.sums(np.log(np.where(answers.safe[:, None] > 0, fits, 1 - fits)))
+
+
+def _others(answers: Answers, weight: FloatArray) -> FloatArray:
+    """Log-odds of safe by the others' weighed votes on the case of each vote."""
+    mine = weight[answers.rater]
+    safe, whole = (
+        np.bincount(answers.cell, mine * one, answers.cells)
+        for one in (answers.safe, np.ones(len(answers.safe)))
+    )
+    alpha, beta = np.ones((2, len(mine)))
+    for group in np.unique(answers.group):
+        here = answers.group == group
+        cells = np.unique(answers.cell[here])
+        added = _beta(safe[cells], whole[cells])
+        alpha[here], beta[here] = added
+    yes = safe[answers.cell] - mine * answers.safe + alpha
+    no = (whole - safe)[answers.cell] - mine * (1 - answers.safe) + beta
+    return np.asarray(np.log(np.maximum(yes, 1e-6) / np.maximum(no, 1e-6)))
+
+
+def _beta(safe: FloatArray, whole: FloatArray) -> tuple[float, float]:
+    """Parameters of a beta distribution of shares, by moments; at least a vote in all."""
+    kept = whole > 1
+    if kept.sum() < 2:
+        return 0.5, 0.5
+    share, size = safe[kept] / whole[kept], whole[kept]
+    mean = float(np.clip(safe[kept].sum() / size.sum(), 0.02, 0.98))
+    within = mean * (1 - mean)
+    extra = float(((share - mean) ** 2).mean() - within * (1 / size).mean())
+    between = extra / (within * (1 - (1 / size).mean()))
+    strength = float(np.clip(1 / np.clip(between, 1e-3, 0.999) - 1, 1, 50))
+    return mean * strength, (1 - mean) * strength
+
+
+def _patterns(answers: Answers) -> FloatArray:
+    """Log-likelihood of each person's answers without cases, by their order alone."""
+    found = np.zeros(answers.raters)
+    ends = np.cumsum(np.bincount(answers.rater, minlength=answers.raters))
+    for rater, said in enumerate(np.split(answers.safe.astype(int), ends[:-1])):
+        codes = [_code_length(said.tolist(), order) for order in range(len(ORDERS))]
+        found[rater] = np.logaddexp.reduce(np.log(ORDERS) + codes)
+    return found
+
+
+def _code_length(said: Sequence[int], order: int) -> float:
+    """Log-chance of a sequence by Krichevsky & Trofimov's estimator after each last ``order``."""
+    counts: dict[tuple[int, ...], list[float]] = {}
+    total = 0.0
+    for place, one in enumerate(said):
+        seen = counts.setdefault(tuple(said[max(0, place - order) : place]), [0.5, 0.5])
+        total += np.log(seen[one] / sum(seen))
+        seen[one] += 1
+    return total
+
+
+def _checks(checks: IntArray, failed: IntArray) -> FloatArray:
+    """Log-likelihood ratio of failed checks; nothing where there were none."""
+    passed = checks - failed
+    unread = (1 - CHECK_SEEN) * 0.5**checks + CHECK_SEEN * (failed == 0)
+    return np.asarray(
+        np.log(unread) - failed * np.log(CHECK_SLIP) - passed * np.log(1 - CHECK_SLIP)
+    )
+
+
+def _times(answers: Answers, pace: float, spread: float) -> tuple[FloatArray, FloatArray]:
+    """Log-likelihood ratio of times that don't rise with words, and the rise of each person's.
+
+    The logarithm of seconds rises by ``pace`` for each of words, more or less by ``spread``; its
+    mean and its errors' size are a person's own.
+    """
+    known = (answers.seconds > 0).astype(float)
+    time = np.log(np.where(known > 0, answers.seconds, 1.0))
+    word = np.log(np.maximum(answers.words, 1.0))
+    number = answers.sums(known)
+    some = np.maximum(number, 1)
+    time, word = (
+        known * (one - (answers.sums(known * one) / some)[answers.rater]) for one in (time, word)
+    )
+    xx, xy, yy = (answers.sums(one) for one in (word * word, word * time, time * time))
+    slopes = np.maximum(0, pace + spread * np.linspace(-2, 2, 9))
+    prior = np.exp(-0.5 * np.linspace(-2, 2, 9) ** 2)
+    left = np.maximum(yy[:, None] - 2 * slopes * xy[:, None] + slopes**2 * xx[:, None], 1e-9)
+    half = (number - 1)[:, None] / 2
+    rising = np.logaddexp.reduce(np.log(prior / prior.sum()) - half * np.log(left), axis=1)
+    flat = -half[:, 0] * np.log(np.maximum(yy, 1e-9))
+    enough = (number >= 8) & (xx > 1e-3 * number)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rises = np.where(enough, xy / xx, np.nan)
+    return np.where(enough, flat - rising, 0.0), rises
+
+
+def _levels(answers: Answers, weight: FloatArray) -> FloatArray:
+    """Log-likelihood ratio of people's paces: readers' are normal, the others' often faster."""
+    time = np.log(answers.seconds / np.maximum(answers.words, 1.0))
+    known = np.isfinite(time)
+    number = answers.sums(known.astype(float))
+    mean = answers.sums(np.where(known, time, 0.0)) / np.maximum(number, 1)
+    held = number >= 8
+    if held.sum() < 8:
+        return np.zeros(answers.raters)
+    sure = weight * held
+    centre = (sure * mean).sum() / sure.sum()
+    spread = max(0.25, np.sqrt((sure * (mean - centre) ** 2).sum() / sure.sum()))
+    density = np.exp(-0.5 * ((mean - centre) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
+    other = np.where((mean < centre) & (mean > centre - 3), 1 / 3, 0)
+    ratio = np.log(0.5 + 0.5 * other / np.maximum(density, 1e-6))
+    return np.where(held, np.minimum(ratio, 8), 0.0)
+
+
+def within_error(chance: FloatArray, rate: float) -> BoolArray:
+    """Mask of the most people whose mean chance to be flagged wrongly is at most ``rate``."""
+    order = np.argsort(-np.nan_to_num(chance), kind="stable")
+    wrong = np.cumsum(1 - np.nan_to_num(chance[order])) / np.arange(1, len(order) + 1)
+    mask = np.zeros(len(order), bool)
+    mask[order[wrong <= rate]] = True
+    return np.asarray(mask & (np.nan_to_num(chance) > 0.5))
+
+
+def changed_p(answers: Answers, own: FloatArray, draws: int = 4000) -> FloatArray:
+    """One-sided p of a step in a person's pace and leniency at one place of their answers.
+
+    The greatest sum of squares, over the places, of two standardised differences between the
+    answers before and after: of the logarithm of seconds, less what words and place add for
+    everybody, and of votes less their chance. Its distribution for who stays the same is drawn,
+    from normal errors and, as people hurry or tire unlike each other, slopes along the answers that
+    spread as everybody's do. NaN of fewer than twelve votes with times. Shape ``(raters,)``.
+    """
+    found = np.full(answers.raters, np.nan)
+    known = np.isfinite(answers.seconds)
+    number = answers.sums(known.astype(float))
+    kept = known & (number >= 2 * _LEAST_STRETCH)[answers.rater]
+    if not kept.any():
+        return found
+    rater = answers.rater[kept]
+    places = [np.arange(n) - (n - 1) / 2 for n in np.unique(rater, return_counts=True)[1]]
+    along = np.concatenate(places)
+    time = np.log(np.maximum(answers.seconds[kept], 1e-3))
+    word = np.log(np.maximum(answers.words[kept], 1.0))
+    starts = np.flatnonzero(np.diff(rater, prepend=-1))
+    sizes = np.diff([*starts, len(rater)])
+
+    def centred(values: FloatArray) -> FloatArray:
+        means = np.add.reduceat(values, starts) / sizes
+        return np.asarray(values - np.repeat(means, sizes))
+
+    time, word = centred(time), centred(word)
+    lines = np.column_stack([along, word])
+    left = time - lines @ np.linalg.lstsq(lines, time, rcond=None)[0]
+    chance = np.clip(own[kept], 0.1, 0.9)
+    said = centred((answers.safe[kept] - chance) / np.sqrt(chance * (1 - chance)))
+    parts = np.split(left, starts[1:]), np.split(said, starts[1:])
+    series = [(_steady(one), other) for one, other in zip(*parts, strict=True)]
+    slopes = np.array([x @ one / (x @ x) for (one, _), x in zip(series, places, strict=True)])
+    errors = np.array([1 / (x @ x) for x in places])
+    spread = float(np.sqrt(max(0.0, (1.4826 * np.median(np.abs(slopes))) ** 2 - np.median(errors))))
+    random = np.random.default_rng(len(left))
+    null = dict[int, FloatArray]()
+    for (one, other), x, who in zip(series, places, rater[starts], strict=True):
+        if len(x) not in null:
+            drawn = random.normal(size=(2, draws, len(x)))
+            drawn[0] += spread * random.normal(size=(draws, 1)) * x
+            drawn[1] -= drawn[1].mean(axis=-1, keepdims=True)
+            null[len(x)] = _greatest_step(_steady(drawn[0]), drawn[1])
+        seen = _greatest_step(one[None], other[None])[0]
+        found[who] = (1 + (null[len(x)] >= seen).sum()) / (draws + 1)
+    return found
+
+
+_LEAST_STRETCH = 6
+"""Votes before a change, and after it."""
+
+
+def _steady(series: FloatArray) -> FloatArray:
+    """Centred, by the size of their errors, as neighbours tell it: a step adds nothing to it."""
+    size = np.median(np.abs(np.diff(series)), axis=-1, keepdims=True) / 0.954 + 1e-9
+    scaled = (series - np.median(series, axis=-1, keepdims=True)) / size
+    scaled = np.clip(scaled, -4, 4)
+    return np.asarray(scaled - scaled.mean(axis=-1, keepdims=True))
+
+
+def _greatest_step(*series: FloatArray) -> FloatArray:
+    """The statistic of ``changed_p`` over centred series. Shapes ``(studies, votes)``."""
+    number = series[0].shape[-1]
+    before = np.arange(1, number)
+    size = before * (number - before) / number
+    steps = sum(np.cumsum(one, axis=-1)[..., :-1] ** 2 / size for one in series)
+    return np.asarray(steps[..., _LEAST_STRETCH - 1 : number - _LEAST_STRETCH].max(axis=-1))

@@ -1,0 +1,97 @@
+"""Who doesn't read: parts by hand, and people whose manner is known."""
+
+import numpy as np
+import pytest
+
+from casewise.statistics import Answers, changed_p, unread, within_error
+from casewise.statistics._unread import _checks, _code_length
+
+RNG = np.random.default_rng
+
+
+def test_a_pattern_is_told_from_chance_by_hand() -> None:
+    # KT: the first of either answer has 1/2; the next alike (1 + 1/2) / (1 + 1).
+    assert np.exp(_code_length([1, 1], 0)) == pytest.approx(1 / 2 * 3 / 4)
+    assert np.exp(_code_length([1, 0], 0)) == pytest.approx(1 / 2 * 1 / 4)
+    # After each last answer anew: 1 of nothing, 0 after 1, 1 after 0, 0 after 1 once more.
+    assert np.exp(_code_length([1, 0, 1, 0], 1)) == pytest.approx(1 / 2 * 1 / 2 * 1 / 2 * 3 / 4)
+
+
+def test_checks_by_hand() -> None:
+    found = _checks(np.array([0, 2, 2]), np.array([0, 0, 2]))
+    assert found[0] == 0
+    assert found[1] == pytest.approx(np.log((0.7 / 4 + 0.3) / 0.97**2))
+    assert found[2] == pytest.approx(np.log(0.7 / 4 / 0.03**2))
+
+
+def test_most_people_within_an_error() -> None:
+    # .99 and .95 are wrong in .03 of cases on average; with .8 in .0867. NaN is nobody.
+    chance = np.array([0.8, 0.99, np.nan, 0.95, 0.1])
+    assert within_error(chance, 0.05).tolist() == [False, True, False, True, False]
+    assert within_error(chance, 0.09).tolist() == [True, True, False, True, False]
+    assert not within_error(np.array([0.4]), 0.9).any()
+
+
+def people(seed: int, random: int = 3, opposite: int = 0, change: int = 0) -> Answers:
+    """60 people judge 30 of 90 cases; the first don't read, the next say the opposite; the last
+    take half as long from the 15th on."""
+    rng, readers = RNG(seed), 60
+    level = rng.normal(0, 2, 90)
+    cell = np.concatenate([rng.permutation(90)[:30] for _ in range(readers)])
+    rater = np.repeat(np.arange(readers), 30)
+    odds = level[cell] + rng.normal(0, 0.5, readers)[rater]
+    odds = np.where(rater < random, 0, np.where(rater < random + opposite, -odds, odds))
+    words = rng.uniform(100, 400, 90)[cell]
+    seconds = words / 4 * np.exp(0.4 * rng.normal(size=len(cell)))
+    seconds = np.where(rater < random, 60 * np.exp(0.4 * rng.normal(size=len(cell))), seconds)
+    seconds[(rater >= readers - change) & (np.tile(np.arange(30), readers) >= 15)] /= 3
+    safe = (rng.random(len(cell)) < 1 / (1 + np.exp(-odds))).astype(float)
+    return Answers(safe, cell, rater, np.zeros(len(cell), int), seconds, words, 90, readers)
+
+
+def test_who_does_not_read() -> None:
+    found = np.zeros(3)
+    for seed in range(4):
+        answers = people(seed, random=3, opposite=3)
+        checks, failed = np.full(60, 4), np.where(np.arange(60) < 3, 2, 0)
+        result = unread(answers, checks, failed)
+        flagged = within_error(result.chance, 0.05)
+        found += flagged[:3].sum(), flagged[3:6].sum(), flagged[6:].sum()
+        assert ((result.own > 0) & (result.own < 1)).all()
+    assert found[0] == found[1] == 12
+    assert found[2] <= 1
+
+
+def test_nobody_is_flagged_where_all_read_or_all_cases_are_alike() -> None:
+    answers = people(9, random=0)
+    nothing = np.zeros(60, int)
+    assert not within_error(unread(answers, nothing, nothing).chance, 0.05).any()
+    alike = Answers(
+        np.ones(len(answers.safe)),
+        answers.cell,
+        answers.rater,
+        answers.group,
+        np.full(len(answers.safe), np.nan),
+        answers.words,
+        90,
+        61,
+    )
+    one_more = np.zeros(61, int)
+    found = unread(alike, one_more, one_more)
+    assert np.isnan(found.chance[60])
+    assert not within_error(found.chance, 0.05).any()
+    assert np.isnan(changed_p(alike, found.own)).all()
+
+
+def test_a_change_of_pace() -> None:
+    """p of those who don't change is no smaller than it says."""
+    honest, changed = [], []
+    for seed in range(4):
+        answers = people(seed, random=0, change=3)
+        own = unread(answers, np.zeros(60, int), np.zeros(60, int)).own
+        p = changed_p(answers, own)
+        honest += p[:-3].tolist()
+        changed += p[-3:].tolist()
+    assert np.median(changed) < 0.01
+    for level, most in ((0.05, 0.09), (0.2, 0.26)):
+        assert np.mean(np.array(honest) <= level) <= most
