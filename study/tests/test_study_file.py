@@ -282,7 +282,7 @@ def test_open_points_are_named_until_given_or_waived(cli_inside: Cli, tmp_path: 
     places = [
         "consent.ethics",
         *("safeguards.helplines", "safeguards.data_controller", "safeguards.legal_basis"),
-        *("safeguards.storage_place", "safeguards.partial_pay"),
+        *("safeguards.storage_place", "safeguards.access", "safeguards.partial_pay"),
     ]
     assert [one.split(":")[0] for one in json.loads(done.stdout)["open"]] == places
     assert all(f"- {place}: " in done.stderr for place in places)
@@ -294,6 +294,7 @@ def test_open_points_are_named_until_given_or_waived(cli_inside: Cli, tmp_path: 
         "data_controller": "Example University",
         "legal_basis": "consent (GDPR, Art. 6(1)(a))",
         "storage_place": "a server of the university, in Germany",
+        "access": "Ada Example and one assistant",
     }
     waived = {"ethics": "our board reviews no surveys", "partial_pay": "nobody is paid"}
     text = (tmp_path / "study.yaml").read_text("utf-8")

@@ -12,7 +12,7 @@ from casewise.evaluation.models._in_process import plain_turns
 from casewise.evaluation.tasks._samples import to_message
 from casewise.protocols._prompts import render_query
 from casewise_study.app_base import templates
-from casewise_study.app_study.site import shown_case
+from casewise_study.app_study.screens import shown_case
 from casewise_study.exchange.sittings import _with_history
 from casewise_study.revision.revision_app import SentCase
 from casewise_study.study.language import paragraphs

@@ -41,8 +41,8 @@ NAMES = {
     """,
     "casewise.sheets": """
         Cell Code Column Kind Row Table UNDEFINED count escape estimate figures interval
-        markdown money number p_value percent seconds setting signed terminal to_json
-        to_markdown
+        markdown markdown_to_html money number p_value percent seconds setting signed terminal
+        to_json to_markdown
     """,
     "casewise.statistics": """
         Answers Boundary Clusters DawidSkene Estimate FirstVotes LEAST_VOTES POSTERIOR TwoWay

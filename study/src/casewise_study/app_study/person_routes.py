@@ -227,7 +227,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     def tutorial(request: Request) -> Response:
         """Instructions and worked examples."""
         known = site.known_at(request, "/tutorial")
-        examples = list(zip(site.study.tutorial, site.examples, strict=True))
+        examples = site.screens.examples
         return site.show("tutorial.html", known, examples=examples, questions=questions)
 
     @app.get("/check")

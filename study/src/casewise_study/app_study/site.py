@@ -1,20 +1,15 @@
 """Parts that all routes share: study, store, templates, sessions, and the forms' fields."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
 from fastapi import Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from markupsafe import Markup
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from casewise import __version__
-from casewise.cases import Case, Context, Side, Turn
-from casewise.contexts import parameter_title, render_text
-from casewise_study.app_base import templates
+from casewise.cases import Side
+from casewise_study.app_study.screens import Screens
 from casewise_study.app_study.study_guard import (
     SESSION_SECONDS,
     Arrivals,
@@ -25,10 +20,7 @@ from casewise_study.app_study.study_guard import (
 )
 from casewise_study.store.standing import Person, Visitor
 from casewise_study.store.study_store import Store
-from casewise_study.study.language import paragraphs
 from casewise_study.study.page_signals import SentSignals, hidden_word
-from casewise_study.study.reading_times import Page
-from casewise_study.study.study_file import study_cases, study_language
 from casewise_study.votes.collected import PersonStatus
 
 MOST_REASON = 2000
@@ -99,62 +91,6 @@ class SentToken(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ContextPart:
-    """A parameter, or a group of them."""
-
-    title: str
-    text: str | None
-    """None for a group."""
-    parts: tuple["ContextPart", ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Case as a page shows it."""
-
-    query: str
-    text: str | None
-    """The context as ``render_text`` gives it; None without one."""
-    parts: tuple[ContextPart, ...] = ()
-    """The same words as a list; empty where they would not be the same."""
-    history: tuple[Turn, ...] = ()
-
-
-def shown_case(case: Case) -> Shown:
-    """Prepare a case of the study for its page."""
-    return shown(case.query, case.context, case.history)
-
-
-def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
-    """Prepare a query in its context for a page."""
-    if context is None or not context.root:
-        return Shown(query, None, history=history)
-    text = render_text(context)
-    parts = tuple(_parts(context.root))
-    same = "\n".join(_lines(parts, 0)) == text
-    return Shown(query, text, parts if same else (), history)
-
-
-def _parts(value: dict[str, JsonValue]) -> Iterator[ContextPart]:
-    for name, inner in value.items():
-        title = parameter_title(name)
-        if isinstance(inner, dict) and inner:
-            yield ContextPart(title, None, tuple(_parts(inner)))
-        else:
-            yield ContextPart(title, render_text(Context({name: inner})).removeprefix(f"{title}: "))
-
-
-def _lines(parts: tuple[ContextPart, ...], depth: int) -> Iterator[str]:
-    indent = "  " * depth
-    for part in parts:
-        if part.text is None:
-            yield f"{indent}{part.title}:"
-            yield from _lines(part.parts, depth + 1)
-        else:
-            yield f"{indent}{part.title}: {part.text}"
-
-
-@dataclass(frozen=True, slots=True)
 class Known:
     """The person or visitor who sends a request."""
 
@@ -177,47 +113,14 @@ class Site:
         self.arrivals = Arrivals(self.study.second_accounts.minutes)
         self.links = ProlificLinks(settings.origin, settings.prolific_keys)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
-        self._templates = templates(__package__ or "")
-        self._templates.filters["paragraphs"] = paragraphs
-        self.language = study_language(self.study)
-        self.examples = [shown(example.query, example.context) for example in self.study.tutorial]
-        # Compiled before the first person comes.
-        for name in self._templates.list_templates():
-            self._templates.get_template(name)
-        self.content = lru_cache(maxsize=8192)(self._content)
-
-    def _content(self, page: Page) -> Shown:
-        """Contents of a page: the same for a case and for a check."""
-        if page.place is not None:
-            return shown_case(study_cases(self.study)[page.place])
-        check = self.study.check(page.check)
-        return shown(check.query, check.context)
-
-    def _say(self, message: str, **fields: object) -> Markup:
-        """A message in the study's language; fields are escaped, and numbers written as usual."""
-        return Markup(self.language.say(message)) % self._fields(fields)
-
-    def _say_many(self, one: str, many: str, number: int) -> Markup:
-        said = Markup(self.language.say_many(one, many, number))
-        return said % self._fields({"num": number})
-
-    def _fields(self, fields: dict[str, object]) -> dict[str, object]:
-        return {
-            name: self.language.number(value) if isinstance(value, int) else value
-            for name, value in fields.items()
-        }
-
-    def say(self, message: str) -> str:
-        """A message in the study's language."""
-        return self.language.say(message)
+        self.screens = Screens(self.study)
+        self.say = self.screens.say
 
     def show(
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
     ) -> HTMLResponse:
         """Answer with a page for somebody."""
-        shared: dict[str, Any] = {"study": self.study, "version": __version__}
-        shared |= {"_": self._say, "ngettext": self._say_many}
-        shared |= dict.fromkeys(("person", "own_address", "personal_code"))
+        shared: dict[str, Any] = {}
         if known is not None:
             key = known.visitor.key
             shared |= {"form": self.sessions.form(key), "person": known.person}
@@ -225,7 +128,7 @@ class Site:
                 # Signed: by it the person comes back in any browser.
                 shared["own_address"] = f"{self.settings.origin}/resume/{self.sessions.token(key)}"
                 shared["personal_code"] = self.store.keys.personal_code(key)
-        return HTMLResponse(self._templates.get_template(template).render(shared | values), status)
+        return HTMLResponse(self.screens.render(template, shared | values), status)
 
     def check_page(
         self,
@@ -259,7 +162,7 @@ class Site:
             422 if problem else 200,
             number=person.position + 1,
             pages=len(pages),
-            shown=self.content(pages[person.position]),
+            shown=self.screens.content(pages[person.position]),
             wait=round(self.store.wait(person), 1),
             word=hidden_word(self.study, person.block, person.position),
             sent=sent,

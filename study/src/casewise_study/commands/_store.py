@@ -268,10 +268,18 @@ def serve(
     warnings = (*time_warnings(study), *text_warnings(study))
     for line in (*warnings, *_open_to_others(study, host, public_url, behind_proxy)):
         note(f"warning: {line}")
+    address = database_address(file, database)
     if missing := open_points(study):
-        note(f"warning: still open, so give or waive it: {'; '.join(missing)}")
+        points = "; ".join(missing)
+        is_public = origin is not None or not _is_this_computer(host)
+        if is_public and not _has_begun(study, file, address):
+            raise UsageError(
+                f"{file}: before people come, say each in the file, or waive it there "
+                f"(safeguards.waived) with who waives it and why: {points}"
+            )
+        note(f"warning: still open, so give or waive it: {points}")
     keys = study_keys(file)
-    with Store(study, database_address(file, database), keys) as store:
+    with Store(study, address, keys) as store:
         store.renew_leases()
         listening = listen(host, port)
         number = listening.getsockname()[1]
@@ -335,6 +343,17 @@ class _Completion:
             self._since = now
             note(f"complete: each case has its votes; the server ends in {minutes:g} minutes")
         return self._since is not None and now >= self._since + timedelta(minutes=minutes)
+
+
+def _has_begun(study: Study, file: Path, address: str) -> bool:
+    """Tell whether people came before, whose study goes on as it was."""
+    from casewise_study.store.study_store import Store
+
+    kind, _, place = address.partition(":///")
+    if kind == "sqlite" and not Path(place).is_file():
+        return False
+    with Store(study, address, study_keys(file)) as store:
+        return any(store.progress().people.values())
 
 
 def _write_service(out: Path) -> None:

@@ -272,6 +272,7 @@ _POINTS: dict[OpenPoint, str] = {
     "data_controller": "who answers for the data",
     "legal_basis": "why the data may be kept",
     "storage_place": "where they are kept",
+    "access": "who can read them",
     "partial_pay": "the pay of those who stop early or are screened out",
 }
 

@@ -108,7 +108,13 @@ class Consent(StudyPart):
 
 
 OpenPoint = Literal[
-    "ethics", "helplines", "data_controller", "legal_basis", "storage_place", "partial_pay"
+    "ethics",
+    "helplines",
+    "data_controller",
+    "legal_basis",
+    "storage_place",
+    "access",
+    "partial_pay",
 ]
 """Point that a board or the law asks for, and only those who do the study can say."""
 
@@ -127,10 +133,12 @@ class Safeguards(StudyPart):
     """The law's reason why the data may be kept, such as consent."""
     storage_place: Text | None = None
     """Place of the data: whose machine, in which country."""
+    access: Text | None = None
+    """People who can read the data."""
     partial_pay: Text | None = None
     """Pay of people who stop early or are screened out."""
     waived: dict[OpenPoint, Text] = Field(default={})
-    """Points that this study does without, and why."""
+    """Points that this study does without: who waives it, and why."""
 
 
 class TutorialExample(StudyPart):

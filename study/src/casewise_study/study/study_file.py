@@ -34,7 +34,7 @@ _ABOVE = {
     "recruitment": "The platform, and the codes that tell it how a person's session ended.",
     "consent": "Read and agreed to first. Blank lines part paragraphs.",
     "safeguards": "What a board or the law asks; shown with the consent. Say each, or waive it\n"
-    "# with the reason, as in waived: {ethics: our board reviews no surveys}; null is still open.",
+    "# with who and why, as in waived: {ethics: Ada Example, our board reviews no surveys}.",
     "instructions": "Read after consent.",
     "tutorial": "Worked examples, with the answer and why.",
     "comprehension": "Questions after the tutorial; who fails every attempt is not asked further.",
@@ -69,6 +69,7 @@ _INSIDE = {
     "safeguards.data_controller": "who answers for the data by law",
     "safeguards.legal_basis": "why the data may be kept, such as consent (GDPR, Art. 6(1)(a))",
     "safeguards.storage_place": "whose machine, in which country",
+    "safeguards.access": "who can read the data",
     "safeguards.partial_pay": "for those who stop early or are screened out",
     "ask.confidence": "1 (guessing) to 5 (certain)",
     "ask.reason": "in a few words",
@@ -161,7 +162,7 @@ _OF_SIGNALS = (
 )
 
 _ADDED = (
-    ("screening.unread_share", "screening.changed_p"),
+    ("screening.unread_share", "screening.changed_p", "safeguards.access"),
     ("safeguards",),
     ("tool_question", *(f"screening.{name}" for name in _OF_SIGNALS)),
     ("second_accounts", "demographics", "exit_question", "debriefing", "recruitment.signed"),

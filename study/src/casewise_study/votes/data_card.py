@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
@@ -63,6 +64,11 @@ class ExportChoices:
 
 def data_card(results: Results, balance: Balance, choices: ExportChoices) -> str:
     """The card as Markdown. Queries and contexts are not in it."""
+    return render_markdown("data-card.md.j2", _values(results, balance, choices))
+
+
+def render_markdown(name: str, values: Mapping[str, Any]) -> str:
+    """A document that ships with casewise, filled in; nothing is escaped but by its filters."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
@@ -74,15 +80,14 @@ def data_card(results: Results, balance: Balance, choices: ExportChoices) -> str
     )
     environment.filters |= _FILTERS
     environment.tests["finite"] = math.isfinite
-    text = (files("casewise_study.data") / "data-card.md.j2").read_text("utf-8")
-    return environment.from_string(text).render(**_values(results, balance, choices))
+    text = (files("casewise_study.data") / name).read_text("utf-8")
+    return environment.from_string(text).render({"version": casewise.__version__, **values})
 
 
 def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[str, Any]:
     study = results.study
     path, cases = study.path, study_cases(study)
     return {
-        "version": casewise.__version__,
         **row_of(results),
         **row_of(choices),
         "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
