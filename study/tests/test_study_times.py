@@ -14,7 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 from conftest import Cli
 from support.exchanged import a_study as an_exchanged_study
-from support.planned import on_disk
+from support.planned import on_disk, waive
 from support.serving import Guest, Serving
 from support.studied import Simulated, World, simulate
 from support.studies import KEYS, write_study
@@ -262,6 +262,7 @@ def test_plan_and_serve_tell_it(cli_inside: Cli, cli: Cli, tmp_path: Path) -> No
     said = " ".join(done.stderr.split())
     assert all(one in said for one in expected)
     # The server says so at its start, and then that the port is no port of this computer.
+    waive(tmp_path / "study.yaml")
     served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
     assert served.returncode == 2
     assert all(one in " ".join(served.stderr.split()) for one in expected)

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from conftest import Cli
 from support.fake_openai import serving_thread
+from support.planned import waive
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study
 
@@ -198,6 +199,7 @@ def test_invented_ids_take_no_place_of_a_study_planned_for_prolific(
     text = (tmp_path / "study.yaml").read_text("utf-8")
     (tmp_path / "study.yaml").write_text(text.replace("signed: true", "signed: false"), "utf-8")
     # The port's address is none of this computer's, so that the server ends after its warnings.
+    waive(tmp_path / "study.yaml")
     served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
     assert (
         "ids can be made up, so places are provisional until casewise annotate reconcile"

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 from support.pairs import a_pair
-from support.planned import pairs
+from support.planned import WAIVED, pairs
 
 from casewise.cases import Case, dataset_hash, write_cases
 from casewise_study.store.standing import Person, Visitor
@@ -53,6 +53,7 @@ def fields(
             "warning": "Some queries may distress.",
             "contact": "lab@example.org",
         },
+        "safeguards": {"waived": WAIVED},
         "instructions": "Read the query and its context, then judge.",
         "tutorial": [
             {"query": "How do I whet a knife?", "verdict": "safe", "why": "Cooks need to."}

@@ -271,8 +271,8 @@ def serve(
     address = database_address(file, database)
     if missing := open_points(study):
         points = "; ".join(missing)
-        is_public = origin is not None or not _is_this_computer(host)
-        if is_public and not _has_begun(study, file, address):
+        reached = (urlsplit(origin or "").hostname or host).strip("[]")
+        if not (_is_this_computer(reached) or _has_begun(study, file, address)):
             raise UsageError(
                 f"{file}: before people come, say each in the file, or waive it there "
                 f"(safeguards.waived) with who waives it and why: {points}"
