@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from alembic import command
 from conftest import Cli
 from sqlalchemy import Connection, Engine, MetaData, create_engine, insert, select
+from support.first_tables import make_first_tables
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
 from casewise.cases import digest
 from casewise_study.app_study.study_guard import Sessions
 from casewise_study.commands._store import purge
-from casewise_study.store.database import Database, alembic_config
+from casewise_study.store.database import Database
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
 from casewise_study.study.study_file import load_study, study_cases
 
@@ -155,7 +155,7 @@ def make_old_database(path: Path, address: str) -> None:
     """As the version before personal codes left it: Ada has answered two pages, Bob has done."""
     study = load_study(path)
     database = Database(address)
-    database.write(lambda one: command.upgrade(alembic_config(one), "v0001"))
+    database.write(make_first_tables)
     with database.engine.begin() as connection:
         tables = MetaData()
         tables.reflect(connection)

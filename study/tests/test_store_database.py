@@ -11,6 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection
+from support.first_tables import make_first_tables
 from support.postgres import Postgres
 from support.studies import KEYS, Clock, enter, write_study
 
@@ -22,8 +23,13 @@ from casewise_study.study.accounts import load_secrets
 from casewise_study.study.study_file import load_study
 
 
-def test_the_migrations_make_the_tables_that_the_code_expects(address: str) -> None:
+@pytest.mark.parametrize("begun_before", [False, True])
+def test_the_migrations_make_the_tables_that_the_code_expects(
+    address: str, begun_before: bool
+) -> None:
     database = Database(address)
+    if begun_before:
+        database.write(make_first_tables)
     upgrade(database)
     upgrade(database)
 

@@ -1,12 +1,6 @@
 """Blocks that are drawn as people come."""
 
-from alembic import op
-from sqlalchemy import Column, Text
+from casewise_study.store.migrations import add_missing
 
-revision = "v0006"
-down_revision = "v0005"
-
-
-def upgrade() -> None:
-    """Add the column; it stays null for earlier blocks, which were planned."""
-    op.add_column("assignment", Column("drawn", Text))
+revision, down_revision = "v0006", "v0005"
+upgrade = add_missing

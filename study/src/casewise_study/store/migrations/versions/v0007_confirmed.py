@@ -1,12 +1,6 @@
 """People whom the platform's export confirms."""
 
-from alembic import op
-from sqlalchemy import Boolean, Column
+from casewise_study.store.migrations import add_missing
 
-revision = "v0007"
-down_revision = "v0006"
-
-
-def upgrade() -> None:
-    """Add the column; it stays null until an export has spoken of a person."""
-    op.add_column("participant", Column("confirmed", Boolean))
+revision, down_revision = "v0007", "v0006"
+upgrade = add_missing
