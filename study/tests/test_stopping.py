@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from support.planned import a_plan, a_study, pairs
 
-from casewise.statistics import posterior
+from casewise.statistics import Savings, design_errors, expected_savings, posterior, replay
 from casewise_study.study.schema import Study
-from casewise_study.study.study_rules import (
-    Collection,
-    Ints,
-    Savings,
-    StoppingRule,
-    expected_savings,
-    replay,
-)
+from casewise_study.study.study_rules import Collection, Ints, StoppingRule
 
 RULE = Collection(rule=StoppingRule.SEQUENTIAL)
 
@@ -58,15 +51,15 @@ def test_savings_by_hand() -> None:
     # 7 votes each: all safe (stops at 5); 5 unsafe, then safe ones (stops at 5, same label,
     # 2/7 off); a split that never stops. 17 of 21 votes.
     full = np.array([[1] * 7, [0] * 5 + [1] * 2, [1, 0, 1, 0, 1, 0, 1]])
-    found = replay(RULE, full)
+    found = replay(RULE.boundary, full)
     assert replace(found, share_error=0) == Savings(3, 17, 21, 3, 0, 1, 0)
     assert found.share_error == pytest.approx(2 / 7 / 3)
     assert found.saved == 1 - 17 / 21
     # Eleven votes of which the last six turn the label; a tie at ten has no label to change.
-    turned = replay(RULE, np.array([[1] * 5 + [0] * 6]))
+    turned = replay(RULE.boundary, np.array([[1] * 5 + [0] * 6]))
     assert (turned.labels, turned.changed) == (1, 1)
     assert turned.share_error == pytest.approx(6 / 11)
-    tie = replay(RULE, np.array([[1, 0] * 5]))
+    tie = replay(RULE.boundary, np.array([[1, 0] * 5]))
     assert (tie.labels, tie.changed, tie.undecided, tie.votes) == (0, 0, 1, 10)
 
 
@@ -95,7 +88,8 @@ def test_a_cell_stops_at_its_first_vote_that_decides(
 
 def orders(votes: Ints, draws: int) -> list[Savings]:
     return [
-        replay(RULE, np.random.default_rng(seed).permuted(votes, axis=1)) for seed in range(draws)
+        replay(RULE.boundary, np.random.default_rng(seed).permuted(votes, axis=1))
+        for seed in range(draws)
     ]
 
 
@@ -113,15 +107,31 @@ def test_on_the_votes_of_case_bench(casebench: Path) -> None:
     assert f"{min(changed)} to {max(changed)} of 808 labels, {np.mean(changed):g} on" in page
     assert f"off by {np.mean(error):.2f} in the mean".replace("0.", ".") in page
     # In the order in which the file has them, too.
-    assert replay(RULE, votes).saved == pytest.approx(0.369, abs=0.001)
+    assert replay(RULE.boundary, votes).saved == pytest.approx(0.369, abs=0.001)
 
 
 def test_expected_savings_know_their_seed_and_the_people() -> None:
-    sure, split = (expected_savings(RULE, [p] * 50, 21, seed=3, draws=4) for p in (1.0, 0.5))
+    sure, split = (
+        expected_savings(RULE.boundary, [p] * 50, 21, seed=3, draws=4) for p in (1.0, 0.5)
+    )
     assert {one.votes for one in sure} == {250}
     assert all(one.saved < 0.5 and one.undecided > 10 for one in split)
-    assert split == expected_savings(RULE, [0.5] * 50, 21, seed=3, draws=4)
-    assert split != expected_savings(RULE, [0.5] * 50, 21, seed=4, draws=4)
+    assert split == expected_savings(RULE.boundary, [0.5] * 50, 21, seed=3, draws=4)
+    assert split != expected_savings(RULE.boundary, [0.5] * 50, 21, seed=4, draws=4)
+
+
+def test_errors_of_designs_by_hand() -> None:
+    """Of one mind: 5 votes in place of 21, and nothing is wrong. Of two: every second label."""
+    fixed, early = design_errors(RULE.boundary, [1.0] * 4, 21, seed=1, draws=3)
+    assert (fixed.votes, early.votes) == (21, 5)
+    assert (fixed.labels, fixed.share, early.labels, early.share) == (0, 0, 0, 0)
+    fixed, early = design_errors(RULE.boundary, [0.8] * 200, 21, seed=1, draws=20)
+    assert fixed.share == pytest.approx((0.8 * 0.2 / 21) ** 0.5, rel=0.05)
+    assert early.votes < fixed.votes
+    assert early.share > fixed.share
+    # Means over cells lose less: they have no bias.
+    assert early.mean == pytest.approx(early.share / 200**0.5, rel=0.5)
+    assert fixed.labels <= early.labels < 0.05
 
 
 def test_the_study_files_setting() -> None:

@@ -161,6 +161,13 @@ from casewise.statistics._rare_events import (
     kaplan_meier,
     rare_rate,
 )
+from casewise.statistics._savings import (
+    DesignErrors,
+    Savings,
+    design_errors,
+    expected_savings,
+    replay,
+)
 from casewise.statistics._series import chance_of_fall
 from casewise.statistics._stopping import (
     LEAST_VOTES,
@@ -174,6 +181,11 @@ from casewise.statistics._stopping import (
 from casewise.statistics._unread import Answers, Unread, changed_p, unread, within_error
 
 __all__ = [
+    "DesignErrors",
+    "Savings",
+    "design_errors",
+    "expected_savings",
+    "replay",
     "within_error",
     "unread",
     "changed_p",

@@ -260,7 +260,15 @@ def test_sequential_collection_is_planned_with_what_it_saves_and_costs(
     study = load_study(folder / "study.yaml")
     assert (study.votes, study.collection.least) == (11, 6)
     shown = cli("annotate", "plan", "cases.jsonl", "--out", "study.yaml", *sequential)
-    assert "posterior 0.95, 6 to 11 votes a case" in " ".join(shown.stdout.split())
+    page = " ".join(shown.stdout.split())
+    assert "With other --collection" in page
+    # Both designs stand beside each other, whichever is taken.
+    assert "sequential (posterior 0.95, least 6)" in page
+    assert fixed["designs"]["fixed"] == found["designs"]["fixed"]
+    for one in (fixed, found):
+        many, few = one["designs"]["fixed"], one["designs"]["sequential"]
+        assert (many["votes"], 6 <= few["votes"] < 11) == (11, True)
+        assert few["share"] > many["share"] > 0
 
 
 @pytest.mark.parametrize(

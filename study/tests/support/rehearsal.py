@@ -12,7 +12,7 @@ import numpy as np
 from support.visit import Scene, Visit, VisitLog, VisitOutcome, Words, split_words
 
 from casewise.contexts import render_text
-from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
+from casewise.statistics import PairVotes, Savings, two_proportion_p, wilson_interval
 from casewise_study.simulation.drawn_studies import Flagged, count_flagged
 from casewise_study.simulation.simulated_people import (
     Manner,
@@ -27,7 +27,6 @@ from casewise_study.store.study_store import Store
 from casewise_study.study.planning import session_pay
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import study_cases
-from casewise_study.study.study_rules import Savings
 from casewise_study.votes.cells import Stopped, cell_stops, decided_cases
 from casewise_study.votes.collected import Collected, PersonStatus, VoteRecord, vote_table
 from casewise_study.votes.results import division

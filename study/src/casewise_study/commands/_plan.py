@@ -18,6 +18,7 @@ from casewise_study.commands._plan_tables import (
     PlanSheet,
     chosen_collection,
     print_plan,
+    simulated_designs,
     simulated_savings,
 )
 from casewise_study.commands._store import open_store
@@ -195,8 +196,8 @@ def plan(
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
-        savings = simulated_savings(study, seed)
-    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured, savings)
+        simulated = simulated_savings(study, seed), simulated_designs(study, seed)
+    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured, *simulated)
     print_plan(planned, format)
     _say_next(planned, to)
 

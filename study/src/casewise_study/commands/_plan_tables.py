@@ -15,6 +15,7 @@ from casewise.sheets import (
     Table,
     count,
     escape,
+    figures,
     interval,
     markdown,
     money,
@@ -23,7 +24,14 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-from casewise.statistics import LEAST_VOTES, POSTERIOR
+from casewise.statistics import (
+    LEAST_VOTES,
+    POSTERIOR,
+    DesignErrors,
+    Savings,
+    design_errors,
+    expected_savings,
+)
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
 from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
 from casewise_study.study.planning import (
@@ -37,12 +45,7 @@ from casewise_study.study.planning import (
 )
 from casewise_study.study.reading_times import PACES, reading
 from casewise_study.study.schema import Arm, Platform, Study
-from casewise_study.study.study_rules import (
-    Collection,
-    Savings,
-    StoppingRule,
-    expected_savings,
-)
+from casewise_study.study.study_rules import Collection, StoppingRule
 
 _SOURCES = (
     "people read 175 to 300 words a minute, 238 on average (Brysbaert 2019, "
@@ -62,6 +65,13 @@ _TASK_COLUMNS = (
     Column("minutes each", Kind.NUMBER, 1),
     Column("cost", Kind.MONEY),
     Column("efficiency up to", Kind.SHARE),
+)
+_DESIGN_COLUMNS = (
+    Column("design"),
+    Column("votes a case", Kind.NUMBER, 1),
+    Column("people", Kind.COUNT),
+    Column("cost", Kind.MONEY),
+    *figures(Kind.SHARE, "labels wrong", "a case's share off by", "mean share off by", digits=3),
 )
 _Line = tuple[str, str, str]
 """Name, amount and reason."""
@@ -83,6 +93,8 @@ class PlanSheet:
     """The times of the pilot, where one was given."""
     savings: tuple[Savings, ...] = ()
     """Savings of simulated studies under sequential collection."""
+    designs: tuple[DesignErrors, ...] = ()
+    """Errors of the fixed and the sequential design in simulated studies."""
 
     def forecast(self, tasks: int | None = None) -> Forecast:
         """People, time and money, as designed or if a person judged so many cases."""
@@ -102,6 +114,7 @@ def print_plan(planned: PlanSheet, format: Format) -> None:
     tables = [
         *(Table(_COLUMNS, list(map(Row, lines)), title) for title, lines in titled),
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
+        _designs(planned),
     ]
     if format is Format.MARKDOWN:
         write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
@@ -115,6 +128,7 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
         "votes": study.votes,
         "votes_from": planned.votes_from,
         **savings_record(study, planned.savings),
+        "designs": dict(zip(StoppingRule, map(asdict, planned.designs), strict=True)),
         "dropout": planned.dropout,
         "currency": study.pay.currency,
         "forecast": asdict(planned.forecast()),
@@ -144,7 +158,6 @@ def _effort(planned: PlanSheet) -> list[_Line]:
         ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
         ("people", count(expected.people), "--tasks"),
         ("to recruit", count(expected.recruit), f"--dropout {dropout:g}"),
-        *_expected_rows(planned, expected),
         *_time_rows(planned, expected.minutes),
         ("hours of all", number(expected.hours, 1), ""),
     ]
@@ -156,25 +169,6 @@ def _effort(planned: PlanSheet) -> list[_Line]:
         ]
     cost = money(expected.cost, pay.currency) if pay.per_hour else UNDEFINED
     return [*rows, ("cost", cost, "" if pay.per_hour else "unpaid: --pay")]
-
-
-def _expected_rows(planned: PlanSheet, most: Forecast) -> list[_Line]:
-    """Rows on the share of the most votes that sequential collection is likely to take."""
-    if not planned.savings:
-        return []
-    rule, study = planned.study.collection, planned.study
-    needed = [1 - one.saved for one in planned.savings]
-    low, high = min(needed), max(needed)
-    by = f"posterior {rule.posterior:g}, {rule.least} to {study.votes} votes a case"
-    people = f"{count(round(low * most.people))} to {count(round(high * most.people))}"
-    rows = [
-        ("votes of them needed", f"{percent(low, 0)} to {percent(high, 0)}", by),
-        ("people expected", people, "--collection sequential; the rest is the most"),
-    ]
-    if study.pay.per_hour:
-        cost = (money(share * most.cost, study.pay.currency) for share in (low, high))
-        rows.append(("cost expected", " to ".join(cost), ""))
-    return rows
 
 
 def _time_record(planned: PlanSheet) -> dict[str, Any]:
@@ -240,6 +234,20 @@ def _tasks(planned: PlanSheet) -> list[Row]:
     return rows
 
 
+def _designs(planned: PlanSheet) -> Table:
+    """The fixed and the sequential design beside each other."""
+    study, expected = planned.study, planned.forecast()
+    rule = study.collection
+    named = ("fixed", f"sequential (posterior {rule.posterior:g}, least {rule.least})")
+    rows = []
+    for name, one in zip(named, planned.designs, strict=True):
+        share = one.votes / study.votes
+        cost = share * expected.cost if study.pay.per_hour else None
+        people = round(share * expected.people)
+        rows.append(Row([name, one.votes, people, cost, one.labels, one.share, one.mean]))
+    return Table(_DESIGN_COLUMNS, rows, "With other --collection")
+
+
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
     notes = [savings_range(study, planned.savings)] if planned.savings else []
@@ -299,8 +307,17 @@ def simulated_savings(study: Study, seed: int) -> tuple[Savings, ...]:
     """Savings in studies drawn from simulated people's shares; empty under fixed collection."""
     if not study.collection.is_sequential:
         return ()
-    rates = [marginal_rate(rate) for rate in true_rates(study, seed)]
-    return expected_savings(study.collection, rates, study.votes, seed=seed)
+    return expected_savings(study.collection.boundary, _rates(study, seed), study.votes, seed=seed)
+
+
+def _rates(study: Study, seed: int) -> list[float]:
+    return [marginal_rate(rate) for rate in true_rates(study, seed)]
+
+
+def simulated_designs(study: Study, seed: int) -> tuple[DesignErrors, ...]:
+    """Errors of both designs in studies drawn from the same shares."""
+    rule = study.collection.boundary
+    return design_errors(rule, _rates(study, seed), study.votes, seed=seed, draws=20)
 
 
 def savings_range(study: Study, savings: Sequence[Savings]) -> str:

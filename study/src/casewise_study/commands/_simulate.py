@@ -20,6 +20,7 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
+from casewise.statistics import Savings
 from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_savings
 from casewise_study.commands._store import ResultFormat, StudyFile
 from casewise_study.simulation.drawn_studies import DrawnStudies, screen_drawn
@@ -27,7 +28,6 @@ from casewise_study.simulation.simulated_people import Mixture, Trace
 from casewise_study.study.planning import Forecast, forecast
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
-from casewise_study.study.study_rules import Savings
 
 _LINES_APART = 10
 """Studies between lines of progress, where there is no terminal."""

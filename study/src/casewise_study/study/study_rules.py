@@ -1,10 +1,7 @@
 """The rules that a study file fixes: when a case has votes enough, and whom screening flags."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from math import nan
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,88 +156,3 @@ class Collection(StudyPart):
     ) -> Ints:
         """(cells,) the number of votes at which each was decided; 0 where it wasn't."""
         return self.boundary.stops(cell, safe, cells)
-
-
-@dataclass(frozen=True, slots=True)
-class Savings:
-    """Sequential collection beside the fixed number of votes on the same cells."""
-
-    cells: int
-    votes: int
-    """Collected."""
-    fixed: int
-    """Votes of the fixed plan."""
-    labels: int
-    """Cells with a majority under the fixed plan."""
-    changed: int
-    """Cells of these without the same majority under the rule."""
-    undecided: int
-    """Cells that came to the most votes without being decided."""
-    share_error: float
-    """Mean distance of a cell's share of safe votes from that of the fixed plan; NaN without
-    cells."""
-
-    @property
-    def saved(self) -> float:
-        """The share of votes that were not needed, 0..1; NaN without any."""
-        return 1 - self.votes / self.fixed if self.fixed else nan
-
-    @classmethod
-    def of(cls, counts: Ints, safe: Ints, full: Ints, undecided: int) -> Self:
-        """Compare what was collected with complete votes.
-
-        Args:
-            counts: (cells,) the votes collected, at least one on each.
-            safe: (cells,) the safe ones of these.
-            full: (cells, votes) every vote of the fixed plan, 1 safe and 0 unsafe.
-            undecided: Cells that the rule left undecided.
-        """
-        cells, votes = full.shape
-        total = full.sum(axis=1)
-        before, after = np.sign(2 * total - votes), np.sign(2 * safe - counts)
-        error = np.abs(safe / counts - total / votes)
-        return cls(
-            cells=cells,
-            votes=int(counts.sum()),
-            fixed=full.size,
-            labels=int((before != 0).sum()),
-            changed=int(((before != 0) & (before != after)).sum()),
-            undecided=undecided,
-            share_error=float(error.mean()) if cells else nan,
-        )
-
-
-def replay(rule: Collection, full: Ints) -> Savings:
-    """Stop each cell of complete votes by the rule.
-
-    Args:
-        rule: With its posterior and least votes.
-        full: (cells, votes) 1 safe, 0 unsafe, in the order in which people came.
-    """
-    cells, votes = full.shape
-    stops = rule.stops(np.repeat(np.arange(cells), votes), full.ravel(), cells)
-    counts = np.where(stops > 0, stops, votes)
-    safe = (full * (np.arange(votes) < counts[:, None])).sum(axis=1)
-    return Savings.of(counts, safe, full, int((stops == 0).sum()))
-
-
-def expected_savings(
-    rule: Collection, rates: Sequence[float], votes: int, *, seed: int, draws: int = 50
-) -> tuple[Savings, ...]:
-    """Draw the votes of whole studies, and stop each cell by the rule.
-
-    Votes come one at a time; with many people at once some come after a cell was decided.
-
-    Args:
-        rule: With its posterior and least votes.
-        rates: (cells,) the share of people who say safe.
-        votes: At most on each cell.
-        seed: Of the draws.
-        draws: How many studies.
-    """
-    random = np.random.default_rng((seed, 0x5E9))
-    shares = np.asarray(rates)[:, None]
-    shape = (len(rates), votes)
-    return tuple(
-        replay(rule, (random.random(shape) < shares).astype(np.int64)) for _ in range(draws)
-    )

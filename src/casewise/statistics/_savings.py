@@ -1,0 +1,149 @@
+"""Votes collected until a majority is decided, beside the fixed number on the same cases."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Self
+
+import numpy as np
+
+from casewise.statistics._clustered import IntArray
+from casewise.statistics._stopping import Boundary, first_votes
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """Sequential collection beside the fixed number of votes on the same cells."""
+
+    cells: int
+    votes: int
+    """Collected."""
+    fixed: int
+    """Votes of the fixed plan."""
+    labels: int
+    """Cells with a majority under the fixed plan."""
+    changed: int
+    """Cells of these without the same majority under the rule."""
+    undecided: int
+    """Cells that came to the most votes without being decided."""
+    share_error: float
+    """Mean distance of a cell's share of safe votes from that of the fixed plan; NaN without
+    cells."""
+
+    @property
+    def saved(self) -> float:
+        """The share of votes that were not needed, 0..1; NaN without any."""
+        return 1 - self.votes / self.fixed if self.fixed else nan
+
+    @classmethod
+    def of(cls, counts: IntArray, safe: IntArray, full: IntArray, undecided: int) -> Self:
+        """Compare what was collected with complete votes.
+
+        Args:
+            counts: (cells,) the votes collected, at least one on each.
+            safe: (cells,) the safe ones of these.
+            full: (cells, votes) every vote of the fixed plan, 1 safe and 0 unsafe.
+            undecided: Cells that the rule left undecided.
+        """
+        cells, votes = full.shape
+        total = full.sum(axis=1)
+        before, after = np.sign(2 * total - votes), np.sign(2 * safe - counts)
+        error = np.abs(safe / counts - total / votes)
+        return cls(
+            cells=cells,
+            votes=int(counts.sum()),
+            fixed=full.size,
+            labels=int((before != 0).sum()),
+            changed=int(((before != 0) & (before != after)).sum()),
+            undecided=undecided,
+            share_error=float(error.mean()) if cells else nan,
+        )
+
+
+def replay(rule: Boundary, full: IntArray) -> Savings:
+    """Stop each cell of complete votes by the rule.
+
+    Args:
+        rule: The rule.
+        full: (cells, votes) 1 safe, 0 unsafe, in the order in which people came.
+    """
+    cells, votes = full.shape
+    stops = rule.stops(np.repeat(np.arange(cells), votes), full.ravel(), cells)
+    counts = np.where(stops > 0, stops, votes)
+    safe = (full * (np.arange(votes) < counts[:, None])).sum(axis=1)
+    return Savings.of(counts, safe, full, int((stops == 0).sum()))
+
+
+def expected_savings(
+    rule: Boundary, rates: Sequence[float], votes: int, *, seed: int, draws: int = 50
+) -> tuple[Savings, ...]:
+    """Draw the votes of whole studies, and stop each cell by the rule.
+
+    Votes come one at a time; with many people at once some come after a cell was decided.
+
+    Args:
+        rule: The rule.
+        rates: (cells,) the share of people who say safe.
+        votes: At most on each cell.
+        seed: Of the draws.
+        draws: How many studies.
+    """
+    random = np.random.default_rng((seed, 0x5E9))
+    shares = np.asarray(rates)[:, None]
+    shape = (len(rates), votes)
+    return tuple(
+        replay(rule, (random.random(shape) < shares).astype(np.int64)) for _ in range(draws)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DesignErrors:
+    """Votes and errors of a way to collect them, over drawn studies."""
+
+    votes: float
+    """Votes on a cell."""
+    labels: float
+    """Share of majorities that are not that of all people, 0..1; a tie is half a one."""
+    share: float
+    """Root of the mean square of a cell's share of safe votes less that of all people, 0..1."""
+    mean: float
+    """The same of the mean share over cells."""
+
+
+def design_errors(
+    rule: Boundary, rates: Sequence[float], votes: int, *, seed: int, draws: int = 50
+) -> tuple[DesignErrors, DesignErrors]:
+    """Errors of the fixed and of the sequential design, on the same votes.
+
+    Shares are of all votes in the fixed design, and of first votes in the sequential one.
+
+    Args:
+        rule: The rule.
+        rates: (cells,) the share of people who say safe.
+        votes: On each cell; at most, in the sequential design.
+        seed: Of the draws.
+        draws: How many studies.
+    """
+    random = np.random.default_rng((seed, 0x5E9))
+    truth = np.asarray(rates)
+    full = (random.random((draws, len(truth), votes)) < truth[:, None]).astype(np.int64)
+    rows = full.reshape(-1, votes)
+    stops = rule.stops(np.repeat(np.arange(len(rows)), votes), rows.ravel(), len(rows))
+    ends = np.where(stops > 0, stops, votes)
+    safe = (rows * (np.arange(votes) < ends[:, None])).sum(axis=1)
+    found = []
+    for yes, number in ((rows.sum(axis=1), np.full(len(rows), votes)), (safe, ends)):
+        shares = yes / number
+        if number is ends:
+            shares = first_votes(yes.astype(float), (number - yes).astype(float), rule).safe
+        off = shares.reshape(draws, -1) - truth
+        side, right = np.sign(2 * yes - number), np.tile(np.sign(2 * truth - 1), draws)
+        found.append(
+            DesignErrors(
+                votes=float(number.mean()),
+                labels=float((1 - side * right).mean() / 2),
+                share=float(np.sqrt((off**2).mean())),
+                mean=float(np.sqrt((off.mean(axis=1) ** 2).mean())),
+            )
+        )
+    return found[0], found[1]

@@ -1,0 +1,119 @@
+"""CASE-Bench's votes, collected again until clear: what is released holds what all votes say.
+
+``CASEWISE_REPLAYS=200 python -m pytest -s study/tests/test_sequential_replays.py -m slow`` replays
+as often as the figures of ``annotation-study.md`` say, in some minutes; without it there are few.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from casewise.cases import load_cases
+from casewise.statistics import COEFFICIENTS, Boundary, dawid_skene
+from casewise_study.study.schema import Arm, StudyCell
+from casewise_study.votes.cells import arm_votes, cell_votes, pairs_of_arms
+from casewise_study.votes.collected import BoolArray, VoteTable
+
+REPLAYS = int(os.environ.get("CASEWISE_REPLAYS", "30"))
+CLICKING = 0.06
+"""Share of people who answer at random, and are left out."""
+
+
+def figures(table: VoteTable) -> dict[str, tuple[float, float, float]]:
+    """Value and interval of the arms' shares, of their difference and of agreement."""
+    raters = len(table.raters)
+    classes = dawid_skene(
+        table.safe, table.cell, table.rater, items=len(table.cells), raters=raters, most=1
+    )
+    (pair,) = pairs_of_arms(table)
+    whole = pair.difference
+    found = {"difference": (whole.value, *whole.interval)}
+    for arm in arm_votes(table, cell_votes(table, 20, classes)):
+        share = arm.share_safe
+        found[f"share {arm.arm}"] = (share.value, *share.interval)
+        for name in COEFFICIENTS:
+            agreed = getattr(arm.agreement, name)
+            found[f"{name} {arm.arm}"] = (agreed.value, *agreed.interval)
+    return found
+
+
+def everybody(casebench: Path) -> VoteTable:
+    """The twenty votes on each case; a column of a category is a person's."""
+    cases = load_cases(casebench / "CASEBench_data.json").cases
+    rows = np.array(
+        [
+            [vote.verdict == "safe" for vote in case.votes]
+            for case in cases
+            if isinstance(case.votes, tuple)
+        ],
+        float,
+    )
+    number, most = rows.shape
+    category = np.unique([case.category or "" for case in cases], return_inverse=True)[1]
+    query = np.unique([case.query_id for case in cases], return_inverse=True)[1]
+    rater = category[:, None] * most + np.arange(most)
+    nothing = np.full(rows.size, np.nan)
+    return VoteTable(
+        cells=tuple(StudyCell(Arm(case.intended or "none"), case.id) for case in cases),
+        raters=tuple(f"p{place}" for place in range(int(rater.max()) + 1)),
+        safe=rows.ravel(),
+        cell=np.repeat(np.arange(number), most),
+        rater=rater.ravel(),
+        query=np.repeat(query, most),
+        position=nothing,
+        seconds=nothing,
+        time=nothing,
+        weight=np.ones(rows.size),
+    ).without(frozenset())
+
+
+def asked(table: VoteTable, seed: int, clicking: BoolArray, *, on: bool) -> VoteTable:
+    """The same people in another order, until a case is decided; without those who click.
+
+    Args:
+        on: True if a case is asked on until it is decided without them.
+    """
+    rng, rule = np.random.default_rng(seed), Boundary()
+    order = rng.permutation(len(table.safe))
+    if on:
+        order = order[~clicking[table.rater[order]]]
+    columns = ("safe", "cell", "rater", "query", "position", "seconds", "time", "weight")
+    mixed = replace(table, **{name: getattr(table, name)[order] for name in columns})
+    random = (rng.random(len(order)) < 0.5).astype(float)
+    mixed = replace(mixed, safe=np.where(clicking[mixed.rater], random, mixed.safe), boundary=rule)
+    stops = rule.stops(mixed.cell, mixed.safe, len(table.cells))
+    seen = np.zeros(len(table.cells), int)
+    kept = np.zeros(len(order), bool)
+    for place, cell in enumerate(mixed.cell.tolist()):
+        seen[cell] += 1
+        kept[place] = not stops[cell] or seen[cell] <= stops[cell]
+    names = np.array(table.raters)[clicking]
+    return mixed.only(kept).without(frozenset(names.tolist()))
+
+
+@pytest.mark.slow
+def test_what_is_released_holds_what_all_votes_say(casebench: Path) -> None:
+    whole = everybody(casebench)
+    nobody = np.zeros(len(whole.raters), bool)
+    people = np.random.default_rng(5).permutation(len(whole.raters))
+    some = people < CLICKING * len(people)
+    held: dict[str, int] = {}
+    kinds = (("all", nobody, True), ("asked on", some, True), ("not asked on", some, False))
+    for name, clicking, on in kinds:
+        left = frozenset(np.array(whole.raters)[clicking].tolist())
+        truth = {key: one[0] for key, one in figures(whole.without(left)).items()}
+        off = dict.fromkeys(truth, 0.0)
+        for seed in range(REPLAYS):
+            for key, (value, low, high) in figures(asked(whole, seed, clicking, on=on)).items():
+                held[f"{name}: {key}"] = held.get(f"{name}: {key}", 0) + (low <= truth[key] <= high)
+                off[key] += (value - truth[key]) / REPLAYS
+        for key, error in off.items():
+            print(f"{name}: {key} {held[f'{name}: {key}']} of {REPLAYS}, off by {error:+.4f}")
+    least = {name: min(n for key, n in held.items() if key.startswith(name)) for name, *_ in kinds}
+    assert min(least["all"], least["asked on"]) >= 0.93 * REPLAYS
+    page = " ".join((ROOT / "study/docs/annotation-study.md").read_text("utf-8").split())
+    assert "in at least .93 of 200 replays" in page
