@@ -71,7 +71,7 @@ _DESIGN_COLUMNS = (
     Column("votes a case", Kind.NUMBER, 1),
     Column("people", Kind.COUNT),
     Column("cost", Kind.MONEY),
-    *figures(Kind.SHARE, "labels wrong", "a case's share off by", "mean share off by", digits=3),
+    *figures(Kind.SHARE, "wrong labels", "share off by", "mean off by", digits=3),
 )
 _Line = tuple[str, str, str]
 """Name, amount and reason."""
