@@ -31,6 +31,7 @@ from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
 
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _EXPORT = FORMATS[Platform.PROLIFIC]
+_NAMING = (_EXPORT.person, _EXPORT.submission, _EXPORT.code)
 _GONE = {"CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
 
 
@@ -180,10 +181,10 @@ def _only(collected: Collected, raters: Container[str]) -> Collected:
 
 def _check_columns(columns: Sequence[str], names: Collection[str], path: Path) -> None:
     for column in columns:
-        if column in _EXPORT.naming:
+        if column in _NAMING:
             raise UsageError(f"--columns: {column!r} names people and is never taken over")
         if column not in names:
-            there = ", ".join(name for name in names if name not in _EXPORT.naming)
+            there = ", ".join(name for name in names if name not in _NAMING)
             raise UsageError(f"--columns: {path} has no {column!r}; it has {there}")
 
 

@@ -43,11 +43,6 @@ class ExportFormat:
     """Work that the platform has, and that was not refused."""
     at_work: tuple[str, ...] = ()
 
-    @property
-    def naming(self) -> tuple[str, ...]:
-        """Columns that name people."""
-        return self.person, self.submission, self.code
-
 
 # Prolific's statuses are those of its API reference ("Submission object").
 FORMATS = {

@@ -45,11 +45,10 @@ def _confirm(connection: Connection, said: Mapping[str, bool | None], now: datet
     came = participant.c.platform_key.is_not(None) & ~participant.c.purged
     number = 0
     for row in connection.execute(select(*columns).where(came).with_for_update()).all():
-        if row.platform_key in said:
-            word = said[row.platform_key]
-            word = row.confirmed or None if word is None else word
-        else:
-            word = row.confirmed if row.signed or row.confirmed else False
+        unsaid = row.confirmed if row.signed or row.confirmed else False
+        word = said.get(row.platform_key, unsaid)
+        if word is None:
+            word = row.confirmed or None
         if word is not row.confirmed:
             change(connection, row.id, confirmed=word)
             log(connection, now, "confirmed" if word else "unconfirmed", row.id)
@@ -85,12 +84,12 @@ def _settle(connection: Connection, of: Study, now: datetime) -> tuple[int, int]
             taken.add(row.block)
             cells.update(drawn)
             chosen.add(row.id)
-    released = [row for row in rows if row.counts and row.id not in chosen]
-    placed = [row for row in rows if not row.counts and row.id in chosen]
-    for row in released:
-        change_block(connection, row.id, status=PersonStatus.ABANDONED)
-        log(connection, now, "released", row.id)
-    for row in placed:
-        change_block(connection, row.id, status=row.status)
-        log(connection, now, "placed", row.id)
-    return len(released), len(placed)
+    # Places are left before they are taken: a block has one person whose votes count.
+    changed = [row for row in rows if row.counts != (row.id in chosen)]
+    for row in sorted(changed, key=lambda row: not row.counts):
+        change_block(
+            connection, row.id, status=PersonStatus.ABANDONED if row.counts else row.status
+        )
+        log(connection, now, "released" if row.counts else "placed", row.id)
+    released = sum(row.counts for row in changed)
+    return released, len(changed) - released
