@@ -16,8 +16,10 @@ NAMES = {
         __version__
     """,
     "casewise.cases": """
-        CASEBENCH Case CaseSet Context Form MAX_SEED STARTER Side Turn Vote
-        dataset_hash digest fault load_cases open_cases read_model read_plain_yaml
+        CASEBENCH Case CaseSet Context Form KEPT_VOTES MAX_SEED OTHER_QUERY SAME_TEXT STARTER
+        Side Turn VERDICTS Vote
+        dataset_hash digest fault group_pairs is_voted keeps_votes load_cases open_cases
+        read_model read_plain_yaml
         sequential_tags to_fields to_line whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """

@@ -77,6 +77,17 @@ from casewise.cases._load import (
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
+from casewise.cases._pairs import (
+    KEPT_VOTES,
+    OTHER_QUERY,
+    SAME_TEXT,
+    VERDICTS,
+    PairFault,
+    group_pairs,
+    is_voted,
+    keeps_votes,
+    pair_faults,
+)
 from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._rows import read_table
@@ -98,6 +109,7 @@ __all__ = [
     "Form",
     "GROUPS",
     "Imported",
+    "KEPT_VOTES",
     "LabelFields",
     "LabelRule",
     "Labelled",
@@ -106,9 +118,12 @@ __all__ = [
     "MAPPINGS",
     "MAX_SEED",
     "OPEN_SETS",
+    "OTHER_QUERY",
+    "PairFault",
     "RawTable",
     "Release",
     "Role",
+    "SAME_TEXT",
     "SEQUENTIAL_VOTES",
     "STARTER",
     "SetDiff",
@@ -123,6 +138,7 @@ __all__ = [
     "Turn",
     "UpstreamOutput",
     "Vote",
+    "VERDICTS",
     "VoteCounts",
     "WORKBOOKS",
     "add_release",
@@ -149,8 +165,11 @@ __all__ = [
     "find_turn_fault",
     "find_twins",
     "flags_query",
+    "group_pairs",
     "import_cases",
     "is_output",
+    "is_voted",
+    "keeps_votes",
     "label_notes",
     "load_card",
     "load_cases",
@@ -163,6 +182,7 @@ __all__ = [
     "name_calls",
     "open_cases",
     "other_labels",
+    "pair_faults",
     "printed",
     "read_label_rule",
     "read_model",

@@ -1,7 +1,7 @@
 """Changes between two versions of a data set, case by case."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +10,14 @@ from pydantic import JsonValue
 
 from casewise.cases._case import Case, VoteCounts, case_id, digest, to_fields
 from casewise.cases._load import CaseSet
+from casewise.cases._pairs import (
+    KEPT_VOTES,
+    OTHER_QUERY,
+    PairFault,
+    group_pairs,
+    keeps_votes,
+    pair_faults,
+)
 
 _Key = tuple[JsonValue, ...]
 
@@ -59,6 +67,8 @@ class SetDiff:
     unchanged: int
     reordered: bool
     """True if the cases that kept their id follow each other in another order."""
+    broken: tuple[PairFault, ...]
+    """Rules of pairs that the changes break."""
 
     @property
     def same(self) -> bool:
@@ -98,7 +108,24 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
         tuple(reworded),
         len(kept) - len(changed),
         kept != [id for id in after if id in before],
+        tuple(_broken(old, new, (*changed, *reworded))),
     )
+
+
+def _broken(old: CaseSet, new: CaseSet, changes: Sequence[CaseChange]) -> Iterator[PairFault]:
+    """Rules that hold in the old version, or of its votes, and that the new one breaks."""
+    for change in changes:
+        if keeps_votes(change.old, change.new):
+            yield PairFault(change.new.query_id, (change.new.id,), KEPT_VOTES)
+    after = {case.id: case for case in new.cases} | {one.old.id: one.new for one in changes}
+    for query_id, pair in group_pairs(old.cases).items():
+        now = [after[case.id] for case in pair if case.id in after]
+        if len({case.query for case in pair}) == 1 < len({case.query for case in now}):
+            yield PairFault(query_id, tuple(case.id for case in now), OTHER_QUERY)
+    known = {(fault.case_ids, fault.reason) for fault in pair_faults(old.cases)}
+    for fault in pair_faults(new.cases):
+        if (fault.case_ids, fault.reason) not in known and fault.reason != OTHER_QUERY:
+            yield fault
 
 
 def _editions(removed: Iterable[Case], added: Iterable[Case]) -> list[tuple[Case, Case]]:

@@ -1,4 +1,4 @@
-"""``casewise cases``: split, sample, merge, diff, release."""
+"""``casewise cases``: split, sample, merge, diff, release; and ``casewise contexts check``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from casewise.errors import UsageError
 from casewise.sheets import terminal
 
 DIFFERENT = 1
-"""Exit status of ``diff`` where the versions differ, as of the program of that name."""
+"""Exit status of ``diff`` where the versions differ, as of the program of that name; of ``check``
+where a rule is broken."""
 
 _SUFFIX = {"yaml": ".yaml", "csv": ".csv"}
 _NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
@@ -170,6 +171,9 @@ def diff(
     whose text changed is shown as reworded if exactly one case of OLD and one
     of NEW fit. Votes are compared as counts. The form of the files plays no
     role; their order does, since the hash that results name depends on it.
+    Rules of pairs that a change breaks are named, as on the page of casewise
+    contexts revise: votes that would come to stand on another text, a query
+    that was changed in one case of a pair alone, two cases of one text.
 
     [bold]Exit status[/]: 0 the same, 1 different, 2 bad input.
 
@@ -184,6 +188,29 @@ def diff(
         warn_of_content()
     print_as(format, reporting.diff_sheet(difference, reveal=reveal))
     if not difference.same:
+        raise typer.Exit(DIFFERENT)
+
+
+def check(file: File, format: FormatOption = Format.TABLE) -> None:
+    """List the pairs of a file, and the rules of pairs that it breaks.
+
+    The list of the page of casewise contexts revise, for files that are edited
+    by other means, in any form: cases a query, whether people voted on them
+    (then their texts stay: a new version has no votes), and the parameters in
+    which twins differ. To see what an edit did to votes: casewise cases diff.
+
+    [bold]Exit status[/]: 0 no rule is broken, 1 some are, 2 bad input.
+
+    [bold]Examples[/]
+
+    casewise contexts check mine.yaml
+
+    casewise contexts check cases.jsonl --format json
+    """
+    cases = _open(file).cases
+    faults = case_files.pair_faults(cases)
+    print_as(format, reporting.pairs_sheet(cases, faults))
+    if faults:
         raise typer.Exit(DIFFERENT)
 
 

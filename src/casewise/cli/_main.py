@@ -324,7 +324,7 @@ GROUPS = {
     ),
     "contexts": (
         "Contexts for queries: have a model write them, and revise them pair by pair.",
-        {"generate": "_generate:generate"},
+        {"generate": "_generate:generate", "check": "_case_sets:check"},
     ),
     "target": (
         "A bot of your own, behind its own address: send it one message, and see what is read.",

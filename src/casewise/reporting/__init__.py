@@ -4,6 +4,7 @@ from casewise.reporting._card import evaluation_card
 from casewise.reporting._case_sets import (
     audit_sheet,
     diff_sheet,
+    pairs_sheet,
     parts_table,
     releases_table,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "injected_sheet",
     "label_page",
     "paper_sheet",
+    "pairs_sheet",
     "parts_table",
     "plan_sheet",
     "refusal_annotation",

@@ -3,13 +3,26 @@
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.cases import Case, CaseChange, CaseSet, FieldChange, Release, SetDiff, SetPart
+from casewise.cases import (
+    Case,
+    CaseChange,
+    CaseSet,
+    FieldChange,
+    PairFault,
+    Release,
+    SetDiff,
+    SetPart,
+    group_pairs,
+    is_voted,
+)
 from casewise.choices import By
+from casewise.contexts import differing_parameters
 from casewise.dataset import (
     CHECKS,
     Audit,
@@ -120,6 +133,7 @@ def _diff_record(diff: SetDiff, *, reveal: bool) -> dict[str, Any]:
         "removed": [_case_record(case) for case in diff.removed],
         "changed": [_change_record(change, reveal=reveal) for change in diff.changed],
         "reworded": [_change_record(change, reveal=reveal) for change in diff.reworded],
+        "broken": list(map(asdict, diff.broken)),
     }
 
 
@@ -150,8 +164,57 @@ def _sections(diff: SetDiff, *, reveal: bool) -> list[_Section]:
             "Reworded, so under another id",
             [(f"{one.old.id} is now {_name(one.new)}", lines(one)) for one in diff.reworded],
         ),
+        ("Against the rules of pairs", [(_fault(fault), ()) for fault in diff.broken]),
     ]
     return [(heading, blocks) for heading, blocks in found if blocks]
+
+
+def _fault(fault: PairFault) -> str:
+    return f"{', '.join(fault.case_ids)}: {fault.reason}"
+
+
+def pairs_sheet(cases: Sequence[Case], faults: Sequence[PairFault]) -> Sheet:
+    """Pairs as the revision page lists them, without their texts, and the rules that they break."""
+    pairs = list(group_pairs(cases).items())
+    differing = [differing_parameters(pair) for _, pair in pairs]
+
+    def table() -> Table:
+        rows = [
+            Row(
+                [
+                    *(number, query_id, pair[0].category or "", len(pair)),
+                    "yes" if any(map(is_voted, pair)) else "",
+                    max(case.version for case in pair),
+                    ", ".join(names),
+                ]
+            )
+            for number, ((query_id, pair), names) in enumerate(
+                zip(pairs, differing, strict=True), 1
+            )
+        ]
+        columns = [Column("", Kind.COUNT), Column("query id"), Column("category")]
+        columns += [Column("cases", Kind.COUNT), Column("votes"), Column("version", Kind.COUNT)]
+        return Table([*columns, Column("parameters that differ")], rows, "Pairs")
+
+    def said() -> list[str]:
+        return [*map(_fault, faults)] or ["No rule of pairs is broken."]
+
+    return Sheet(
+        lambda: Group(terminal(table()), *map(Text, said())),
+        lambda: markdown(table(), "\n".join(f"- {escape(line)}" for line in said())),
+        lambda: {
+            "pairs": [
+                {
+                    "query_id": query_id,
+                    "cases": [case.id for case in pair],
+                    "voted": [case.id for case in pair if is_voted(case)],
+                    "differing": list(names),
+                }
+                for (query_id, pair), names in zip(pairs, differing, strict=True)
+            ],
+            "broken": list(map(asdict, faults)),
+        },
+    )
 
 
 def _name(case: Case) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from casewise.cases import Case, dataset_hash, to_line
+from casewise.cases import Case, dataset_hash, is_voted, to_line
 from casewise.errors import UsageError
 from casewise.files import HeldError, hold, write_atomically
 from casewise_study.revision.journal import (
@@ -29,7 +29,6 @@ from casewise_study.revision.revised_cases import (
     Pair,
     PairStatus,
     apply,
-    is_voted,
     next_edition,
     revise_cases,
 )

@@ -12,11 +12,11 @@ from typing import Any, Self
 
 from pydantic import JsonValue, model_validator
 
-from casewise.cases import Case, Context, digest
+from casewise.cases import Case, Context, digest, is_voted
 from casewise.contexts import differing_parameters, parameter_title
 from casewise_study.revision.desk import Desk, progress
 from casewise_study.revision.journal import SNAPSHOTS, Action, Entry, StrictModel, UnfitError
-from casewise_study.revision.revised_cases import Pair, PairStatus, changes_between, is_voted
+from casewise_study.revision.revised_cases import Pair, PairStatus, changes_between
 
 SHORT_QUERY = 240
 """Characters of a query in the list of pairs."""

@@ -10,12 +10,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.cases import Case, digest, to_fields, to_line
+from casewise.cases import (
+    KEPT_VOTES,
+    OTHER_QUERY,
+    SAME_TEXT,
+    VERDICTS,
+    Case,
+    digest,
+    group_pairs,
+    is_voted,
+    to_fields,
+    to_line,
+)
 from casewise.contexts import leaf_parameters
 from casewise_study.revision.journal import SNAPSHOTS, Action, Entry, UnfitError, VotedError
-
-VERDICTS = ("votes", "author_vote", "published_safe_rate", "ratings")
-"""The fields that hold what people said of a case's text as it is."""
 
 
 class PairStatus(StrEnum):
@@ -91,9 +99,6 @@ class RevisionState:
 
     def pairs(self) -> tuple[Pair, ...]:
         """Every pair, in the order of the file."""
-        grouped: dict[str, list[Case]] = {}
-        for case in self.cases:
-            grouped.setdefault(case.query_id, []).append(case)
         return tuple(
             Pair(
                 query_id,
@@ -102,7 +107,7 @@ class RevisionState:
                 self.status.get(query_id, PairStatus.UNDECIDED),
                 self.entries.get(query_id, ()),
             )
-            for number, (query_id, cases) in enumerate(grouped.items(), start=1)
+            for number, (query_id, cases) in enumerate(group_pairs(self.cases).items(), start=1)
         )
 
 
@@ -223,13 +228,6 @@ EDITABLE = ("query", "context", "history", "category", "intended", "tags")
 Fields = Mapping[str, Any]
 
 
-def is_voted(case: Case) -> bool:
-    """Tell whether people have voted on the case, so that its text must not change."""
-    counted = (case.votes_safe or 0) + (case.votes_unsafe or 0)
-    given = (case.author_vote, case.published_safe_rate, case.ratings)
-    return counted > 0 or any(one is not None for one in given)
-
-
 def next_edition(case: Case, taken: Collection[str]) -> Case:
     """The next version of a case: the same text, an id of its own, no votes."""
     fields = {name: value for name, value in to_fields(case).items() if name not in VERDICTS}
@@ -260,7 +258,7 @@ def revise_cases(
         raise UnfitError("the pair has no such case: was it replaced meanwhile?")
     revised = [_edited(case, edits.get(case.id, {})) for case in cases]
     if len({case.query for case in cases}) == 1 < len({case.query for case in revised}):
-        raise UnfitError("the cases of a pair share their query: change it in all of them")
+        raise UnfitError(OTHER_QUERY)
     query_id = _query_id(cases, revised)
     done: list[Case] = []
     for old, new in zip(cases, revised, strict=True):
@@ -269,13 +267,10 @@ def revise_cases(
             done.append(old)
             continue
         if is_voted(old):
-            raise VotedError(
-                "people voted on this text; their votes would come to stand on another. "
-                "Open a new version of the case first"
-            )
+            raise VotedError(f"{KEPT_VOTES}. Open a new version of the case first")
         done.append(_with_own_id(old, whole, {*taken, *(case.id for case in done)}))
     if len({case.id for case in done}) < len(done):
-        raise UnfitError("two cases of the pair would have the same query, context and history")
+        raise UnfitError(SAME_TEXT)
     return tuple(done)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from casewise.cases import Case, Form, load_cases, to_fields, to_line
+from casewise.cases import Case, Form, keeps_votes, load_cases, to_line
 from casewise.errors import InputError, UsageError
 from casewise_study.revision.journal import (
     SNAPSHOTS,
@@ -20,7 +20,6 @@ from casewise_study.revision.journal import (
     read_journal,
 )
 from casewise_study.revision.revised_cases import (
-    VERDICTS,
     GapError,
     PairStatus,
     RevisionState,
@@ -28,8 +27,6 @@ from casewise_study.revision.revised_cases import (
     replay,
     state_of,
 )
-
-_TEXT = ("query", "context", "history")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +91,8 @@ def _outside(known: tuple[Case, ...], now: tuple[Case, ...]) -> OutsideChange:
         changed=sum(to_line(one) != to_line(other) for one, other in both),
         added=len(new.keys() - old.keys()),
         removed=len(old.keys() - new.keys()),
-        kept_votes=sum(_kept_votes(one, other) for one, other in both),
+        kept_votes=sum(keeps_votes(one, other) for one, other in both),
     )
-
-
-def _kept_votes(old: Case, new: Case) -> bool:
-    """Tell whether votes that were cast on one text now stand on another."""
-    one, other = to_fields(old), to_fields(new)
-    other_text = any(repr(one.get(name)) != repr(other.get(name)) for name in _TEXT)
-    return other_text and any(name in one and one[name] == other.get(name) for name in VERDICTS)
 
 
 def stamp(path: Path) -> tuple[int, int, int] | None:
