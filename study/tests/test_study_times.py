@@ -388,7 +388,7 @@ def test_the_consent_the_platform_and_the_pay_are_one_figure(
 ) -> None:
     plan = ("annotate", "plan", "starter", "--out", "study.yaml", "--platform", "prolific")
     by = ("--by", "A lab", "--contact", "a@b.example", "--votes", "11", "--tasks", "14")
-    assert cli_inside(*plan, *by, "--pay", "12").returncode == 0
+    assert cli_inside(*plan, *by, "--attention", "2", "--pay", "12").returncode == 0
     study = load_study(tmp_path / "study.yaml")
 
     def posted() -> dict[str, Any]:

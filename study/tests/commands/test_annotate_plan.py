@@ -237,7 +237,7 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     assert f"{found[1]['time']['words']['case'] - 13:.0f} words a case and the question" in page
     hasty = ("--seconds", "25", "--minutes-besides", "6")
     warned = planned(cli, *bench, *hasty, cases=file)
-    assert warned["forecast"]["pay_each"] == 5.2
+    assert warned["forecast"]["pay_each"] == 5.4
     assert len(warned["warnings"]) == 2
     for line in warned["warnings"]:
         assert f"warning: {line}\n" in page

@@ -64,7 +64,7 @@ def plan(
     ] = None,
     attention: Annotated[
         int, _of_study(min=0, help="Attention checks a person; four are written to draw from.")
-    ] = 2,
+    ] = 4,
     seed: Annotated[int, _of_study(min=0, max=MAX_SEED, help="Seed of the random assignment.")] = 0,
     title: Annotated[
         str, _of_study(help="What people see as the study's name.")

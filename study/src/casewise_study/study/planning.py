@@ -56,7 +56,7 @@ class StudyPlan:
     collection: Collection = field(default_factory=Collection)
     tasks: int | None = None
     """The most cases a person; None is 20, or fewer where there are fewer queries."""
-    attention: int = 2
+    attention: int = 4
     """Checks a person."""
     seed: int = 0
     platform: Platform = Platform.NONE
