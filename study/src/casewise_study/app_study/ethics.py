@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -71,24 +71,6 @@ class SessionMinutes:
         return cls(float(np.quantile(taken, 0.5)), float(np.quantile(taken, 0.9)), said)
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """A page as people see it."""
-
-    title: str
-    html: str
-    """Its main part."""
-
-    @property
-    def text(self) -> str:
-        """The words, fields and buttons as a quotation in Markdown."""
-        shown = re.sub(r"(?s)<(\w+)[^>]*\shidden(?=[\s>]).*?</\1>", "", self.html)
-        for pattern, mark in _MARKS:
-            shown = re.sub(pattern, mark, shown)
-        lines = (" ".join(line.split()) for line in re.sub(r"<[^>]+>", "", shown).split("\n"))
-        return "\n>\n".join(f"> {_quoted(html.unescape(line))}" for line in lines if line)
-
-
 _HEADING = "\x01"
 _MARKS = (
     (r"\s*\n\s*", " "),
@@ -105,99 +87,68 @@ _MARKS = (
 """Marks of what is no text, in the order in which they are set."""
 
 
+def _as_text(page: str) -> str:
+    """The words, fields and buttons of a page as a quotation in Markdown."""
+    shown = re.sub(r"(?s)<(\w+)[^>]*\shidden(?=[\s>]).*?</\1>", "", page)
+    for pattern, mark in _MARKS:
+        shown = re.sub(pattern, mark, shown)
+    lines = (" ".join(line.split()) for line in re.sub(r"<[^>]+>", "", shown).split("\n"))
+    return "\n>\n".join(f"> {_quoted(html.unescape(line))}" for line in lines if line)
+
+
 def _quoted(line: str) -> str:
     heading = line.removeprefix(_HEADING).strip()
     return f"**{escape(heading)}**" if line.startswith(_HEADING) else escape(line)
 
 
-@dataclass(frozen=True, slots=True)
-class _Somebody:
-    """Person of an example."""
-
-    status: PersonStatus
-    attempts: int = 0
-
-
-def screens(study: Study) -> Iterator[Screen]:
-    """Every page that people see, from the consent to each end, in the study's language."""
-    made, questions = Screens(study), study.comprehension.questions
-    pages = pages_of(study, 0)
-    active, end = _Somebody(PersonStatus.ACTIVE), {"code": "CODE", "back": None, "form": ""}
-    check = next((page for page in pages if page.check is not None), None)
-    shown = [("A case", pages[0])] + [("An attention check", check)] * (check is not None)
-    every: list[tuple[str, str, dict[str, Any]]] = [
-        ("Consent", "consent.html", {"problem": None}),
-        ("Who does not agree", "declined.html", {}),
-        ("Instructions", "tutorial.html", {"examples": made.examples, "questions": questions}),
-        *[
-            ("Questions", "check.html", {"given": {}, "missed": (), "problem": None})
-            for _ in questions[:1]
-        ],
-        *[
-            (title, "page.html", {"number": page.position + 1, "shown": made.content(page)})
-            for title, page in shown
-            if page is not None
-        ],
-        *[("Last questions", "about.html", {})] * study.asks_about,
-        ("Withdrawal", "withdraw.html", {"where": "/"}),
-    ]
-    ends = {
-        "The end": PersonStatus.COMPLETED,
-        "Who failed the questions": PersonStatus.SCREENED_OUT,
-        "Who has withdrawn": PersonStatus.WITHDRAWN,
-    }
-    same = {
-        "person": active,
-        "own_address": "https://study.example/resume/...",
-        "personal_code": "7K3Q-M2ZX-9HTY",
-        "left": study.comprehension.attempts,
-        "pages": len(pages),
-        "wait": 0,
-        "word": hidden_word(study, 0, 0),
-        "sent": SentAnswer(form=""),
-        "problem": None,
-        **end,
-    }
-    for title, template, values in every:
-        yield _screen(title, made.render(template, same | values))
-    for title, status in ends.items():
-        yield _screen(title, made.render("done.html", same | {"person": _Somebody(status)}))
-
-
-def _screen(title: str, page: str) -> Screen:
-    found = re.search(r"(?s)<main.*</main>", page)
-    assert found is not None
-    return Screen(
-        title, found[0].replace('<details class="aside">', '<details class="aside" open>')
-    )
-
-
 def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:
-    """The document as Markdown, and as a page that is made to be printed."""
-    shown = tuple(screens(study))
+    """The document as Markdown, and as a page that is made to be printed.
+
+    Its template says which screens stand in it; each is a template of the study's pages, for
+    a person who takes part.
+    """
+    made, pages = Screens(study), pages_of(study, 0)
+    example: dict[str, Any] = {
+        **{"examples": made.examples, "questions": study.comprehension.questions, "form": ""},
+        **{"own_address": "https://study.example/resume/...", "personal_code": "7K3Q-M2ZX-9HTY"},
+        **{"left": study.comprehension.attempts, "pages": len(pages), "wait": 0},
+        **{"word": hidden_word(study, 0, 0), "sent": SentAnswer(form=""), "problem": None},
+        **{"given": {}, "missed": (), "code": "CODE", "back": None},
+    }
     values = {
         "study": study,
-        "screens": shown,
         "open": open_points(study),
         "forecast": forecast(study),
         "minutes": minutes,
         "pay": session_pay(study),
         "rules": tuple(rules_in_words(study.screening)),
-        "as_seen": lambda one: one.text,
+        "case": (1, made.content(pages[0])),
+        "check": next(
+            ((page.position + 1, made.content(page)) for page in pages if page.check), None
+        ),
     }
-    text = render_markdown("ethics.md.j2", values)
-    places = {f"SCREEN-{number}": one.html for number, one in enumerate(shown)}
-    by_place = values | {"as_seen": lambda one: f"SCREEN-{shown.index(one)}"}
-    body = markdown_to_html(render_markdown("ethics.md.j2", by_place))
-    for place, page in places.items():
-        body = body.replace(f"<p>{place}</p>", f'<div class="screen" inert>{page}</div>', 1)
-    return text, render_markdown(
-        "ethics.html.j2",
-        {
-            "title": html.escape(study.title),
-            "body": body,
-            "styles": [_style("static/base.css"), _style("app_study/static/study.css")],
-        },
+
+    def document(show: Callable[[str], str]) -> str:
+        def screen(template: str, **more: Any) -> str:
+            found = re.search(r"(?s)<main.*</main>", made.render(template, example | more))
+            assert found is not None
+            return show(found[0].replace('<details class="aside">', '<details class="aside" open>'))
+
+        return render_markdown("ethics.md.j2", values | {"screen": screen})
+
+    shown = list[str]()
+
+    def place(page: str) -> str:
+        shown.append(page)
+        return f"SCREEN-{len(shown)}-"
+
+    body = markdown_to_html(document(place))
+    for number, page in enumerate(shown, 1):
+        framed = f'<div class="screen" inert>{page}</div>'
+        body = body.replace(f"<p>SCREEN-{number}-</p>", framed, 1)
+    styles = [_style("static/base.css"), _style("app_study/static/study.css")]
+    return document(_as_text), render_markdown(
+        "ethics.html.j2", {"title": html.escape(study.title), "body": body, "styles": styles}
     )
 
 

@@ -7,7 +7,6 @@ import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,16 +16,10 @@ from casewise.cases import dataset_hash, write_cases
 from casewise.cli import note, out, write_out
 from casewise.errors import UsageError
 from casewise.sheets import Column, Kind, Row, Table, terminal, to_json
+from casewise_study.commands._store import ResultFormat
 from casewise_study.revision.desk import Desk, progress
 from casewise_study.revision.journal import journal_path
 from casewise_study.revision.revised_file import Revision, accepted_cases, read_history
-
-
-class HistoryFormat(StrEnum):
-    """Form of the printed history."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def revise(
@@ -46,8 +39,8 @@ def revise(
     history: Annotated[
         bool, typer.Option("--history", help="Print who revised what, when and why, and end.")
     ] = False,
-    format: Annotated[HistoryFormat, typer.Option(help="How --history is printed.")] = (
-        HistoryFormat.TABLE
+    format: Annotated[ResultFormat, typer.Option(help="How --history is printed.")] = (
+        ResultFormat.TABLE
     ),
     export: Annotated[
         Path | None,
@@ -143,8 +136,8 @@ def _export(file: Path, target: Path) -> None:
     )
 
 
-def _print_history(revisions: Sequence[Revision], format: HistoryFormat) -> None:
-    if format is HistoryFormat.JSON:
+def _print_history(revisions: Sequence[Revision], format: ResultFormat) -> None:
+    if format is ResultFormat.JSON:
         write_out(to_json([asdict(revision) for revision in revisions]))
         return
     names = ("when (UTC)", "who", "what", "query id", "changed", "why")
