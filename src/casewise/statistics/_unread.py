@@ -224,7 +224,8 @@ def _times(answers: Answers, pace: float, spread: float) -> tuple[FloatArray, Fl
 
 def _levels(answers: Answers, weight: FloatArray) -> FloatArray:
     """Log-likelihood ratio of people's paces: readers' are normal, the others' often faster."""
-    time = np.log(answers.seconds / np.maximum(answers.words, 1.0))
+    seconds = np.where(answers.seconds > 0, answers.seconds, np.nan)
+    time = np.log(seconds / np.maximum(answers.words, 1.0))
     known = np.isfinite(time)
     number = answers.sums(known.astype(float))
     mean = answers.sums(np.where(known, time, 0.0)) / np.maximum(number, 1)
