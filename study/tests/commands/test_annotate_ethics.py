@@ -103,7 +103,7 @@ def test_screens_are_in_the_language_of_the_study(cli_inside: Cli, tmp_path: Pat
 def test_minutes_are_those_of_a_pilot_that_was_served(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned(cli_inside)
+    planned(cli_inside, "--attention", "2")
     monkeypatch.setenv(SECRET_VARIABLE, KEYS.secret)
     monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
     study = load_study(tmp_path / "study.yaml")
