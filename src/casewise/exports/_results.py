@@ -104,7 +104,7 @@ class _Run:
         score = self.score
         found: Mapping[str, Any] = {
             **{"condition": self.condition.text, "labels": score.labels, "n": score.n},
-            **{"queries": score.queries, "coverage": score.coverage, "unread": score.unparsed},
+            **{"queries": score.queries, "coverage": score.coverage, "unparsed": score.unparsed},
             **({"graded by": "rules, unchecked"} if is_provisional(score) else {}),
         }
         return {name: str(value) for name, value in found.items()}
