@@ -67,11 +67,17 @@ def replay(rule: Boundary, full: IntArray) -> Savings:
         rule: The rule.
         full: (cells, votes) 1 safe, 0 unsafe, in the order in which people came.
     """
+    counts, safe, undecided = _stopped(rule, full)
+    return Savings.of(counts, safe, full, undecided)
+
+
+def _stopped(rule: Boundary, full: IntArray) -> tuple[IntArray, IntArray, int]:
+    """Votes of each cell until the rule stops it, the safe ones, and the cells left undecided."""
     cells, votes = full.shape
     stops = rule.stops(np.repeat(np.arange(cells), votes), full.ravel(), cells)
     counts = np.where(stops > 0, stops, votes)
     safe = (full * (np.arange(votes) < counts[:, None])).sum(axis=1)
-    return Savings.of(counts, safe, full, int((stops == 0).sum()))
+    return counts, safe, int((stops == 0).sum())
 
 
 def expected_savings(
@@ -128,14 +134,11 @@ def design_errors(
     truth = np.asarray(rates)
     full = (random.random((draws, len(truth), votes)) < truth[:, None]).astype(np.int64)
     rows = full.reshape(-1, votes)
-    stops = rule.stops(np.repeat(np.arange(len(rows)), votes), rows.ravel(), len(rows))
-    ends = np.where(stops > 0, stops, votes)
-    safe = (rows * (np.arange(votes) < ends[:, None])).sum(axis=1)
+    ends, safe, _ = _stopped(rule, rows)
+    said, fixed = rows.sum(axis=1), np.full(len(rows), votes)
+    first = first_votes(safe.astype(float), (ends - safe).astype(float), rule).safe
     found = []
-    for yes, number in ((rows.sum(axis=1), np.full(len(rows), votes)), (safe, ends)):
-        shares = yes / number
-        if number is ends:
-            shares = first_votes(yes.astype(float), (number - yes).astype(float), rule).safe
+    for yes, number, shares in ((said, fixed, said / fixed), (safe, ends, first)):
         off = shares.reshape(draws, -1) - truth
         side, right = np.sign(2 * yes - number), np.tile(np.sign(2 * truth - 1), draws)
         found.append(

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from casewise.errors import some
 from casewise.reporting.page._plots import Plots
 from casewise.results import Share, refusals
 from casewise.scores import CategoryScore, Estimate, RunCondition, Score
@@ -142,13 +143,10 @@ def _withheld(rows: Rows, columns: Sequence[Column]) -> list[str]:
             if reason := row.get(f"{column.key}{WHY}"):
                 figure = f"{row.get('measure', column.heading)} ({row[columns[0].key]})"
                 found.setdefault(reason, []).append(figure)
-    return [f"Without an interval: {_some(names)}; {reason}." for reason, names in found.items()]
-
-
-def _some(names: Sequence[str]) -> str:
-    told = list(dict.fromkeys(names))
-    more = len(told) - _NAMED
-    return ", ".join(told[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return [
+        f"Without an interval: {some(list(dict.fromkeys(names)), _NAMED)}; {reason}."
+        for reason, names in found.items()
+    ]
 
 
 def with_ends(heading: str, key: str) -> tuple[Column, ...]:
