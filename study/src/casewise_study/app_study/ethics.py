@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from casewise.errors import UsageError
-from casewise.sheets import escape, markdown_to_html
+from casewise.sheets import markdown_to_html
 from casewise_study.app_study.screens import Screens
 from casewise_study.app_study.site import SentAnswer
 from casewise_study.study.page_signals import hidden_word
@@ -23,7 +23,7 @@ from casewise_study.study.planning import forecast, open_points, session_pay
 from casewise_study.study.reading_times import SLOW, USUAL, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.votes.collected import Collected, PersonStatus, active_minutes
-from casewise_study.votes.data_card import render_markdown
+from casewise_study.votes.data_card import HEADING, quote, render_markdown
 from casewise_study.votes.signals import rules_in_words
 
 BROWSERS = (
@@ -71,11 +71,10 @@ class SessionMinutes:
         return cls(float(np.quantile(taken, 0.5)), float(np.quantile(taken, 0.9)), said)
 
 
-_HEADING = "\x01"
 _MARKS = (
     (r"\s*\n\s*", " "),
     (r'<h1 class="quiet".*?</h1>', ""),
-    (r"<(?:h\d|summary|legend)[^>]*>", f"\n{_HEADING}"),
+    (r"<(?:h\d|summary|legend)[^>]*>", f"\n{HEADING}"),
     (r'<input type="(?:radio|checkbox)"[^>]*>', "\n( ) "),
     (r'<input type="hidden"[^>]*>', ""),
     (r"<(?:input|textarea)[^>]*>", "\n[ ... ]"),
@@ -93,12 +92,7 @@ def _as_text(page: str) -> str:
     for pattern, mark in _MARKS:
         shown = re.sub(pattern, mark, shown)
     lines = (" ".join(line.split()) for line in re.sub(r"<[^>]+>", "", shown).split("\n"))
-    return "\n>\n".join(f"> {_quoted(html.unescape(line))}" for line in lines if line)
-
-
-def _quoted(line: str) -> str:
-    heading = line.removeprefix(_HEADING).strip()
-    return f"**{escape(heading)}**" if line.startswith(_HEADING) else escape(line)
+    return quote("\n\n".join(html.unescape(line) for line in lines if line))
 
 
 def ethics_document(study: Study, minutes: SessionMinutes) -> tuple[str, str]:

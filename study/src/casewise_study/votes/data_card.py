@@ -298,8 +298,18 @@ def _panels(results: Results) -> Table:
     )
 
 
-def _quote(text: str) -> str:
-    return "\n".join(f"> {escape(line)}".rstrip() for line in text.splitlines())
+HEADING = "## "
+"""Mark of a line that is a heading."""
+
+
+def quote(text: str) -> str:
+    """Text as a quotation in Markdown, whose headings are bold."""
+    return "\n".join(f"> {_quoted(line)}".rstrip() for line in text.splitlines())
+
+
+def _quoted(line: str) -> str:
+    heading = line.removeprefix(HEADING)
+    return escape(line) if heading == line else f"**{escape(heading)}**"
 
 
 def _percent(slope: Estimate) -> str:
@@ -330,6 +340,6 @@ _FILTERS = {
     "named": lambda name: escape(name) if name else "not named",
     "number": number,
     "p": p_value,
-    "quote": _quote,
+    "quote": quote,
     "table": to_markdown,
 }
