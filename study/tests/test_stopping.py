@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from support.planned import a_plan, a_study, pairs
 
-from casewise.statistics import Savings, design_errors, expected_savings, posterior, replay
+from casewise.statistics import Savings, draw_designs, posterior, replay
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Collection, Ints, StoppingRule
 
@@ -112,20 +112,25 @@ def test_on_the_votes_of_case_bench(casebench: Path) -> None:
 
 def test_expected_savings_know_their_seed_and_the_people() -> None:
     sure, split = (
-        expected_savings(RULE.boundary, [p] * 50, 21, seed=3, draws=4) for p in (1.0, 0.5)
+        draw_designs(RULE.boundary, [p] * 50, 21, seed=3, draws=4).savings for p in (1.0, 0.5)
     )
     assert {one.votes for one in sure} == {250}
     assert all(one.saved < 0.5 and one.undecided > 10 for one in split)
-    assert split == expected_savings(RULE.boundary, [0.5] * 50, 21, seed=3, draws=4)
-    assert split != expected_savings(RULE.boundary, [0.5] * 50, 21, seed=4, draws=4)
+    again, other = (
+        draw_designs(RULE.boundary, [0.5] * 50, 21, seed=seed, draws=4).savings for seed in (3, 4)
+    )
+    assert split == again
+    assert split != other
 
 
 def test_errors_of_designs_by_hand() -> None:
     """Of one mind: 5 votes in place of 21, and nothing is wrong. Of two: every second label."""
-    fixed, early = design_errors(RULE.boundary, [1.0] * 4, 21, seed=1, draws=3)
+    drawn = draw_designs(RULE.boundary, [1.0] * 4, 21, seed=1, draws=3)
+    fixed, early = drawn.fixed, drawn.sequential
     assert (fixed.votes, early.votes) == (21, 5)
     assert (fixed.labels, fixed.share, early.labels, early.share) == (0, 0, 0, 0)
-    fixed, early = design_errors(RULE.boundary, [0.8] * 200, 21, seed=1, draws=20)
+    drawn = draw_designs(RULE.boundary, [0.8] * 200, 21, seed=1, draws=20)
+    fixed, early = drawn.fixed, drawn.sequential
     assert fixed.share == pytest.approx((0.8 * 0.2 / 21) ** 0.5, rel=0.05)
     assert early.votes < fixed.votes
     assert early.share > fixed.share

@@ -47,10 +47,10 @@ NAMES = {
         to_json to_markdown
     """,
     "casewise.statistics": """
-        Answers Boundary Clusters DawidSkene DesignErrors Estimate FirstVotes LEAST_VOTES
-        POSTERIOR Savings TwoWay agreement agreement_p at_least_p benjamini_hochberg
+        Answers Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes LEAST_VOTES
+        POSTERIOR TwoWay agreement agreement_p at_least_p benjamini_hochberg
         changed_p chances_first clustered_mean clustered_ratio clustered_spearman
-        cohen_kappa dawid_skene design_errors expected_savings fit_beta_binomial
+        cohen_kappa dawid_skene draw_designs fit_beta_binomial
         kruskal_wallis number_clusters tallies two_groups unread within_error
     """,
 }

@@ -163,9 +163,9 @@ from casewise.statistics._rare_events import (
 )
 from casewise.statistics._savings import (
     DesignErrors,
+    DrawnDesigns,
     Savings,
-    design_errors,
-    expected_savings,
+    draw_designs,
     replay,
 )
 from casewise.statistics._series import chance_of_fall
@@ -182,9 +182,9 @@ from casewise.statistics._unread import Answers, Unread, changed_p, unread, with
 
 __all__ = [
     "DesignErrors",
+    "DrawnDesigns",
     "Savings",
-    "design_errors",
-    "expected_savings",
+    "draw_designs",
     "replay",
     "within_error",
     "unread",

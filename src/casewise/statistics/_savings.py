@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from casewise.statistics._clustered import IntArray
+from casewise.statistics._clustered import FloatArray, IntArray
 from casewise.statistics._stopping import Boundary, first_votes
 
 
@@ -80,28 +80,6 @@ def _stopped(rule: Boundary, full: IntArray) -> tuple[IntArray, IntArray, int]:
     return counts, safe, int((stops == 0).sum())
 
 
-def expected_savings(
-    rule: Boundary, rates: Sequence[float], votes: int, *, seed: int, draws: int = 50
-) -> tuple[Savings, ...]:
-    """Draw the votes of whole studies, and stop each cell by the rule.
-
-    Votes come one at a time; with many people at once some come after a cell was decided.
-
-    Args:
-        rule: The rule.
-        rates: (cells,) the share of people who say safe.
-        votes: At most on each cell.
-        seed: Of the draws.
-        draws: How many studies.
-    """
-    random = np.random.default_rng((seed, 0x5E9))
-    shares = np.asarray(rates)[:, None]
-    shape = (len(rates), votes)
-    return tuple(
-        replay(rule, (random.random(shape) < shares).astype(np.int64)) for _ in range(draws)
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class DesignErrors:
     """Votes and errors of a way to collect them, over drawn studies."""
@@ -116,12 +94,24 @@ class DesignErrors:
     """The same of the mean share over cells."""
 
 
-def design_errors(
-    rule: Boundary, rates: Sequence[float], votes: int, *, seed: int, draws: int = 50
-) -> tuple[DesignErrors, DesignErrors]:
-    """Errors of the fixed and of the sequential design, on the same votes.
+@dataclass(frozen=True, slots=True)
+class DrawnDesigns:
+    """Fixed and sequential collection of the same votes, in drawn studies."""
 
-    Shares are of all votes in the fixed design, and of first votes in the sequential one.
+    savings: tuple[Savings, ...]
+    """The sequential design beside the fixed one, in each study."""
+    fixed: DesignErrors
+    """Errors where shares are those of all votes."""
+    sequential: DesignErrors
+    """Errors where shares are those of first votes."""
+
+
+def draw_designs(
+    rule: Boundary, rates: Sequence[float], votes: int, *, seed: int, draws: int = 50
+) -> DrawnDesigns:
+    """Draw the votes of whole studies, and stop each cell by the rule.
+
+    Votes come one at a time; with many people at once some come after a cell was decided.
 
     Args:
         rule: The rule.
@@ -130,23 +120,24 @@ def design_errors(
         seed: Of the draws.
         draws: How many studies.
     """
-    random = np.random.default_rng((seed, 0x5E9))
-    truth = np.asarray(rates)
-    full = (random.random((draws, len(truth), votes)) < truth[:, None]).astype(np.int64)
-    rows = full.reshape(-1, votes)
-    ends, safe, _ = _stopped(rule, rows)
-    said, fixed = rows.sum(axis=1), np.full(len(rows), votes)
-    first = first_votes(safe.astype(float), (ends - safe).astype(float), rule).safe
-    found = []
-    for yes, number, shares in ((said, fixed, said / fixed), (safe, ends, first)):
-        off = shares.reshape(draws, -1) - truth
-        side, right = np.sign(2 * yes - number), np.tile(np.sign(2 * truth - 1), draws)
-        found.append(
-            DesignErrors(
-                votes=float(number.mean()),
-                labels=float((1 - side * right).mean() / 2),
-                share=float(np.sqrt((off**2).mean())),
-                mean=float(np.sqrt((off.mean(axis=1) ** 2).mean())),
-            )
-        )
-    return found[0], found[1]
+    random, truth, savings = np.random.default_rng((seed, 0x5E9)), np.asarray(rates), []
+    errors: tuple[list[FloatArray], list[FloatArray]] = [], []
+    for _ in range(draws):
+        full = (random.random((len(truth), votes)) < truth[:, None]).astype(np.int64)
+        ends, safe, undecided = _stopped(rule, full)
+        savings.append(Savings.of(ends, safe, full, undecided))
+        said, most = full.sum(axis=1), np.full(len(truth), votes)
+        first = first_votes(safe.astype(float), (ends - safe).astype(float), rule).safe
+        for kept, *design in (
+            (errors[0], said, most, said / votes),
+            (errors[1], safe, ends, first),
+        ):
+            yes, number, shares = design
+            off, right = shares - truth, np.sign(2 * yes - number) * np.sign(2 * truth - 1)
+            means = number, (1 - right) / 2, off**2
+            kept.append(np.array([*(one.mean() for one in means), off.mean() ** 2]))
+    found = (np.mean(one, axis=0).tolist() for one in errors)
+    designs = (
+        DesignErrors(number, labels, share**0.5, mean**0.5) for number, labels, share, mean in found
+    )
+    return DrawnDesigns(tuple(savings), *designs)

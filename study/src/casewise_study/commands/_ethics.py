@@ -40,8 +40,9 @@ def ethics(
     from casewise_study.app_study.ethics import SessionMinutes, ethics_document, print_pdf
 
     study = load_study(file)
-    minutes = SessionMinutes.by_words(study)
-    if from_pilot is not None:
+    if from_pilot is None:
+        minutes = SessionMinutes.by_words(study)
+    else:
         pilot = load_study(from_pilot)
         with open_store(pilot, from_pilot, None, "ethics") as store:
             minutes = SessionMinutes.measured(pilot, store.collected())

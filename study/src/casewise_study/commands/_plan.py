@@ -19,7 +19,6 @@ from casewise_study.commands._plan_tables import (
     chosen_collection,
     print_plan,
     simulated_designs,
-    simulated_savings,
 )
 from casewise_study.commands._store import open_store
 from casewise_study.study.block_balance import balance
@@ -196,8 +195,8 @@ def plan(
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
-        simulated = simulated_savings(study, seed), simulated_designs(study, seed)
-    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured, *simulated)
+        drawn = simulated_designs(study, seed)
+    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured, drawn)
     print_plan(planned, format)
     _say_next(planned, to)
 

@@ -27,10 +27,8 @@ from casewise.sheets import (
 from casewise.statistics import (
     LEAST_VOTES,
     POSTERIOR,
-    DesignErrors,
-    Savings,
-    design_errors,
-    expected_savings,
+    DrawnDesigns,
+    draw_designs,
 )
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
 from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
@@ -89,12 +87,10 @@ class PlanSheet:
     dropout: float
     knows_fee: bool
     """True if the platform's fee was given."""
-    pilot: PilotTimes | None = None
+    pilot: PilotTimes | None
     """The times of the pilot, where one was given."""
-    savings: tuple[Savings, ...] = ()
-    """Savings of simulated studies under sequential collection."""
-    designs: tuple[DesignErrors, ...] = ()
-    """Errors of the fixed and the sequential design in simulated studies."""
+    drawn: DrawnDesigns
+    """The fixed and the sequential design in simulated studies."""
 
     def forecast(self, tasks: int | None = None) -> Forecast:
         """People, time and money, as designed or if a person judged so many cases."""
@@ -127,8 +123,8 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
     return {
         "votes": study.votes,
         "votes_from": planned.votes_from,
-        **savings_record(study, planned.savings),
-        "designs": dict(zip(StoppingRule, map(asdict, planned.designs), strict=True)),
+        **savings_record(study, planned.drawn),
+        "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
         "dropout": planned.dropout,
         "currency": study.pay.currency,
         "forecast": asdict(planned.forecast()),
@@ -238,9 +234,9 @@ def _designs(planned: PlanSheet) -> Table:
     """The fixed and the sequential design beside each other."""
     study, expected = planned.study, planned.forecast()
     rule = study.collection
-    named = ("fixed", f"sequential (posterior {rule.posterior:g}, least {rule.least})")
-    rows = []
-    for name, one in zip(named, planned.designs, strict=True):
+    rows, drawn = [], planned.drawn
+    early = f"sequential (posterior {rule.posterior:g}, least {rule.least})"
+    for name, one in (("fixed", drawn.fixed), (early, drawn.sequential)):
         share = one.votes / study.votes
         cost = share * expected.cost if study.pay.per_hour else None
         people = round(share * expected.people)
@@ -250,7 +246,7 @@ def _designs(planned: PlanSheet) -> Table:
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
-    notes = [savings_range(study, planned.savings)] if planned.savings else []
+    notes = savings_range(study, planned.drawn)
     left_out = sum(case.context is not None and case.intended is None for case in made.cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
@@ -303,45 +299,39 @@ def chosen_collection(
     return Collection(rule=rule, posterior=posterior or POSTERIOR, least=least or LEAST_VOTES)
 
 
-def simulated_savings(study: Study, seed: int) -> tuple[Savings, ...]:
-    """Savings in studies drawn from simulated people's shares; empty under fixed collection."""
-    if not study.collection.is_sequential:
-        return ()
-    return expected_savings(study.collection.boundary, _rates(study, seed), study.votes, seed=seed)
+def simulated_designs(study: Study, seed: int) -> DrawnDesigns:
+    """Both designs in studies drawn from simulated people's shares."""
+    rates = [marginal_rate(rate) for rate in true_rates(study, seed)]
+    return draw_designs(study.collection.boundary, rates, study.votes, seed=seed)
 
 
-def _rates(study: Study, seed: int) -> list[float]:
-    return [marginal_rate(rate) for rate in true_rates(study, seed)]
+def savings_range(study: Study, drawn: DrawnDesigns) -> list[str]:
+    """Say what the rule saves and costs, from the least to the most of simulated studies.
 
-
-def simulated_designs(study: Study, seed: int) -> tuple[DesignErrors, ...]:
-    """Errors of both designs in studies drawn from the same shares."""
-    rule = study.collection.boundary
-    return design_errors(rule, _rates(study, seed), study.votes, seed=seed, draws=20)
-
-
-def savings_range(study: Study, savings: Sequence[Savings]) -> str:
-    """Say what the rule saves and costs, from the least to the most of simulated studies."""
+    Empty under fixed collection, as is the record.
+    """
 
     def spread(name: str, write: Callable[[float], str] = str) -> str:
-        values = sorted(getattr(one, name) for one in savings)
+        values = sorted(getattr(one, name) for one in drawn.savings)
         least, most = write(values[0]), write(values[-1])
         return least if least == most else f"{least} to {most}"
 
-    return (
+    if not study.collection.is_sequential:
+        return []
+    return [
         f"Sequential collection saves {spread('saved', lambda share: percent(share, 0))} of the "
-        f"votes in {len(savings)} simulated studies. Beside all {study.votes} votes it changes "
-        f"{spread('changed')} of {spread('labels')} labels, and a case's share of safe votes is "
-        f"less exact: off by {spread('share_error', number)} in the mean, and by more where a case "
-        "stops early. When many judge at once, some votes come after a case was decided, and less "
-        "is saved."
-    )
+        f"votes in {len(drawn.savings)} simulated studies. Beside all {study.votes} votes it "
+        f"changes {spread('changed')} of {spread('labels')} labels, and a case's share of safe "
+        f"votes is less exact: off by {spread('share_error', number)} in the mean, and by more "
+        "where a case stops early. When many judge at once, some votes come after a case was "
+        "decided, and less is saved."
+    ]
 
 
-def savings_record(study: Study, savings: Sequence[Savings]) -> dict[str, Any]:
-    """The same for programs; nothing of a fixed study."""
-    if not savings:
+def savings_record(study: Study, drawn: DrawnDesigns) -> dict[str, Any]:
+    """The same for programs."""
+    if not study.collection.is_sequential:
         return {}
     rule = study.collection.model_dump(mode="json")
-    simulated = [asdict(one) | {"saved": one.saved} for one in savings]
+    simulated = [asdict(one) | {"saved": one.saved} for one in drawn.savings]
     return {"collection": rule | {"simulated": simulated}}

@@ -20,8 +20,8 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-from casewise.statistics import Savings
-from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_savings
+from casewise.statistics import DrawnDesigns
+from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_designs
 from casewise_study.commands._store import ResultFormat, StudyFile
 from casewise_study.simulation.drawn_studies import DrawnStudies, screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
@@ -97,16 +97,16 @@ def simulate(
 
         drawn = screen_drawn(study, mixture, traces, seed, studies, progress)
         planned = forecast(study)
-        savings = simulated_savings(study, seed)
+        designs = simulated_designs(study, seed)
     if format is ResultFormat.JSON:
-        write_out(to_json(_record(study, drawn, planned, savings)))
+        write_out(to_json(_record(study, drawn, planned, designs)))
         return
     out().print(
         terminal(
             _screening(drawn),
             f"Two groups of people were told of in {drawn.told} of {drawn.studies} studies.",
             _cost(study, drawn, planned),
-            *([savings_range(study, savings)] if savings else []),
+            *savings_range(study, designs),
         )
     )
 
@@ -137,7 +137,7 @@ def _replacement(drawn: DrawnStudies, planned: Forecast) -> float:
 
 
 def _record(
-    study: Study, drawn: DrawnStudies, planned: Forecast, savings: tuple[Savings, ...]
+    study: Study, drawn: DrawnStudies, planned: Forecast, designs: DrawnDesigns
 ) -> dict[str, Any]:
     """The same for programs."""
     return {
@@ -151,7 +151,7 @@ def _record(
         "cost": planned.cost,
         "replacement_cost": _replacement(drawn, planned),
         "currency": study.pay.currency,
-        **savings_record(study, savings),
+        **savings_record(study, designs),
     }
 
 

@@ -7,7 +7,7 @@ with a translation of each message: of the pages, and of the texts that a new st
 import gettext
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -60,16 +60,7 @@ class Language:
 
     def say_all(self, value: Any) -> Any:
         """Translate the texts of a new study, paragraph by paragraph."""
-        if isinstance(value, str):
-            return "\n\n".join(map(self.say, paragraphs(value)))
-        if isinstance(value, list):
-            return [self.say_all(inner) for inner in value]
-        if isinstance(value, dict):
-            return {
-                name: inner if name in _UNSAID else self.say_all(inner)
-                for name, inner in value.items()
-            }
-        return value
+        return _each_text(value, lambda text: "\n\n".join(map(self.say, paragraphs(text))))
 
     def number(self, value: float) -> str:
         """A number as it is written in this language."""
@@ -189,7 +180,8 @@ def source_texts() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def messages() -> tuple[str | tuple[str, ...], ...]:
     """Every message in English, once; one that depends on a number is two."""
-    found = [*_of_pages(), *_of_texts(source_texts())]
+    found = list(_of_pages())
+    _each_text(source_texts(), lambda text: found.extend(paragraphs(text)))
     return tuple(dict.fromkeys(found))
 
 
@@ -210,16 +202,18 @@ def _of_pages() -> Iterator[str | tuple[str, ...]]:
                     yield message
 
 
-def _of_texts(value: Any) -> Iterator[str]:
+def _each_text(value: Any, change: Callable[[str], Any]) -> Any:
+    """The same records with each of their texts changed."""
     if isinstance(value, str):
-        yield from paragraphs(value)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _of_texts(inner)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if name not in _UNSAID:
-                yield from _of_texts(inner)
+        return change(value)
+    if isinstance(value, list):
+        return [_each_text(inner, change) for inner in value]
+    if isinstance(value, dict):
+        return {
+            name: inner if name in _UNSAID else _each_text(inner, change)
+            for name, inner in value.items()
+        }
+    return value
 
 
 def write_catalogue(code: str, path: Path) -> int:

@@ -211,24 +211,28 @@ class ReadingTimes:
             pace: The person's.
             tasks: What if a person judged so many cases; None is as designed.
         """
-        return self.besides_minutes(pace) + self._judging_minutes(pace, tasks)
+        return self.besides_minutes(pace) + self._judging_minutes(pace, *self._longest(tasks))
 
-    def _judging_minutes(self, pace: Pace, tasks: int | None) -> float:
-        """Minutes on cases and checks in the longest session, by their words."""
+    def _longest(self, tasks: int | None) -> tuple[float, int]:
+        """Words and pages of the longest session, of cases and checks."""
+        blocks, checks = self.study.design.blocks, self.study.attention.per_person
         if tasks is None:
-            words = max(
-                sum(self.cells[place] for place in block) for block in self.study.design.blocks
-            )
+            tasks = self.study.design.longest
+            words = max(sum(self.cells[place] for place in block) for block in blocks)
         else:
             words = round(tasks * fmean(self.cells))
-        pages = self._pages(tasks)
-        words += round(self.study.attention.per_person * self._check_words)
+        return words + round(checks * self._check_words), tasks + checks
+
+    def _judging_minutes(self, pace: Pace, words: float, pages: int) -> float:
+        """Minutes on so many pages, by their words and questions."""
         return self.seconds(pace, words + pages * count_words(QUESTION), pages) / 60
 
-    def _pages(self, tasks: int | None) -> int:
-        """Pages of the longest session; None is as designed."""
-        cases = self.study.design.longest if tasks is None else tasks
-        return cases + self.study.attention.per_person
+    def _planned_judging(self, words: float, pages: int) -> float:
+        """The same as planned: by the study file, else by the words."""
+        seconds = self.study.pay.seconds_per_task
+        if seconds is None:
+            return self._judging_minutes(USUAL, words, pages)
+        return pages * seconds / 60
 
     @property
     def planned_besides(self) -> float:
@@ -238,20 +242,14 @@ class ReadingTimes:
 
     def planned_minutes(self, tasks: int | None = None) -> float:
         """Minutes of the longest session as planned: by the study file, else by the words."""
-        seconds = self.study.pay.seconds_per_task
-        if seconds is None:
-            return self.planned_besides + self._judging_minutes(USUAL, tasks)
-        return self.planned_besides + self._pages(tasks) * seconds / 60
+        return self.planned_besides + self._planned_judging(*self._longest(tasks))
 
     def planned_hours(self, people: int) -> float:
         """Planned hours of so many people who share all votes."""
-        votes = self.study.votes * len(self.cells)
-        checks = people * self.study.attention.per_person
-        case = check = self.study.pay.seconds_per_task
-        if case is None or check is None:
-            case = self.case_seconds(USUAL)
-            check = self.seconds(USUAL, self._check_words + count_words(QUESTION))
-        return people * self.planned_besides / 60 + (votes * case + checks * check) / 3600
+        votes, checks = self.study.votes, people * self.study.attention.per_person
+        words = votes * sum(self.cells) + checks * self._check_words
+        judging = self._planned_judging(words, votes * len(self.cells) + checks)
+        return (people * self.planned_besides + judging) / 60
 
     def least_seconds(self, page: Page) -> float:
         """Seconds before which an answer to a page is refused."""
