@@ -15,6 +15,7 @@ from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise_study.study.schema import Platform, Recruitment
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.collected import PersonStatus
+from casewise_study.votes.results import summarise
 
 CODES = {"completed": "C0FFEE", "screened_out": "5C0DE", "withdrawn": "60BACC"}
 PROLIFIC = Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **CODES)
@@ -93,6 +94,8 @@ def test_invented_ids_keep_nobody_out_and_one_command_frees_their_places(
         export(tmp_path / "export.csv", *((100 + number, DONE) for number in range(6)))
         done = cli_inside(*call)
         assert done.stdout == "complete: each case has its votes\n"
+        funnel = summarise(store.study, store.collected()).funnel
+        assert funnel.confirmed == {"export": 6, "link": 0, "nobody": 0}
         assert store.places() is Vacancy.COMPLETE
         assert set(counted(store).values()) == {2}
         with Guest(server, f"/?PROLIFIC_PID={account(999)}") as late:

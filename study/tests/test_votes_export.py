@@ -313,11 +313,14 @@ def test_the_card_says_what_was_checked_of_people(
     raters = [person.rater for person in collected.people]
     second = tuple(SecondAccount(raters[n], raters[0], "browser") for n in (1, 2))
     near = SecondAccount(raters[3], raters[2], "address")
-    known = Identity(4, 1, (*second, near))
+    known = Identity(frozenset(raters[:1]), frozenset(raters[1:3]), (*second, near))
     rules = SecondAccounts(browser=Counting.LEAVE_OUT, minutes=5)
 
-    def card(name: str, identity: Identity | None) -> str:
-        ruled = study.model_copy(update={"second_accounts": rules})
+    voted = len({vote.rater for vote in collected.votes if vote.counted})
+
+    def card(name: str, identity: Identity | None, platform: Platform) -> str:
+        served = study.recruitment.model_copy(update={"platform": platform})
+        ruled = study.model_copy(update={"second_accounts": rules, "recruitment": served})
         found = summarise(ruled, replace(collected, identity=identity))
         out = tmp_path / name
         export_study(found, out, ExportChoices())
@@ -325,14 +328,26 @@ def test_the_card_says_what_was_checked_of_people(
         shared = (summary["shared_browsers"], summary["shared_addresses"], summary["signed"])
         assert shared == ((3, 2, 1) if identity else (None, None, None))
         assert summary["second_left_out"] == (2 if identity else None)
+        people = (
+            None if platform is Platform.NONE else {"export": 2, "link": 1, "nobody": voted - 3}
+        )
+        assert summary["confirmed"] == (people if identity else None)
         return (out / "data-card.md").read_text("utf-8")
 
     people = len({vote.rater for vote in collected.votes})
-    for text in (card("unknown", None), card("known", known)):
+    cards = [card("unknown", None, Platform.MTURK), card("unasked", known, Platform.NONE)]
+    assert all(
+        "Whether anybody confirmed who these people are is not known." in one for one in cards
+    )
+    for text in (*cards, card("known", known, Platform.MTURK)):
         assert f"0 of {people} ids voted on two contexts of a query" in text
         assert "never sees" not in text
     assert "several ids shared a browser, is not known" in card_of(tmp_path / "unknown")
     told = card_of(tmp_path / "known")
+    assert (
+        "Of these people the platform's export confirmed 2, a signed link alone 1, and nobody yet "
+        f"{voted - 3}." in told
+    )
     assert "1 people came by a link that the platform had signed" in told
     assert "From the browsers of 3 ids the study was opened" in told
     assert "2 ids began within 5 minutes of another from one address range" in told

@@ -17,6 +17,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    true,
     update,
 )
 
@@ -332,7 +333,6 @@ def link(
 
 def identity(connection: Connection) -> Identity:
     """Facts on people's identity that could be checked."""
-    kept = ~participant.c.purged
     first = participant.alias()
     rows = connection.execute(
         select(participant.c.rater, first.c.rater, second_account.c.kind)
@@ -343,9 +343,14 @@ def identity(connection: Connection) -> Identity:
         )
         .order_by(second_account.c.id)
     )
+
+    def those(where: ColumnElement[bool]) -> frozenset[str]:
+        raters = select(participant.c.rater).where(~participant.c.purged, where)
+        return frozenset(connection.execute(raters).scalars())
+
     return Identity(
-        count(connection, participant, kept & participant.c.platform_key.is_not(None)),
-        count(connection, participant, kept & participant.c.signed),
+        those(participant.c.signed),
+        those(participant.c.confirmed.is_(true())),
         tuple(SecondAccount(*row) for row in rows),
     )
 

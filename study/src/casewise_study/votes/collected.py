@@ -125,10 +125,10 @@ class SecondAccount:
 class Identity:
     """Facts on people's identity that a study's server could check."""
 
-    accounts: int
-    """People who came with an id."""
-    signed: int
-    """People of these whose link the platform has signed."""
+    signed: frozenset[str] = frozenset()
+    """People whose link the platform has signed."""
+    confirmed: frozenset[str] = frozenset()
+    """People whose work the platform's export has."""
     seconds: tuple[SecondAccount, ...] = ()
 
     def sharing(self, kind: str) -> int:

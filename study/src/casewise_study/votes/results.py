@@ -12,7 +12,7 @@ import numpy as np
 from casewise.cases import Side
 from casewise.statistics import DawidSkene, Estimate, TwoWay, agreement, dawid_skene
 from casewise_study.study.planning import session_pay
-from casewise_study.study.schema import Arm, Study
+from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_rules import SIGNALS, Rule
 from casewise_study.votes.cells import (
     NO_INTERVALS,
@@ -30,6 +30,7 @@ from casewise_study.votes.cells import (
 )
 from casewise_study.votes.collected import (
     Collected,
+    Identity,
     PersonStatus,
     VoteTable,
     active_minutes,
@@ -56,6 +57,9 @@ class Funnel:
     """Number of people with counted votes."""
     votes: int
     """Counted."""
+    confirmed: dict[str, int] | None
+    """People with counted votes by what confirmed them: the platform's ``export``, else a signed
+    ``link``, else ``nobody``; None is not known, as without a platform."""
     signed: int | None
     """People whose link the platform has signed; None is not known."""
     shared_browsers: int | None
@@ -217,7 +221,8 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
         by_status={status: statuses[status] for status in PersonStatus},
         people=len(screened.people),
         votes=counted,
-        signed=None if known is None else known.signed,
+        confirmed=_confirmed(study, known, [person.rater for person in screened.people]),
+        signed=None if known is None else len(known.signed),
         shared_browsers=None if known is None else known.sharing("browser"),
         shared_addresses=None if known is None else known.sharing("address"),
         second_left_out=None if known is None else len(known.left_out(study.second_accounts)),
@@ -230,6 +235,15 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
         paid_each=paid,
         paid_per_hour=paid * 60 / minutes if minutes > 0 else math.nan,
     )
+
+
+def _confirmed(study: Study, known: Identity | None, raters: list[str]) -> dict[str, int] | None:
+    if known is None or study.recruitment.platform is Platform.NONE:
+        return None
+    by_export = known.confirmed.intersection(raters)
+    by_link = known.signed.intersection(raters) - by_export
+    nobody = len(raters) - len(by_export) - len(by_link)
+    return {"export": len(by_export), "link": len(by_link), "nobody": nobody}
 
 
 def median_minutes(study: Study, collected: Collected) -> float:
