@@ -31,6 +31,6 @@ def test_people_are_flagged_by_the_rules_of_the_study(tmp_path: Path) -> None:
     ends = dict.fromkeys(PersonStatus, 0) | {PersonStatus.COMPLETED: 2}
     progress = Progress(Vacancy.OPEN, False, 3, 2, 0, 0, ends, 0, 2, 2, counts, ())
     found = figures(study, progress, Collected(tuple(people), tuple(votes), tuple(checks)))
-    assert found.flagged == (("dozing", "failed 1 of 1 attention checks"),)
-    assert found.checks == "1 of 2"
-    assert figures(study, progress, Collected((), ())).flagged == ()
+    assert found["flagged"] == [("dozing", "failed 1 of 1 attention checks")]
+    assert found["checks"] == "1 of 2"
+    assert figures(study, progress, Collected((), ()))["flagged"] == []

@@ -14,7 +14,6 @@ from casewise_study.app_study.site import (
     MOST_REASON,
     Known,
     SentAnswer,
-    SentCode,
     SentConsent,
     SentForm,
     Site,
@@ -146,12 +145,12 @@ def _add_return(app: FastAPI, site: Site) -> None:
         return site.show("resume.html", problem=None)
 
     @app.post("/resume")
-    def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
+    def by_code(request: Request, code: Annotated[str, Form(max_length=64)]) -> Response:
         """Admit a person by personal code."""
         if not site.rates.admits("code", request):
             problem = site.say("Too many tries. Wait a minute.")
             return site.show("resume.html", status=429, problem=problem)
-        person = site.store.person_of_code(sent.code)
+        person = site.store.person_of_code(code)
         if person is not None:
             return _admit(site, request, person)
         problem = site.say("That is not your personal code: look at each letter and digit again.")
@@ -194,7 +193,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
     @app.post("/consent")
     def agree(request: Request, sent: Annotated[SentConsent, Form()]) -> Response:
         """Take the decision about consent."""
-        known = site.sender(request, sent.form, "/consent")
+        known = site.sender(request, sent.form)
         if known.person is not None:
             return go(place_of(known.person))
         if sent.agree == "no":
@@ -239,7 +238,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     @app.post("/check")
     def answer_check(request: Request, fields: SentTexts) -> Response:
         """Take the answers to the check."""
-        known, person = site.person_sending(request, fields.get("form", ""), "/check")
+        known, person = site.person_sending(request, fields.get("form", ""))
         given = _answers(questions, fields)
         attempt = fields.get("attempt", "")
         if attempt != str(person.attempts + 1):
@@ -265,7 +264,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     @app.post("/wait")
     def try_again(request: Request, sent: SentForm) -> Response:
         """Try again to lease a block."""
-        _, person = site.person_sending(request, sent.form, "/wait")
+        _, person = site.person_sending(request, sent.form)
         return go(place_of(site.store.lease(person.key)))
 
 
@@ -273,12 +272,9 @@ def _answers(
     questions: tuple[ComprehensionQuestion, ...], fields: dict[str, str]
 ) -> dict[int, int]:
     """The chosen option of each answered question, by the question's number."""
-    chosen = {}
-    for number, question in enumerate(questions):
-        option = _option(fields, f"question-{number}", question.options)
-        if option is not None:
-            chosen[number] = option
-    return chosen
+    given = enumerate(questions)
+    chosen = ((n, _option(fields, f"question-{n}", question.options)) for n, question in given)
+    return {number: option for number, option in chosen if option is not None}
 
 
 def _option(fields: dict[str, str], name: str, options: Sequence[str]) -> int | None:
@@ -307,7 +303,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
     @app.post("/page/{number}")
     def answer(request: Request, number: int, sent: Annotated[SentAnswer, Form()]) -> Response:
         """Take an answer. Whatever becomes of it, the current page is next."""
-        known, person = site.person_sending(request, sent.form, f"/page/{number}")
+        known, person = site.person_sending(request, sent.form)
         if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
             return go(place_of(person))
         if sent.verdict is None:
@@ -340,7 +336,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.post("/about")
     def tell(request: Request, fields: SentTexts) -> Response:
         """Take what the person says."""
-        _, person = site.person_sending(request, fields.get("form", ""), "/about")
+        _, person = site.person_sending(request, fields.get("form", ""))
         answers = {}
         for question in site.study.demographics:
             option = _option(fields, f"about-{question.name}", question.options)
@@ -366,7 +362,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.post("/withdraw")
     def withdraw(request: Request, sent: SentForm) -> Response:
         """Delete what the person has answered."""
-        _, person = site.person_sending(request, sent.form, "/withdraw")
+        _, person = site.person_sending(request, sent.form)
         return go(place_of(site.store.withdraw(person.key)))
 
     @app.get("/done")

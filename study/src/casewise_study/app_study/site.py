@@ -71,23 +71,11 @@ class SentAnswer(PageForm, SentSignals):
     ] = None
 
 
-class SentCode(BaseModel):
-    """The form for coming back with a personal code."""
-
-    code: str = Field(max_length=64)
-
-
 class SentPurge(PageForm):
     """The administrator's form to delete a person's data."""
 
     rater: str = Field(max_length=64)
     """The pseudonym, or the personal code."""
-
-
-class SentToken(BaseModel):
-    """The administrator's token."""
-
-    token: str = Field(max_length=500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,13 +184,12 @@ class Site:
             raise ElsewhereError(go(where))
         return known
 
-    def sender(self, request: Request, form: str, back: str) -> Known:
+    def sender(self, request: Request, form: str) -> Known:
         """The sender of a form with a valid CSRF token.
 
         Args:
-            request: With the cookie.
+            request: With the cookie, at the address where somebody with an old form goes on.
             form: What came in the form, from ``Sessions.form``.
-            back: Where somebody with an old form goes on.
 
         Raises:
             ElsewhereError: There is no cookie, or the form is another person's.
@@ -211,30 +198,31 @@ class Site:
         if known is None:
             raise ElsewhereError(self.lost())
         if not self.sessions.fits(known.visitor.key, form):
-            raise ElsewhereError(self.show("stale.html", status=403, where=back))
+            raise ElsewhereError(self.show("stale.html", status=403, where=request.url.path))
         return known
 
-    def person_sending(self, request: Request, form: str, back: str) -> tuple[Known, Person]:
+    def person_sending(self, request: Request, form: str) -> tuple[Known, Person]:
         """The sender of a form who has consented.
 
         Raises:
             ElsewhereError: As ``sender``, or nobody has agreed in this browser.
         """
-        known = self.sender(request, form, back)
+        known = self.sender(request, form)
         if known.person is None:
             raise ElsewhereError(self.lost())
         return known, known.person
 
     def remember(self, response: Response, visitor: Visitor) -> Response:
         """Set the cookie by which somebody is known."""
-        response.set_cookie(
-            self.sessions.cookie,
-            self.sessions.visit(visitor),
-            max_age=SESSION_SECONDS,
-            secure=self.settings.secure,
-            httponly=True,
-            samesite="lax",
-        )
+        sessions = self.sessions
+        return self.set_cookie(response, sessions.cookie, sessions.visit(visitor), SESSION_SECONDS)
+
+    def set_cookie(
+        self, response: Response, name: str, value: str, seconds: int | None = None
+    ) -> Response:
+        """Set a cookie; without ``seconds`` it ends with the browser."""
+        secure = self.settings.secure
+        response.set_cookie(name, value, seconds, secure=secure, httponly=True, samesite="lax")
         return response
 
 

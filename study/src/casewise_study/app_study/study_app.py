@@ -8,11 +8,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import FastAPI, Form, Request, Response
@@ -29,7 +29,6 @@ from casewise_study.app_study.site import (
     PageForm,
     SentForm,
     SentPurge,
-    SentToken,
     Site,
     go,
 )
@@ -43,7 +42,6 @@ from casewise_study.votes.cells import cell_stops, decided_cases
 from casewise_study.votes.collected import (
     Collected,
     Identity,
-    PersonRecord,
     PersonStatus,
     vote_table,
 )
@@ -193,59 +191,31 @@ def exclude_flagged(store: Store) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class ArmFigures:
-    """The figures of one arm."""
+def figures(study: Study, progress: Progress, collected: Collected) -> dict[str, Any]:
+    """Compute the figures of the administrator's page, by the names that its template has.
 
-    arm: Arm
-    votes: int
-    wanted: int
-    full: int
-    """Cells with every vote, or decided with fewer."""
-    cells: int
-    agreement: str
-    """The chance that two people who judge one case say the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdminFigures:
-    """Everything that the administrator's page shows."""
-
-    progress: Progress
-    arms: tuple[ArmFigures, ...]
-    funnel: tuple[tuple[str, int], ...]
-    seconds: str
-    checks: str
-    flagged: tuple[tuple[str, str], ...]
-    """Pseudonyms of people whom a rule of the study flags so far, and why."""
-    people: tuple[tuple[PersonRecord, int], ...]
-    """With their votes."""
-    second_accounts: tuple[tuple[str, str, str, str], ...]
-    """People who may have come before: pseudonyms, what they share, whether votes count."""
-    underpaid: str | None
-    """Hourly pay at the median time so far, where the consent promises more."""
-
-
-def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
-    """Compute the figures of the administrator's page."""
+    ``flagged``: pseudonyms of people whom a rule of the study flags so far, and why. ``people``:
+    with their votes. ``second_accounts``: people who may have come before. ``underpaid``: hourly
+    pay at the median time so far, where the consent promises more.
+    """
     votes = Counter(vote.rater for vote in collected.votes)
     decided = decided_cases(cell_stops(study, vote_table(study, collected)))
     passed = sum(check.passed for check in collected.checks)
-    return AdminFigures(
-        progress,
-        tuple(_arm(study, progress, arm, decided) for arm in study.arms),
-        _funnel(progress),
-        seconds(median(progress.seconds) if progress.seconds else None),
-        f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
-        tuple(
+    return {
+        "progress": progress,
+        "arms": [_arm(study, progress, arm, decided) for arm in study.arms],
+        "funnel": _funnel(progress),
+        "seconds": seconds(median(progress.seconds) if progress.seconds else None),
+        "checks": f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
+        "flagged": [
             (person.rater, "; ".join(flag.reason for flag in person.flags))
             for person in screen(study, collected).people
             if person.flags
-        ),
-        tuple((person, votes[person.rater]) for person in reversed(collected.people)),
-        tuple(_second(study, collected.identity)),
-        pay_shortfall(study, median_minutes(study, collected)),
-    )
+        ],
+        "people": [(person, votes[person.rater]) for person in reversed(collected.people)],
+        "second_accounts": list(_second(study, collected.identity)),
+        "underpaid": pay_shortfall(study, median_minutes(study, collected)),
+    }
 
 
 def _second(study: Study, identity: Identity | None) -> Iterator[tuple[str, str, str, str]]:
@@ -261,19 +231,24 @@ def _second(study: Study, identity: Identity | None) -> Iterator[tuple[str, str,
 SHARED = {"browser": "one browser", "address": "one address range, within minutes"}
 
 
-def _arm(study: Study, progress: Progress, arm: Arm, decided: frozenset[str]) -> ArmFigures:
+def _arm(study: Study, progress: Progress, arm: Arm, decided: frozenset[str]) -> dict[str, Any]:
+    """The figures of one arm.
+
+    ``full``: cells with every vote, or decided with fewer. ``agreement``: the chance that two
+    people who judge one case say the same.
+    """
     both = zip(study.design.cells, progress.counts, strict=True)
     cells = [(cell.case_id, count) for cell, count in both if cell.arm is arm]
     table = np.array([count for _, count in cells], np.float64).reshape(-1, 2)
     value = agreement(*table.T).pairwise.value if cells else math.nan
-    return ArmFigures(
-        arm,
-        int(table.sum()),
-        study.votes * len(cells),
-        sum(sum(count) >= study.votes or case_id in decided for case_id, count in cells),
-        len(cells),
-        percent(value, 0),
-    )
+    return {
+        "arm": arm,
+        "votes": int(table.sum()),
+        "wanted": study.votes * len(cells),
+        "full": sum(sum(count) >= study.votes or case_id in decided for case_id, count in cells),
+        "cells": len(cells),
+        "agreement": percent(value, 0),
+    }
 
 
 def _funnel(progress: Progress) -> tuple[tuple[str, int], ...]:
@@ -307,20 +282,12 @@ def _add_entry(app: FastAPI, site: Site) -> None:
             )
         if not site.sessions.is_admin_token(token):
             return site.show("admin_entry.html", status=403, problem="That is not the token.")
-        response = go("/admin")
-        response.set_cookie(
-            site.sessions.admin_cookie,
-            site.sessions.admin(),
-            secure=site.settings.secure,
-            httponly=True,
-            samesite="lax",
-        )
-        return response
+        return site.set_cookie(go("/admin"), site.sessions.admin_cookie, site.sessions.admin())
 
     @app.post("/admin/enter")
-    def by_form(request: Request, sent: Annotated[SentToken, Form()]) -> Response:
+    def by_form(request: Request, token: Annotated[str, Form(max_length=500)]) -> Response:
         """Enter by typing the token."""
-        return enter(request, sent.token.strip())
+        return enter(request, token.strip())
 
     @app.get("/admin/enter/{token}")
     def by_address(request: Request, token: str) -> Response:

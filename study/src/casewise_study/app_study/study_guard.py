@@ -2,10 +2,9 @@
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Any, Literal
@@ -192,7 +191,7 @@ class Arrivals:
 
     def __init__(self, minutes: float) -> None:
         self._minutes = minutes
-        self._last: OrderedDict[str, tuple[datetime, str]] = OrderedDict()
+        self._last: dict[str, tuple[datetime, str]] = {}
         self._lock = threading.Lock()
 
     def near(self, address: str, key: str, now: datetime) -> str | None:
@@ -200,13 +199,10 @@ class Arrivals:
         if not self._minutes:
             return None
         place = address_range(address)
+        oldest = now - timedelta(minutes=self._minutes)
         with self._lock:
-            while self._last:
-                began, _ = next(iter(self._last.values()))
-                if (now - began).total_seconds() <= 60 * self._minutes:
-                    break
-                self._last.popitem(last=False)
-            _, other = self._last.pop(place, (now, key))
+            self._last = {at: last for at, last in self._last.items() if last[0] >= oldest}
+            _, other = self._last.get(place, (now, key))
             self._last[place] = (now, key)
         return other if other != key else None
 
@@ -253,21 +249,16 @@ class Sessions:
 
     def visit(self, visitor: Visitor) -> str:
         """The cookie of a visitor or person."""
-        named = [visitor.key, visitor.platform_key or "", visitor.panel]
-        return self._visits.dumps([*named, visitor.signed, visitor.earlier or ""])
+        named = [visitor.key, visitor.platform_key, visitor.panel, visitor.signed, visitor.earlier]
+        return self._visits.dumps(named)
 
     def read_visit(self, cookie: str) -> Visitor | None:
         """Read a visitor's cookie; None if it was not signed here or is too old."""
-        try:
-            said, made = self._visits.loads(cookie, return_timestamp=True)
-        except BadSignature:
+        said = _read(self._visits, cookie, SESSION_SECONDS)
+        # Earlier versions: the first wrote three parts, the next let in by the id alone in four.
+        if said is None or (len(said) == 4 and said[3]):
             return None
-        if _age(made) > SESSION_SECONDS:
-            return None
-        key, platform_key, panel, *more = said
-        if len(more) == 1 and more[0]:
-            return None  # an earlier version let somebody in by the platform's id alone
-        signed, earlier = more if len(more) == 2 else (False, "")
+        key, platform_key, panel, signed, earlier = (*said, False, "")[:5]
         return Visitor(key, platform_key or None, panel, signed, earlier or None)
 
     def token(self, key: str) -> str:
@@ -299,16 +290,18 @@ class Sessions:
 
     def read_admin(self, cookie: str) -> bool:
         """Tell whether the cookie is the administrator's."""
-        try:
-            token, made = self._admins.loads(cookie, return_timestamp=True)
-        except BadSignature:
-            return False
-        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(token), digest(self._admin))
+        token = _read(self._admins, cookie, _ADMIN_SECONDS)
+        return constant_time_equal(str(token), digest(self._admin))
 
 
-def _age(made: datetime) -> float:
-    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
-    return time.time() - made.timestamp()
+def _read(signed: URLSafeTimedSerializer, cookie: str, seconds: float) -> Any:
+    """The content of a cookie; None if it was not signed here or is older than ``seconds``."""
+    try:
+        said, made = signed.loads(cookie, return_timestamp=True)
+    except BadSignature:
+        return None
+    # Below 0 after the clock was set back, which makes no cookie worthless.
+    return said if time.time() - made.timestamp() <= seconds else None
 
 
 class StudyGuard(Guard):

@@ -60,14 +60,19 @@ def find_database(file: Path, database: str | None, command: str) -> str:
     if not file.is_file():
         raise InputError("no such file", file=file)
     address = database_address(file, database)
-    kind, _, place = address.partition(":///")
-    if kind != "sqlite" or Path(place).is_file():
+    if _is_there(address):
         return address
     if database is not None:
         raise UsageError(f"--database {database}: no such file")
     beside = file.with_suffix(".db")
     other = "" if command == "backup" else ", or --votes PATH with plain CSV"
     raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
+
+
+def _is_there(address: str) -> bool:
+    """False of an SQLite file that is yet to be made."""
+    kind, _, place = address.partition(":///")
+    return kind != "sqlite" or Path(place).is_file()
 
 
 def database_address(file: Path, given: str | None) -> str:
@@ -349,8 +354,7 @@ def _has_begun(study: Study, file: Path, address: str) -> bool:
     """Tell whether people came before, whose study goes on as it was."""
     from casewise_study.store.study_store import Store
 
-    kind, _, place = address.partition(":///")
-    if kind == "sqlite" and not Path(place).is_file():
+    if not _is_there(address):
         return False
     with Store(study, address, study_keys(file)) as store:
         return any(store.progress().people.values())

@@ -133,7 +133,7 @@ def _sitting(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tas
     complete = len(answers) == len(tasks.blocks[block])
     ordered = tuple(sorted(answers, key=lambda answer: answer.position))
     ended = max(times, default=None) if complete else None
-    return Sitting(rater, block, f"rater {rater}", ordered, min(times, default=None), ended)
+    return Sitting(rater, block, ordered, complete, min(times, default=None), ended)
 
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"

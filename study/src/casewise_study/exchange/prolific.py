@@ -32,6 +32,7 @@ from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _EXPORT = FORMATS[Platform.PROLIFIC]
 _NAMING = (_EXPORT.person, _EXPORT.submission, _EXPORT.code)
+_REVIEW = {"action": "MANUALLY_REVIEW"}
 _GONE = {"CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
 
 
@@ -60,10 +61,11 @@ def prolific_files(tasks: Tasks, url: str) -> dict[str, bytes]:
 
 def _body(tasks: Tasks, url: str) -> dict[str, Any]:
     study = tasks.study
+    returned = {"action": "REQUEST_RETURN", "return_reason": "Withdrew from the study."}
     codes = (
-        (study.recruitment.completed, "COMPLETED", "MANUALLY_REVIEW"),
-        (study.recruitment.screened_out, "FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
-        (study.recruitment.withdrawn, "NO_CONSENT", "REQUEST_RETURN"),
+        (study.recruitment.completed, "COMPLETED", _REVIEW),
+        (study.recruitment.screened_out, "FAILED_ATTENTION_CHECK", _REVIEW),
+        (study.recruitment.withdrawn, "NO_CONSENT", returned),
     )
     return {
         "name": study.title,
@@ -76,19 +78,12 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
         "prolific_id_option": "url_parameters",
         "is_external_study_url_secure": study.recruitment.signed,
         "completion_codes": [
-            {"code": code, "code_type": kind, "actions": [_action(action)]}
-            for code, kind, action in codes
+            {"code": code, "code_type": kind, "actions": [action]} for code, kind, action in codes
         ],
         "total_available_places": len(tasks.blocks),
         "estimated_completion_time": whole_minutes(reading(study).planned_minutes()),
         "reward": round(session_pay(study) * 100) or None,
     }
-
-
-def _action(action: str) -> dict[str, str]:
-    if action == "REQUEST_RETURN":
-        return {"action": action, "return_reason": "Withdrew from the study."}
-    return {"action": action}
 
 
 def _sheet(study: Study, body: dict[str, Any]) -> str:
@@ -210,28 +205,34 @@ def _join_notes(
     statuses = Counter(row.status for row in rows.values())
     there = filter(statuses.get, _EXPORT.statuses)
     counts = ", ".join(f"{statuses[status]} {status}" for status in there)
-    notes = [f"the export has {len(rows)} people: {counts}"] if rows else []
-    if nameless := [one.record or "" for one in given if not one.account]:
-        notes.append(tell(nameless, "record has", "records have", "no participant: left out"))
+    total = [f"the export has {len(rows)} people: {counts}"] if rows else []
     times = Counter(name(one.account) for one in given if one.account)
-    if several := sorted(rater for rater, number in times.items() if number > 1):
-        what = "in several records: the furthest submission counts"
-        notes.append(tell(several, "person stands", "people stand", what))
-    known = {person.rater for person in collected.people}
-    if unknown := [rater for rater in rows if rater not in known]:
-        what = "in the study under this salt: left out"
-        notes.append(tell(unknown, "of the export isn't", "of the export aren't", what))
-    if absent := [person.rater for person in collected.people if person.rater not in rows]:
-        notes.append(tell(absent, "person isn't", "people aren't", "in the export"))
+    nameless = [one.record or "" for one in given if not one.account]
+    several = sorted(rater for rater, number in times.items() if number > 1)
+    known = {person.rater: person.status for person in collected.people}
+    unknown = [rater for rater in rows if rater not in known]
+    absent = [rater for rater in known if rater not in rows]
     voters = {vote.rater for vote in collected.votes}
-    for status, what in (
-        ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
-        ("TIMED-OUT", "timed out on Prolific, and yet there are"),
-    ):
-        if left := [one for one, row in rows.items() if row.status == status and one in voters]:
-            notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
-    done = [person.rater for person in collected.people if person.status is PersonStatus.COMPLETED]
-    waiting = {rater for rater, row in rows.items() if row.status == "AWAITING REVIEW"}
-    if unpaid := [rater for rater in done if rater in waiting]:
-        notes.append(tell(unpaid, "has", "have", "completed the study and awaits your review"))
-    return tuple(notes)
+    done = {rater for rater, status in known.items() if status is PersonStatus.COMPLETED}
+
+    def among(status: str, some: Container[str]) -> list[str]:
+        return [rater for rater, row in rows.items() if row.status == status and rater in some]
+
+    waiting = "completed the study and awaits your review"
+    returned = "returned the submission, which withdraws the consent, and yet there are"
+    decide = "votes; decide whether to keep them"
+    late = f"timed out on Prolific, and yet there are {decide}"
+    foreign = "in the study under this salt: left out"
+    counts_once = "in several records: the furthest submission counts"
+    return (
+        *total,
+        *tell(
+            (nameless, "record has", "records have", "no participant: left out"),
+            (several, "person stands", "people stand", counts_once),
+            (unknown, "of the export isn't", "of the export aren't", foreign),
+            (absent, "person isn't", "people aren't", "in the export"),
+            (among("RETURNED", voters), "has", "have", f"{returned} {decide}"),
+            (among("TIMED-OUT", voters), "has", "have", late),
+            (among("AWAITING REVIEW", done), "has", "have", waiting),
+        ),
+    )

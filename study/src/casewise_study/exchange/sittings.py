@@ -2,7 +2,7 @@
 
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -162,9 +162,9 @@ class Sitting:
 
     rater: str
     block: int
-    name: str
-    """Name in messages: never a person's name on the platform."""
     answers: tuple[TaskAnswer, ...]
+    complete: bool
+    """True if each page of the block has its answer."""
     started: datetime | None = None
     ended: datetime | None = None
 
@@ -177,6 +177,19 @@ class TakenIn:
     notes: tuple[str, ...]
 
 
+def tell(*lines: tuple[Sequence[str], str, str, str]) -> tuple[str, ...]:
+    """Summarise in a line each how many things something applies to, naming the first.
+
+    Args:
+        lines: Names, of which none makes no line; the subject of one, and of many; the rest.
+    """
+    return tuple(
+        f"{len(names)} {one if len(names) == 1 else many} {what} ({some(names, _NAMED)})"
+        for names, one, many, what in lines
+        if names
+    )
+
+
 def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
     """Apply the study's rules to what people did on a platform.
 
@@ -185,44 +198,22 @@ def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
     first; the others are ``abandoned`` and their votes stay, uncounted. First is who started
     first, then whose record stands first.
     """
-    ordered = sorted(sittings, key=_began)
+    ordered = sorted(sittings, key=lambda sitting: sitting.started or _LAST)
     first: dict[str, Sitting] = {}
     later = [
         sitting for sitting in ordered if first.setdefault(sitting.rater, sitting) is not sitting
     ]
     kept = list(first.values())
-    holders = _holders(tasks, kept)
+    holders = _holders(kept)
     collected = _collect(tasks, kept, holders, panel)
-    return TakenIn(collected, tuple(_notes(tasks, kept, later, holders)))
+    return TakenIn(collected, _notes(tasks, kept, later, holders))
 
 
-def tell(names: Sequence[str], singular: str, many: str, what: str) -> str:
-    """Summarise in one line how many things something applies to, naming the first."""
-    return f"{len(names)} {singular if len(names) == 1 else many} {what} ({some(names, _NAMED)})"
-
-
-def _began(sitting: Sitting) -> datetime:
-    times = [answer.time for answer in sitting.answers if answer.time is not None]
-    return sitting.started or min(times, default=_LAST)
-
-
-def _complete(tasks: Tasks, sitting: Sitting) -> bool:
-    return len(sitting.answers) == len(tasks.blocks[sitting.block])
-
-
-def _holders(tasks: Tasks, kept: Sequence[Sitting]) -> dict[int, Sitting]:
+def _holders(kept: Sequence[Sitting]) -> dict[int, Sitting]:
     holders: dict[int, Sitting] = {}
-    for sitting in kept:
-        held = holders.setdefault(sitting.block, sitting)
-        if not _complete(tasks, held) and _complete(tasks, sitting):
-            holders[sitting.block] = sitting
+    for sitting in sorted(kept, key=lambda sitting: not sitting.complete):
+        holders.setdefault(sitting.block, sitting)
     return holders
-
-
-def _status(tasks: Tasks, sitting: Sitting, *, counted: bool) -> PersonStatus:
-    if not counted:
-        return PersonStatus.ABANDONED
-    return PersonStatus.COMPLETED if _complete(tasks, sitting) else PersonStatus.ACTIVE
 
 
 def _collect(
@@ -232,9 +223,9 @@ def _collect(
     for rank, sitting in enumerate(kept):
         rater, block = sitting.rater, sitting.block
         counted = holders[block] is sitting
-        status = _status(tasks, sitting, counted=counted)
-        person = PersonRecord(rater, status, panel, block, sitting.started, sitting.ended)
-        people.append(person)
+        status = PersonStatus.COMPLETED if sitting.complete else PersonStatus.ACTIVE
+        status = status if counted else PersonStatus.ABANDONED
+        people.append(PersonRecord(rater, status, panel, block, sitting.started, sitting.ended))
         for answer in sitting.answers:
             order = (answer.time or _LAST, rank, answer.position)
             page = tasks.blocks[block][answer.position]
@@ -257,22 +248,19 @@ def _notes(
     kept: Sequence[Sitting],
     later: Sequence[Sitting],
     holders: dict[int, Sitting],
-) -> Iterator[str]:
-    if names := [sitting.name for sitting in later]:
-        what = "by people who had judged a block before: left out; have others judge those blocks"
-        yield tell(names, "is", "are", what)
-    if names := [
-        f"{sitting.name} at block {sitting.block}"
-        for sitting in kept
-        if holders[sitting.block] is not sitting
-    ]:
-        what = "of a block that another person judged: the votes stay and don't count"
-        yield tell(names, "is", "are", what)
-    if names := [
-        f"{sitting.name}: {len(sitting.answers)} of {len(tasks.blocks[sitting.block])} pages"
-        for sitting in holders.values()
-        if not _complete(tasks, sitting)
-    ]:
-        yield tell(names, "is", "are", "not complete")
-    if free := [str(number) for number in range(len(tasks.blocks)) if number not in holders]:
-        yield tell(free, "block has", "blocks have", "no votes that count yet")
+) -> tuple[str, ...]:
+    second = [one for one in kept if holders[one.block] is not one]
+    partly = [one for one in kept if holders[one.block] is one and not one.complete]
+    pages = [
+        f"rater {one.rater}: {len(one.answers)} of {len(tasks.blocks[one.block])} pages"
+        for one in partly
+    ]
+    judged = "by people who had judged a block before: left out; have others judge those blocks"
+    apart = "of a block that another person judged: the votes stay and don't count"
+    free = [str(number) for number in range(len(tasks.blocks)) if number not in holders]
+    return tell(
+        ([f"rater {one.rater}" for one in later], "is", "are", judged),
+        ([f"rater {one.rater} at block {one.block}" for one in second], "is", "are", apart),
+        (pages, "is", "are", "not complete"),
+        (free, "block has", "blocks have", "no votes that count yet"),
+    )

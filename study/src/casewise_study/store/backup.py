@@ -209,10 +209,5 @@ def _counted(copy: Path, name: str) -> tuple[int, int]:
     return counts
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-    try:
-        yield connection
-    finally:
-        connection.close()
+def _opened(path: Path) -> contextlib.closing[sqlite3.Connection]:
+    return contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None))

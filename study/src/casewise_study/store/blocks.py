@@ -27,7 +27,6 @@ from casewise_study.store.people import (
     end,
     latest,
     log,
-    own_votes,
 )
 from casewise_study.store.standing import Person, Progress, Vacancy
 from casewise_study.store.tables import (
@@ -152,12 +151,7 @@ def _take_over(connection: Connection, now: datetime) -> int | None:
 
 def _live_votes(*columns: ColumnElement[Any]) -> Select[Any]:
     """Select columns of the votes that count."""
-    votes = vote.join(assignment, onclause=own_votes()).join(participant, onclause=_holder())
-    return select(*columns).select_from(votes).where(COUNTS)
-
-
-def _holder() -> ColumnElement[bool]:
-    return assignment.c.participant == participant.c.id
+    return select(*columns).select_from(vote.join(participant).join(assignment)).where(COUNTS)
 
 
 def _expired(now: datetime) -> ColumnElement[bool]:

@@ -58,16 +58,9 @@ REMARK, TOOL = "(exit)", "(tool)"
 """Names of the answers to the exit and tool questions; no demographic question has them."""
 
 _PERSON = select(
-    participant.c.id,
-    participant.c.key,
-    participant.c.rater,
-    participant.c.status,
-    participant.c.outcome,
-    participant.c.attempts,
+    *(participant.c[name] for name in ("id", "key", "rater", "status", "outcome", "attempts")),
     participant.c.passed.is_not(None),
-    assignment.c.block,
-    assignment.c.position,
-    assignment.c.shown,
+    *(assignment.c[name] for name in ("block", "position", "shown")),
     participant.c.about_due,
     assignment.c.drawn,
 ).select_from(participant.outerjoin(assignment))
@@ -254,7 +247,7 @@ def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteReco
     rows = connection.execute(
         select(participant.c.rater, vote.c.place, vote.c.query, *(vote.c[name] for name in names))
         .add_columns(COUNTS)
-        .select_from(vote.join(participant).join(assignment, onclause=own_votes()))
+        .select_from(vote.join(participant).join(assignment))
         .order_by(vote.c.time, vote.c.id)
     )
     return tuple(
@@ -275,14 +268,9 @@ def _checks(connection: Connection) -> tuple[CheckRecord, ...]:
 
 def latest(connection: Connection) -> datetime | None:
     """The latest time in the database; None in a new one."""
-    shown = connection.execute(select(func.max(assignment.c.shown))).scalar_one()
-    logged = connection.execute(select(func.max(event.c.time))).scalar_one()
-    return max((moment for moment in (shown, logged) if moment is not None), default=None)
-
-
-def own_votes() -> ColumnElement[bool]:
-    """Join votes with the block of whoever gave them."""
-    return assignment.c.participant == vote.c.participant
+    moments = (assignment.c.shown, event.c.time)
+    last = (connection.execute(select(func.max(one))).scalar_one() for one in moments)
+    return max(filter(None, last), default=None)
 
 
 def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> None:
@@ -336,11 +324,8 @@ def identity(connection: Connection) -> Identity:
     first = participant.alias()
     rows = connection.execute(
         select(participant.c.rater, first.c.rater, second_account.c.kind)
-        .select_from(
-            second_account.join(
-                participant, onclause=second_account.c.participant == participant.c.id
-            ).outerjoin(first, onclause=second_account.c.other == first.c.id)
-        )
+        .join_from(second_account, participant, second_account.c.participant == participant.c.id)
+        .outerjoin(first, second_account.c.other == first.c.id)
         .order_by(second_account.c.id)
     )
 

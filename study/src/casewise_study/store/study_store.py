@@ -71,7 +71,7 @@ class Store:
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
-            self._database.write(partial(people.claim, of=of, keys=keys, now=self._clock()))
+            self._write(people.claim, of=of, keys=keys)
             self._database.write(partial(people.give_codes, keys=keys))
             self._go_on_from(self._database.read(people.latest))
         except BaseException:
@@ -99,9 +99,13 @@ class Store:
         if latest is not None and (ahead := latest - clock()) > timedelta(0):
             self._clock = lambda: clock() + ahead
 
+    def _write(self, work: Callable[..., T], **given: Any) -> T:
+        """Run a transaction that is told the time."""
+        return self._database.write(partial(work, now=self._clock(), **given))
+
     def renew_leases(self) -> None:
         """Let nobody lose a place because the server was away."""
-        self._database.write(partial(blocks.renew_leases, now=self._clock(), until=self._until))
+        self._write(blocks.renew_leases, until=self._until)
 
     def now(self) -> datetime:
         """The time of this study's clock, in UTC."""
@@ -192,12 +196,11 @@ class Store:
             person: Person who was known in the browser.
             other: Person who has proved to own the other id; None for an id alone.
         """
-        work = partial(people.link, now=self._clock(), kind="browser", person=person, other=other)
-        self._database.write(work)
+        self._write(people.link, kind="browser", person=person, other=other)
 
     def decline(self) -> None:
         """Log that a visitor did not consent."""
-        self._database.write(partial(people.log, now=self._clock(), kind="declined"))
+        self._write(people.log, kind="declined")
 
     def _change(self, key: str, work: Callable[[Connection, Person], T]) -> T | None:
         """Run a transaction on a person, who is locked until it ends; None if there is none."""
@@ -366,13 +369,11 @@ class Store:
 
     def exclude(self, rater: str, reason: str) -> PersonStatus | None:
         """Exclude a person, as ``people.exclude`` does; the reason is published with the votes."""
-        work = partial(people.exclude, rater=rater, reason=reason, now=self._clock())
-        return self._database.write(work)
+        return self._write(people.exclude, rater=rater, reason=reason)
 
     def reconcile(self, said: Mapping[str, bool | None]) -> Reconciled:
         """Confirm people by a platform's export, as ``confirmed.reconcile`` does."""
-        work = partial(confirmed.reconcile, said=said, of=self.study, now=self._clock())
-        return self._database.write(work)
+        return self._write(confirmed.reconcile, said=said, of=self.study)
 
     def pause(self, paused: bool) -> None:
         """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
