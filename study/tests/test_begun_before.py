@@ -16,6 +16,7 @@ from support.studies import Clock, finish
 from casewise_study.store.study_store import Store
 from casewise_study.study.accounts import load_secrets
 from casewise_study.study.study_file import load_study
+from casewise_study.study.study_rules import Rule
 
 BEGUN = ROOT / "study/tests/data/begun"
 FINISHED, AT_WORK = "one" * 10, "two" * 10
@@ -38,6 +39,16 @@ def test_its_votes_are_exported_as_before(begun: Path, cli: Cli) -> None:
     wanted = (BEGUN / "votes.csv").read_text("utf-8")
     assert (begun.parent / "out/votes.csv").read_text("utf-8") == wanted
     assert wanted.count(",true\n") == 4
+    # ``agreement_most`` bounded the one, and ``words_p`` was off: they are not named.
+    told = "The study file sets one_answer_share and agreement_p: rules that casewise no longer has"
+    card = (begun.parent / "out/data-card.md").read_text("utf-8")
+    assert card.count(told) == " ".join(done.stdout.split()).count(told) == 1
+    assert load_study(begun).screening.rules == (Rule.ATTENTION, Rule.FAST)
+    text = begun.read_text("utf-8").replace("  agreement_p: 0.05", "  agreement_q: 0.05")
+    begun.write_text(text, "utf-8")
+    done = cli("annotate", "export", "study.yaml", "--out", "again")
+    assert done.returncode == 2
+    assert "agreement_q" in done.stderr
 
 
 def test_who_was_at_work_goes_on(begun: Path) -> None:

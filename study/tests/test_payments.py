@@ -41,7 +41,7 @@ def on_prolific(folder: Path) -> Study:
                 for number in range(2)
             ],
         },
-        screening=Screening(attention_failed=0, fast_seconds=2, agreement_p=None),
+        screening=Screening(attention_failed=0, fast_share=0.2, fast_seconds=2),
         timing=Timing(least_seconds=0),
     )
 

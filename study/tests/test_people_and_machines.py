@@ -13,9 +13,7 @@ from support.studies import write_three_arms
 from casewise.statistics import two_groups
 from casewise_study.simulation.simulated_people import machine_rates
 from casewise_study.study.schema import Study
-from casewise_study.study.study_rules import Rule
 from casewise_study.votes.collected import vote_table
-from casewise_study.votes.results import division, summarise
 from casewise_study.votes.screening import GROUP_P, Groups, groups_of, screen
 
 QUERIES = 90
@@ -59,9 +57,9 @@ def test_honest_people_are_not_flagged_beside_machines(study: Study, share: floa
         one = simulate(study, World(careless=0), seed)
         chances = machine_rates(one.truth.tolist(), seed)
         one = among_machines(one, study, chances, share, seed)
-        flagged, division_told = screened_with(study, one, seed)
+        flagged, groups_told = screened_with(study, one, seed)
         honest += flagged
-        told.append(division_told)
+        told.append(groups_told)
     assert np.mean(honest) <= 0.02
     if share > 0.2:
         assert sum(told) >= 2
@@ -78,9 +76,9 @@ def test_people_of_casebench_and_one_of_its_models(
     for seed in range(3):
         one = simulate(study, World(careless=0, level=level), seed)
         one = among_machines(one, study, chances, share, seed)
-        flagged, division_told = screened_with(study, one, seed)
+        flagged, groups_told = screened_with(study, one, seed)
         honest += flagged
-        told.append(division_told)
+        told.append(groups_told)
     assert np.mean(honest) <= 0.02
     # A sixth of the people, on a tenth of the data set, is found in about half of such studies.
     assert sum(told) >= (len(told) if share > 0.2 else 1)
@@ -126,29 +124,6 @@ def test_too_few_people_for_groups() -> None:
     found = two_groups(np.array([1.0, 0.0]), np.array([0, 0]), np.array([0, 1]), 2, 99, 0)
     assert np.isnan(found.p)
     assert Groups(found.p, (2, 0), found.within, found.between, ()).told is None
-
-
-def test_agreement_flags_no_more_than_the_stated_share(study: Study) -> None:
-    """Where a tenth of the people say the opposite, it flags them; where a quarter do, nobody."""
-    one = simulate(study, World(careless=0), 1)
-    mirrored = [float(share < 0.5) for share in one.truth]
-    for share, limited in ((0.1, False), (0.25, True)):
-        other = among_machines(one, study, mirrored, share, 1)
-        screened = screen(study, other.collected)
-        flagged = screened.flagged(Rule.AGREEMENT)
-        assert bool(screened.agreement_over) is limited
-        assert bool(flagged) is not limited
-        assert not flagged - other.careless
-        assert len(flagged) <= 0.2 * len(screened.people)
-        results = summarise(study, other.collected)
-        sentences = division(study, screened, results.groups)
-        assert ("Agreement would flag" in " ".join(sentences)) is limited
-        assert ("two groups" in " ".join(sentences)) is limited
-    unlimited = study.model_copy(
-        update={"screening": study.screening.model_copy(update={"agreement_most": None})}
-    )
-    everyone = screen(unlimited, other.collected).flagged(Rule.AGREEMENT)
-    assert len(everyone) == screened.agreement_over > 0.2 * len(screened.people)
 
 
 def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_tables_agree(collected: Collected, results: Results, folder: Path) -> N
     summary = json.loads((folder / "summary.json").read_text())
     assert len(summary["cells"]) == 36
     assert summary["funnel"]["flagged_any"] == len(flagged)
-    assert summary["people"][0]["agreement_p"] == pytest.approx(float(people["agreement_p"][0]))
+    assert summary["people"][0]["chance_unread"] == pytest.approx(float(people["chance_unread"][0]))
 
 
 def test_the_cases_carry_the_votes(
@@ -251,7 +251,7 @@ def test_the_card(study: Study, folder: Path) -> None:
         "Planned GBP 12.00 an hour",
         "## Sensitivity",
         "| without flagged |",
-        "- Attention: more than 1 attention check failed.",
+        "- Attention: of the attention checks more than 2 failed.",
         "Licence of the votes:",
         "| cases a person | 6 |",
         "Panels: wave 1, wave 2.",

@@ -87,10 +87,7 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
     rows = {row.name: row for row in results.sensitivity}
     assert list(rows) == [
         "everybody",
-        "without attention",
         "without fast",
-        "without one answer",
-        "without agreement",
         "without flagged",
     ]
     assert (rows["everybody"].people, rows["everybody"].flipped) == (8, 0)

@@ -48,10 +48,10 @@ NAMES = {
     """,
     "casewise.statistics": """
         Answers Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes LEAST_VOTES
-        POSTERIOR TwoWay agreement agreement_p at_least_p benjamini_hochberg
-        changed_p chances_first clustered_mean clustered_ratio clustered_spearman
-        cohen_kappa dawid_skene draw_designs fit_beta_binomial
-        kruskal_wallis number_clusters tallies two_groups unread within_error
+        POSTERIOR TwoWay agreement benjamini_hochberg
+        changed_p chances_first clustered_mean clustered_ratio
+        cohen_kappa dawid_skene draw_designs
+        kruskal_wallis number_clusters two_groups unread within_error
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

@@ -1,67 +1,10 @@
-"""Raters held against the others: person fit, and Dawid and Skene's estimate."""
+"""Raters and the quality of their answers: Dawid and Skene's estimate, and p-values of many."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from casewise.statistics._clustered import FloatArray, IntArray
-
-REACH = 1200
-"""Steps that a person's weights may span in all, so that long lists cost no more than they must."""
-
-FINEST = 20
-"""Steps of a weight of 1 at most."""
-
-
-def agreement_p(said: FloatArray, expected: FloatArray, others: FloatArray) -> float:
-    """One-sided p of agreeing so little with others, given how many answers of a kind one gave.
-
-    The agreement with others is the sum of their shares for what one said; it moves with
-    ``sum(said * (2 * others - 1))``. Given the number of 1s among the answers, its distribution
-    under the null is free of how lenient the person is: leniency that multiplies all odds alike
-    cancels, as in the Rasch model's exact tests of person fit (Ponocny 2001,
-    doi:10.1007/BF02294444). It is enumerated, with the weights rounded to ``FINEST`` steps, so it
-    is exact for the rounded statistic. Who gave one answer throughout has p 1: there is nothing
-    to hold it against.
-
-    Args:
-        said: 1 or 0. Shape ``(n,)``.
-        expected: Chance of a 1 of somebody drawn from the others, strictly in 0..1. Shape ``(n,)``.
-        others: Their share of 1s. Shape ``(n,)``.
-    """
-    n, ones = len(said), int(said.sum())
-    if not 0 < ones < n:
-        return 1.0
-    steps = max(1, min(FINEST, REACH // n))
-    weights = np.rint(steps * (2 * others - 1)).astype(np.int64)
-    if 2 * ones > n:
-        # The same question about the 0s, which are fewer.
-        said, expected, weights, ones = 1 - said, 1 - expected, -weights, n - ones
-    seen = int((said * weights).sum())
-    lowest = int(np.minimum(weights, 0).sum())
-    span = int(np.abs(weights).sum()) + 1
-    chances = np.zeros((ones + 1, span))
-    chances[0, -lowest] = 1.0
-    for chance, weight in zip(expected.tolist(), weights.tolist(), strict=True):
-        moved = np.zeros_like(chances)
-        # Nothing wraps around: no sum of weights leaves the span.
-        moved[1:] = np.roll(chances[:-1], weight, axis=1)
-        chances = (1 - chance) * chances + chance * moved
-    row = chances[ones]
-    return float(min(1.0, row[: seen - lowest + 1].sum() / row.sum()))
-
-
-def at_least_p(count: int, chances: FloatArray) -> float:
-    """Chance of at least so many successes, each with a chance of its own (Poisson binomial).
-
-    Args:
-        count: 0 and up.
-        chances: In 0..1. Shape ``(n,)``, n 1 and up.
-    """
-    # Imported late: scipy.stats takes longer to load than most commands take to run.
-    from scipy.stats import poisson_binom
-
-    return float(poisson_binom.sf(count - 1, chances))
 
 
 def benjamini_hochberg(p: FloatArray) -> FloatArray:

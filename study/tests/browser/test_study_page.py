@@ -11,7 +11,7 @@ from support.serving import Serving
 from support.studies import KEYS, write_study
 
 from casewise_study.store.database import utc_now
-from casewise_study.study.study_rules import PLANNED
+from casewise_study.study.study_rules import Screening
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,7 @@ WAIT = 0.4
 def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("study")
     queries = ("first", HOSTILE, "looks " + "longwithoutabreak" * 20)
-    rules = PLANNED.model_dump()
+    rules = Screening().model_dump()
     path = write_study(folder, queries, blocks=13, timing={"least_seconds": WAIT}, screening=rules)
     with Serving(path, clock=utc_now) as one:
         yield one

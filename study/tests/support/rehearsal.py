@@ -29,7 +29,6 @@ from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.cells import Stopped, cell_stops, decided_cases
 from casewise_study.votes.collected import Collected, PersonStatus, VoteRecord, vote_table
-from casewise_study.votes.results import division
 from casewise_study.votes.screening import groups_of, screen
 
 ALPHA = 0.05
@@ -98,8 +97,8 @@ class Rehearsal:
     flagged: tuple[Flagged, ...]
     savings: Savings | None
     """Sequential collection beside every vote; None of fixed collection."""
-    division: tuple[str, ...]
-    """Whether agreement could screen at all, and whether votes fall in two groups, in words."""
+    division: str | None
+    """Whether votes fall in two groups, in words."""
     hours: float
     """Of all people together, in the study's own time."""
     cost: float
@@ -152,7 +151,7 @@ def sum_up(
             (log.manner, log.trace, raters.get(log.platform_id) in flags) for log in finished
         ),
         savings=against_fixed(study, rates, collected),
-        division=division(study, screened, groups),
+        division=groups.told,
         hours=sum(took) / 3600,
         cost=len(finished) * session_pay(study) * (1 + study.pay.fee),
         waits=tuple(wait for log in logs for wait in log.waits),

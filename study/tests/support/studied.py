@@ -14,7 +14,6 @@ from casewise.cases import Case, Context, Side
 from casewise_study.study.reading_times import pages_of
 from casewise_study.study.schema import Arm, Pay, Study
 from casewise_study.study.study_file import load_study, study_cases, write_study
-from casewise_study.study.study_rules import Screening
 from casewise_study.votes.collected import (
     CheckRecord,
     Collected,
@@ -25,10 +24,6 @@ from casewise_study.votes.collected import (
 
 START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 FloatArray = NDArray[np.float64]
-EARLIER = Screening(
-    honeypot_pages=1, left_share=0.5, copied_share=0.2, even_times=0.1, words_p=0.05, tool_told=True
-)
-"""Rules of studies that were planned before ``unread_share``: they are screened as they say."""
 
 
 def some_cases(queries: int) -> list[Case]:
@@ -55,13 +50,12 @@ def a_study(
     checks: int = 4,
     **changes: object,
 ) -> Study:
-    """A study as it is planned, with its files in a folder, and by ``EARLIER`` rules."""
+    """A study as it is planned, with its files in a folder, by its rules."""
     path = folder / "study.yaml"
     pay = Pay(per_hour=12, seconds_per_task=25, minutes_besides=6)
     plan = a_plan(votes, size, arms=tuple(arms), attention=checks, seed=7, pay=pay)
     planned = on_disk(folder, some_cases(queries), plan)
-    ruled = planned.model_dump() | {"screening": EARLIER}
-    write_study(Study.model_validate(ruled | changes), path)
+    write_study(planned.model_copy(update=changes), path)
     return load_study(path)
 
 

@@ -24,7 +24,7 @@ from casewise_study.study.reading_times import SLOW, USUAL, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.votes.collected import Collected, PersonStatus, active_minutes
 from casewise_study.votes.data_card import HEADING, quote, render_markdown
-from casewise_study.votes.signals import rules_in_words
+from casewise_study.votes.screening_words import rules_in_words
 
 BROWSERS = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "msedge"),

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -47,7 +46,7 @@ from casewise_study.votes.collected import (
 )
 from casewise_study.votes.collected_csv import VOTES, collected_files
 from casewise_study.votes.results import median_minutes
-from casewise_study.votes.screening import screen
+from casewise_study.votes.screening import SCREENED, screen, with_screened
 
 _RETRY_SECONDS = "10"
 
@@ -167,10 +166,6 @@ def serve(
             )
 
 
-_SCREENED = "screening: "
-"""Beginning of the reason for which the study's screening excludes somebody."""
-
-
 def exclude_flagged(store: Store) -> int:
     """Exclude people whom the study's rules flag, once each case has its votes, for others to come.
 
@@ -180,14 +175,12 @@ def exclude_flagged(store: Store) -> int:
     Returns:
         The number of people excluded now.
     """
-    found = store.collected()
-    before = {one.rater for one in found.people if (one.excluded or "").startswith(_SCREENED)}
-    votes = (replace(vote, counted=vote.counted or vote.rater in before) for vote in found.votes)
-    number = 0
-    for person in screen(store.study, replace(found, votes=tuple(votes))).people:
+    number, found = 0, with_screened(store.collected())
+    before = {one.rater for one in found.people if one.status is PersonStatus.EXCLUDED}
+    for person in screen(store.study, found).people:
         if person.flags and person.rater not in before:
             reasons = "; ".join(flag.reason for flag in person.flags)
-            number += store.exclude(person.rater, _SCREENED + reasons) is not None
+            number += store.exclude(person.rater, SCREENED + reasons) is not None
     return number
 
 

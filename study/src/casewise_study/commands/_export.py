@@ -20,7 +20,7 @@ from casewise_study.votes.collected_csv import read_collected
 from casewise_study.votes.data_card import ExportChoices, card_tables
 from casewise_study.votes.export import export_study
 from casewise_study.votes.result_files import EXPORT, check_free
-from casewise_study.votes.results import Results, division, summarise
+from casewise_study.votes.results import Results, summarise
 
 _SMALL = 0.01
 """Below such a p, panels are said to judge otherwise."""
@@ -54,7 +54,7 @@ def _opening(results: Results) -> list[str]:
         f"({funnel.came} came)",
         f"{met} of {len(results.cells)} cells {decided}have their {study.votes} votes",
         f"flagged: {funnel.flagged_any} people ({flagged})",
-        *division(study, results.screened, results.groups),
+        *filter(None, (study.screening.told_gone, results.groups.told)),
         "",
     ]
 

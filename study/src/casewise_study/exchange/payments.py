@@ -28,8 +28,7 @@ from casewise_study.votes.collected import (
     active_minutes,
 )
 from casewise_study.votes.result_files import row_of, to_csv
-from casewise_study.votes.screening import PersonScreen, screen
-from casewise_study.votes.signals import Flag
+from casewise_study.votes.screening import Flag, PersonScreen, screen
 
 _LEAST_FAILED = 2
 """Attention checks: fewer failed ones are no ground to refuse a pay."""
@@ -185,14 +184,14 @@ def _propose(
         return Proposal.ASK, f"excluded: {person.excluded}"
     if person.status is not PersonStatus.COMPLETED:
         return Proposal.ASK, _ASK[person.status]
+    if not flags:
+        return Proposal.PAY, "finished"
     reasons = "; ".join(flag.reason for flag in flags)
     if any(flag.rule is Rule.ATTENTION for flag in flags):
         certain = payment.checks_failed >= _LEAST_FAILED
         return (Proposal.REJECT if certain else Proposal.ASK), reasons
-    if any(flag.rule is not Rule.AGREEMENT for flag in flags):
-        return Proposal.ASK, reasons
-    # To judge otherwise than others is an answer, and is paid like any other.
-    return Proposal.PAY, f"finished; {reasons}" if reasons else "finished"
+    # Platforms let pay be refused for failed checks: other flags are odds, to be looked at.
+    return Proposal.ASK, reasons
 
 
 def _flags(screened: PersonScreen) -> list[Flag]:

@@ -36,7 +36,7 @@ from casewise_study.study.schema import (
     StudyCell,
 )
 from casewise_study.study.study_file import by_arm, study_language
-from casewise_study.study.study_rules import PLANNED, Collection
+from casewise_study.study.study_rules import Collection
 from casewise_study.study.study_texts import TODO, Investigator, default_texts, pay_each
 
 PAPER_VOTES = 21
@@ -156,7 +156,6 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         pay=plan.pay,
         recruitment=_recruitment(plan.platform),
         attention=Attention(checks=checks, per_person=plan.attention),
-        screening=PLANNED,
         second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
         design=design,
     )

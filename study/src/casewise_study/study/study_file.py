@@ -13,6 +13,7 @@ from casewise.files import write_atomically
 from casewise_study.study.block_design import query_codes
 from casewise_study.study.language import Language, open_language
 from casewise_study.study.schema import Arm, Study
+from casewise_study.study.study_rules import EARLIER
 
 _HEAD = """\
 # A study of people's votes, made by `casewise annotate plan`. Before the first person comes, all
@@ -82,16 +83,12 @@ _INSIDE = {
     "screening.attention_failed": "flagged: who fails more checks",
     "screening.fast_share": "flagged: a greater share of votes faster than fast_seconds",
     "screening.fast_seconds": "null: by the words of each case",
-    "screening.one_answer_share": "flagged: one answer to a greater share of at least 20 cases",
-    "screening.agreement_p": "flagged: agrees less with others than they do, adjusted p below this",
-    "screening.agreement_most": "would agreement flag a greater share of people, it flags nobody",
     "screening.honeypot_pages": "flagged: follows the hidden text of more pages",
     "screening.left_share": "flagged: leaves a greater share of the pages meanwhile",
     "screening.copied_share": "flagged: copies or pastes on a greater share of the pages",
     "screening.even_times": "flagged: logarithms of times vary less",
     "screening.unread_share": "flagged: probably did not read, wrongly so at most in this share",
     "screening.changed_p": "flagged: pace and leniency change at one place, adjusted p below this",
-    "screening.words_p": "flagged: times rise less with words than others', adjusted p below this",
     "screening.tool_told": "true, flagged: says at the end that a tool answered",
 }
 
@@ -157,14 +154,10 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
-_OF_SIGNALS = (
-    *("copied_share", "even_times", "honeypot_pages", "left_share", "tool_told", "words_p"),
-)
-
 _ADDED = (
     ("screening.unread_share", "screening.changed_p", "safeguards.access"),
     ("safeguards",),
-    ("tool_question", *(f"screening.{name}" for name in _OF_SIGNALS)),
+    ("tool_question", *(f"screening.{name}" for name in EARLIER[6:12])),
     ("second_accounts", "demographics", "exit_question", "debriefing", "recruitment.signed"),
 )
 """Parts that studies did not have before, the latest first; a file without them means what it
@@ -174,6 +167,9 @@ meant then."""
 def study_hashes(study: Study) -> tuple[str, ...]:
     """The hash of a study, and those that versions gave it that did not know all its parts."""
     dumped = study.model_dump(mode="json")
+    if gone := study.screening.gone:
+        rules = dumped["screening"] | gone
+        dumped["screening"] = {name: rules[name] for name in EARLIER if name in rules}
     if not study.collection.is_sequential:
         del dumped["collection"]  # what is fixed has the hash that it always had
     hashes = [digest(dumped)]
@@ -183,7 +179,7 @@ def study_hashes(study: Study) -> tuple[str, ...]:
             if not field and part not in study.model_fields_set:
                 del dumped[part]
             elif field and field not in getattr(study, part).model_fields_set:
-                del dumped[part][field]
+                dumped[part].pop(field, None)
         hashes.append(digest(dumped))
     return tuple(hashes)
 

@@ -1,11 +1,19 @@
 """The rules that a study file fixes: when a case has votes enough, and whom screening flags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    model_validator,
+)
 
 from casewise.statistics import LEAST_VOTES, POSTERIOR, Boundary
 
@@ -15,8 +23,6 @@ class Rule(StrEnum):
 
     ATTENTION = "attention"
     FAST = "fast"
-    ONE_ANSWER = "one_answer"
-    AGREEMENT = "agreement"
     HONEYPOT = "honeypot"
     LEFT = "left"
     COPIED = "copied"
@@ -26,8 +32,26 @@ class Rule(StrEnum):
     CHANGED = "changed"
 
 
-SIGNALS = tuple(Rule)[4:]
-"""The rules that are off unless they are set: study files before there were any lack them."""
+LIMITS = {
+    Rule.ATTENTION: "attention_failed",
+    Rule.FAST: "fast_share",
+    Rule.HONEYPOT: "honeypot_pages",
+    Rule.LEFT: "left_share",
+    Rule.COPIED: "copied_share",
+    Rule.TIMES: "even_times",
+    Rule.TOOL: "tool_told",
+    Rule.UNREAD: "unread_share",
+    Rule.CHANGED: "changed_p",
+}
+"""The field of ``Screening`` that sets each rule."""
+
+EARLIER = (
+    *("attention_failed", "fast_share", "fast_seconds"),
+    *("one_answer_share", "agreement_p", "agreement_most"),
+    *("honeypot_pages", "left_share", "copied_share", "even_times", "words_p", "tool_told"),
+    *("unread_share", "changed_p"),
+)
+"""Keys of ``screening`` in earlier study files, in their order; some of them are gone."""
 
 
 class StudyPart(BaseModel):
@@ -39,82 +63,73 @@ class StudyPart(BaseModel):
 class Screening(StudyPart):
     """Rules that flag people, fixed before the study starts. Flags never delete.
 
-    Null switches a rule off. Those that rest on signals are null unless they are set: a study file
-    that was written before there were any records none.
+    Null switches a rule off. Votes, times and checks are weighed together (``unread_share``); rules
+    on single ones flag extremes. Rules that an earlier file lacks are off.
     """
 
-    attention_failed: int | None = Field(default=1, ge=0)
-    """Flagged are those who fail more attention checks: one is a slip that careful people make."""
-    fast_share: float | None = Field(default=0.2, ge=0, le=1)
+    attention_failed: int | None = Field(default=2, ge=0)
+    """Flagged are those who fail more attention checks: slips that careful people make."""
+    fast_share: float | None = Field(default=0.5, ge=0, le=1)
     """Flagged are those with a greater share of votes faster than ``fast_seconds``."""
     fast_seconds: float | None = Field(default=None, ge=0)
     """None: what the words of each case take at the greatest speed at which people understand."""
-    one_answer_share: float | None = Field(default=0.95, ge=0.5, le=1)
-    """Flagged are those who give one answer to a greater share of at least 20 cases, where the
-    others' answers make that unlikely."""
-    agreement_p: float | None = Field(default=0.05, gt=0, lt=1)
-    """Flagged are those who agree with the others less than these agree among themselves, with a
-    one-sided p below this after Benjamini & Hochberg's adjustment for the number of people: of
-    those whom the rule flags, no greater share is flagged by chance."""
-    agreement_most: float | None = Field(default=0.2, ge=0, le=1)
-    """If agreement would flag a greater share of the people who voted, it flags nobody: then votes
-    may fall in two groups, and which of them is right isn't in the votes."""
-    honeypot_pages: int | None = Field(default=None, ge=0)
+    honeypot_pages: int | None = Field(default=1, ge=0)
     """Flagged are those who follow the hidden text of more pages."""
-    left_share: float | None = Field(default=None, ge=0, le=1)
+    left_share: float | None = Field(default=0.5, ge=0, le=1)
     """Flagged are those who leave a greater share of the pages for another window or tab."""
-    copied_share: float | None = Field(default=None, ge=0, le=1)
+    copied_share: float | None = Field(default=0.2, ge=0, le=1)
     """Flagged are those who copy the case, or paste, on a greater share of the pages."""
-    even_times: float | None = Field(default=None, gt=0)
+    even_times: float | None = Field(default=0.1, gt=0)
     """Flagged are those the logarithms of whose times vary less: the standard deviation of the
     middle four fifths, over at least 12 cases."""
-    words_p: float | None = Field(default=None, gt=0, lt=1)
-    """Flagged are those whose times rise less with the words of the cases than other people's:
-    adjusted p below this."""
-    tool_told: bool | None = None
+    tool_told: bool | None = True
     """True: flagged are those who say at the end that a tool gave some or all of the answers."""
-    unread_share: float | None = Field(default=None, gt=0, lt=1)
+    unread_share: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged are the most who probably answer without reading, of whom no greater share is
     expected to have read: by votes, times and checks together, ``casewise.statistics.unread``."""
-    changed_p: float | None = Field(default=None, gt=0, lt=1)
+    changed_p: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged are those whose pace and leniency change at one place, as if another person went on:
     adjusted p below this."""
 
+    _gone: dict[str, Any] = PrivateAttr(default={})
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _as_it_was(cls, given: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read an earlier file: set aside keys that are gone, and leave rules off that it lacks."""
+        keys = given if isinstance(given, dict) else {}
+        gone = {name: keys[name] for name in EARLIER if name in keys.keys() - cls.model_fields}
+        if not gone:
+            return read(given)
+        kept = {name: value for name, value in keys.items() if name not in gone}
+        rules = read(dict.fromkeys(cls.model_fields) | kept)
+        rules._gone = gone
+        rules.model_fields_set.intersection_update(kept)
+        return rules
+
+    @property
+    def gone(self) -> Mapping[str, Any]:
+        """Keys of an earlier file that casewise no longer has, with their values."""
+        return self._gone
+
+    @property
+    def told_gone(self) -> str | None:
+        """A sentence on the rules that an earlier file sets, and nobody is flagged by."""
+        bound = "agreement_most"  # of agreement_p
+        names = [name for name, value in self._gone.items() if value is not None and name != bound]
+        told = f"The study file sets {' and '.join(names)}: rules that casewise no longer has; "
+        return told + "nobody is flagged by them." if names else None
+
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules to report on: those without signals, and those of signals that are on."""
-        on = {
-            Rule.HONEYPOT: self.honeypot_pages is not None,
-            Rule.LEFT: self.left_share is not None,
-            Rule.COPIED: self.copied_share is not None,
-            Rule.TIMES: self.even_times is not None or self.words_p is not None,
-            Rule.TOOL: bool(self.tool_told),
-            Rule.UNREAD: self.unread_share is not None,
-            Rule.CHANGED: self.changed_p is not None,
-        }
-        return tuple(rule for rule in Rule if on.get(rule, True))
+        """The rules that are on."""
+        limits = ((rule, getattr(self, name)) for rule, name in LIMITS.items())
+        return tuple(rule for rule, limit in limits if not (limit is None or limit is False))
 
     @property
     def watches(self) -> bool:
         """True if pages hold hidden text, and note when they are left and copied from."""
         return bool({Rule.HONEYPOT, Rule.LEFT, Rule.COPIED} & set(self.rules))
-
-
-PLANNED = Screening(
-    attention_failed=2,
-    fast_share=0.5,
-    one_answer_share=None,
-    agreement_p=None,
-    honeypot_pages=1,
-    left_share=0.5,
-    copied_share=0.2,
-    even_times=0.1,
-    tool_told=True,
-    unread_share=0.05,
-    changed_p=0.05,
-)
-"""The rules of a new study. Votes, times and checks are weighed together (``unread_share``); rules
-on single ones flag extremes."""
 
 
 Ints = NDArray[np.int64]

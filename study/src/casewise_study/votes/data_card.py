@@ -34,8 +34,8 @@ from casewise_study.study.study_file import study_cases
 from casewise_study.votes.cells import NO_INTERVALS
 from casewise_study.votes.collected import Collected
 from casewise_study.votes.result_files import row_of
-from casewise_study.votes.results import Results, division
-from casewise_study.votes.signals import observed_in_words, rules_in_words
+from casewise_study.votes.results import Results
+from casewise_study.votes.screening_words import observed_in_words, rules_in_words
 
 _MOST_TURNED = 5
 """Labels listed in the card that turn."""
@@ -102,7 +102,6 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": [*rules_in_words(study.screening)] or ["No rule was on."],
         "observed": [*observed_in_words(study, results.collected)],
-        "division": division(study, results.screened, results.groups),
         "planned": _planned_in_words(study),
         "underpaid": pay_shortfall(study, results.funnel.median_minutes),
         "cases_votes": results.votes_words,

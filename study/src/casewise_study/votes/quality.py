@@ -39,7 +39,7 @@ class PersonQuality:
     """A person with counted votes; NaN is undefined."""
 
     screen: PersonScreen
-    """Agreement, speed and flags."""
+    """Checks, speed and flags."""
     kappa: float
     """Cohen's, of the person's votes with the majority of the others; cases on which the others
     are even are left out."""

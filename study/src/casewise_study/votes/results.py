@@ -13,7 +13,7 @@ from casewise.cases import Side
 from casewise.statistics import DawidSkene, Estimate, TwoWay, agreement, dawid_skene
 from casewise_study.study.planning import session_pay
 from casewise_study.study.schema import Arm, Platform, Study
-from casewise_study.study.study_rules import SIGNALS, Rule
+from casewise_study.study.study_rules import Rule
 from casewise_study.votes.cells import (
     NO_INTERVALS,
     ArmVotes,
@@ -44,7 +44,7 @@ from casewise_study.votes.quality import (
     panel_effect,
     person_quality,
 )
-from casewise_study.votes.screening import Groups, Screened, groups_of, screen
+from casewise_study.votes.screening import Groups, Screened, groups_of, screen, with_screened
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,19 +195,8 @@ def summarise(study: Study, collected: Collected, *, with_flagged: bool = False)
         people=person_quality(table, screened, classes),
         drift=drift(table),
         panels=panel_effect(table, collected.people),
-        sensitivity=sensitivity(table, screened),
+        sensitivity=sensitivity(study, collected, table, screened),
     )
-
-
-def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...]:
-    """Objections to screening by agreement, in sentences: none, one or two."""
-    over, most = screened.agreement_over, study.screening.agreement_most
-    limited = over and (
-        f"Agreement would flag {over} of {len(screened.people)} people; so many, or so many others "
-        f"of a mind of their own, are more than the {most:.0%} that the study allows, so it flags "
-        "none."
-    )
-    return tuple(sentence for sentence in (limited, groups.told) if sentence)
 
 
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
@@ -266,30 +255,33 @@ def turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
 
 EVERYBODY = "everybody"
 NOBODY_FLAGGED = "without flagged"
+WITH_SCREENED = "with those excluded by the screening"
 
 
-def sensitivity(table: VoteTable, screened: Screened) -> tuple[SensitivityRow, ...]:
+def sensitivity(
+    study: Study, collected: Collected, table: VoteTable, screened: Screened
+) -> tuple[SensitivityRow, ...]:
     """The main results with everybody, without each rule's flagged, and without all flagged.
 
-    Signals that flag nobody have no row.
+    Rules that flag nobody have no row. People whom the screening excluded while the study ran are
+    in a row of their own, in which all their votes count.
     """
-    out = {EVERYBODY: frozenset[str]()}
-    for rule in Rule:
-        flagged = screened.flagged(rule)
-        if flagged or rule not in SIGNALS:
-            out[f"without {rule.replace('_', ' ')}"] = flagged
-    out[NOBODY_FLAGGED] = screened.flagged()
-    return tuple(_row(name, table, people) for name, people in out.items())
+    rules = {f"without {rule.replace('_', ' ')}": screened.flagged(rule) for rule in Rule}
+    out = {name: people for name, people in rules.items() if people}
+    rows = {EVERYBODY: table, **{name: table.without(people) for name, people in out.items()}}
+    rows[NOBODY_FLAGGED] = table.without(screened.flagged())
+    if (again := with_screened(collected)) != collected:
+        rows[WITH_SCREENED] = vote_table(study, again)
+    return tuple(_row(name, table, kept) for name, kept in rows.items())
 
 
-def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
-    kept = table.without(out) if out else table
+def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
     whole, here = (np.sign(2 * some.counts_safe - some.counts) for some in (table, kept))
     voted, left = table.counts > 0, kept.counts > 0
     measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe, first=kept.first)
     return SensitivityRow(
         name=name,
-        people=len(table.raters) - len(out),
+        people=len(np.unique(kept.rater)),
         votes=len(kept.safe),
         share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in table.arms},
         alpha=measures.krippendorff_alpha.value,
@@ -315,7 +307,6 @@ def as_results_record(results: Results) -> dict[str, Any]:
         "cases_votes": results.votes_words,
         "turned": results.turned,
         "funnel": results.funnel,
-        "agreement_over": results.screened.agreement_over,
         "groups": results.groups,
         "arms": results.arms,
         "contrasts": results.contrasts,
