@@ -13,6 +13,11 @@ STEPS = 12
 SLOPES, LENIENCIES = np.linspace(0.2, 2.2, 11), np.linspace(-3, 3, 13)
 """Grid of readers: log-odds of a vote for each of the log-odds of the others, and what they add."""
 
+_SLOPE, _LENIENCY = (axis.ravel() for axis in np.meshgrid(SLOPES, LENIENCIES, indexing="ij"))
+
+PACE_SPREAD = 0.3
+"""Of people's rises of time with words."""
+
 LAPSE = 0.02
 """Answers of a reader that say nothing of the case."""
 
@@ -86,41 +91,82 @@ def unread(answers: Answers, checks: IntArray, failed: IntArray) -> Unread:
         checks: Checks that each person answered. Shape ``(raters,)``.
         failed: Those of them that were failed.
     """
-    patterns = _patterns(answers)
-    caught = _checks(checks, failed)
-    chance, share = np.full(answers.raters, 0.1), 0.1
-    slope, slope_spread, spread = 0.9, 0.3, 0.6
-    pace, pace_spread = 1.0, 0.3
-    a, b = (axis.ravel() for axis in np.meshgrid(SLOPES, LENIENCIES, indexing="ij"))
+    patterns, caught = _patterns(answers), _checks(checks, failed)
+    chance, population = np.full(answers.raters, 0.1), _Population()
     for _ in range(STEPS):
-        odds = _others(answers, 1 - chance)
-        prior = np.exp(-0.5 * (((a - slope) / slope_spread) ** 2 + (b / spread) ** 2))
-        prior = np.log(prior / prior.sum())
-        fits, opposed = (_chances(odds, way * a, b) for way in (1, -1))
-        weights = _logs(answers, fits) + prior
-        reads = np.logaddexp.reduce(weights, axis=1)
-        weights = np.exp(weights - reads[:, None])
-        contrary = np.logaddexp.reduce(_logs(answers, opposed) + prior, axis=1) - reads
-        timed, rises = _times(answers, pace, pace_spread)
-        timed = np.clip(timed, -4, 4) + _levels(answers, 1 - chance)
-        votes = patterns - reads
-        known = np.logaddexp(
-            np.log(share / (1 - share)) + votes + timed + caught, np.log(CONTRARY) + contrary
-        )
-        chance = 1 / (1 + np.exp(-np.clip(known, -50, 50)))
-        share = float(np.clip((chance.sum() + 0.5) / (answers.raters + 5), 0.01, 0.5))
         sure = 1 - chance
-        total = sure.sum() + 1e-9
-        slope = float(max(0.4, sure @ (weights @ a) / total))
-        slope_spread = float(max(0.2, np.sqrt(sure @ (weights @ (a - slope) ** 2) / total)))
-        spread = float(max(0.3, np.sqrt(sure @ (weights @ b**2) / total)))
-        held = sure * np.isfinite(rises)
-        if held.sum() > 3:
-            pace = float(np.clip((held * np.nan_to_num(rises)).sum() / held.sum(), 0, 1.5))
-    own = (fits * weights[answers.rater]).sum(axis=1)
+        read = _reading(answers, _others(answers, sure), population)
+        timed, rises = _times(answers, population.pace)
+        times = np.clip(timed, -4, 4) + _levels(answers, sure)
+        votes = patterns - read.likelihood
+        odds = np.log(population.share / (1 - population.share)) + votes + times + caught
+        odds = np.logaddexp(odds, np.log(CONTRARY) + read.contrary)
+        chance = 1 / (1 + np.exp(-np.clip(odds, -50, 50)))
+        population = _estimated(population, chance, read.weights, rises)
     absent = np.bincount(answers.rater, minlength=answers.raters) == 0
-    odds_by_votes = np.maximum(votes, contrary)
-    return Unread(np.where(absent, np.nan, chance), odds_by_votes, timed, caught, own)
+    own = (read.safe * read.weights[answers.rater]).sum(axis=1)
+    chance, by_votes = np.where(absent, np.nan, chance), np.maximum(votes, read.contrary)
+    return Unread(chance, by_votes, times, caught, own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Population:
+    """Parameters of all people; at first as guessed."""
+
+    share: float = 0.1
+    """Of people who don't read, 0..1."""
+    slope: float = 0.9
+    """Mean of readers, as the spreads."""
+    slope_spread: float = 0.3
+    leniency_spread: float = 0.6
+    pace: float = 1.0
+    """Rise of the logarithm of seconds for each of words."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """Answers as readers of the grid would give them."""
+
+    safe: FloatArray
+    """Chance that each vote is safe. Shape ``(votes, grid)``."""
+    weights: FloatArray
+    """Probability that each person is such a reader. Shape ``(raters, grid)``."""
+    likelihood: FloatArray
+    """Logarithm, of each person's votes. Shape ``(raters,)``."""
+    contrary: FloatArray
+    """The same of the opposite answers, less this."""
+
+
+def _reading(answers: Answers, odds: FloatArray, population: _Population) -> _Reading:
+    """Weigh the readers of the grid by each person's votes, and by how common they are."""
+    slope = ((_SLOPE - population.slope) / population.slope_spread) ** 2
+    prior = np.exp(-0.5 * (slope + (_LENIENCY / population.leniency_spread) ** 2))
+    prior = np.log(prior / prior.sum())
+    safe, opposed = (_chances(odds, way * _SLOPE, _LENIENCY) for way in (1, -1))
+    weights = _logs(answers, safe) + prior
+    likelihood = np.logaddexp.reduce(weights, axis=1)
+    contrary = np.logaddexp.reduce(_logs(answers, opposed) + prior, axis=1) - likelihood
+    return _Reading(safe, np.exp(weights - likelihood[:, None]), likelihood, contrary)
+
+
+def _estimated(
+    before: _Population, chance: FloatArray, weights: FloatArray, rises: FloatArray
+) -> _Population:
+    """Estimate the population anew, by people's probabilities of not reading, within bounds."""
+    sure = 1 - chance
+    total = sure.sum() + 1e-9
+    slope = float(max(0.4, sure @ (weights @ _SLOPE) / total))
+    timed = sure * np.isfinite(rises)
+    pace = before.pace
+    if timed.sum() > 3:
+        pace = float(np.clip((timed * np.nan_to_num(rises)).sum() / timed.sum(), 0, 1.5))
+    return _Population(
+        share=float(np.clip((chance.sum() + 0.5) / (len(chance) + 5), 0.01, 0.5)),
+        slope=slope,
+        slope_spread=float(max(0.2, np.sqrt(sure @ (weights @ (_SLOPE - slope) ** 2) / total))),
+        leniency_spread=float(max(0.3, np.sqrt(sure @ (weights @ _LENIENCY**2) / total))),
+        pace=pace,
+    )
 
 
 def _chances(odds: FloatArray, slopes: FloatArray, leniencies: FloatArray) -> FloatArray:
@@ -195,11 +241,11 @@ def _checks(checks: IntArray, failed: IntArray) -> FloatArray:
     )
 
 
-def _times(answers: Answers, pace: float, spread: float) -> tuple[FloatArray, FloatArray]:
+def _times(answers: Answers, pace: float) -> tuple[FloatArray, FloatArray]:
     """Log-likelihood ratio of times that don't rise with words, and the rise of each person's.
 
-    The logarithm of seconds rises by ``pace`` for each of words, more or less by ``spread``; its
-    mean and its errors' size are a person's own.
+    The logarithm of seconds rises by ``pace`` for each of words, more or less by ``PACE_SPREAD``;
+    its mean and its errors' size are a person's own.
     """
     known = (answers.seconds > 0).astype(float)
     time = np.log(np.where(known > 0, answers.seconds, 1.0))
@@ -210,7 +256,7 @@ def _times(answers: Answers, pace: float, spread: float) -> tuple[FloatArray, Fl
         known * (one - (answers.sums(known * one) / some)[answers.rater]) for one in (time, word)
     )
     xx, xy, yy = (answers.sums(one) for one in (word * word, word * time, time * time))
-    slopes = np.maximum(0, pace + spread * np.linspace(-2, 2, 9))
+    slopes = np.maximum(0, pace + PACE_SPREAD * np.linspace(-2, 2, 9))
     prior = np.exp(-0.5 * np.linspace(-2, 2, 9) ** 2)
     left = np.maximum(yy[:, None] - 2 * slopes * xy[:, None] + slopes**2 * xx[:, None], 1e-9)
     half = (number - 1)[:, None] / 2
