@@ -247,7 +247,9 @@ def test_what_can_not_be_restored_is_told_and_leaves_nothing(
 def test_postgresql_is_backed_up_to_a_file_and_restored_to_another(
     tmp_path: Path, postgres: Postgres, cli_inside: Cli, keys_given: None
 ) -> None:
-    study = write_study(tmp_path)
+    # Sums over pages would grow with the answer that comes later.
+    unwatched = dict.fromkeys(("honeypot_pages", "left_share", "copied_share"))
+    study = write_study(tmp_path, screening=unwatched)
     address = postgres.database()
     with Serving(study, address) as server, Guest(server) as ada, Guest(server) as bob:
         ada.begin().finish()

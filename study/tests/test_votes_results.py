@@ -114,6 +114,14 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
     whole = summarise(small, replace(collected, votes=votes), with_flagged=True)
     assert [(one.safe, one.unsafe) for one in whole.cells] == [(2, 1), (1, 2), (2, 0), (0, 0)]
     assert whole.turned == results.turned
+    # Where all are flagged, the card says so before anything else.
+    votes = tuple(replace(one, seconds=1.0) for one in votes)
+    nobody = summarise(small, replace(collected, votes=votes))
+    card = data_card(nobody, balance(small, study_cases(small)), ExportChoices())
+    assert card.index("**No votes.** The rules flag everybody") < card.index("**Content warning.**")
+    assert "**No votes.**" not in data_card(
+        whole, balance(small, study_cases(small)), ExportChoices()
+    )
 
 
 def test_wilson_at_21_votes_on_average() -> None:

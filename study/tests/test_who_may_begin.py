@@ -133,4 +133,11 @@ def test_one_command_collects_until_those_who_pass_the_screening_have_judged_all
     assert (len(found.votes), sum(vote.counted for vote in found.votes)) == (16, 12)
     done = cli_inside("annotate", "export", "study.yaml", "--out", "votes")
     assert done.returncode == 0, done.stderr
-    assert "screening: failed 1 of 1" in (tmp_path / "votes/data-card.md").read_text("utf-8")
+    card = (tmp_path / "votes/data-card.md").read_text("utf-8")
+    assert "screening: failed 1 of 1" in card
+    rows = [line.split("|")[1:4] for line in card.splitlines() if line.startswith("| ")]
+    counts = {
+        name.strip(): (people.strip(), votes.strip()) for name, people, votes in rows if votes
+    }
+    assert counts["everybody"] == counts["without flagged"] == ("3", "12")
+    assert counts["with those excluded by the screening"] == ("4", "16")

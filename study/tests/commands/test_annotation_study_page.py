@@ -54,10 +54,9 @@ def test_its_simulations(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
 def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> None:
     # 4 queries in 3 arms with 2 votes are 24 votes, by 6 people of 4 pages each.
-    # Nobody here takes as long as people do.
-    write_three_arms(
-        tmp_path, queries=4, votes=2, timing=Timing(least_seconds=0), screening={"fast_share": None}
-    )
+    # Nobody here takes as long as people do, and of five pages two are soon left or copied from.
+    rules = dict.fromkeys(("fast_share", "left_share", "copied_share"))
+    write_three_arms(tmp_path, queries=4, votes=2, timing=Timing(least_seconds=0), screening=rules)
     here, elsewhere = commands("Running")
     assert here == "casewise annotate serve study.yaml"
     assert elsewhere.startswith(here)
