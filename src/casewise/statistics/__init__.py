@@ -82,6 +82,7 @@ from casewise.statistics._clustered import (
     wilson_interval,
 )
 from casewise.statistics._comparison import DETECTABLE, McNemar, holm, mcnemar, sign_flip_p
+from casewise.statistics._copied import copied
 from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
@@ -264,6 +265,7 @@ __all__ = [
     "context_sensitivity",
     "context_share",
     "context_share_error",
+    "copied",
     "corrected_changes",
     "cost_curve",
     "credits",
