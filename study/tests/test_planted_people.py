@@ -15,9 +15,13 @@ from support.planned import a_plan, on_disk
 from support.planted_people import KINDS, FloatArray, Planted, Town, plant
 
 from casewise.cases import load_cases
+from casewise.errors import InputError
+from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import load_study, write_study
+from casewise_study.study.study_rules import Rule
 from casewise_study.votes.collected import vote_table
+from casewise_study.votes.model_verdicts import model_verdicts
 from casewise_study.votes.screening import screen
 
 FOUND = ("clicker", "fast", "always", "pattern")
@@ -107,12 +111,61 @@ def tally(
     return found
 
 
+def known(study: Study, *runs: Path) -> Study:
+    """The study with runs that its screening knows."""
+    rules = study.screening.model_copy(update={"models": tuple(map(str, runs))})
+    return study.model_copy(update={"screening": rules})
+
+
+def copying(
+    planned: Sequence[tuple[Study, FloatArray]], seeds: range, copied: Path, runs: Sequence[Path]
+) -> Tally:
+    """Copies give the verdicts of a run; the screening knows runs."""
+    found = Tally()
+    for seed in seeds:
+        study, share = planned[seed % len(planned)]
+        (model, *_) = model_verdicts(known(study, copied)).values()
+        found.add(known(study, *runs), plant(study, share, 9000 + seed, model=model))
+    return found
+
+
 def test_who_does_not_read_is_found(planned: list[tuple[Study, FloatArray]]) -> None:
     """Four of each kind among 63 people."""
     found = tally(planned, range(4))
     assert found.recall(*FOUND) >= 0.9
     assert found.precision >= 0.95
     assert found.wrong <= 0.01 * found.labels
+
+
+def test_who_gives_the_verdicts_of_a_run(
+    planned: list[tuple[Study, FloatArray]], casebench: Path
+) -> None:
+    run = casebench / "exp/safety_gpt-4o/output_binary.json"
+    study, share = planned[1]
+    (name, model), *_ = model_verdicts(known(study, run)).items()
+    planted = plant(study, share, 9001, model=model)
+    screened = screen(known(study, run), planted.collected)
+    copies = screened.flagged(Rule.MODEL)
+    assert len(copies) >= 3
+    assert {planted.kinds[rater] for rater in copies} == {"copies"}
+    (reason,) = {
+        flag.reason.rpartition(" (")[0]
+        for person in screened.people
+        for flag in person.flags
+        if flag.rule is Rule.MODEL
+    }
+    assert reason == f"gives the verdicts of {name}" == "gives the verdicts of gpt-4o binary"
+    assert not screen(study, planted.collected).flagged(Rule.MODEL)
+
+
+@pytest.mark.parametrize("name", ["none.json", "../data"])
+def test_a_run_that_is_not_there(
+    planned: list[tuple[Study, FloatArray]], tmp_path: Path, name: str
+) -> None:
+    study = known(planned[0][0], tmp_path / name)
+    assert f"screening.models: {tmp_path / name} is not there" in check_ready(study)
+    with pytest.raises(InputError, match="no such"):
+        model_verdicts(study)
 
 
 @pytest.mark.slow
@@ -141,3 +194,25 @@ def test_the_page_says_who_is_found(planned: list[tuple[Study, FloatArray]]) -> 
     assert found.precision >= 0.95
     assert alone.precision >= 0.95
     assert max(one.wrong / one.labels for one in (found, honest, hard)) <= 0.01
+
+
+@pytest.mark.slow
+def test_copies_of_a_run_that_the_screening_knows(
+    planned: list[tuple[Study, FloatArray]], casebench: Path
+) -> None:
+    """The figures of ``annotation-votes.md``: copies give what GPT-4o or Llama answered."""
+    page = " ".join((ROOT / "study/docs/annotation-votes.md").read_text("utf-8").split())
+    gpt, llama = (casebench / "exp" / f"safety_{name}" for name in ("gpt-4o", "llama370B"))
+    binary = [folder / "output_binary.json" for folder in (gpt, llama)]
+    same = [copying(planned, range(100, 104), one, binary) for one in binary]
+    score, other = (
+        copying(planned, range(100, 104), one, binary[:1])
+        for one in (gpt / "output_score.json", binary[1])
+    )
+    found = [one.flagged["copies"] for one in (*same, score, other)]
+    print(found, [one.flagged["honest"] for one in (*same, score, other)])
+    assert f"of 16 who give GPT-4o's verdicts {found[0]} are flagged" in page
+    assert f"of 16 who give Llama's {found[1]}" in page
+    assert f"under another prompt {found[2]} of 16 are" in page
+    assert f"another model's {found[3]} of 16" in page
+    assert min(one.precision for one in same) >= 0.95

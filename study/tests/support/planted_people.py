@@ -63,12 +63,15 @@ def plant(
     town: Town | None = None,
     each: int = 4,
     kinds: Sequence[str] = KINDS,
+    model: FloatArray | None = None,
 ) -> Planted:
     """Have everybody answer a block: so many people of each kind, the others honest.
 
     Args:
         study: Whose pages they see.
         share: Of people who say safe, by cell. Strictly in 0..1.
+        model: Verdicts by cell, above 0 safe, that copies give but for 3 in 100; drawn if not
+            given.
     """
     town, rng = town or Town(), np.random.default_rng(seed)
     people = len(study.design.blocks)
@@ -78,7 +81,8 @@ def plant(
     level = logit(share)
     other = level + rng.normal(0, town.apart, len(level))
     agrees = np.where(rng.random(len(level)) < 0.8, level, rng.permutation(level))
-    model = agrees > np.median(level)
+    drawn = agrees > np.median(level)
+    copied = drawn if model is None else model > 0
     read, cases = reading(study), study_cases(study)
     records, votes, checks = [], [], []
 
@@ -137,7 +141,7 @@ def plant(
                 checks.append(CheckRecord(rater, check.id, bool(passed), page.position, seconds))
                 continue
             if kind == "copies":
-                safe = bool(model[page.place]) == (rng.random() >= 0.03)
+                safe = bool(copied[page.place]) == (rng.random() >= 0.03)
             elif kind == "two" and page.position >= turn:
                 safe = second(page.place)
             else:

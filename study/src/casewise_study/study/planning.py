@@ -258,6 +258,11 @@ def check_ready(study: Study) -> list[str]:
         study_language(study)
     except InputError as error:
         problems.append(str(error))
+    problems += [
+        f"screening.models: {run} is not there"
+        for run in study.screening.models or ()
+        if not (study.folder / run).exists()
+    ]
     if recruitment.signed and recruitment.platform is Platform.MTURK:
         problems.append("recruitment.signed is true: Mechanical Turk signs no links")
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":

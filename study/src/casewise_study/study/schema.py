@@ -416,6 +416,11 @@ class Study(StudyPart):
         """The file that it was loaded from."""
         return self._path
 
+    @property
+    def folder(self) -> Path:
+        """The folder that paths of the file start from."""
+        return self._path.parent if self._path else Path()
+
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The place in ``design.cells`` of a case's id."""

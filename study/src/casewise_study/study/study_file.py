@@ -89,6 +89,7 @@ _INSIDE = {
     "screening.even_times": "flagged: logarithms of times vary less",
     "screening.unread_share": "flagged: probably did not read, wrongly so at most in this share",
     "screening.changed_p": "flagged: pace and leniency change at one place, adjusted p below this",
+    "screening.models": "flagged: gives the verdicts of models, as in these runs: [logs/gpt-4o]",
     "screening.tool_told": "true, flagged: says at the end that a tool answered",
 }
 
@@ -155,6 +156,7 @@ def _commented(name: str, text: str) -> str:
 
 
 _ADDED = (
+    ("screening.models",),
     ("screening.unread_share", "screening.changed_p", "safeguards.access"),
     ("safeguards",),
     ("tool_question", *(f"screening.{name}" for name in EARLIER[6:12])),
@@ -249,7 +251,7 @@ def open_study_cases(study: Study) -> CaseSet:
         InputError: The file is gone or can't be used.
         AssetError: CASE-Bench was not fetched yet.
     """
-    folder = study.path.parent if study.path else Path()
+    folder = study.folder
     known = study.cases in (STARTER, CASEBENCH)
     return open_cases(study.cases if known else folder / study.cases)
 

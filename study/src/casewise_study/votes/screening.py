@@ -1,15 +1,17 @@
 """Screening: flag people by rules that were fixed beforehand; votes are never deleted."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from casewise.statistics import (
     Answers,
+    Unread,
     benjamini_hochberg,
     changed_p,
+    copied,
     two_groups,
     unread,
     within_error,
@@ -18,12 +20,14 @@ from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening
 from casewise_study.votes.collected import (
+    BoolArray,
     Collected,
     FloatArray,
     PersonRecord,
     VoteTable,
     vote_table,
 )
+from casewise_study.votes.model_verdicts import model_verdicts
 
 LEAST_PAGES = 5
 """Least pages of which a share is taken."""
@@ -166,14 +170,38 @@ def screen(study: Study, collected: Collected) -> Screened:
     return Screened(tuple(people))
 
 
+Reason = tuple[int, Rule, str]
+"""Place of a person, the rule that flags them, and why."""
+
+
 def _by_votes(
     study: Study, table: VoteTable, collected: Collected
-) -> tuple[FloatArray, list[tuple[int, Rule, str]]]:
-    """Each person's probability of not reading; places of people, rules and reasons."""
-    rules, reasons = study.screening, list[tuple[int, Rule, str]]()
+) -> tuple[FloatArray, list[Reason]]:
+    """Each person's probability of not reading, and whom votes flag."""
+    rules, answers = study.screening, _answers(study, table)
+    checks = (np.array([count[rater] for rater in table.raters]) for count in collected.checked)
+    found = unread(answers, *checks)
+    many = np.bincount(table.rater, minlength=len(table.raters)) >= LEAST_TIMES
+    reasons = list[Reason]()
+    if rules.unread_share is not None:
+        reasons += _not_read(found, within_error(found.chance, rules.unread_share) & many)
+        if rules.models is not None:
+            models = model_verdicts(study)
+            copies = copied(answers, found.own, np.array(list(models.values())))
+            flagged = within_error(copies.sum(axis=1), rules.unread_share) & many
+            reasons += _copied(copies, list(models), flagged)
+    if rules.changed_p is not None:
+        p = benjamini_hochberg(changed_p(answers, found.own))
+        for place in np.flatnonzero(p < rules.changed_p).tolist():
+            reason = f"pace and leniency change at one place (adjusted p {p[place]:.1g})"
+            reasons.append((place, Rule.CHANGED, reason))
+    return found.chance, reasons
+
+
+def _answers(study: Study, table: VoteTable) -> Answers:
     order = np.lexsort((table.position, table.rater))
     cell, words = table.cell[order], np.array(reading(study).cells, np.float64)
-    answers = Answers(
+    return Answers(
         safe=table.safe[order],
         cell=cell,
         rater=table.rater[order],
@@ -183,23 +211,23 @@ def _by_votes(
         cells=len(table.cells),
         raters=len(table.raters),
     )
-    checks = (np.array([count[rater] for rater in table.raters]) for count in collected.checked)
-    found = unread(answers, *checks)
-    if rules.unread_share is not None:
-        many = np.bincount(table.rater, minlength=len(table.raters)) >= LEAST_TIMES
-        for place in np.flatnonzero(within_error(found.chance, rules.unread_share) & many).tolist():
-            reason = (
-                f"probably did not read ({found.chance[place]:.1%}; log-odds by votes "
-                f"{found.votes[place]:+.1f}, times {found.times[place]:+.1f}, checks "
-                f"{found.checks[place]:+.1f})"
-            )
-            reasons.append((place, Rule.UNREAD, reason))
-    if rules.changed_p is not None:
-        p = benjamini_hochberg(changed_p(answers, found.own))
-        for place in np.flatnonzero(p < rules.changed_p).tolist():
-            reason = f"pace and leniency change at one place (adjusted p {p[place]:.1g})"
-            reasons.append((place, Rule.CHANGED, reason))
-    return found.chance, reasons
+
+
+def _not_read(found: Unread, flagged: BoolArray) -> Iterator[Reason]:
+    for place in np.flatnonzero(flagged).tolist():
+        yield (
+            place,
+            Rule.UNREAD,
+            f"probably did not read ({found.chance[place]:.1%}; log-odds by votes "
+            f"{found.votes[place]:+.1f}, times {found.times[place]:+.1f}, checks "
+            f"{found.checks[place]:+.1f})",
+        )
+
+
+def _copied(copies: FloatArray, models: Sequence[str], flagged: BoolArray) -> Iterator[Reason]:
+    for place in np.flatnonzero(flagged).tolist():
+        chance, model = copies[place].sum(), models[copies[place].argmax()]
+        yield place, Rule.MODEL, f"gives the verdicts of {model} ({chance:.1%})"
 
 
 def _over(value: float, limit: float | None, of: int = 1) -> bool:

@@ -25,6 +25,8 @@ _IN_WORDS = {
     "flagged {limit:.0%} at most are expected to have read.",
     Rule.CHANGED: "Changed: pace and leniency change at one place, as if another person went on; p "
     "below {limit:g} after Benjamini and Hochberg's adjustment for the number of people.",
+    Rule.MODEL: "Model: gives the verdicts of a model ({limit}) rather than those of a person; of "
+    "those flagged {share:.0%} at most are expected to have judged themselves.",
 }
 
 
@@ -34,7 +36,10 @@ def rules_in_words(rules: Screening) -> Iterator[str]:
     fast = by_words if rules.fast_seconds is None else f"{rules.fast_seconds:g}"
     for rule in rules.rules:
         limit = getattr(rules, LIMITS[rule])
-        yield _IN_WORDS[rule].format(limit=limit, fast=fast, least=LEAST_TIMES)
+        if rule is Rule.MODEL:
+            limit = ", ".join(limit)
+        values = {"fast": fast, "least": LEAST_TIMES, "share": rules.unread_share}
+        yield _IN_WORDS[rule].format(limit=limit, **values)
 
 
 def observed_in_words(study: Study, collected: Collected) -> Iterator[str]:
