@@ -41,6 +41,9 @@ NAMES = {
         HeldError Journal create_file csv_rows csv_text hold journal_lines new_file read_bytes
         read_text replace_folder write_atomically
     """,
+    "casewise.scores": """
+        read_paths
+    """,
     "casewise.sheets": """
         Cell Code Column Kind Row Table UNDEFINED count escape estimate figures interval
         markdown markdown_to_html money number p_value percent seconds setting signed terminal
@@ -48,9 +51,9 @@ NAMES = {
     """,
     "casewise.statistics": """
         Answers Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes LEAST_VOTES
-        POSTERIOR TwoWay agreement benjamini_hochberg
+        POSTERIOR TwoWay Unread agreement benjamini_hochberg
         changed_p chances_first clustered_mean clustered_ratio
-        cohen_kappa dawid_skene draw_designs
+        cohen_kappa copied dawid_skene draw_designs
         kruskal_wallis number_clusters two_groups unread within_error
     """,
 }

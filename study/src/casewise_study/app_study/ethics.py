@@ -18,12 +18,13 @@ from casewise.errors import UsageError
 from casewise.sheets import markdown_to_html
 from casewise_study.app_study.screens import Screens
 from casewise_study.app_study.site import SentAnswer
+from casewise_study.study.language import HEADING
 from casewise_study.study.page_signals import hidden_word
 from casewise_study.study.planning import forecast, open_points, session_pay
 from casewise_study.study.reading_times import SLOW, USUAL, pages_of, reading
 from casewise_study.study.schema import Study
 from casewise_study.votes.collected import Collected, PersonStatus, active_minutes
-from casewise_study.votes.data_card import HEADING, quote, render_markdown
+from casewise_study.votes.data_card import quote, render_markdown
 from casewise_study.votes.screening_words import rules_in_words
 
 BROWSERS = (

@@ -27,6 +27,7 @@ from casewise.sheets import (
 )
 from casewise.statistics import Estimate
 from casewise_study.study.block_balance import Balance, balance_lines
+from casewise_study.study.language import HEADING
 from casewise_study.study.planning import pay_shortfall
 from casewise_study.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
 from casewise_study.study.schema import Arm, Platform, Study
@@ -295,10 +296,6 @@ def _panels(results: Results) -> Table:
             for panel in results.panels.panels
         ],
     )
-
-
-HEADING = "## "
-"""Mark of a line that is a heading."""
 
 
 def quote(text: str) -> str:
