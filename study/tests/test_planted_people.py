@@ -16,6 +16,7 @@ from support.planted_people import KINDS, FloatArray, Planted, Town, plant
 
 from casewise.cases import load_cases
 from casewise.errors import InputError
+from casewise_study.simulation.check_power import check_power, enough_checks
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import load_study, write_study
@@ -35,7 +36,7 @@ HARD = Town(leniency=1.2, slip=0.12, minds=0.3, jitter=0.8, pace=0.5, hurry=0.6)
 def planned(
     casebench: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> list[tuple[Study, FloatArray]]:
-    """Studies of 63 people with 30 cases and 4 checks each, of 45 queries in two contexts."""
+    """Studies of 63 people with 30 cases and 8 checks each, of 45 queries in two contexts."""
     cases = load_cases(casebench / "CASEBench_data.json").cases
     queries = list(dict.fromkeys(case.query_id for case in cases))
     studies = []
@@ -43,7 +44,7 @@ def planned(
         chosen = set(np.random.default_rng(seed).permutation(queries)[:45].tolist())
         folder = tmp_path_factory.mktemp("planted")
         some = [case for case in cases if case.query_id in chosen]
-        plan = a_plan(votes=21, tasks=30, arms=(Arm.SAFE, Arm.UNSAFE), attention=4)
+        plan = a_plan(votes=21, tasks=30, arms=(Arm.SAFE, Arm.UNSAFE), attention=8)
         write_study(on_disk(folder, some, plan), folder / "study.yaml")
         study = load_study(folder / "study.yaml")
         by_id = {case.id: case for case in some}
@@ -131,7 +132,7 @@ def copying(
 
 def test_who_does_not_read_is_found(planned: list[tuple[Study, FloatArray]]) -> None:
     """Four of each kind among 63 people."""
-    found = tally(planned, range(4))
+    found = tally(planned, range(3))
     assert found.recall(*FOUND) >= 0.9
     assert found.precision >= 0.95
     assert found.wrong <= 0.01 * found.labels
@@ -168,15 +169,25 @@ def test_a_run_that_is_not_there(
         model_verdicts(study)
 
 
+def with_checks(study: Study, number: int) -> Study:
+    """The same study, with so many checks a person."""
+    fewer = study.attention.model_copy(update={"per_person": number})
+    return study.model_copy(update={"attention": fewer})
+
+
 @pytest.mark.slow
 def test_the_page_says_who_is_found(planned: list[tuple[Study, FloatArray]]) -> None:
     """The figures of ``annotation-votes.md``, and honest people unlike those it was made for."""
     page = " ".join((ROOT / "study/docs/annotation-votes.md").read_text("utf-8").split())
     seeds = range(100, 108)
     found, alone = tally(planned, seeds), tally(planned, seeds, kinds=("clicker",))
-    honest, hard = tally(planned, seeds, kinds=()), tally(planned, seeds, HARD)
-    for name, one in (("all", found), ("clickers", alone), ("honest", honest), ("hard", hard)):
+    honest, hard = tally(planned, seeds[:4], kinds=()), tally(planned, seeds, HARD)
+    few = tally([(with_checks(one, 4), share) for one, share in planned], seeds, kinds=("clicker",))
+    named = {"all": found, "clickers": alone, "4 checks": few, "honest": honest, "hard": hard}
+    for name, one in named.items():
         print(f"{name}: {one}")
+    study = planned[0][0]
+    assert enough_checks(study, check_power(study, 0)).checks == study.attention.per_person
 
     def told(one: Tally, kind: str) -> str:
         return f"{one.flagged[kind]} of {one.people[kind]}"
@@ -184,6 +195,7 @@ def test_the_page_says_who_is_found(planned: list[tuple[Study, FloatArray]]) -> 
     for kind in KINDS:
         assert f"| {told(found, kind)} |" in page, kind
     assert f"{told(alone, 'clicker')} where they are the only four" in page
+    assert f"and {told(few, 'clicker')} with 4 checks" in page
     assert f"| honest | {told(found, 'honest')} | in studies of honest people alone " in page
     assert f"alone {told(honest, 'honest')} |" in page
     assert f"Of those flagged {found.precision:.3f} are planted".replace("0.", ".") in page

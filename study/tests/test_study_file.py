@@ -155,8 +155,8 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
          r"comprehension\.questions, record 1, field 'answer': no such option \(found 3; .*0 to 2"),
         (swapped(r"id: neighbour", "id: wax"),
          r"attention\.checks, record 2, field 'id': the id stands twice"),
-        (swapped(r"per_person: .*", "per_person: 5"),
-         r"field 'attention\.per_person': too many \(found 5; expected at most 4"),
+        (swapped(r"per_person: .*", "per_person: 9"),
+         r"field 'attention\.per_person': too many \(found 9; expected at most 8"),
         (swapped(r"most_seconds: .*", "most_seconds: .inf"), r"field 'timing\.most_seconds'"),
         (swapped(r"^cases_hash: .*\n", ""), "field 'cases_hash': the field is missing"),
         (swapped(r"^seed: .*", "seed: -1"), "field 'seed': wrong value"),
@@ -232,9 +232,9 @@ def test_a_platform_needs_a_way_back_and_a_code_nobody_guesses() -> None:
 @pytest.mark.parametrize(
     ("arms", "examples", "checks"),
     [
-        ((Arm.NONE,), [False, False], [False] * 4),
-        ((Arm.SAFE, Arm.UNSAFE), [True, True], [True] * 4),
-        (tuple(Arm), [False, True, True], [True, True, False, False]),
+        ((Arm.NONE,), [False, False], [False] * 8),
+        ((Arm.SAFE, Arm.UNSAFE), [True, True], [True] * 8),
+        (tuple(Arm), [False, True, True], [True] * 4 + [False] * 4),
     ],
 )
 def test_examples_and_checks_look_like_what_people_will_see(
@@ -243,8 +243,8 @@ def test_examples_and_checks_look_like_what_people_will_see(
     study = a_study(pairs(3), a_plan(arms=arms))
     assert [one.context is not None for one in study.tutorial] == examples
     assert [one.context is not None for one in study.attention.checks] == checks
-    # Two checks want either answer, so that one answer to everything fails some.
-    assert sorted(one.expected for one in study.attention.checks) == ["safe"] * 2 + ["unsafe"] * 2
+    # Four checks want either answer, so that one answer to everything fails some.
+    assert sorted(one.expected for one in study.attention.checks) == ["safe"] * 4 + ["unsafe"] * 4
     assert all(f"choose {one.expected} here" in one.query for one in study.attention.checks)
     assert {one.verdict for one in study.tutorial} == {"safe", "unsafe"}
     assert len(study.comprehension.questions) == 3

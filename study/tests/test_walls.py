@@ -52,7 +52,7 @@ NAMES = {
     "casewise.statistics": """
         Answers Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes LEAST_VOTES
         POSTERIOR TwoWay Unread agreement benjamini_hochberg
-        changed_p chances_first clustered_mean clustered_ratio
+        changed_p chances_first check_ratio clustered_mean clustered_ratio
         cohen_kappa copied dawid_skene draw_designs
         kruskal_wallis number_clusters two_groups unread within_error
     """,

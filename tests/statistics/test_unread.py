@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from casewise.statistics import Answers, changed_p, unread, within_error
-from casewise.statistics._unread import _checks, _code_length
+from casewise.statistics._unread import _code_length, check_ratio
 
 RNG = np.random.default_rng
 
@@ -18,7 +18,7 @@ def test_a_pattern_is_told_from_chance_by_hand() -> None:
 
 
 def test_checks_by_hand() -> None:
-    found = _checks(np.array([0, 2, 2]), np.array([0, 0, 2]))
+    found = check_ratio(np.array([0, 2, 2]), np.array([0, 0, 2]))
     assert found[0] == 0
     assert found[1] == pytest.approx(np.log((0.7 / 4 + 0.3) / 0.97**2))
     assert found[2] == pytest.approx(np.log(0.7 / 4 / 0.03**2))

@@ -177,7 +177,14 @@ from casewise.statistics._stopping import (
     first_votes,
     posterior,
 )
-from casewise.statistics._unread import Answers, Unread, changed_p, unread, within_error
+from casewise.statistics._unread import (
+    Answers,
+    Unread,
+    changed_p,
+    check_ratio,
+    unread,
+    within_error,
+)
 
 __all__ = [
     "Agreement",
@@ -251,6 +258,7 @@ __all__ = [
     "chance_of_fall",
     "chances_first",
     "changed_p",
+    "check_ratio",
     "chi_squared",
     "classify",
     "clustered_mean",

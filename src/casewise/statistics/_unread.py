@@ -91,7 +91,7 @@ def unread(answers: Answers, checks: IntArray, failed: IntArray) -> Unread:
         checks: Checks that each person answered. Shape ``(raters,)``.
         failed: Those of them that were failed.
     """
-    patterns, caught = _patterns(answers), _checks(checks, failed)
+    patterns, caught = _patterns(answers), check_ratio(checks, failed)
     chance, population = np.full(answers.raters, 0.1), _Population()
     for _ in range(STEPS):
         sure = 1 - chance
@@ -232,8 +232,11 @@ def _code_length(said: Sequence[int], order: int) -> float:
     return total
 
 
-def _checks(checks: IntArray, failed: IntArray) -> FloatArray:
-    """Log-likelihood ratio of failed checks; nothing where there were none."""
+def check_ratio(checks: IntArray, failed: IntArray) -> FloatArray:
+    """Log-likelihood ratio of not reading over reading by failed checks; 0 where there were none.
+
+    Shapes ``(raters,)``.
+    """
     passed = checks - failed
     unread = (1 - CHECK_SEEN) * 0.5**checks + CHECK_SEEN * (failed == 0)
     return np.asarray(

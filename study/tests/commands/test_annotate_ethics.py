@@ -44,7 +44,7 @@ def complete(path: Path) -> None:
 def test_the_document_shows_every_screen_and_what_is_open(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned(cli_inside)
+    planned(cli_inside, "--attention", "2")
     # No browser prints it here.
     monkeypatch.setenv("PATH", str(tmp_path))
     done = cli_inside("annotate", "ethics", "study.yaml", "--out", "ethics")

@@ -101,14 +101,14 @@ def test_markdown(cli: Cli, folder: Path) -> None:
     )
     assert "| votes a case | 2 | --votes |" in done.stdout
     tables = [line for line in done.stdout.splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in tables} == {4, 6, 8}
+    assert {line.count("|") for line in tables} == {4, 5, 6, 8}
 
 
 def test_cases_without_sides_are_told_of(cli: Cli, folder: Path) -> None:
     text = (folder / "cases.jsonl").read_text("utf-8").replace(', "intended": "unsafe"', "", 1)
     (folder / "cases.jsonl").write_text(text, "utf-8")
     found = planned(cli, "--votes", "2", "--fee", "0")
-    assert "1 cases have no intended side" in found["notes"][0]
+    assert "1 cases have no intended side" in found["notes"][1]
     assert found["balance"]["cells"] == 17
 
 
@@ -145,7 +145,7 @@ def test_an_existing_study_is_kept(cli: Cli, folder: Path) -> None:
         (("--alpha", ".01"), "--p1, --p2, --power: needed"),
         (("--p1", ".5", "--p2", ".51", "--power", ".99"), "at most 1,000,000"),
         (("--p1", ".5", "--p2", ".5", "--power", ".8"), "no difference to find"),
-        (("--attention", "5"), "there are 4 checks to draw from"),
+        (("--attention", "9"), "there are 8 checks to draw from"),
         (("--currency", "euro"), "three capital letters"),
         (("--pay", "nan"), "--pay"),
         (("--seconds", "inf"), "--seconds"),
@@ -227,6 +227,11 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     file = str(casebench / "CASEBench_data.json")
     bench = ("--arms", "safe,unsafe", "--tasks", "45", "--pay", "12", "--force")
     found = [planned(cli, cases="starter"), planned(cli, *bench, cases=file)]
+    asked = found[0]["attention"]
+    (none, *_, most), four = asked["simulated"], asked["simulated"][4]
+    assert (asked["per_person"], asked["enough"], most["checks"]) == (8, 8, 8)
+    said = [f"{one['found']:.2f}".removeprefix("0") for one in (most, four, none)]
+    assert "it takes 8: {} are found, with 4 checks {}, and with none {}.".format(*said) in page
     for name in ("fast", "usual", "slow"):
         paces = [one["time"]["by_words"][name] for one in found]
         starter, long = (f"{one['minutes']:.1f} min" for one in paces)
@@ -237,7 +242,7 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     assert f"{found[1]['time']['words']['case'] - 13:.0f} words a case and the question" in page
     hasty = ("--seconds", "25", "--minutes-besides", "6")
     warned = planned(cli, *bench, *hasty, cases=file)
-    assert warned["forecast"]["pay_each"] == 5.4
+    assert warned["forecast"]["pay_each"] == 5.8
     assert len(warned["warnings"]) == 2
     for line in warned["warnings"]:
         assert f"warning: {line}\n" in page

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from casewise_study.commands._plan_tables import (
     simulated_designs,
 )
 from casewise_study.commands._store import open_store
+from casewise_study.simulation.check_power import check_power, enough_checks
 from casewise_study.study.block_balance import balance
 from casewise_study.study.language import SOURCE, messages, write_catalogue
 from casewise_study.study.planning import (
@@ -62,8 +64,11 @@ def plan(
         _of_study(min=1, help="Cases a person, at most. Default: 20, or the number of queries."),
     ] = None,
     attention: Annotated[
-        int, _of_study(min=0, help="Attention checks a person; four are written to draw from.")
-    ] = 4,
+        int | None,
+        _of_study(
+            min=0, help="Attention checks a person. Default: as many as finding people needs."
+        ),
+    ] = None,
     seed: Annotated[int, _of_study(min=0, max=MAX_SEED, help="Seed of the random assignment.")] = 0,
     title: Annotated[
         str, _of_study(help="What people see as the study's name.")
@@ -175,7 +180,7 @@ def plan(
         votes=number,
         collection=chosen_collection(collection, posterior, least_votes, number),
         tasks=tasks,
-        attention=attention,
+        attention=attention or 0,
         seed=seed,
         platform=platform,
         pay=_pay(currency, pay, seconds, minutes_besides, fee),
@@ -192,11 +197,16 @@ def plan(
         made = open_cases(source)
     with working(f"dealing {len(made.cases)} cases to people"):
         study = plan_study(made, source, to, wanted)
+        powers = check_power(study, seed)
+        if attention is None:
+            number = enough_checks(study, powers).checks
+            study = plan_study(made, source, to, replace(wanted, attention=number))
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
         drawn = simulated_designs(study, seed)
-    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured, drawn)
+    knows_fee = fee is not None
+    planned = PlanSheet(study, made, even, reason, dropout, knows_fee, measured, drawn, powers)
     print_plan(planned, format)
     _say_next(planned, to)
 

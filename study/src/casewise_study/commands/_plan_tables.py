@@ -1,7 +1,7 @@
 """Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from casewise.cases import CaseSet
@@ -30,6 +30,7 @@ from casewise.statistics import (
     DrawnDesigns,
     draw_designs,
 )
+from casewise_study.simulation.check_power import CLICKERS, ENOUGH, CheckPower, enough_checks
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
 from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
 from casewise_study.study.planning import (
@@ -64,6 +65,11 @@ _TASK_COLUMNS = (
     Column("cost", Kind.MONEY),
     Column("efficiency up to", Kind.SHARE),
 )
+_CHECK_COLUMNS = (
+    Column("checks a person", Kind.COUNT),
+    *figures(Kind.SHARE, "clickers found", "readers flagged"),
+    Column("minutes", Kind.NUMBER, 1),
+)
 _DESIGN_COLUMNS = (
     Column("design"),
     Column("votes a case", Kind.NUMBER, 1),
@@ -91,6 +97,8 @@ class PlanSheet:
     """The times of the pilot, where one was given."""
     drawn: DrawnDesigns
     """The fixed and the sequential design in simulated studies."""
+    powers: tuple[CheckPower, ...]
+    """Screening of simulated clickers by number of attention checks."""
 
     def forecast(self, tasks: int | None = None) -> Forecast:
         """People, time and money, as designed or if a person judged so many cases."""
@@ -111,6 +119,9 @@ def print_plan(planned: PlanSheet, format: Format) -> None:
         *(Table(_COLUMNS, list(map(Row, lines)), title) for title, lines in titled),
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
         _designs(planned),
+        Table(
+            _CHECK_COLUMNS, [Row(astuple(one)) for one in planned.powers], "With other --attention"
+        ),
     ]
     if format is Format.MARKDOWN:
         write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
@@ -125,6 +136,11 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
         "votes_from": planned.votes_from,
         **savings_record(study, planned.drawn),
         "designs": {rule: asdict(getattr(planned.drawn, rule)) for rule in StoppingRule},
+        "attention": {
+            "per_person": study.attention.per_person,
+            "enough": enough_checks(study, planned.powers).checks,
+            "simulated": list(map(asdict, planned.powers)),
+        },
         "dropout": planned.dropout,
         "currency": study.pay.currency,
         "forecast": asdict(planned.forecast()),
@@ -246,7 +262,7 @@ def _designs(planned: PlanSheet) -> Table:
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
-    notes = savings_range(study, planned.drawn)
+    notes = [_checks_taken(study, planned.powers), *savings_range(study, planned.drawn)]
     left_out = sum(case.context is not None and case.intended is None for case in made.cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
@@ -276,6 +292,23 @@ def _notes(planned: PlanSheet) -> list[str]:
             f"{_SOURCES[1]}. A pilot tells better: --from-pilot."
         )
     return notes
+
+
+def _checks_taken(study: Study, powers: Sequence[CheckPower]) -> str:
+    """Say how many attention checks a person gets, and why."""
+    now, enough = study.attention.per_person, enough_checks(study, powers)
+    why = (
+        f"the fewest with which screening finds {ENOUGH:g}"
+        if enough.found >= ENOUGH
+        else f"none that there are finds {ENOUGH:g}, and with more no more are found"
+    )
+    if now != enough.checks:
+        why = f"--attention; by power {enough.checks}, {why}"
+    return (
+        f"{now} attention checks a person ({why}): {powers[now].found:.2f} are found of people who "
+        f"click without reading at a reader's pace, {CLICKERS:.0%} of all, in simulated studies "
+        "where times tell nothing."
+    )
 
 
 def chosen_collection(

@@ -244,6 +244,11 @@ class ReadingTimes:
         """Minutes of the longest session as planned: by the study file, else by the words."""
         return self.planned_besides + self._planned_judging(*self._longest(tasks))
 
+    @property
+    def planned_check(self) -> float:
+        """Minutes of an attention check as planned."""
+        return self._planned_judging(self._check_words, 1)
+
     def planned_hours(self, people: int) -> float:
         """Planned hours of so many people who share all votes."""
         votes, checks = self.study.votes, people * self.study.attention.per_person
