@@ -13,10 +13,10 @@ import pytest
 from conftest import ROOT
 
 from casewise.cases import load_cases
-from casewise.statistics import COEFFICIENTS, Boundary, dawid_skene
+from casewise.statistics import COEFFICIENTS, BoolArray, Boundary, dawid_skene
 from casewise_study.study.schema import Arm, StudyCell
 from casewise_study.votes.cells import arm_votes, cell_votes, pairs_of_arms
-from casewise_study.votes.collected import BoolArray, VoteTable
+from casewise_study.votes.collected import VoteTable
 
 REPLAYS = int(os.environ.get("CASEWISE_REPLAYS", "30"))
 CLICKING = 0.06

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from support.planned import a_plan, a_study, pairs
 
-from casewise.statistics import Savings, draw_designs, posterior, replay
+from casewise.statistics import Boundary, IntArray, Savings, draw_designs, posterior, replay
 from casewise_study.study.schema import Study
-from casewise_study.study.study_rules import Collection, Ints, StoppingRule
 
-RULE = Collection(rule=StoppingRule.SEQUENTIAL)
+RULE = Boundary()
 
 
 def test_the_posterior_by_hand() -> None:
@@ -35,7 +34,7 @@ def test_the_posterior_by_hand() -> None:
 def test_the_smallest_majority_that_decides() -> None:
     # 5:0 (63/64), 6:0; 6:1 (.965) but not 5:1 (.9375); 7:1; 8:2 (.967); of 4 and fewer none.
     assert RULE.majorities(10)[4:].tolist() == [5, 5, 6, 6, 7, 8, 8]
-    assert RULE.model_copy(update={"least": 1}).majorities(5).tolist() == [1, 2, 3, 4, 4, 5]
+    assert Boundary(least=1).majorities(5).tolist() == [1, 2, 3, 4, 4, 5]
 
 
 def test_where_cells_stop() -> None:
@@ -51,15 +50,15 @@ def test_savings_by_hand() -> None:
     # 7 votes each: all safe (stops at 5); 5 unsafe, then safe ones (stops at 5, same label,
     # 2/7 off); a split that never stops. 17 of 21 votes.
     full = np.array([[1] * 7, [0] * 5 + [1] * 2, [1, 0, 1, 0, 1, 0, 1]])
-    found = replay(RULE.boundary, full)
+    found = replay(RULE, full)
     assert replace(found, share_error=0) == Savings(3, 17, 21, 3, 0, 1, 0)
     assert found.share_error == pytest.approx(2 / 7 / 3)
     assert found.saved == 1 - 17 / 21
     # Eleven votes of which the last six turn the label; a tie at ten has no label to change.
-    turned = replay(RULE.boundary, np.array([[1] * 5 + [0] * 6]))
+    turned = replay(RULE, np.array([[1] * 5 + [0] * 6]))
     assert (turned.labels, turned.changed) == (1, 1)
     assert turned.share_error == pytest.approx(6 / 11)
-    tie = replay(RULE.boundary, np.array([[1, 0] * 5]))
+    tie = replay(RULE, np.array([[1, 0] * 5]))
     assert (tie.labels, tie.changed, tie.undecided, tie.votes) == (0, 0, 1, 10)
 
 
@@ -72,7 +71,7 @@ def test_savings_by_hand() -> None:
 def test_a_cell_stops_at_its_first_vote_that_decides(
     said: list[tuple[int, bool]], threshold: float, least: int
 ) -> None:
-    rule = Collection(rule=StoppingRule.SEQUENTIAL, posterior=threshold, least=least)
+    rule = Boundary(threshold, least)
     stops = rule.stops([cell for cell, _ in said], [safe for _, safe in said], 5)
     for cell in range(5):
         own = [safe for place, safe in said if place == cell]
@@ -86,10 +85,9 @@ def test_a_cell_stops_at_its_first_vote_that_decides(
         assert not stops[cell] or later[cell] == stops[cell]
 
 
-def orders(votes: Ints, draws: int) -> list[Savings]:
+def orders(votes: IntArray, draws: int) -> list[Savings]:
     return [
-        replay(RULE.boundary, np.random.default_rng(seed).permuted(votes, axis=1))
-        for seed in range(draws)
+        replay(RULE, np.random.default_rng(seed).permuted(votes, axis=1)) for seed in range(draws)
     ]
 
 
@@ -107,17 +105,15 @@ def test_on_the_votes_of_case_bench(casebench: Path) -> None:
     assert f"{min(changed)} to {max(changed)} of 808 labels, {np.mean(changed):g} on" in page
     assert f"off by {np.mean(error):.2f} in the mean".replace("0.", ".") in page
     # In the order in which the file has them, too.
-    assert replay(RULE.boundary, votes).saved == pytest.approx(0.369, abs=0.001)
+    assert replay(RULE, votes).saved == pytest.approx(0.369, abs=0.001)
 
 
 def test_expected_savings_know_their_seed_and_the_people() -> None:
-    sure, split = (
-        draw_designs(RULE.boundary, [p] * 50, 21, seed=3, draws=4).savings for p in (1.0, 0.5)
-    )
+    sure, split = (draw_designs(RULE, [p] * 50, 21, seed=3, draws=4).savings for p in (1.0, 0.5))
     assert {one.votes for one in sure} == {250}
     assert all(one.saved < 0.5 and one.undecided > 10 for one in split)
     again, other = (
-        draw_designs(RULE.boundary, [0.5] * 50, 21, seed=seed, draws=4).savings for seed in (3, 4)
+        draw_designs(RULE, [0.5] * 50, 21, seed=seed, draws=4).savings for seed in (3, 4)
     )
     assert split == again
     assert split != other
@@ -125,11 +121,11 @@ def test_expected_savings_know_their_seed_and_the_people() -> None:
 
 def test_errors_of_designs_by_hand() -> None:
     """Of one mind: 5 votes in place of 21, and nothing is wrong. Of two: every second label."""
-    drawn = draw_designs(RULE.boundary, [1.0] * 4, 21, seed=1, draws=3)
+    drawn = draw_designs(RULE, [1.0] * 4, 21, seed=1, draws=3)
     fixed, early = drawn.fixed, drawn.sequential
     assert (fixed.votes, early.votes) == (21, 5)
     assert (fixed.labels, fixed.share, early.labels, early.share) == (0, 0, 0, 0)
-    drawn = draw_designs(RULE.boundary, [0.8] * 200, 21, seed=1, draws=20)
+    drawn = draw_designs(RULE, [0.8] * 200, 21, seed=1, draws=20)
     fixed, early = drawn.fixed, drawn.sequential
     assert fixed.share == pytest.approx((0.8 * 0.2 / 21) ** 0.5, rel=0.05)
     assert early.votes < fixed.votes

@@ -178,7 +178,7 @@ def test_people_are_told_apart(study: Study, moved: Results) -> None:
     assert careless
     by_manner = {True: [], False: []}  # type: ignore[var-annotated]
     for one in moved.people:
-        by_manner[one.screen.rater in careless].append(one)
+        by_manner[one.rater in careless].append(one)
     for figure in ("kappa", "sensitivity", "specificity", "median_seconds"):
         bad, good = (
             np.nanmean([getattr(one, figure) for one in by_manner[manner]])

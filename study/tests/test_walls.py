@@ -50,8 +50,8 @@ NAMES = {
         to_json to_markdown
     """,
     "casewise.statistics": """
-        Answers Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes LEAST_VOTES
-        POSTERIOR TwoWay Unread agreement benjamini_hochberg
+        Answers BoolArray Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes
+        FloatArray IntArray LEAST_VOTES POSTERIOR TwoWay Unread agreement benjamini_hochberg
         changed_p chances_first check_ratio clustered_mean clustered_ratio
         cohen_kappa copied dawid_skene draw_designs
         kruskal_wallis number_clusters two_groups unread within_error

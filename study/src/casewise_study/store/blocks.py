@@ -20,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from casewise.statistics import BoolArray, IntArray
 from casewise_study.store.people import (
     change,
     change_block,
@@ -41,8 +42,7 @@ from casewise_study.store.tables import (
 )
 from casewise_study.study.block_design import DrawnFrom, draw_block
 from casewise_study.study.schema import Block, Platform, Study
-from casewise_study.study.study_rules import Ints
-from casewise_study.votes.collected import BoolArray, PersonStatus
+from casewise_study.votes.collected import PersonStatus
 
 
 def known(of: Study) -> ColumnElement[bool]:
@@ -187,7 +187,7 @@ def _draw(
 class _Demand:
     """Votes that cells want under sequential collection. Shapes ``(cells,)``."""
 
-    turn: Ints
+    turn: IntArray
     """Order of the cells: first those with the least load, that is votes in hand and pages of
     leased blocks without an answer yet; last those that these answers alone may decide."""
     undecided: BoolArray
@@ -200,7 +200,7 @@ class _Demand:
     @staticmethod
     def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand, _Demand]":
         """Demand at present; without people whose lease has run out; without unknown ones too."""
-        cells, most, rule = len(of.design.cells), of.votes, of.collection
+        cells, most, rule = len(of.design.cells), of.votes, of.collection.boundary
         # The views that leave a person out: 2 the second and third, 1 the third.
         doubt = case((_expired(now), 2), (~known(of), 1), else_=0)
         blocks = select(assignment.c.drawn, assignment.c.status, doubt).where(COUNTS)

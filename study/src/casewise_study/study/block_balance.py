@@ -9,9 +9,9 @@ import numpy as np
 
 from casewise.cases import Case
 from casewise.sheets import UNDEFINED, number, percent, setting
+from casewise.statistics import FloatArray, IntArray
 from casewise_study.study.block_design import category_codes, query_codes
 from casewise_study.study.schema import Arm, Study
-from casewise_study.study.study_rules import Floats, Ints
 
 MOST_CELLS = 2000
 """Beyond this many the efficiency is not worked out: its time grows with their third power."""
@@ -116,11 +116,11 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     )
 
 
-def _range(values: Ints | Floats) -> Range:
+def _range(values: IntArray | FloatArray) -> Range:
     return Range(float(values.min()), float(values.mean()), float(values.max()))
 
 
-def _categories(blocks: Sequence[Ints]) -> tuple[Range, float]:
+def _categories(blocks: Sequence[IntArray]) -> tuple[Range, float]:
     """Codes by block -> the greatest share of one a block, and the greatest distance from even."""
     totals = np.bincount(np.concatenate(blocks))
     shares, off = [], 0.0
@@ -145,7 +145,7 @@ def _meetings(held: Any) -> tuple[Range, float]:
     return Range(least, float(times.sum()) / pairs, most), 1 - len(times) / pairs
 
 
-def _efficiency(block: Ints, cell: Ints, sizes: Ints, cells: int) -> float:
+def _efficiency(block: IntArray, cell: IntArray, sizes: IntArray, cells: int) -> float:
     if not 2 <= cells <= MOST_CELLS:
         return math.nan
     held = np.zeros((len(sizes), cells))

@@ -9,11 +9,11 @@ import numpy as np
 
 from casewise.cases import Case, whole_queries
 from casewise.errors import UsageError
+from casewise.statistics import FloatArray, IntArray
 from casewise_study.study.schema import Arm, Block, Design, Study, StudyCell
-from casewise_study.study.study_rules import Floats, Ints
 
 
-def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
+def even_arms(cells: IntArray, arm_of: IntArray, turns: IntArray, blocks: IntArray) -> IntArray:
     """Swap cells within turns until the arms of each block differ by one at most.
 
     Two visits of one turn, in two blocks and under two arms, can change places. Which of them do,
@@ -43,7 +43,9 @@ def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
     return cells
 
 
-def _swaps(arms: Ints, turns: Ints, blocks: Ints, one: int, other: int) -> tuple[Ints, Ints]:
+def _swaps(
+    arms: IntArray, turns: IntArray, blocks: IntArray, one: int, other: int
+) -> tuple[IntArray, IntArray]:
     """Visits under the one arm, and those under the other whose cells they take."""
     count = int(blocks.max()) + 1
     over = np.bincount(blocks, (arms == one) * 1.0 - (arms == other), minlength=count)
@@ -70,7 +72,9 @@ def _swaps(arms: Ints, turns: Ints, blocks: Ints, one: int, other: int) -> tuple
     return first[chosen], second[chosen]
 
 
-def _of_one_turn(arms: Ints, turns: Ints, one: int, other: int) -> tuple[Ints, Ints]:
+def _of_one_turn(
+    arms: IntArray, turns: IntArray, one: int, other: int
+) -> tuple[IntArray, IntArray]:
     """Visits of one turn under the two arms, in pairs; what is left over stays as it is."""
     sides = []
     for arm in (one, other):
@@ -87,8 +91,8 @@ MOST_MET = 3000
 
 
 def spread_queries(
-    visits: Ints, categories: Ints, sizes: Ints, rng: np.random.Generator
-) -> list[Ints]:
+    visits: IntArray, categories: IntArray, sizes: IntArray, rng: np.random.Generator
+) -> list[IntArray]:
     """Fill blocks with queries, none twice in a block.
 
     Blocks are filled one after another, and always with queries that were visited least, so any
@@ -135,8 +139,8 @@ def spread_queries(
 
 
 def _category_counts(
-    base: Ints, extras: Ints, sizes: Ints, rng: np.random.Generator
-) -> Iterator[Ints]:
+    base: IntArray, extras: IntArray, sizes: IntArray, rng: np.random.Generator
+) -> Iterator[IntArray]:
     """For each block how many of each category: the whole part of its even share, and extras."""
     left = extras.copy()
     for number, size in enumerate(sizes):
@@ -154,7 +158,7 @@ def _category_counts(
         yield row
 
 
-def _rank(visits: Ints, left: Ints, slots_left: int) -> Ints:
+def _rank(visits: IntArray, left: IntArray, slots_left: int) -> IntArray:
     """Rank of each query, lowest first: -1 is due in every block left, the greatest in none."""
     rank = (visits - left) * int(visits.max()) // visits
     rank[left == slots_left] = -1
@@ -163,7 +167,12 @@ def _rank(visits: Ints, left: Ints, slots_left: int) -> Ints:
 
 
 def _take(
-    among: Ints, rank: Ints, tie: Floats, wanted: int, met: Ints | None, beside: Ints
+    among: IntArray,
+    rank: IntArray,
+    tie: FloatArray,
+    wanted: int,
+    met: IntArray | None,
+    beside: IntArray,
 ) -> list[int]:
     """Take the queries of lowest rank; among equals, those that met the block's least often."""
     if met is None:
@@ -240,9 +249,9 @@ def make_design(
 class DrawnFrom:
     """Cells to draw a block from, under sequential collection. Shapes ``(cells,)``, in codes."""
 
-    query: Ints
-    category: Ints
-    arm: Ints
+    query: IntArray
+    category: IntArray
+    arm: IntArray
     tasks: int
     """The most that a block may hold."""
 
@@ -255,7 +264,9 @@ class DrawnFrom:
         return cls(query, category_codes(cases, query)[query], np.array(arms), tasks)
 
 
-def draw_block(cells: DrawnFrom, wanted: Ints, turn: Ints, rng: np.random.Generator) -> Block:
+def draw_block(
+    cells: DrawnFrom, wanted: IntArray, turn: IntArray, rng: np.random.Generator
+) -> Block:
     """Draw one person's block: no query twice, and as many cells of each arm as there are.
 
     Within an arm those whose turn is lowest come first, so that all cells are asked alike, and then
@@ -280,7 +291,7 @@ def draw_block(cells: DrawnFrom, wanted: Ints, turn: Ints, rng: np.random.Genera
     return tuple(rng.permutation(taken).tolist())
 
 
-def query_codes(cases: Sequence[Case]) -> Ints:
+def query_codes(cases: Sequence[Case]) -> IntArray:
     """(cases,) the query of each case, as a number from 0; one question under two ids is one."""
     code = {
         case.query_id: number for number, group in enumerate(whole_queries(cases)) for case in group
@@ -288,14 +299,16 @@ def query_codes(cases: Sequence[Case]) -> Ints:
     return np.array([code[case.query_id] for case in cases], dtype=np.int64)
 
 
-def category_codes(cases: Sequence[Case], queries: Ints) -> Ints:
+def category_codes(cases: Sequence[Case], queries: IntArray) -> IntArray:
     """(queries,) the category of each query's first case, as a number from 0."""
     _, first = np.unique(queries, return_index=True)
     names = [cases[place].category or "" for place in first]
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 
-def _first_turns(queries: Ints, visits: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _first_turns(
+    queries: IntArray, visits: IntArray, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
     """A cell for each visit: once through a query's cells in random order, and again, and again.
 
     Returns:
@@ -314,6 +327,6 @@ def _first_turns(queries: Ints, visits: Ints, rng: np.random.Generator) -> tuple
     return shown, np.unique(turns, return_inverse=True)[1]
 
 
-def _ranks(ordered: Ints) -> Ints:
+def _ranks(ordered: IntArray) -> IntArray:
     """The place of each entry among its equals, from 0."""
     return np.arange(len(ordered)) - np.searchsorted(ordered, ordered)

@@ -72,14 +72,19 @@ def _to_block(value: Any) -> Block:
     return tuple(map(int, words))
 
 
-def _first_again(values: Iterable[Hashable]) -> int | None:
-    """The place of the first value that stood before."""
+def _once(
+    values: Iterable[Hashable],
+    problem: str,
+    *path: str | int,
+    field: str | None = None,
+) -> None:
+    """Refuse a value that stood before; its place goes into the path."""
     seen = set()
     for place, value in enumerate(values):
         if value in seen:
-            return place
+            where = (*path, place, *([field] if field else []))
+            raise fault(problem, *where, found=value)
         seen.add(value)
-    return None
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
@@ -203,10 +208,7 @@ class Attention(StudyPart):
         if self.per_person > len(self.checks):
             expected = f"at most {len(self.checks)}, the number of checks"
             raise fault("too many", "per_person", found=self.per_person, expected=expected)
-        again = _first_again(check.id for check in self.checks)
-        if again is not None:
-            check = self.checks[again]
-            raise fault("the id stands twice", "checks", again, "id", found=check.id)
+        _once((check.id for check in self.checks), "the id stands twice", "checks", field="id")
         return self
 
 
@@ -265,11 +267,12 @@ class Recruitment(StudyPart):
     @model_validator(mode="after")
     def _codes_tell_apart(self) -> Self:
         names = ("completed", "screened_out", "withdrawn")
-        again = _first_again(getattr(self, name) for name in names)
-        if again is not None:
-            code = getattr(self, names[again])
-            expected = "a code of its own for each way to end"
-            raise fault("the code stands twice", names[again], found=code, expected=expected)
+        codes: dict[str, str] = {}
+        for name in names:
+            code = getattr(self, name)
+            if codes.setdefault(code, name) != name:
+                expected = "a code of its own for each way to end"
+                raise fault("the code stands twice", name, found=code, expected=expected)
         if self.return_url is not None and "{code}" not in self.return_url:
             expected = "an address with {code} where the code goes"
             raise fault(
@@ -315,18 +318,15 @@ class Design(StudyPart):
 
     @model_validator(mode="after")
     def _places_exist(self) -> Self:
-        again = _first_again(cell.case_id for cell in self.cells)
-        if again is not None:
-            case_id = self.cells[again].case_id
-            raise fault("the case stands twice", "cells", again, found=case_id)
+        _once((cell.case_id for cell in self.cells), "the case stands twice", "cells")
         for number, block in enumerate(self.blocks):
             beyond = [place for place in block if place >= len(self.cells)]
             if beyond:
                 expected = f"0 to {len(self.cells) - 1}"
                 raise fault("no such cell", "blocks", number, found=beyond[0], expected=expected)
-            again = _first_again(block)
-            if again is not None:
-                raise fault("a cell stands twice", "blocks", number, found=block[again])
+            if len(set(block)) < len(block):
+                twice = next(place for place in block if block.count(place) > 1)
+                raise fault("a cell stands twice", "blocks", number, found=twice)
         return self
 
 
@@ -375,8 +375,7 @@ class Study(StudyPart):
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
-        if (again := _first_again(self.arms)) is not None:
-            raise fault("the arm stands twice", "arms", again, found=self.arms[again].value)
+        _once((arm.value for arm in self.arms), "the arm stands twice", "arms")
         if (least := self.collection.least) > self.votes and self.collection.is_sequential:
             expected = f"at most votes, {self.votes}"
             raise fault("too many", "collection", "least", found=least, expected=expected)
@@ -389,9 +388,8 @@ class Study(StudyPart):
                     found=cell.arm.value,
                     expected=expected,
                 )
-        if (again := _first_again(asked.name for asked in self.demographics)) is not None:
-            name = self.demographics[again].name
-            raise fault("the name stands twice", "demographics", again, "name", found=name)
+        names = (asked.name for asked in self.demographics)
+        _once(names, "the name stands twice", "demographics", field="name")
         times = Counter(place for block in self.design.blocks for place in block)
         for number, cell in enumerate(self.design.cells):
             if times[number] != self.votes:

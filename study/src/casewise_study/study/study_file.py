@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, digest, open_cases, read_model
+from casewise.cases import CASEBENCH, STARTER, Case, digest, open_cases, read_model
 from casewise.errors import InputError
 from casewise.files import write_atomically
 from casewise_study.study.block_design import query_codes
@@ -244,24 +244,15 @@ def by_arm(cases: Iterable[Case]) -> dict[tuple[Arm, str], Case]:
     return cells
 
 
-def open_study_cases(study: Study) -> CaseSet:
-    """The file of cases that a study names, or ``starter``, or ``casebench``.
-
-    Raises:
-        InputError: The file is gone or can't be used.
-        AssetError: CASE-Bench was not fetched yet.
-    """
-    folder = study.folder
-    known = study.cases in (STARTER, CASEBENCH)
-    return open_cases(study.cases if known else folder / study.cases)
-
-
 def study_cases(study: Study) -> tuple[Case, ...]:
     """The cases of the study's cells, in their order; read once, and kept with the study.
+
+    The study names a file, or ``starter``, or ``casebench``.
 
     Raises:
         InputError: The file is gone, its cases are not those that were planned, or a block holds
             a query twice.
+        AssetError: CASE-Bench was not fetched yet.
     """
     kept = study._cases
     if kept is None or kept[0] != study.cases or kept[1] is not study.design:
@@ -271,7 +262,9 @@ def study_cases(study: Study) -> tuple[Case, ...]:
 
 
 def _read_cases(study: Study) -> tuple[Case, ...]:
-    made = open_study_cases(study)
+    folder = study.folder
+    is_shipped = study.cases in (STARTER, CASEBENCH)
+    made = open_cases(study.cases if is_shipped else folder / study.cases)
     if made.hash != study.cases_hash:
         raise InputError(
             "the cases have changed since the study was planned",

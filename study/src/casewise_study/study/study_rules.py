@@ -1,11 +1,9 @@
 """The rules that a study file fixes: when a case has votes enough, and whom screening flags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -139,10 +137,6 @@ class Screening(StudyPart):
         return bool({Rule.HONEYPOT, Rule.LEFT, Rule.COPIED} & set(self.rules))
 
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-
 class StoppingRule(StrEnum):
     """Rule that ends the votes on a case: at their number, or once the majority is decided."""
 
@@ -168,13 +162,3 @@ class Collection(StudyPart):
     def boundary(self) -> Boundary:
         """Numbers of votes at which cases stop by the rule."""
         return Boundary(self.posterior, self.least)
-
-    def majorities(self, most: int) -> Ints:
-        """(most + 1,) by the number of votes, the smallest majority that decides."""
-        return self.boundary.majorities(most)
-
-    def stops(
-        self, cell: Sequence[int] | Ints, safe: Sequence[bool] | Ints | Floats, cells: int
-    ) -> Ints:
-        """(cells,) the number of votes at which each was decided; 0 where it wasn't."""
-        return self.boundary.stops(cell, safe, cells)

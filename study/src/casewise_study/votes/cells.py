@@ -10,7 +10,7 @@ import numpy as np
 import casewise.statistics as statistics
 from casewise.cases import Side
 from casewise_study.study.schema import Arm, Study
-from casewise_study.votes.collected import FloatArray, VoteTable
+from casewise_study.votes.collected import VoteTable
 
 NO_INTERVALS = (
     "Cases stopped once their majority was decided: labels hold, but raw shares of safe votes lean "
@@ -124,7 +124,7 @@ def cell_stops(study: Study, table: VoteTable) -> tuple[CellStop, ...]:
     """Say what stopped each cell, in the order of the design; empty under fixed collection."""
     if not study.collection.is_sequential:
         return ()
-    decided = study.collection.stops(table.cell, table.safe, len(table.cells)).tolist()
+    decided = study.collection.boundary.stops(table.cell, table.safe, len(table.cells)).tolist()
     stops = []
     for cell, at, votes in zip(table.cells, decided, map(int, table.counts), strict=True):
         most = Stopped.MOST_VOTES if votes >= study.votes else Stopped.OPEN
@@ -197,7 +197,9 @@ def mean_share(table: VoteTable) -> statistics.TwoWay:
     return _share_difference(table, [np.ones_like(table.safe)])
 
 
-def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> statistics.TwoWay:
+def _share_difference(
+    table: VoteTable, sides: Sequence[statistics.FloatArray]
+) -> statistics.TwoWay:
     """The mean share of safe votes of one side's cells, less that of the other side's, if any."""
 
     def figure(clusters: statistics.Clusters) -> statistics.Estimate:
@@ -221,7 +223,7 @@ class PairedArms:
     second: Arm
 
     @property
-    def sides(self) -> tuple[FloatArray, FloatArray]:
+    def sides(self) -> tuple[statistics.FloatArray, statistics.FloatArray]:
         """Masks of votes in the first arm and in the second. Shapes ``(votes,)``."""
         first, second = map(self.table.in_arm, (self.first, self.second))
         return first.astype(np.float64), second.astype(np.float64)

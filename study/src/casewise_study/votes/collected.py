@@ -9,10 +9,18 @@ from enum import StrEnum
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import Side
-from casewise.statistics import Boundary, Clusters, FirstVotes, chances_first, number_clusters
+from casewise.statistics import (
+    BoolArray,
+    Boundary,
+    Clusters,
+    FirstVotes,
+    FloatArray,
+    IntArray,
+    chances_first,
+    number_clusters,
+)
 from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
 from casewise_study.votes.result_files import to_utc
 
@@ -162,11 +170,6 @@ class Collected:
         return Counter(check.rater for check in self.checks), Counter(failed)
 
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteTable:
     """Counted votes; each column of shape ``(votes,)``."""
@@ -200,16 +203,6 @@ class VoteTable:
     def is_sequential(self) -> bool:
         """True if a case was asked no further once its majority was decided."""
         return self.boundary is not None
-
-    @property
-    def others(self) -> FloatArray:
-        """Votes of others on the same cell."""
-        return np.asarray(self.counts[self.cell] - 1)
-
-    @property
-    def others_safe(self) -> FloatArray:
-        """The safe ones of these."""
-        return np.asarray(self.counts_safe[self.cell] - self.safe)
 
     @property
     def counts(self) -> FloatArray:

@@ -168,14 +168,13 @@ def vote_rows(results: Results) -> list[dict[str, Any]]:
 
 def person_rows(results: Results) -> list[dict[str, Any]]:
     """Rows of ``people.csv``; people without counted votes have no figures."""
-    figures = {person.screen.rater: _figures(person) for person in results.people}
+    figures = {person.rater: _figures(person) for person in results.people}
     return [row_of(person) | figures.get(person.rater, {}) for person in results.collected.people]
 
 
 def _figures(person: PersonQuality) -> dict[str, Any]:
-    figures = row_of(person.screen) | row_of(person)
-    figures["flags"] = _flags(person.screen)
-    figures["why_flagged"] = "; ".join(flag.reason for flag in person.screen.flags)
+    figures = row_of(person) | {"flags": _flags(person)}
+    figures["why_flagged"] = "; ".join(flag.reason for flag in person.flags)
     return {name: figures[name] for name in PERSON_FIGURES}
 
 

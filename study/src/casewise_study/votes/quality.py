@@ -12,6 +12,8 @@ from casewise.errors import UsageError
 from casewise.statistics import (
     DawidSkene,
     Estimate,
+    FloatArray,
+    IntArray,
     clustered_mean,
     clustered_ratio,
     cohen_kappa,
@@ -23,23 +25,19 @@ from casewise_study.study.schema import Study
 from casewise_study.votes.collected import (
     CheckRecord,
     Collected,
-    FloatArray,
-    IntArray,
     PersonRecord,
     PersonStatus,
     VoteRecord,
     VoteTable,
 )
-from casewise_study.votes.result_files import to_utc
+from casewise_study.votes.result_files import row_of, to_utc
 from casewise_study.votes.screening import PersonScreen, Screened
 
 
 @dataclass(frozen=True, slots=True)
-class PersonQuality:
+class PersonQuality(PersonScreen):
     """A person with counted votes; NaN is undefined."""
 
-    screen: PersonScreen
-    """Checks, speed and flags."""
     kappa: float
     """Cohen's, of the person's votes with the majority of the others; cases on which the others
     are even are left out."""
@@ -57,7 +55,8 @@ def person_quality(
 ) -> tuple[PersonQuality, ...]:
     """Everybody with counted votes, in the order of the people."""
     raters = len(table.raters)
-    others, safe = table.others, table.others_safe
+    others = np.asarray(table.counts[table.cell] - 1)
+    safe = np.asarray(table.counts_safe[table.cell] - table.safe)
     with np.errstate(divide="ignore", invalid="ignore"):
         lean = np.where(others > 0, table.safe - safe / others, 0.0)
         size = np.bincount(table.rater, others > 0, minlength=raters)
@@ -65,8 +64,10 @@ def person_quality(
     kappa = cohen_kappa(_against_majority(table, others, safe))
     medians = (_median(table.seconds[mine]) for mine in table.of_raters())
     columns = (kappa, classes.sensitivity, classes.specificity, leniency)
-    figures = (map(float, column) for column in columns)
-    return tuple(map(PersonQuality, screened.people, *figures, medians))
+    figures = zip(screened.people, *map(list, columns), medians, strict=True)
+    return tuple(
+        PersonQuality(*row_of(person).values(), *map(float, each)) for person, *each in figures
+    )
 
 
 def _against_majority(table: VoteTable, others: FloatArray, safe: FloatArray) -> FloatArray:

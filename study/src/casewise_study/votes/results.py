@@ -330,15 +330,7 @@ def as_results_record(results: Results) -> dict[str, Any]:
     if results.stops:
         record["collection"] = study.collection.model_dump() | {"cells": results.stops}
         record["withheld"] = NO_INTERVALS
-    people = [_person(person) for person in plain(results.people)]
-    return {**plain(record), "people": people}
-
-
-def _person(person: dict[str, Any]) -> dict[str, Any]:
-    """The screening of a person beside the quality, not inside it."""
-    screen = person.pop("screen")
-    flags = screen.pop("flags")
-    return {**screen, **person, "flags": flags}
+    return {**plain(record), "people": plain(results.people)}
 
 
 def _without_p(record: dict[str, Any]) -> dict[str, Any]:

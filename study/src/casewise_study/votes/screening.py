@@ -8,6 +8,8 @@ import numpy as np
 
 from casewise.statistics import (
     Answers,
+    FloatArray,
+    BoolArray,
     Unread,
     benjamini_hochberg,
     changed_p,
@@ -19,14 +21,7 @@ from casewise.statistics import (
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening
-from casewise_study.votes.collected import (
-    BoolArray,
-    Collected,
-    FloatArray,
-    PersonRecord,
-    VoteTable,
-    vote_table,
-)
+from casewise_study.votes.collected import Collected, PersonRecord, VoteTable, vote_table
 from casewise_study.votes.model_verdicts import model_verdicts
 
 LEAST_PAGES = 5
@@ -64,7 +59,7 @@ class PersonScreen:
     than the words of the case can be read with understanding, 0..1."""
     chance_unread: float
     """Probability of having answered without reading, 0..1: ``casewise.statistics.unread``."""
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[Flag, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +155,7 @@ def screen(study: Study, collected: Collected) -> Screened:
             checks_failed=failures[rater],
             fast_share=float((seconds < least).mean()) if len(timed) else math.nan,
             chance_unread=float(chances[place]),
+            flags=(),
         )
         flags = (
             *_seen(study.screening, person, seconds, least),
