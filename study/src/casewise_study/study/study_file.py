@@ -262,9 +262,8 @@ def study_cases(study: Study) -> tuple[Case, ...]:
 
 
 def _read_cases(study: Study) -> tuple[Case, ...]:
-    folder = study.folder
     is_shipped = study.cases in (STARTER, CASEBENCH)
-    made = open_cases(study.cases if is_shipped else folder / study.cases)
+    made = open_cases(study.cases if is_shipped else study.folder / study.cases)
     if made.hash != study.cases_hash:
         raise InputError(
             "the cases have changed since the study was planned",

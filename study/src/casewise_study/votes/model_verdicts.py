@@ -5,8 +5,8 @@ from collections import defaultdict
 import numpy as np
 
 from casewise.errors import InputError
+from casewise.statistics import FloatArray
 from casewise_study.study.schema import Study
-from casewise_study.votes.collected import FloatArray
 
 
 def model_verdicts(study: Study) -> dict[str, FloatArray]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from casewise.statistics import (
     Answers,
-    FloatArray,
     BoolArray,
+    FloatArray,
     Unread,
     benjamini_hochberg,
     changed_p,
