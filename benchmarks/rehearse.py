@@ -101,9 +101,7 @@ def run(kind: str, speed: float, at_once: int, rule: StoppingRule) -> dict[str, 
             troubles = ((0.3, killed(server)), (0.5, trouble), (0.7, killed(server)))
             storms = [(share * when, what) for when, what in troubles]
             found = rehearse(
-                study,
-                address,
-                server,
+                [server],
                 storms,
                 at_once=at_once,
                 speed=speed,

@@ -9,13 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.exchanged import prolific_csv
 from support.postgres import Postgres
 from support.rehearsal import Rehearsal
-from support.storms import KEYS, StudyServer, gone, killed, locked, rehearse, running
+from support.storms import (
+    KEYS,
+    StudyServer,
+    done,
+    gone,
+    killed,
+    locked,
+    moved,
+    rehearse,
+    running,
+)
 from support.studies import latin_blocks, write_three_arms
-from support.visit import Mishaps, VisitOutcome
+from support.visit import ACCOUNTS, Mishaps, VisitOutcome
 
-from casewise_study.store.standing import Reconciled, Vacancy
+from casewise_study.store.standing import Vacancy
 from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Platform, Recruitment, Timing
 from casewise_study.study.study_file import load_study
@@ -63,9 +74,7 @@ def check_promises(found: Rehearsal) -> None:
 def weather(study: Path, database: str, what: Callable[[], None]) -> Rehearsal:
     with running(StudyServer(study, database, SPEED)) as server:
         return rehearse(
-            study,
-            database,
-            server,
+            [server],
             [(0.1, killed(server)), (0.4, what)],
             at_once=8,
             speed=SPEED,
@@ -103,69 +112,73 @@ def test_sequential_collection_through_storms(
     assert found.savings.votes < found.savings.fixed == 24 * 8
 
 
-def reconciled(study: Path, database: str) -> Callable[[], None]:
-    """The export of half of those who have finished so far, read while the server runs."""
+def reconciled(server: StudyServer, to: Path, *, every: int = 1) -> Callable[[], None]:
+    """``annotate reconcile`` of an export with each so many of those who have finished so far."""
 
     def happen() -> None:
-        with Store(load_study(study), database, KEYS) as store:
-            reconcile(store, every=2)
+        with Store(load_study(server.study), server.database, KEYS) as store:
+            ids = [ACCOUNTS[Platform.PROLIFIC].format(number) for number in range(100)]
+            came = (
+                (id, store.person_of_platform(store.keys.platform_key("prolific", id)))
+                for id in ids
+            )
+            finished = [id for id, one in came if one is not None and one.status == "completed"]
+        columns = ("Participant id", "Submission id", "Status", "Completion code")
+        rows = [
+            dict(zip(columns, (id, id, "APPROVED", "C1"), strict=True)) for id in finished[::every]
+        ]
+        to.write_text(prolific_csv(rows), "utf-8")
+        said = done("reconcile", server.study, to, "--database", server.database)
+        assert "people confirmed" in said
 
     return happen
 
 
-def reconcile(store: Store, *, every: int = 1) -> Reconciled:
-    """Confirm each so many of those who have finished, as their platform's export would."""
-    keys = (store.keys.platform_key("prolific", f"51a{number:021x}") for number in range(200))
-    people = ((key, store.person_of_platform(key)) for key in keys)
-    finished = [key for key, one in people if one is not None and one.status == "completed"]
-    return store.reconcile(dict.fromkeys(finished[::every], True))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-@pytest.mark.parametrize("rule", ["fixed", "sequential"])
-def test_exports_are_read_through_storms(
+@pytest.mark.parametrize(("kind", "rule"), [("sqlite", "sequential"), ("postgresql", "fixed")])
+def test_two_servers_through_storms_exports_and_a_move(
     tmp_path: Path, kind: str, rule: str, request: pytest.FixtureRequest
 ) -> None:
     codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
     platform = Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **codes)
     study = study_of(tmp_path, rule, recruitment=platform)
-    path = tmp_path / "votes.db"
+    path, export = tmp_path / "votes.db", tmp_path / "export.csv"
     if kind == "sqlite":
-        database, away = f"sqlite:///{path}", locked(path, 5)
+        database, away, new = f"sqlite:///{path}", locked(path, 3), None
     else:
         cluster: Postgres = request.getfixturevalue("cluster")
-        database, away = cluster.database(), gone(cluster, 5)
-    with running(StudyServer(study, database, SPEED)) as server:
-        storms = [reconciled(study, database), killed(server), away, reconciled(study, database)]
+        database, away, new = cluster.database(), gone(cluster, 3), cluster.database()
+    servers = [StudyServer(study, database, SPEED) for _ in range(2)]
+    with running(servers[0]) as server, running(servers[1]):
+        half = reconciled(server, export, every=2)
+        storms = [half, away, moved(servers, tmp_path, new), half]
         found = rehearse(
-            study,
-            database,
-            server,
-            [(0.3 * place, happen) for place, happen in enumerate(storms, 1)],
+            servers,
+            [(0.2 * place, happen) for place, happen in enumerate(storms, 1)],
             at_once=8,
             speed=SPEED,
             seed=4,
             think=(1, 3),
             mishaps=MISHAPS,
-            most=60,
+            most=60 if rule == "fixed" else 40,
         )
+        reconciled(server, export)()
+    with Store(load_study(study), server.database, KEYS) as store:
+        before, places = store.collected(), store.places()
     held = found.integrity
-    assert (held.two_arms, held.doubled, held.foreign, held.oddities) == (0, 0, 0, ())
+    assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
+    assert held.oddities == ()
     assert found.outcomes[VisitOutcome.FAILED] == 0
-    with Store(load_study(study), database, KEYS) as store:
+    assert found.retries > 0, "the storms were not felt"
+    counted = Counter(vote.case_id for vote in before.votes if vote.counted)
+    assert max(counted.values()) <= 8
+    if rule == "fixed":
         # More finished than there are places: every answer is kept, and each case has its votes.
         assert found.outcomes[VisitOutcome.COMPLETED] > 24
-        reconcile(store)
-        assert reconcile(store) == Reconciled(0, 0, 0)
-        collected = store.collected()
-        counted = Counter(vote.case_id for vote in collected.votes if vote.counted)
-        assert max(counted.values()) <= 8
-        if rule == "fixed":
-            finished = {one.rater for one in collected.people if one.status == "completed"}
-            given = Counter(vote.rater for vote in collected.votes)
-            assert {given[rater] for rater in finished} == {8}
-            assert (store.places(), set(counted.values())) == (Vacancy.COMPLETE, {8})
+        finished = {one.rater for one in before.people if one.status == "completed"}
+        given = Counter(vote.rater for vote in before.votes)
+        assert {given[rater] for rater in finished} == {8}
+        assert (places, set(counted.values())) == (Vacancy.COMPLETE, {8})
 
 
 @pytest.mark.parametrize("platform", list(Platform))
@@ -178,9 +191,7 @@ def test_people_come_with_ids_in_the_platforms_form(tmp_path: Path, platform: Pl
     with running(StudyServer(study, database, 200)) as server:
         # A study on a platform is not complete before its export says so: three people come.
         found = rehearse(
-            study,
-            database,
-            server,
+            [server],
             [],
             at_once=3,
             speed=200,

@@ -56,7 +56,7 @@ def test_a_person_from_consent_to_code(open_store: Open, clock: Clock) -> None:
         clock.turn(seconds=1.5)
         early = store.answer("ada", position, "safe")
         assert early is not None
-        assert (early.taken, early.wait) == (Taken.TOO_SOON, 0.5)
+        assert (early.taken, store.wait(early.person)) == (Taken.TOO_SOON, 0.5)
         clock.turn(seconds=3)
         step = store.answer("ada", position, "unsafe", confidence=4, reason="because")
         assert step is not None

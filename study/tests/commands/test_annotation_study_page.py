@@ -177,6 +177,6 @@ def judge_all(address: str, file: Path, most: int = 12) -> None:
     study = load_study(file)
     rates = true_rates(study, 0)
     mishaps = Mishaps(leave=0, withdraw=0)
-    scene = Scene(address, study, known_pages(study), rates, rates, mishaps, 1000)
+    scene = Scene((address,), study, known_pages(study), rates, rates, mishaps, 1000)
     coming = send_people(scene, Mixture(1, 0, 0, 0), seed=1, at_once=3, most=most, progress=print)
     asyncio.run(coming)

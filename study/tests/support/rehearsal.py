@@ -25,7 +25,7 @@ from casewise_study.store import study_store
 from casewise_study.store.database import steady_clock
 from casewise_study.store.study_store import Store
 from casewise_study.study.planning import session_pay
-from casewise_study.study.schema import Arm, Study
+from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.cells import Stopped, cell_stops, decided_cases
 from casewise_study.votes.collected import Collected, PersonStatus, VoteRecord, vote_table
@@ -41,7 +41,8 @@ class Integrity:
     two_arms: int
     """People who were shown two cells of one query."""
     lost: int
-    """Answers that the server took from somebody who finished, and that are not among the votes."""
+    """Answers that the server took from somebody who finished, and that are not among the votes;
+    without a platform, not among those that count."""
     doubled: int
     """Votes of one person on one query beyond the first."""
     foreign: int
@@ -185,16 +186,18 @@ def check_integrity(
         two_arms += len(queries) != len(set(queries))
         rater = raters.get(log.platform_id)
         known.add(rater)
-        stored = {
-            vote.case_id: vote.verdict for vote in by_rater.get(rater or "", ()) if vote.counted
-        }
+        own = by_rater.get(rater or "", ())
+        stored = {vote.case_id: vote.verdict for vote in own if vote.counted}
+        # On a platform votes count once its export has the person, and are kept until then.
+        here = study.recruitment.platform is Platform.NONE
+        kept = stored if here else {vote.case_id: vote.verdict for vote in own}
         given = {
             study.design.cells[place].case_id: verdict
             for place, verdict in log.given
             if place is not None
         }
         if log.outcome is VisitOutcome.COMPLETED:
-            lost += sum(stored.get(case) != verdict for case, verdict in given.items())
+            lost += sum(kept.get(case) != verdict for case, verdict in given.items())
         foreign += sum(given.get(case) != verdict for case, verdict in stored.items())
     foreign += sum(vote.counted and vote.rater not in known for vote in collected.votes)
     doubled = sum(

@@ -25,20 +25,35 @@ KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")
 PEOPLE = Mixture(honest=0.8, careless=0.1, adversarial=0.02, biased=0.08)
 
 
+def command(*arguments: str | Path, first: str = "") -> Start:
+    """``casewise annotate`` in a process of its own, with the rehearsal's secrets."""
+    env = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
+    return Start(["annotate", *arguments], Path.cwd(), os.environ | env, first=first)
+
+
+def done(*arguments: str | Path) -> str:
+    """What such a command says at its end, which must be a good one."""
+    process = command(*arguments)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return out + err
+
+
 class StudyServer:
     """``casewise annotate serve`` in a process of its own, on one port however often it starts."""
 
     def __init__(self, study: Path, database: str, speed: float) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = ["annotate", "serve", str(study)]
-        self._command += ["--database", database, "--port", str(self.port), "--rate", "none"]
+        self.study, self.database = study, database
         self._first = f"from support.rehearsal import hasten; hasten({speed!r})"
         self._process: Start | None = None
 
     def start(self) -> None:
-        env = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
-        self._process = Start(self._command, Path.cwd(), os.environ | env, first=self._first)
+        port = ("--port", str(self.port), "--rate", "none")
+        self._process = command(
+            "serve", self.study, "--database", self.database, *port, first=self._first
+        )
         assert self._process.line().startswith("study"), "the server does not start"
 
     def kill(self, with_signal: int = signal.SIGKILL) -> None:
@@ -120,6 +135,29 @@ def gone(cluster: Postgres, seconds: float) -> Callable[[], None]:
     return happen
 
 
+def moved(servers: Sequence[StudyServer], folder: Path, new: str | None) -> Callable[[], None]:
+    """``kill -9`` of all, a backup, and a new start on what is restored from it.
+
+    Args:
+        servers: Of one study.
+        folder: For the backup, and the study that is restored.
+        new: The address of an empty PostgreSQL; None is SQLite in the folder.
+    """
+
+    def happen() -> None:
+        for server in servers:
+            server.kill()
+        study, old = servers[0].study, servers[0].database
+        backup, restored = folder / "backup", folder / "restored"
+        done("backup", study, "--database", old, "--out", backup)
+        done("restore", backup, "--out", restored, *(("--database", new) if new else ()))
+        for server in servers:
+            server.database = new or f"sqlite:///{restored / study.stem}.db"
+            server.start()
+
+    return happen
+
+
 @contextmanager
 def running(server: StudyServer) -> Iterator[StudyServer]:
     server.start()
@@ -130,9 +168,7 @@ def running(server: StudyServer) -> Iterator[StudyServer]:
 
 
 def rehearse(
-    study_file: Path,
-    database: str,
-    server: StudyServer,
+    servers: Sequence[StudyServer],
     storms: Sequence[tuple[float, Callable[[], None]]],
     *,
     at_once: int,
@@ -142,12 +178,23 @@ def rehearse(
     mishaps: Mishaps | None = None,
     most: int = 4000,
 ) -> Rehearsal:
-    """Simulated people judge through the storms; returns what it shows."""
-    study = load_study(study_file)
+    """Simulated people judge through the storms; returns what it shows.
+
+    Args:
+        servers: Of one study on one database.
+        storms: Shares of the blocks that are done, and what happens then.
+        at_once: People at the same time.
+        speed: So many times as fast as the study's own time.
+        seed: Draws the people and what they do.
+        think: Least and most seconds a page, in place of each person's own.
+        mishaps: Of the people.
+        most: People in all.
+    """
+    study = load_study(servers[0].study)
     rates = true_rates(study, seed)
     weather = Storms(list(storms), len(study.design.blocks))
     scene = Scene(
-        server.url,
+        tuple(server.url for server in servers),
         study,
         known_pages(study),
         rates,
@@ -165,6 +212,6 @@ def rehearse(
     for thread in weather.threads:
         thread.join()
     assert not weather.plan, "the study was complete before every storm had come"
-    with Store(study, database, KEYS) as store:
+    with Store(study, servers[0].database, KEYS) as store:
         collected, raters = read_back(store, logs)
     return sum_up(study, rates, logs, collected, raters, seconds=seconds)

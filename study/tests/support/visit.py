@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from itertools import cycle
 from urllib.parse import urlencode
 
 import httpx
@@ -179,7 +180,8 @@ def split_words(text: str) -> tuple[str, ...]:
 class Scene:
     """The settings that all visits share."""
 
-    url: str
+    urls: tuple[str, ...]
+    """Of the servers; requests go to each in turn, as a load balancer sends them."""
     study: Study
     pages: Mapping[Words, int | str]
     """From ``known_pages``."""
@@ -218,12 +220,12 @@ class Visit:
         account = ACCOUNTS[platform].format(person.number)
         self.log = VisitLog(person.number, account, person.manner, panel, trace=person.trace)
         self._client = httpx.AsyncClient(
-            base_url=scene.url,
             follow_redirects=True,
             timeout=30,
             trust_env=False,
             verify=_certificates(),
         )
+        self._servers = cycle(scene.urls)
         self._withdraws = person.draw.random() < scene.mishaps.withdraw
         self._leaves = person.draw.random() < scene.mishaps.leave
         self._returns = person.draw.random() < 0.5
@@ -424,7 +426,9 @@ class Visit:
         calm = self.scene.calm()
         while True:
             try:
-                response = await self._client.request(method, path, data=fields)
+                response = await self._client.request(
+                    method, next(self._servers) + path, data=fields
+                )
                 if response.status_code not in (429, 503):
                     break
                 problem = f"{response.status_code}"

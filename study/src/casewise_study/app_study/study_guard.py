@@ -241,7 +241,6 @@ class Sessions:
         self._admins = URLSafeTimedSerializer(keys.derived("session"), salt="admin")
         self._addresses = URLSafeSerializer(keys.derived("address"), salt="resume")
         self._forms = Signer(keys.derived("form"), salt="form")
-        self.secure = secure
         prefix = "__Host-" if secure else ""
         # The ports of a host share cookies, and so do studies that follow each other on one.
         self.cookie = f"{prefix}casewise_{digest(study_id)[:8]}"

@@ -3,7 +3,7 @@
 import secrets
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from casewise.errors import UsageError
-from casewise_study.store.standing import Person, signals_by_person, write_signals
+from casewise_study.store.standing import Person
 from casewise_study.store.tables import (
     AT_BLOCKS,
     COUNTS,
@@ -39,7 +39,7 @@ from casewise_study.store.tables import (
     vote,
 )
 from casewise_study.study.accounts import Secrets
-from casewise_study.study.page_signals import PageSignals
+from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
 from casewise_study.study.reading_times import Page
 from casewise_study.study.schema import Study, StudyCell
 from casewise_study.study.study_file import study_cases, study_hashes
@@ -141,7 +141,18 @@ def write_answer(
         row = insert(check_answer).values(name=check.id, passed=passed, **timed)
     connection.execute(row.values(participant=person.id, position=page.position))
     if signals is not None:
-        write_signals(connection, person.id, page.position, signals, given["seconds"])
+        _write_signals(connection, person.id, page.position, signals, given["seconds"])
+
+
+def _write_signals(
+    connection: Connection, person: int, position: int, signals: PageSignals, seconds: float
+) -> None:
+    """Write the signals of a page; nobody is away for longer than its ``seconds``."""
+    values: dict[str, Any] = {"participant": person, "position": position}
+    values["honeypot"] = signals.honeypot
+    if signals.watch is not None:
+        values |= asdict(signals.watch) | {"away": min(signals.watch.away, seconds)}
+    connection.execute(insert(page_signal).values(values))
 
 
 IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
@@ -229,7 +240,7 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    seen = signals_by_person(connection)
+    seen = _signals_by_person(connection)
     people = []
     for row in rows:
         about = said[row.id]
@@ -240,6 +251,16 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
             person = replace(person, status=PersonStatus.EXCLUDED, excluded=row.reason)
         people.append(person)
     return tuple(people)
+
+
+def _signals_by_person(connection: Connection) -> dict[int, dict[str, Any]]:
+    """The signals of everybody who has any, summed up, by the number of the participant."""
+    pages = defaultdict[int, list[PageSignals]](list)
+    rows = select(page_signal).order_by(page_signal.c.participant, page_signal.c.position)
+    for person, _, honeypot, left, *counts in connection.execute(rows):
+        watch = None if left is None else PageWatch(left, *counts)
+        pages[person].append(PageSignals(honeypot, watch))
+    return {person: sum_signals(signals) for person, signals in pages.items()}
 
 
 def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:

@@ -1,15 +1,9 @@
-"""Records of the store: people, the signals of their pages, the study's progress."""
+"""Records of the store: people, their steps, the study's progress."""
 
-from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import Connection, insert, select
-
-from casewise_study.store.tables import page_signal
-from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
 from casewise_study.study.schema import Block
 from casewise_study.votes.collected import PersonStatus
 
@@ -69,8 +63,6 @@ class AnswerStep:
 
     person: Person
     taken: Taken
-    wait: float = 0
-    """Seconds until an answer that came too soon may come again."""
 
 
 class Vacancy(StrEnum):
@@ -125,24 +117,3 @@ class Progress:
     def free(self) -> int:
         """Blocks that nobody holds."""
         return self.blocks - self.completed - self.active
-
-
-def write_signals(
-    connection: Connection, person: int, position: int, signals: PageSignals, seconds: float
-) -> None:
-    """Write the signals of a page; nobody is away for longer than its ``seconds``."""
-    values: dict[str, Any] = {"participant": person, "position": position}
-    values["honeypot"] = signals.honeypot
-    if signals.watch is not None:
-        values |= asdict(signals.watch) | {"away": min(signals.watch.away, seconds)}
-    connection.execute(insert(page_signal).values(values))
-
-
-def signals_by_person(connection: Connection) -> dict[int, dict[str, Any]]:
-    """The signals of everybody who has any, summed up, by the number of the participant."""
-    pages = defaultdict[int, list[PageSignals]](list)
-    rows = select(page_signal).order_by(page_signal.c.participant, page_signal.c.position)
-    for person, _, honeypot, left, *counts in connection.execute(rows):
-        watch = None if left is None else PageWatch(left, *counts)
-        pages[person].append(PageSignals(honeypot, watch))
-    return {person: sum_signals(signals) for person, signals in pages.items()}

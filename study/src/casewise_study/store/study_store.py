@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import ColumnElement, Connection, case, insert, literal, select, update
 
 from casewise.cases import Side
-from casewise_study.store import blocks, confirmed, people
+from casewise_study.store import blocks, people
 from casewise_study.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise_study.store.standing import (
     AnswerStep,
@@ -275,11 +275,10 @@ class Store:
             assert person.block is not None
             assert person.shown is not None
             now = self._clock()
+            if self.wait(person):
+                return AnswerStep(person, Taken.TOO_SOON)
             passed = max(0.0, (now - person.shown).total_seconds())
             pages = self.pages(person.block, person.drawn)
-            least = self._reading.least_seconds(pages[position])
-            if passed < least:
-                return AnswerStep(person, Taken.TOO_SOON, least - passed)
             # What goes beyond is a break: the time of the answer before tells how long it was.
             seconds = min(passed, self.study.timing.most_seconds)
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
@@ -372,8 +371,8 @@ class Store:
         return self._write(people.exclude, rater=rater, reason=reason)
 
     def reconcile(self, said: Mapping[str, bool | None]) -> Reconciled:
-        """Confirm people by a platform's export, as ``confirmed.reconcile`` does."""
-        return self._write(confirmed.reconcile, said=said, of=self.study)
+        """Confirm people by a platform's export, as ``blocks.reconcile`` does."""
+        return self._write(blocks.reconcile, said=said, of=self.study)
 
     def pause(self, paused: bool) -> None:
         """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
