@@ -12,7 +12,7 @@ from casewise.evaluation.models._in_process import plain_turns
 from casewise.evaluation.tasks._samples import to_message
 from casewise.protocols._prompts import render_query
 from casewise_study.app_base import templates
-from casewise_study.app_study.screens import shown_case
+from casewise_study.app_study.screens import shown
 from casewise_study.exchange.sittings import _with_history
 from casewise_study.revision.revision_app import SentCase
 from casewise_study.study.language import paragraphs
@@ -28,7 +28,7 @@ def test_on_the_pages_of_a_study() -> None:
     page = environment.from_string(
         '{% import "macros.html" as m with context %}{{ m.case(shown) }}'
     )
-    html = page.render(shown=shown_case(CASE), _=str)
+    html = page.render(shown=shown(CASE.query, CASE.context, CASE.history), _=str)
     assert "Tool of the chatbot" in html
     assert "find_order" in html
     assert "on its way" in html

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from pydantic import JsonValue
 
 from casewise import __version__
-from casewise.cases import Case, Context, Turn
+from casewise.cases import Context, Turn
 from casewise.contexts import parameter_title, render_text
 from casewise_study.app_base import templates
 from casewise_study.study.language import paragraphs
@@ -38,11 +38,6 @@ class Shown:
     parts: tuple[ContextPart, ...] = ()
     """The same words as a list; empty where they would not be the same."""
     history: tuple[Turn, ...] = ()
-
-
-def shown_case(case: Case) -> Shown:
-    """Prepare a case of the study for its page."""
-    return shown(case.query, case.context, case.history)
 
 
 def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
@@ -92,10 +87,11 @@ class Screens:
 
     def _content(self, page: Page) -> Shown:
         """Contents of a page: the same for a case and for a check."""
-        if page.place is not None:
-            return shown_case(study_cases(self.study)[page.place])
-        check = self.study.check(page.check)
-        return shown(check.query, check.context)
+        if page.place is None:
+            check = self.study.check(page.check)
+            return shown(check.query, check.context)
+        case = study_cases(self.study)[page.place]
+        return shown(case.query, case.context, case.history)
 
     def _say(self, message: str, **fields: object) -> Markup:
         """A message in the study's language; fields are escaped, and numbers written as usual."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from casewise.cases import Case, dataset_hash, is_voted, to_line
+from casewise.cases import Case, is_voted, to_line
 from casewise.errors import UsageError
 from casewise.files import HeldError, hold, write_atomically
 from casewise_study.revision.journal import (
@@ -28,6 +28,7 @@ from casewise_study.revision.revised_cases import (
     Fields,
     Pair,
     PairStatus,
+    advance,
     apply,
     next_edition,
     revise_cases,
@@ -125,7 +126,6 @@ class Desk:
             reason=str(opened.outside),
             before=tuple(case for case in self._state.cases if to_line(case) not in kept),
             after=opened.found,
-            file_after=dataset_hash(opened.found),
         )
         self._append([entry])
 
@@ -260,8 +260,7 @@ class Desk:
         self._check_outside()
         state, ahead = self._state, list[Entry]()
         if not self._entries:
-            begun = self._entry(Action.BEGIN, author, after=state.cases, file_after=state.hash)
-            ahead = [begun]
+            ahead = [self._entry(Action.BEGIN, author, after=state.cases)]
         entry = self._entry(
             action,
             author,
@@ -270,7 +269,6 @@ class Desk:
             reason=reason.strip(),
             before=before,
             after=after,
-            file_after=state.hash_with(before, after),
         )
         self._append([*ahead, entry])
         if before:
@@ -279,15 +277,17 @@ class Desk:
 
     def _entry(self, action: Action, author: str, *ahead: Entry, **fields: Any) -> Entry:
         """Make the next entry, after those that are not written yet."""
-        return Entry(
+        entry = Entry(
             number=len(self._entries) + len(ahead) + 1,
             time=self._now().astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",
             author=author.strip(),
             action=action,
             file_before=self._state.hash,
+            file_after="",
             previous=seal(ahead[-1])[1] if ahead else self._digest,
             **fields,
         )
+        return entry.model_copy(update={"file_after": advance(self._state, entry).hash})
 
     def _append(self, entries: list[Entry]) -> None:
         state = self._state

@@ -21,29 +21,44 @@ from casewise.files import Journal, journal_lines
 class RevisionError(CasewiseError):
     """A revision that was not made; nothing was written."""
 
+    status: int
+    """The page's answer by HTTP."""
+
 
 class UnknownPairError(RevisionError):
     """No pair of the file has, or had, this query id."""
+
+    status = 404
 
 
 class StaleError(RevisionError):
     """The pair was revised since the copy was read that this revision was made from."""
 
+    status = 409
+
 
 class VotedError(RevisionError):
     """The case carries votes: a change needs a new version of it."""
+
+    status = 423
 
 
 class UnfitError(RevisionError):
     """The revision makes no valid cases."""
 
+    status = 422
+
 
 class OutsideError(RevisionError):
     """The file or its journal was changed by other means while it was being revised."""
 
+    status = 412
+
 
 class UnwrittenError(RevisionError):
     """The revision could not be written to the disk."""
+
+    status = 507
 
 
 @dataclass(frozen=True, slots=True)

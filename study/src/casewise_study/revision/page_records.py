@@ -167,18 +167,13 @@ def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
 
 def _case(case: Case) -> dict[str, Any]:
     tree = to_tree(case.context)
+    told = {"id", "query", "history", "category", "intended", "tags", "replaces"}
     return {
-        "id": case.id,
-        "query": case.query,
+        **case.model_dump(mode="json", include=told),
         "context": None if tree is None else [node.model_dump(mode="json") for node in tree],
-        "history": [turn.model_dump(mode="json") for turn in case.history],
-        "category": case.category,
-        "intended": case.intended,
-        "tags": list(case.tags),
         "voted": is_voted(case),
         "votes": _votes(case),
         "edition": case.version,
-        "replaces": case.replaces,
     }
 
 
@@ -195,9 +190,8 @@ def _votes(case: Case) -> str:
 
 def _revision(entry: Entry) -> dict[str, Any]:
     pair = () if entry.action in SNAPSHOTS else (entry.before, entry.after)
-    told = ("number", "time", "author", "action", "reason")
     return {
-        **{name: getattr(entry, name) for name in told},
+        **entry.model_dump(include={"number", "time", "author", "action", "reason"}),
         "cases": [
             {
                 "intended": new.intended,

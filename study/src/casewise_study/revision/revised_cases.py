@@ -85,12 +85,7 @@ class RevisionState:
     @property
     def hash(self) -> str:
         """The data set's version, as ``dataset_hash`` has it."""
-        return _hash(self.lines)
-
-    def hash_with(self, before: Sequence[Case], after: Sequence[Case]) -> str:
-        """The same with cases in the place of others, one for one."""
-        new = dict(zip(map(to_line, before), map(to_line, after), strict=True))
-        return _hash(new.get(line, line) for line in self.lines)
+        return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()[:16]
 
     @property
     def file_bytes(self) -> bytes:
@@ -109,10 +104,6 @@ class RevisionState:
             )
             for number, (query_id, cases) in enumerate(group_pairs(self.cases).items(), start=1)
         )
-
-
-def _hash(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def state_of(cases: Iterable[Case]) -> RevisionState:
@@ -140,15 +131,17 @@ def apply(state: RevisionState, entry: Entry) -> RevisionState:
     Raises:
         GapError: The line tells of other cases than there are.
     """
-    if entry.action in SNAPSHOTS:
-        after = _taken_over(state, entry)
-    elif entry.action in DECISIONS:
-        after = _decided(state, entry)
-    else:
-        after = _replaced(state, entry)
+    after = advance(state, entry)
     if after.hash != entry.file_after:
         raise GapError(f"line {entry.number} adds up to other cases than it says")
     return after
+
+
+def advance(state: RevisionState, entry: Entry) -> RevisionState:
+    """The same, whatever the line says that it adds up to."""
+    if entry.action in SNAPSHOTS:
+        return _taken_over(state, entry)
+    return (_decided if entry.action in DECISIONS else _replaced)(state, entry)
 
 
 def _taken_over(state: RevisionState, entry: Entry) -> RevisionState:
@@ -173,11 +166,11 @@ def _taken_over(state: RevisionState, entry: Entry) -> RevisionState:
 
 def _texts(cases: Iterable[Case]) -> dict[str, list[str]]:
     """Cases without their votes, by query id."""
-    texts: dict[str, list[str]] = {}
-    for case in cases:
-        bare = case.model_copy(update=dict.fromkeys(VERDICTS))
-        texts.setdefault(case.query_id, []).append(to_line(bare))
-    return texts
+    bare = dict.fromkeys(VERDICTS)
+    return {
+        name: [to_line(case.model_copy(update=bare)) for case in pair]
+        for name, pair in group_pairs(cases).items()
+    }
 
 
 def _decided(state: RevisionState, entry: Entry) -> RevisionState:

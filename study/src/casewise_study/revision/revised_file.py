@@ -129,15 +129,10 @@ def revision_of(entry: Entry) -> Revision:
     after = () if entry.action in SNAPSHOTS else entry.after
     changes = [changes_between(old, new) for old, new in zip(entry.before, after, strict=False)]
     return Revision(
-        number=entry.number,
-        time=entry.time,
-        author=entry.author,
-        action=entry.action,
-        query_id=entry.query_id,
+        **entry.model_dump(include={"number", "time", "author", "action", "query_id", "reason"}),
         case_ids=tuple(case.id for case in entry.before),
         new_ids=tuple(case.id for case in after),
         changed=tuple(dict.fromkeys(change.name for several in changes for change in several)),
-        reason=entry.reason,
     )
 
 

@@ -50,11 +50,9 @@ class SentCase(journal.StrictModel):
 
     def fields(self) -> dict[str, Any]:
         """The fields that were sent, as plain JSON values."""
-        sent = {name: getattr(self, name) for name in self.model_fields_set if name != "id"}
-        if sent.get("context") is not None:
-            sent["context"] = from_tree(sent["context"])
-        if "history" in sent:
-            sent["history"] = [turn.model_dump(mode="json") for turn in sent["history"]]
+        sent = self.model_dump(mode="json", exclude={"id"}, exclude_unset=True)
+        if self.context is not None:
+            sent["context"] = from_tree(self.context)
         return sent
 
 
@@ -166,15 +164,6 @@ class RevisionGuard(Guard):
         return JSONResponse({"message": reason}, status)
 
 
-_STATUS = {
-    journal.UnknownPairError: 404,
-    journal.StaleError: 409,
-    journal.UnfitError: 422,
-    journal.VotedError: 423,
-    journal.UnwrittenError: 507,
-}
-_OUTSIDE = 412
-
 Version = Annotated[str, Header(alias="If-Match")]
 
 
@@ -271,10 +260,11 @@ def _refusal(desk: Desk) -> Handler:
     """Answer a refused revision; one made from an old copy gets the current pair."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        status = _STATUS.get(type(error), _OUTSIDE)  # type: ignore[arg-type]
+        assert isinstance(error, journal.RevisionError)
         if isinstance(error, journal.StaleError):
-            return _told(desk, _find(desk, request.path_params["key"]), status, message=str(error))
-        return JSONResponse({"message": str(error)}, status)
+            pair = _find(desk, request.path_params["key"])
+            return _told(desk, pair, error.status, message=str(error))
+        return JSONResponse({"message": str(error)}, error.status)
 
     return answer
 

@@ -1,12 +1,13 @@
 """Simulated people: how they judge, how long they take, what they overlook and report."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from math import exp, log, sqrt
+from math import exp, sqrt
 
 import numpy as np
+from scipy.special import expit, logit
 
 from casewise.cases import Side
 from casewise_study.study.page_signals import PageWatch
@@ -93,7 +94,7 @@ RANDOM = (Manner.CARELESS, Manner.CLICKING)
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Shares of each manner, which add up to 1."""
+    """Shares of each manner, in the order of ``Manner``, which add up to 1."""
 
     honest: float = 1.0
     careless: float = 0.0
@@ -101,10 +102,6 @@ class Mixture:
     biased: float = 0.0
     machine: float = 0.0
     clicking: float = 0.0
-
-    def shares(self) -> tuple[tuple[Manner, float], ...]:
-        """Each manner with its share."""
-        return tuple((manner, getattr(self, manner.value)) for manner in Manner)
 
 
 @dataclass
@@ -183,8 +180,7 @@ def make_person(
     A machine leaves the next of the traces in ``turns``; without any, none.
     """
     draw = np.random.default_rng((seed, number))
-    manners, shares = zip(*mixture.shares(), strict=True)
-    manner = manners[draw.choice(len(manners), p=shares)]
+    manner = tuple(Manner)[draw.choice(len(Manner), p=astuple(mixture))]
     leniency = LENIENCY * draw.standard_normal()
     if manner is Manner.BIASED:
         leniency += PANEL_SHIFT
@@ -195,9 +191,7 @@ def make_person(
 
 def shifted(p: float, leniency: float) -> float:
     """The chance ``p`` of a person of mean leniency, for one of another, on the logit scale."""
-    if p <= 0 or p >= 1:
-        return min(max(p, 0.0), 1.0)
-    return 1 / (1 + exp(-(log(p / (1 - p)) + leniency)))
+    return float(expit(logit(p) + leniency))
 
 
 @lru_cache(maxsize=4096)
@@ -207,8 +201,7 @@ def marginal_rate(p: float) -> float:
     By Gauss-Hermite quadrature of 40 nodes.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    values = [shifted(p, LENIENCY * float(node)) for node in nodes]
-    return float(np.dot(weights, values) / sqrt(2 * np.pi))
+    return float(weights @ expit(logit(p) + LENIENCY * nodes) / sqrt(2 * np.pi))
 
 
 def true_rates(study: Study, seed: int) -> tuple[float, ...]:
@@ -229,10 +222,7 @@ def true_rates(study: Study, seed: int) -> tuple[float, ...]:
 
 def machine_rates(rates: Sequence[float], seed: int) -> tuple[float, ...]:
     """For each cell, how often a language model says safe that thinks in part as people do."""
-    if not rates:
-        return ()
-    odds = np.array([log(rate / (1 - rate)) for rate in np.clip(rates, 0.01, 0.99)])
+    odds = logit(np.clip(rates, 0.01, 0.99))
     likeness = MACHINE_LIKENESS * (odds - odds.mean()) / (odds.std() or 1.0)
     own = sqrt(1 - MACHINE_LIKENESS**2) * np.random.default_rng((seed, 0xA1)).normal(size=len(odds))
-    chances = 1 / (1 + np.exp(-odds.mean() - MACHINE_SPREAD * (likeness + own)))
-    return tuple(chances.tolist())
+    return tuple(expit(odds.mean() + MACHINE_SPREAD * (likeness + own)).tolist())

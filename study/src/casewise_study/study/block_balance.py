@@ -85,30 +85,33 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     queries = query_codes(cases)
     category = category_codes(cases, queries)[queries]
     arm = np.array([study.arms.index(cell.arm) for cell in design.cells])
-    by_arm = np.zeros((len(sizes), len(study.arms)), np.int64)
-    np.add.at(by_arm, (block, arm[cell]), 1)
-    share, off = _categories([category[list(places)] for places in design.blocks])
     # Loaded late: it takes longer than all that a command without it does.
     from scipy.sparse import csr_array
 
-    asked = int(queries.max()) + 1
-    held = csr_array(
-        (np.ones(len(cell), np.int64), (block, queries[cell])), shape=(len(sizes), asked)
-    )
-    held.sum_duplicates()
-    met, never = _meetings(held)
+    def held(codes: IntArray, number: int) -> Any:
+        """(blocks, codes) how many cells of each code a block has."""
+        ones = np.ones(len(cell), np.int64)
+        table = csr_array((ones, (block, codes[cell])), shape=(len(sizes), number))
+        table.sum_duplicates()
+        return table
+
+    asked, categories = int(queries.max()) + 1, int(category.max()) + 1
+    by_query, by_arm = held(queries, asked), held(arm, len(study.arms)).toarray()
+    by_category = held(category, categories).toarray()
+    even = np.outer(sizes, by_category.sum(axis=0) / len(cell))
+    met, never = _meetings(by_query)
     return Balance(
         blocks=len(sizes),
         cells=len(design.cells),
         queries=asked,
-        categories=int(category.max()) + 1,
+        categories=categories,
         size=_range(sizes),
         votes=_range(np.bincount(cell, minlength=len(design.cells))),
-        repeated=int((held.max(axis=1).toarray() > 1).sum()),
+        repeated=int((by_query.max(axis=1).toarray() > 1).sum()),
         arms={arm: _range(by_arm[:, place]) for place, arm in enumerate(study.arms)},
         arms_apart=int(np.ptp(by_arm, axis=1).max()),
-        category_share=share,
-        category_off=off,
+        category_share=_range(by_category.max(axis=1) / sizes),
+        category_off=float(abs(by_category - even).max()),
         met=met,
         never_met=never,
         efficiency=_efficiency(block, cell, sizes, len(design.cells)),
@@ -118,17 +121,6 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
 
 def _range(values: IntArray | FloatArray) -> Range:
     return Range(float(values.min()), float(values.mean()), float(values.max()))
-
-
-def _categories(blocks: Sequence[IntArray]) -> tuple[Range, float]:
-    """Codes by block -> the greatest share of one a block, and the greatest distance from even."""
-    totals = np.bincount(np.concatenate(blocks))
-    shares, off = [], 0.0
-    for block in blocks:
-        counts = np.bincount(block, minlength=len(totals))
-        shares.append(counts.max() / len(block))
-        off = max(off, float(abs(counts - totals * len(block) / totals.sum()).max()))
-    return _range(np.array(shares)), off
 
 
 def _meetings(held: Any) -> tuple[Range, float]:
