@@ -75,8 +75,7 @@ class Tally:
         table = vote_table(study, planted.collected)
         bad = frozenset(rater for rater, kind in planted.kinds.items() if kind in FOUND)
         everybody, kept, honest = (
-            np.sign(2 * one.counts_safe - one.counts)
-            for one in (table, table.without(flagged), table.without(bad))
+            one.majorities for one in (table, table.without(flagged), table.without(bad))
         )
         self.labels += len(everybody)
         self.turned += int((everybody * kept < 0).sum())

@@ -171,7 +171,7 @@ def study_hashes(study: Study) -> tuple[str, ...]:
     dumped = study.model_dump(mode="json")
     if gone := study.screening.gone:
         rules = dumped["screening"] | gone
-        dumped["screening"] = {name: rules[name] for name in EARLIER if name in rules}
+        dumped["screening"] = {name: rules[name] for name in (*EARLIER, *rules) if name in rules}
     if not study.collection.is_sequential:
         del dumped["collection"]  # what is fixed has the hash that it always had
     hashes = [digest(dumped)]

@@ -90,7 +90,6 @@ class Screening(StudyPart):
     changed_p: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged are those whose pace and leniency change at one place, as if another person went on:
     adjusted p below this."""
-
     models: tuple[str, ...] | None = Field(default=None, min_length=1)
     """Runs of models on the study's cases, by path from the study file: flagged are the most who
     give a model's verdicts, of whom no greater share than ``unread_share`` is expected to have

@@ -1,7 +1,7 @@
 """Votes by cell, by arm, and contrasts between arms."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -23,6 +23,10 @@ NO_INTERVALS = (
 
 CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
 """Arms that are compared; the first has, by intention, more safe votes."""
+
+
+SIDES: Mapping[float, Side | None] = {1: "safe", -1: "unsafe", 0: None}
+"""Majority by its sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,22 +149,17 @@ def cell_votes(
     counts = table.counts_safe, table.counts
     with np.errstate(invalid="ignore"):
         shares = counts[0] / counts[1] if table.first is None else table.first.safe
-    columns = (*(map(int, column) for column in counts), shares.tolist(), classes.p_safe.tolist())
+    floats = (shares.tolist(), map(SIDES.get, table.majorities.tolist()), classes.p_safe.tolist())
+    columns = (*(map(int, column) for column in counts), *floats)
     votes = []
-    for (arm, case_id), safe, n, share, p_safe in zip(table.cells, *columns, strict=True):
+    for (arm, case_id), safe, n, share, majority, p_safe in zip(table.cells, *columns, strict=True):
         interval = (math.nan, math.nan)
         if not table.is_sequential:
             interval = statistics.wilson_interval(share, n)
-        majority = side(safe, n)
         met = n >= quota or case_id in decided
         cell = CellVotes(arm, case_id, safe, n - safe, share, interval, majority, met, p_safe)
         votes.append(cell)
     return tuple(votes)
-
-
-def side(safe: float, votes: float) -> Side | None:
-    """The majority of so many votes; None of a tie."""
-    return "safe" if 2 * safe > votes else "unsafe" if 2 * safe < votes else None
 
 
 def arm_votes(table: VoteTable, cells: Sequence[CellVotes]) -> tuple[ArmVotes, ...]:

@@ -214,6 +214,11 @@ class VoteTable:
         """Safe votes on each cell. Shape ``(cells,)``."""
         return np.bincount(self.cell, self.safe, minlength=len(self.cells)).astype(np.float64)
 
+    @property
+    def majorities(self) -> FloatArray:
+        """1 where most votes on a cell say safe, -1 unsafe; 0 of a tie, and without votes."""
+        return np.sign(2 * self.counts_safe - self.counts)
+
     def of_raters(self) -> list[IntArray]:
         """The places of each rater's votes, in the order of ``raters``."""
         order = np.argsort(self.rater, kind="stable")

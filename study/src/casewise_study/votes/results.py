@@ -16,6 +16,7 @@ from casewise_study.study.schema import Arm, Platform, Study
 from casewise_study.study.study_rules import Rule
 from casewise_study.votes.cells import (
     NO_INTERVALS,
+    SIDES,
     ArmVotes,
     CellStop,
     CellVotes,
@@ -26,7 +27,6 @@ from casewise_study.votes.cells import (
     contrast,
     mean_share,
     pairs_of_arms,
-    side,
 )
 from casewise_study.votes.collected import (
     Collected,
@@ -245,10 +245,7 @@ def median_minutes(study: Study, collected: Collected) -> float:
 
 def turned(whole: VoteTable, kept: VoteTable) -> tuple[Turned, ...]:
     """Cells whose majority, or tie, is another one among some of the votes."""
-    before, after = (
-        [side(*one) for one in zip(votes.counts_safe, votes.counts, strict=True)]
-        for votes in (whole, kept)
-    )
+    before, after = (map(SIDES.get, votes.majorities.tolist()) for votes in (whole, kept))
     rows = zip(whole.cells, before, after, strict=True)
     return tuple(Turned(*cell, one, other) for cell, one, other in rows if one != other)
 
@@ -276,7 +273,7 @@ def sensitivity(
 
 
 def _row(name: str, table: VoteTable, kept: VoteTable) -> SensitivityRow:
-    whole, here = (np.sign(2 * some.counts_safe - some.counts) for some in (table, kept))
+    whole, here = table.majorities, kept.majorities
     voted, left = table.counts > 0, kept.counts > 0
     measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe, first=kept.first)
     return SensitivityRow(
