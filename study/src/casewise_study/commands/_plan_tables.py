@@ -297,17 +297,13 @@ def _notes(planned: PlanSheet) -> list[str]:
 def _checks_taken(study: Study, powers: Sequence[CheckPower]) -> str:
     """Say how many attention checks a person gets, and why."""
     now, enough = study.attention.per_person, enough_checks(study, powers)
-    why = (
-        f"the fewest with which screening finds {ENOUGH:g}"
-        if enough.found >= ENOUGH
-        else f"none that there are finds {ENOUGH:g}, and with more no more are found"
-    )
+    why = "the fewest that do" if enough.found >= ENOUGH else "the fewest that find the most"
     if now != enough.checks:
         why = f"--attention; by power {enough.checks}, {why}"
     return (
-        f"{now} attention checks a person ({why}): {powers[now].found:.2f} are found of people who "
-        f"click without reading at a reader's pace, {CLICKERS:.0%} of all, in simulated studies "
-        "where times tell nothing."
+        f"Attention checks should find {ENOUGH:.0%} of the people who click without reading: "
+        f"{now} a person find {powers[now].found:.0%} ({why}), in simulated studies where "
+        f"{CLICKERS:.0%} click at a reader's pace and times tell nothing."
     )
 
 
