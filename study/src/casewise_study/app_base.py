@@ -20,6 +20,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from casewise.errors import UsageError
@@ -125,9 +126,9 @@ class Guard:
             await send(message)
 
         try:
-            request = Request(scope)
+            request = Request(scope, receive)
             answer = self.check(request) or self._check_change(request)
-            body = answer or await self._body(receive)
+            body = answer or await self._body(request)
             if isinstance(body, Response):
                 await body(scope, receive, guarded)
             else:
@@ -163,23 +164,20 @@ class Guard:
             return self.refuse(413, "Too long.")
         return None
 
-    async def _body(self, receive: Receive) -> bytes | Response:
+    async def _body(self, request: Request) -> bytes | Response:
         """Read the whole body before the application starts, within limits of size and time."""
-        parts, size = [], 0
+        body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                while True:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        return Response(status_code=400)
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self.most_bytes:
+                async for part in request.stream():
+                    body += part
+                    if len(body) > self.most_bytes:
                         return self._give_up(413, "Too long.")
-                    if not message.get("more_body"):
-                        return b"".join(parts)
+        except ClientDisconnect:
+            return Response(status_code=400)
         except TimeoutError:
             return self._give_up(408, "Too slow.")
+        return bytes(body)
 
     def _give_up(self, status: int, reason: str) -> Response:
         """Refuse and close the connection, without waiting for the rest of the body."""
@@ -190,14 +188,10 @@ class Guard:
 
 def _once(body: bytes, receive: Receive) -> Receive:
     """Return a ``receive`` that gives the application the body that was read."""
-    given = False
+    whole = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def call() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return whole.pop() if whole else await receive()
 
     return call
 

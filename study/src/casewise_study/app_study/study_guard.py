@@ -162,25 +162,24 @@ class Rates:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         tries = _parsed("--rate", _TRIES)
         self._limits = {"page": _parsed("--rate", rate), "token": tries, "code": tries}
-        self._newcomers = _parsed("--newcomers", newcomers)
+        self._limits["newcomer"] = _parsed("--newcomers", newcomers)
         self.turned_away = 0
         """Times that somebody could not begin, as many had begun from the same address range."""
 
     def admits(self, what: Literal["page", "token", "code"], request: Request) -> bool:
         """Tell whether an address may ask for a page now, or try a token or a personal code."""
-        address = request.scope["casewise_address"]
-        return all(self._limiter.hit(limit, what, address) for limit in self._limits[what])
+        return self._hit(what, request.scope["casewise_address"])
+
+    def _hit(self, what: str, place: str) -> bool:
+        return all(self._limiter.hit(limit, what, place) for limit in self._limits[what])
 
     def admits_newcomer(self, request: Request) -> bool:
         """Tell whether one more person may begin from the range of an address.
 
         Who comes from this computer is not counted: a proxy here would stand for everybody.
         """
-        address = request.scope["casewise_address"]
-        place = address_range(address)
-        if place in _OWN or all(
-            self._limiter.hit(limit, "newcomer", place) for limit in self._newcomers
-        ):
+        place = address_range(request.scope["casewise_address"])
+        if place in _OWN or self._hit("newcomer", place):
             return True
         self.turned_away += 1
         return False

@@ -33,7 +33,7 @@ _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_I
 _EXPORT = FORMATS[Platform.PROLIFIC]
 _NAMING = (_EXPORT.person, _EXPORT.submission, _EXPORT.code)
 _REVIEW = {"action": "MANUALLY_REVIEW"}
-_GONE = {"CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
+_GONE = {"", "CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
 
 
 def study_url(url: str, query: str = _PARAMETERS) -> str:
@@ -186,13 +186,10 @@ def _check_columns(columns: Sequence[str], names: Collection[str], path: Path) -
 def _with_demographics(
     person: PersonRecord, rows: Mapping[str, Submission], columns: Sequence[str]
 ) -> PersonRecord:
-    if person.rater not in rows:
+    row = rows.get(person.rater)
+    if row is None or row.status == "RETURNED":
         return person
-    row = rows[person.rater]
-    if row.status == "RETURNED":
-        return person
-    told = {column: row.cells[column] for column in columns}
-    told = {column: cell for column, cell in told.items() if cell and cell not in _GONE}
+    told = {column: row.cells[column] for column in columns if row.cells[column] not in _GONE}
     return replace(person, demographics=tuple((dict(person.demographics) | told).items()))
 
 

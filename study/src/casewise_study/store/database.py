@@ -265,15 +265,6 @@ _LOCK = 0x63617365
 """PostgreSQL's advisory lock while tables change: "case" in letters."""
 
 
-def alembic_config(connection: Connection) -> Config:
-    """Alembic's settings, for the migrations that this package brings."""
-    config = Config()
-    config.set_main_option("script_location", "casewise_study.store:migrations")
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    return config
-
-
 def upgrade(database: Database) -> None:
     """Make the tables, or bring them up to date; of two servers that start at once, one does.
 
@@ -284,7 +275,10 @@ def upgrade(database: Database) -> None:
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        command.upgrade(alembic_config(connection), "heads")
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", "casewise_study.store:migrations")
+        config.set_main_option("path_separator", "os")
+        command.upgrade(config, "heads")
 
     try:
         database.write(work)
