@@ -1,6 +1,6 @@
 """Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -39,7 +39,6 @@ from casewise_study.study.planning import (
     check_ready,
     forecast,
     open_points,
-    other_tasks,
     time_warnings,
 )
 from casewise_study.study.reading_times import PACES, reading
@@ -104,6 +103,12 @@ class PlanSheet:
         """People, time and money, as designed or if a person judged so many cases."""
         return forecast(self.study, self.dropout, tasks=tasks)
 
+    def other_tasks(self) -> Iterator[tuple[int, Forecast, float]]:
+        """Half and twice as many cases a person: the forecast, and the greatest efficiency."""
+        now = self.study.design.longest
+        for tasks in sorted({max(1, now // 2), now, max(now, min(2 * now, self.measured.queries))}):
+            yield tasks, self.forecast(tasks), efficiency_bound(tasks, self.measured.cells)
+
 
 def print_plan(planned: PlanSheet, format: Format) -> None:
     """Print a plan to standard output."""
@@ -147,12 +152,8 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
         "time": _time_record(planned),
         "balance": asdict(planned.measured),
         "other_tasks": [
-            {
-                "tasks": tasks,
-                "forecast": asdict(planned.forecast(tasks)),
-                "efficiency_bound": efficiency_bound(tasks, planned.measured.cells),
-            }
-            for tasks in other_tasks(study, planned.measured.queries)
+            {"tasks": tasks, "forecast": asdict(expected), "efficiency_bound": bound}
+            for tasks, expected, bound in planned.other_tasks()
         ],
         "notes": list(notes),
         "warnings": time_warnings(study),
@@ -236,12 +237,9 @@ def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
 
 
 def _tasks(planned: PlanSheet) -> list[Row]:
-    study, measured = planned.study, planned.measured
-    rows = []
-    for tasks in other_tasks(study, measured.queries):
-        expected = planned.forecast(tasks)
-        bound = efficiency_bound(tasks, measured.cells)
-        cost = money(expected.cost, study.pay.currency) if study.pay.per_hour else None
+    pay, rows = planned.study.pay, []
+    for tasks, expected, bound in planned.other_tasks():
+        cost = money(expected.cost, pay.currency) if pay.per_hour else None
         rows.append(Row([tasks, expected.people, expected.minutes, cost, bound]))
     return rows
 

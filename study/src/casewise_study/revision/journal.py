@@ -5,9 +5,10 @@ import json
 import os
 import stat
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -243,7 +244,7 @@ class JournalFile:
         self.path = path
         self._like = like
         self._size = 0
-        self._file: Journal | None = None
+        self._opened = ExitStack()
 
     def repair(self, reading: JournalReading) -> None:
         """Make the file end in a whole line; what was torn goes into a file beside it."""
@@ -256,7 +257,7 @@ class JournalFile:
                 file.truncate(reading.size)
                 os.fsync(file.fileno())
         if reading.unended:
-            self._size = self._opened().size
+            self._size = self._file.size
 
     def append(self, entries: Sequence[Entry]) -> str:
         """Add lines, wait until the disk has them, and return the last one's digest.
@@ -266,23 +267,19 @@ class JournalFile:
             ChangedError: The file is not as this object left it.
         """
         sealed = [seal(entry) for entry in entries]
-        file = self._opened()
-        if file.size != self._size or not file.is_ours():
+        if self._file.size != self._size or not self._file.is_ours():
             raise ChangedError
-        file.append("\n".join(line for line, _ in sealed).encode())
-        self._size = file.size
+        self._file.append("\n".join(line for line, _ in sealed).encode())
+        self._size = self._file.size
         return sealed[-1][1]
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._opened.close()
 
-    def _opened(self) -> Journal:
-        if self._file is None:
-            self._file = Journal(self.path, sync=True, mode=self._mode)
-        return self._file
+    @cached_property
+    def _file(self) -> Journal:
+        return self._opened.enter_context(closing(Journal(self.path, sync=True, mode=self._mode)))
 
     @property
     def _mode(self) -> int:

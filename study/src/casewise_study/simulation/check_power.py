@@ -8,6 +8,7 @@ from scipy.special import expit, logit
 
 from casewise.statistics import Answers, check_ratio, unread, within_error
 from casewise_study.simulation.simulated_people import CARELESS_SLIP, LENIENCY, SLIP, true_rates
+from casewise_study.study.block_design import arm_codes
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.votes.screening import LEAST_TIMES
@@ -55,7 +56,6 @@ def check_power(study: Study, seed: int) -> tuple[CheckPower, ...]:
     blocks, kept = blocks[::fold], -(-len(study.design.cells) // fold)
     sizes = np.array(list(map(len, blocks)))
     people, rates = len(blocks), logit(true_rates(study, seed)[:kept])
-    arms = np.array([study.arms.index(cell.arm) for cell in study.design.cells])
     cell, rater = np.concatenate(blocks) % kept, np.repeat(np.arange(people), sizes)
     most, clickers = len(study.attention.checks), max(1, round(CLICKERS * people))
     flagged = np.zeros((most + 1, 2))
@@ -68,7 +68,7 @@ def check_power(study: Study, seed: int) -> tuple[CheckPower, ...]:
             safe=(random.random(len(cell)) < np.where(clicks[rater], 0.5, chance)).astype(float),
             cell=cell,
             rater=rater,
-            group=arms[cell],
+            group=arm_codes(study.design.cells)[cell],
             seconds=np.full(len(cell), np.nan),
             words=np.ones(len(cell)),
             cells=kept,

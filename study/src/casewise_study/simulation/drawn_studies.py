@@ -103,14 +103,9 @@ def screen_drawn(
         screened = screen(study, collected)
         told += groups_of(vote_table(study, collected), screened, study.seed).told is not None
         flags = screened.flagged()
-        seen += [(one.manner, one.trace, name_of(one) in flags) for one in people]
+        seen += [(one.manner, one.trace, one.name in flags) for one in people]
         progress(number + 1)
     return DrawnStudies(studies, count_flagged(seen), told)
-
-
-def name_of(person: SimulatedPerson) -> str:
-    """The pseudonym of a simulated person."""
-    return f"r{person.number:04d}"
 
 
 def draw_study(
@@ -123,7 +118,7 @@ def draw_study(
     people, records, votes, checks = [], [], list[VoteRecord](), list[CheckRecord]()
     for number in range(len(study.design.blocks)):
         person = make_person(number, mixture, seed, turns)
-        rater, pages = name_of(person), pages_of(study, number)
+        rater, pages = person.name, pages_of(study, number)
         for page in pages:
             at, place = page.position, page.place
             # The server takes no sooner answer.
@@ -149,5 +144,5 @@ def _record(study: Study, person: SimulatedPerson, pages: int) -> PersonRecord:
     if study.screening.watches:
         watched = [person.watched() for _ in range(pages)]
         signals |= sum_signals([PageSignals(person.follows(), watch) for watch in watched])
-    rater, block = name_of(person), person.number
+    rater, block = person.name, person.number
     return PersonRecord(rater, PersonStatus.COMPLETED, block=block, **signals)

@@ -116,6 +116,11 @@ class SimulatedPerson:
     """For what the page counts, so that the same people judge alike whether it counts or not."""
     trace: Trace = Trace.NONE
 
+    @property
+    def name(self) -> str:
+        """The pseudonym."""
+        return f"r{self.number:04d}"
+
     def verdict(self, p_safe: float, p_machine: float = 0.5) -> Side:
         """Verdict of this person on a case that a share ``p_safe`` of honest people call safe.
 

@@ -237,7 +237,7 @@ def make_design(
     visits = np.concatenate(filled)
     block_of = np.repeat(np.arange(blocks), sizes)
     shown, turns = _first_turns(queries, visits, rng)
-    arms = np.array([list(Arm).index(cell.arm) for cell in cells])
+    arms = arm_codes(cells)
     shown = even_arms(shown, arms, turns, block_of)
     order = np.lexsort((rng.random(total), block_of))
     parts = np.split(shown[order], np.cumsum(sizes)[:-1])
@@ -259,9 +259,8 @@ class DrawnFrom:
     def of(cls, study: Study, cases: Sequence[Case]) -> Self:
         """The cells of a study, with the case of each."""
         query = query_codes(cases)
-        arms = [list(Arm).index(cell.arm) for cell in study.design.cells]
         tasks = study.design.longest
-        return cls(query, category_codes(cases, query)[query], np.array(arms), tasks)
+        return cls(query, category_codes(cases, query)[query], arm_codes(study.design.cells), tasks)
 
 
 def draw_block(
@@ -297,6 +296,11 @@ def query_codes(cases: Sequence[Case]) -> IntArray:
         case.query_id: number for number, group in enumerate(whole_queries(cases)) for case in group
     }
     return np.array([code[case.query_id] for case in cases], dtype=np.int64)
+
+
+def arm_codes(cells: Sequence[StudyCell]) -> IntArray:
+    """(cells,) the arm of each, as its place in ``Arm``."""
+    return np.array([list(Arm).index(cell.arm) for cell in cells])
 
 
 def category_codes(cases: Sequence[Case], queries: IntArray) -> IntArray:

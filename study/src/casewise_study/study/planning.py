@@ -204,12 +204,6 @@ def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> F
     )
 
 
-def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
-    """Alternatives for cases a person: as designed, half and twice as many."""
-    now = study.design.longest
-    return tuple(sorted({max(1, now // 2), now, max(now, min(2 * now, queries))}))
-
-
 def _recruitment(platform: Platform) -> Recruitment:
     """Settings of a platform, with codes that can't be guessed where they are worth money."""
     if platform is Platform.NONE:
@@ -368,7 +362,7 @@ def pay_shortfall(study: Study, minutes: float) -> str | None:
         study: With its consent.
         minutes: That a session takes, planned or measured; not above 0 or NaN is unknown.
     """
-    reward, hourly = session_pay(study), _promised_hourly(study)
+    reward, hourly = session_pay(study), max(_told_pay(study)[1], study.pay.per_hour)
     comes_to = reward * 60 / minutes if minutes > 0 else math.nan
     if not (hourly and comes_to < hourly - _CENT):
         return None
@@ -385,38 +379,29 @@ def session_pay(study: Study) -> float:
 
     The one figure that platforms, payments and warnings take.
     """
-    amount, before, after = _amounts(study)
-    said = re.search(
-        f"(?<!{before}){amount}" if before else f"{amount}(?!{after})", _consent_line(study)
-    )
-    return _number(said[1]) if said else forecast(study).pay_each
+    told = _told_pay(study)[0]
+    return forecast(study).pay_each if math.isnan(told) else told
 
 
-def _promised_hourly(study: Study) -> float:
-    """The greater hourly pay of the consent and the file."""
-    amount, before, after = _amounts(study)
-    said = re.search(f"{before}{amount}{after}", _consent_line(study))
-    return max(_number(said[1]) if said else 0.0, study.pay.per_hour)
-
-
-def _consent_line(study: Study) -> str:
-    return " ".join(study.consent.text.split())
-
-
-def _amounts(study: Study) -> tuple[str, str, str]:
-    """Patterns of an amount, and of the words before and after that make it an hourly pay."""
+def _told_pay(study: Study) -> tuple[float, float]:
+    """Pay of a session (NaN: not told) and of an hour (0) by the consent."""
     hourly = english = "{amount} an hour"
     with suppress(InputError):
         hourly = study_language(study).say(english)
     if hourly.count("{amount}") != 1:
         hourly = english
     before, after = map(re.escape, hourly.split("{amount}"))
-    return rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}", before, after
+    amount = rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}"
 
+    def told(pattern: str, absent: float) -> float:
+        """An amount with either mark of decimals, and marks between thousands."""
+        found = re.search(pattern, " ".join(study.consent.text.split()))
+        if found is None:
+            return absent
+        return float(re.sub(r"[.,](?=\d{3}\b)", "", found[1]).replace(",", "."))
 
-def _number(text: str) -> float:
-    """A number with either mark of decimals, and marks between thousands."""
-    return float(re.sub(r"[.,](?=\d{3}\b)", "", text).replace(",", "."))
+    session = f"(?<!{before}){amount}" if before else f"{amount}(?!{after})"
+    return told(session, math.nan), told(f"{before}{amount}{after}", 0.0)
 
 
 def _todos(value: Any, place: str) -> Iterator[str]:
