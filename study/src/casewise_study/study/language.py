@@ -238,11 +238,7 @@ def write_catalogue(code: str, path: Path) -> int:
     written = io.BytesIO()
     write_po(written, made, width=96, omit_header=False)
     write_atomically(path, written.getvalue())
-    return sum(
-        not (any(one.string) if isinstance(one.string, tuple) else one.string)
-        for one in made
-        if one.id
-    )
+    return sum(not any(one.string or ()) for one in made if one.id)
 
 
 def _catalogue(text: bytes, locale: Locale, path: Path) -> Catalog:
