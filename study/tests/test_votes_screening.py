@@ -103,7 +103,7 @@ def test_who_says_the_opposite_or_one_thing(study: Study, answer: str) -> None:
     one = simulate(study, World(careless=0), seed=4)
     turned = frozenset(person.rater for person in one.collected.people[::10])
     screened = screen(study, changed(one, turned, answer))
-    assert len(turned & screened.flagged(Rule.UNREAD)) >= 0.8 * len(turned)
+    assert len(turned & screened.flagged(Rule.UNREAD)) >= 0.9 * len(turned)
     assert len(screened.flagged() - turned) <= 4  # of 75
 
 
