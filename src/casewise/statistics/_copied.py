@@ -1,7 +1,6 @@
 """People whose answers are those of a language model."""
 
 import numpy as np
-from scipy.special import logsumexp
 
 from casewise.statistics._clustered import FloatArray
 from casewise.statistics._unread import Answers
@@ -34,5 +33,5 @@ def copied(answers: Answers, own: FloatArray, models: FloatArray) -> FloatArray:
     copies = np.where(said == answers.safe, 1 - ODD, ODD)
     ratio = answers.sums(np.log(np.where(np.isnan(said), 1, copies / reads)).T)
     odds = np.log(COPIES / (1 - COPIES) / len(models)) + ratio
-    whole = np.logaddexp(0, logsumexp(odds, axis=1, keepdims=True))
+    whole = np.logaddexp(0, np.logaddexp.reduce(odds, axis=1, keepdims=True))
     return np.asarray(np.exp(odds - whole))
