@@ -57,6 +57,7 @@ def check_power(study: Study, seed: int) -> tuple[CheckPower, ...]:
     sizes = np.array(list(map(len, blocks)))
     people, rates = len(blocks), logit(true_rates(study, seed)[:kept])
     cell, rater = np.concatenate(blocks) % kept, np.repeat(np.arange(people), sizes)
+    group = arm_codes(study.design.cells)[cell]
     most, clickers = len(study.attention.checks), max(1, round(CLICKERS * people))
     flagged = np.zeros((most + 1, 2))
     studies = -(-_SEEN // clickers)
@@ -68,7 +69,7 @@ def check_power(study: Study, seed: int) -> tuple[CheckPower, ...]:
             safe=(random.random(len(cell)) < np.where(clicks[rater], 0.5, chance)).astype(float),
             cell=cell,
             rater=rater,
-            group=arm_codes(study.design.cells)[cell],
+            group=group,
             seconds=np.full(len(cell), np.nan),
             words=np.ones(len(cell)),
             cells=kept,

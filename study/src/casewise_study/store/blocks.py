@@ -30,8 +30,8 @@ from casewise_study.store.people import (
     change_block,
     count,
     end,
-    identity,
     latest,
+    left_out,
     log,
 )
 from casewise_study.store.standing import Person, Progress, Reconciled, Vacancy
@@ -343,12 +343,12 @@ def _settle(connection: Connection, of: Study, now: datetime) -> tuple[int, int]
         .where(AT_BLOCKS, exclusion.c.participant.is_(None))
     )
     rows = connection.execute(query).all()
-    left_out = identity(connection).left_out(of.second_accounts)
+    second = left_out(connection, of.second_accounts)
 
     def stands(row: Any) -> bool:
         done = row.status is PersonStatus.COMPLETED
         present = done or row.counts or row.lease_until >= now
-        return present and row.confirmed is not False and row.rater not in left_out
+        return present and row.confirmed is not False and row.rater not in second
 
     def order(row: Any) -> tuple[bool, bool, bool, int]:
         return row.status is not PersonStatus.COMPLETED, not row.known, not row.counts, row.id

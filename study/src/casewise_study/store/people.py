@@ -41,7 +41,7 @@ from casewise_study.store.tables import (
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
 from casewise_study.study.reading_times import Page
-from casewise_study.study.schema import Study, StudyCell
+from casewise_study.study.schema import SecondAccounts, Study, StudyCell
 from casewise_study.study.study_file import study_cases, study_hashes
 from casewise_study.votes.collected import (
     CheckRecord,
@@ -340,8 +340,7 @@ def link(
         connection.execute(insert(second_account).values(row))
 
 
-def identity(connection: Connection) -> Identity:
-    """Facts on people's identity that could be checked."""
+def _second_accounts(connection: Connection) -> tuple[SecondAccount, ...]:
     first = participant.alias()
     rows = connection.execute(
         select(participant.c.rater, first.c.rater, second_account.c.kind)
@@ -349,6 +348,16 @@ def identity(connection: Connection) -> Identity:
         .outerjoin(first, second_account.c.other == first.c.id)
         .order_by(second_account.c.id)
     )
+    return tuple(SecondAccount(*row) for row in rows)
+
+
+def left_out(connection: Connection, rules: SecondAccounts) -> frozenset[str]:
+    """Second accounts whose votes don't count by the study's rules."""
+    return Identity(seconds=_second_accounts(connection)).left_out(rules)
+
+
+def identity(connection: Connection) -> Identity:
+    """Facts on people's identity that could be checked."""
 
     def those(where: ColumnElement[bool]) -> frozenset[str]:
         raters = select(participant.c.rater).where(~participant.c.purged, where)
@@ -357,7 +366,7 @@ def identity(connection: Connection) -> Identity:
     return Identity(
         those(participant.c.signed),
         those(participant.c.confirmed.is_(true())),
-        tuple(SecondAccount(*row) for row in rows),
+        _second_accounts(connection),
     )
 
 

@@ -290,7 +290,7 @@ class Store:
             if position + 1 == len(pages):
                 completed, uncounted = PersonStatus.COMPLETED, PersonStatus.ABANDONED
                 people.end(connection, person.id, completed, now)
-                second = people.identity(connection).left_out(self.study.second_accounts)
+                second = people.left_out(connection, self.study.second_accounts)
                 counts = uncounted if person.rater in second else completed
                 # A spare stays one, until the platform's export decides.
                 held["status"] = case((COUNTS, literal(counts, STATUS)), else_=uncounted)
