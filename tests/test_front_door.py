@@ -544,6 +544,7 @@ def test_a_cancelled_run_keeps_what_was_judged(server: FakeServer) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
+@pytest.mark.slow
 def test_an_interrupted_cell_keeps_what_was_judged(server: FakeServer) -> None:
     main = threading.main_thread().ident
     assert main is not None

@@ -24,7 +24,7 @@ from casewise.results import whole_percent
 from casewise.scores import Overview
 from casewise.sheets import number
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def html(overview: Overview, *, reveal: bool = False) -> str:
@@ -254,9 +254,7 @@ def test_withheld_pairs_say_lengths(open_page: Open) -> None:
     assert re.search(r"answer \d+ characters, explanation \d+ characters", text)
 
 
-@pytest.mark.parametrize(
-    ("runs", "queries"), [(8, 450), pytest.param(50, 450, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("runs", "queries"), [(8, 450), (50, 450)])
 def test_fifty_models_of_900_cases_stay_quick(open_page: Open, runs: int, queries: int) -> None:
     overview = overview_of(with_answers(models(runs, queries, distinct=4)))
     page = open_page(html(overview))

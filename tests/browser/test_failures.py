@@ -23,7 +23,7 @@ from casewise.scores import (
     pairs_of_runs,
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROWS = "#rows button"
 
@@ -245,7 +245,7 @@ def first_filter(page: Page) -> float:
     return spent
 
 
-@pytest.mark.parametrize("runs", [8, pytest.param(43, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [8, 43])
 def test_the_first_filter_is_quick(open_page: Open, runs: int) -> None:
     """43 runs of 900 cases: half a second for the first filter, 3.5 MB, and nothing that axe finds.
 

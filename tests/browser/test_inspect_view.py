@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.inspected import CASES, EPOCHS
 from support.starts import free_port
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PATIENCE_MS = 60_000
 

@@ -13,7 +13,7 @@ from casewise.reporting import label_page
 from casewise.scores import DrawnReply
 from casewise.scores import sheet_text as sheet
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 HOSTILE = '=1+1 </script><b>bold</b> "quoted", \u2028 {{ data }}'
 

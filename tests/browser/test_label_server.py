@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 from casewise.scores import DrawnReply, sheet_text
 from casewise.scores._reply_sample import seal
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 MODEL = "openai-api/secret/model"
 REPLIES = ['=1+1 </script><b>bold</b> "quoted", \u2028 {{ data }}', "Second\nline", "Third " * 400]

@@ -38,7 +38,7 @@ from casewise.scores import (
     pairs_of_runs,
 )
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 WINDOWS = pytest.mark.parametrize(
@@ -46,8 +46,8 @@ WINDOWS = pytest.mark.parametrize(
     [
         pytest.param(400, True, id="400-dark"),
         pytest.param(1280, False, id="1280-light"),
-        pytest.param(400, False, id="400-light", marks=pytest.mark.slow),
-        pytest.param(1280, True, id="1280-dark", marks=pytest.mark.slow),
+        pytest.param(400, False, id="400-light"),
+        pytest.param(1280, True, id="1280-dark"),
     ],
 )
 """Each width and each ground; all of both among the long tests."""

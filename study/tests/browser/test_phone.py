@@ -18,7 +18,7 @@ from casewise_study.study.schema import Arm, Pay, Study, Timing
 from casewise_study.study.study_file import write_study as write_file
 from casewise_study.study.study_texts import Investigator
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Visit = Callable[..., Page]
 

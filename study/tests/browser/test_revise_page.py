@@ -12,7 +12,7 @@ from support.seen import grave, overflowing
 from casewise.cases import Case, load_cases, to_line
 from casewise_study.revision.revised_file import read_history
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Visit = Callable[..., Page]
 

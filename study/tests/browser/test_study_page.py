@@ -13,7 +13,7 @@ from support.studies import KEYS, write_study
 from casewise_study.store.database import utc_now
 from casewise_study.study.study_rules import Screening
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Visit = Callable[..., Page]
 
