@@ -70,7 +70,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def _to_page(match: re.Match[str]) -> str:
-    """A link to a page wherever it stands now: the changelog names it where it once stood."""
+    """A link to a page, by its place in the site."""
     places = {path.name: path.relative_to(ROOT / "docs").as_posix() for path in PAGES}
     places |= {path.name: place for place, path in OUTSIDE.items()}
     return f"](../{places[match[1]]}"
