@@ -74,7 +74,6 @@ WALLED: dict[str, Callable[[str], bool]] = {
             "exports/_log_redaction",
         )
     ),
-    "inspect_scout": lambda path: path == "evaluation/tasks/_scanners.py",
     "xllamacpp": lambda path: path == "evaluation/models/_smollm2.py",
     "torch": lambda path: path.startswith("evaluation/models/_hf_"),
     "transformers": lambda path: path.startswith("evaluation/models/_hf_"),

@@ -185,9 +185,6 @@ TABLE = [
     ("power --test pairs --effect .03 --discordance 2 --power .8", "discordance"),
     ("power --test pairs --effect .03 --discordance .1 --power 1.5", "power"),
     ("power --test t --effect 0 --power .8", "effect"),
-    ("purge full --yes", "full"),
-    ("purge absent --yes", "absent"),
-    ("purge cases.jsonl --yes", "cases.jsonl"),
     # Graders, replies, conversations.
     ("grade empty.txt --cases starter --out x.parquet", "empty.txt"),
     ("grade garbage.jsonl --cases starter --out x.parquet", "garbage.jsonl"),

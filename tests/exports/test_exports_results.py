@@ -7,7 +7,6 @@ from typing import Any
 import jsonschema
 import polars as pl
 import pytest
-import yaml
 from conftest import Cli
 from support.climbers import rung_table
 from support.scores import model_rows
@@ -90,26 +89,10 @@ def test_records_are_the_same_but_for_their_time(cli_inside: Cli, tmp_path: Path
         assert one | {"retrieved_timestamp": ""} == again | {"retrieved_timestamp": ""}
 
 
-def test_a_file_for_each_model_on_the_hub(cli_inside: Cli, tmp_path: Path) -> None:
-    write_runs(tmp_path / "runs.parquet")
-    command = ("export", "runs.parquet", "--to", "hf-results", "--dataset", "lab/cases")
-    done = cli_inside(*command, "--out", "hub")
-    assert (done.returncode, done.stderr) == (0, "hub: 4 runs in 2 files\n")
-    by_model = {}
-    for model in ("openai/judge", "lab/climber"):
-        text = (tmp_path / f"hub/{model}/.eval_results/casewise.yaml").read_text("utf-8")
-        by_model[model] = yaml.safe_load(text)
-        check(by_model[model], "hf_eval_results")
-    values = {one["dataset"]["task_id"]: one["value"] for one in by_model["lab/climber"]}
-    assert values["casewise.ladder.proof_premium"] == 0.5
-    assert len(values) == len(by_model["lab/climber"])
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--to", "hf-results"), "--dataset OWNER/NAME"),
-        (("--to", "hf-results", "--dataset", "cases"), "expected OWNER/NAME"),
+        (("--to", "every-eval-ever", "--dataset", "cases"), "expected OWNER/NAME"),
         (("--to", "every-eval-ever", "--reveal"), "nothing to reveal"),
     ],
 )

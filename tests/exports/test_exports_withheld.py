@@ -15,7 +15,7 @@ from casewise.choices import ExportForm
 from casewise.exports._export_form import TEXT_COLUMNS, withhold
 from casewise.scores import SCHEMA, read_paths
 
-WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs", "every-eval-ever", "hf-results"]
+WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs", "every-eval-ever"]
 REVEALED = ["parquet", "csv", "casebench", "hf", "lm-eval"]
 NAMES = {"parquet": "t.parquet", "csv": "t.csv"}
 
@@ -44,8 +44,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def export(cli: Cli, logs: Path, form: str, *options: str) -> tuple[Path, str]:
     out = NAMES.get(form, form)
-    needed = ("--dataset", "lab/cases") if form == "hf-results" else ()
-    done = cli("export", logs, "--to", form, "--out", out, *needed, *options)
+    done = cli("export", logs, "--to", form, "--out", out, *options)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert CANARY not in done.stderr
@@ -200,3 +199,16 @@ def test_no_column_of_text_is_forgotten() -> None:
     row = {name: f"{CANARY} in a\nsentence" for name, kind in SCHEMA.items() if kind == pl.String}
     table = pl.DataFrame([row], schema=SCHEMA)
     assert CANARY not in withhold(table).write_json()
+
+
+def test_no_run_goes_on_in_logs_without_texts(cli_inside: Cli, logs: Path) -> None:
+    out, _ = export(cli_inside, logs, "redacted-logs")
+    cases = next(logs.parent.glob("of-*.jsonl"))
+    command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--log-dir", out)
+    # Nobody listens there: it is refused before anything is sent.
+    done = cli_inside(
+        *command, "--model-base-url", "http://127.0.0.1:9/v1", env={"FAKE_API_KEY": "k"}
+    )
+    assert done.returncode == 2
+    assert "logs without their texts" in " ".join(done.stderr.split())
+    assert "give another --log-dir" in " ".join(done.stderr.split())

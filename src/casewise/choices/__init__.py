@@ -320,7 +320,6 @@ class ExportForm(enum.StrEnum):
     """A folder that ``datasets`` loads, with its card."""
     EVERY_EVAL_EVER = "every-eval-ever"
     """Figures as Every Eval Ever's records."""
-    HF_RESULTS = "hf-results"
     """Figures as evaluation results of a model's repository on the Hub."""
     REDACTED_LOGS = "redacted-logs"
     """Inspect's logs without texts."""

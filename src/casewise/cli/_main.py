@@ -298,7 +298,6 @@ COMMANDS = {
     "gate": "_gate:gate",
     "power": "_dataset:power",
     "reproduce": "_reproduce:reproduce",
-    "purge": "_export:purge",
     "doctor": "_doctor:doctor",
 }
 """Place of each command: the file in this folder, and its function."""

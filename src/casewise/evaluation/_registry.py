@@ -1,6 +1,4 @@
-"""Entry points for Inspect: tasks, models of our own, and scanners of Scout."""
-
-import sys
+"""Entry points for Inspect: tasks, and models of our own."""
 
 from inspect_ai.model import ModelAPI, modelapi
 
@@ -23,9 +21,5 @@ def casewise_hf() -> type[ModelAPI]:
 
     return HuggingFace
 
-
-if "inspect_scout" in sys.modules:
-    # Only where Scout runs: it takes seconds to import, and is an extra.
-    from casewise.evaluation.tasks._scanners import casewise_grader, casewise_rules  # noqa: F401
 
 __all__ = ["casewise", "casewise_hf", "casewise_target", "judge", "respond"]

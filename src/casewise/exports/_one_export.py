@@ -1,18 +1,12 @@
-"""Exports to a table, a folder or logs without texts; and the purge of kept logs.
-
-A purge removes the texts from logs: the figures stay where they are.
-"""
+"""Exports to a table, a folder or logs without texts."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
 from casewise.cases import Case
 from casewise.choices import ExportForm
-from casewise.errors import InputError, UsageError
+from casewise.errors import UsageError
 from casewise.exports._casebench_outputs import write_casebench
 from casewise.exports._export_form import (
     TABLES,
@@ -29,7 +23,7 @@ from casewise.exports._export_form import (
 from casewise.exports._hf_folder import write_hf
 from casewise.exports._lm_eval import write_lm_eval
 from casewise.exports._results import write_results
-from casewise.files import address_of, hold, is_elsewhere, new_file, write_atomically
+from casewise.files import write_atomically
 from casewise.scores import Judgements, find_logs, nothing_judged, read_paths, table_bytes
 
 _TASKS = {"casewise/judge": "judge", "casewise/respond": "respond"}
@@ -97,7 +91,7 @@ def export_to(request: ExportRequest) -> Exported:
         if request.reveal:
             raise UsageError("--to redacted-logs has nothing to reveal: share the logs themselves")
         return write_redacted_logs(request)
-    if form in (ExportForm.EVERY_EVAL_EVER, ExportForm.HF_RESULTS):
+    if form is ExportForm.EVERY_EVAL_EVER:
         return write_results(request, read_paths(request.paths))
     judgements = read_paths(request.paths, texts=True)
     match form:
@@ -135,115 +129,3 @@ def _cases(request: ExportRequest) -> tuple[tuple[Case, ...], tuple[str, ...]]:
     if not judgements.cases:
         raise UsageError("these paths hold no cases with their texts: give --cases FILE")
     return tuple(judgements.cases.values()), judgements.notes
-
-
-@dataclass(frozen=True, slots=True)
-class PurgePlan:
-    """Files that would be purged: nothing is changed before ``purge``."""
-
-    logs: tuple[Path, ...]
-    """Logs that hold texts."""
-    purged: tuple[Path, ...]
-    """Logs whose texts were removed before."""
-    journals: tuple[Path, ...]
-    """Files beside a run's logs: answers that no log holds yet, logs that broke off."""
-    others: tuple[str, ...]
-    """Logs that are left as they are, each with the reason."""
-    folders: tuple[Path, ...]
-    """Folders of the logs: no run may be at work in them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    """Texts and files that were removed."""
-
-    logs: int
-    samples: int
-    journals: int
-
-
-def plan_purge(paths: Sequence[Path]) -> PurgePlan:
-    """Find the logs of casewise, and what runs keep beside them.
-
-    Args:
-        paths: Log folders and ``.eval`` files.
-
-    Raises:
-        InputError: A path is missing, or there is no log of casewise.
-        UsageError: A path is elsewhere (``s3://...``): files there are not replaced at once.
-    """
-    # Inspect takes seconds to import; of the exports only logs need it.
-    from casewise.logs import BROKEN, LOCK, OURS, REDACTED, SHARDS, START, read_header
-
-    logs, purged, others = list[Path](), list[Path](), list[str]()
-    folders: dict[Path, None] = {}
-    for path in _log_files(paths):
-        try:
-            header = read_header(path)
-        except InputError as error:
-            if path in paths:
-                raise
-            others.append(f"left as it is: {error}")
-            continue
-        (purged if header.metadata.get(REDACTED) else logs).append(path)
-        inside = path.parent.parent.name == SHARDS
-        folders[path.parent.parent.parent if inside else path.parent] = None
-    for path in paths:
-        folders |= dict.fromkeys([path] if path.is_dir() else [])
-    journals = [
-        file
-        for folder in folders
-        for file in (*(folder / OURS).rglob("*"), *folder.rglob(f"*{BROKEN}"))
-        if file.is_file() and file.name not in (LOCK, f"{LOCK}.holder", START)
-    ]
-    if not logs and not purged and not journals:
-        where = ", ".join(map(str, paths))
-        raise InputError("no log of casewise here", file=where, expected="a log folder")
-    return PurgePlan(
-        tuple(logs), tuple(purged), tuple(dict.fromkeys(journals)), tuple(others), tuple(folders)
-    )
-
-
-def _log_files(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if is_elsewhere(path):
-            raise UsageError(f"{address_of(path)}: only logs on this machine are purged")
-        if not path.exists():
-            raise InputError("no such file or folder", file=path)
-        yield from sorted(path.rglob("*.eval")) if path.is_dir() else [path]
-
-
-def purge(plan: PurgePlan, command: str) -> Purged:
-    """Remove queries, contexts, replies, explanations and tool calls from logs.
-
-    Each log is replaced at once by one without texts, as ``export --to redacted-logs`` writes it;
-    a purge that is stopped leaves whole logs, and goes on when it is begun again.
-
-    Args:
-        plan: Logs and files.
-        command: Name of this process, for a run that finds the folder held.
-
-    Raises:
-        InputError: A log can't be read whole; those before it are purged.
-        HeldError: A run is at work in one of the folders.
-    """
-    from casewise.exports._log_redaction import write_redacted
-    from casewise.logs import LOCK, OURS, read_header
-
-    samples = 0
-    with ExitStack() as held:
-        for folder in plan.folders:
-            held.enter_context(hold(folder / OURS / LOCK, what=folder, command=command))
-        for path in plan.logs:
-            header = read_header(path)
-            known = known_parameters([header.metadata])
-            with new_file(path, sync=True) as new:
-                unread = "can't be read whole, so that its texts stay"
-                samples += write_redacted(header, known, new, unread=unread)
-        for journal in plan.journals:
-            journal.unlink(missing_ok=True)
-    for folder in plan.folders:
-        # Where no run kept anything, the lock's folder was made for the lock alone.
-        with suppress(OSError):
-            (folder / OURS).rmdir()
-    return Purged(len(plan.logs), samples, len(plan.journals))

@@ -1,7 +1,6 @@
-"""Results in the forms of others: Every Eval Ever's records, and Hugging Face's evaluation results.
+"""Results as records of Every Eval Ever, which hold figures and names alone.
 
-Records follow version 0.2.2 of ``eval.schema.json`` (github.com/evaleval/every_eval_ever), results
-the page "Evaluation Results" of github.com/huggingface/hub-docs. They hold figures and names alone.
+They follow version 0.2.2 of ``eval.schema.json`` (github.com/evaleval/every_eval_ever).
 """
 
 import json
@@ -14,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import casewise
 from casewise.cases import CASEBENCH, STARTER
-from casewise.choices import Better, ExportForm, Measure
+from casewise.choices import Better, Measure
 from casewise.errors import UsageError
 from casewise.exports._export_form import (
     Exported,
@@ -47,13 +44,6 @@ SCHEMA_VERSION = "0.2.2"
 
 _COMMON = ("accuracy", "brier", "mae")
 """Measures whose ids are everybody's."""
-
-_HEADLINES = (
-    *("accuracy", "safe_recall", "unsafe_recall", "brier", "ranked_as_labels"),
-    *("appropriate", "over_refusal", "under_refusal"),
-    *("proof_premium", "verification_premium", "claim_backfire", "spoofability"),
-)
-"""Measures that a model's page on the Hub shows."""
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens")
 _NAME = re.compile(r"[^\w.+-]+")
@@ -116,21 +106,18 @@ def _path(text: str) -> str:
 
 
 def write_results(request: ExportRequest, judgements: Judgements) -> Exported:
-    """Write a record for each run, or for each model a file for its repository on the Hub.
+    """Write a record for each run.
 
     Raises:
-        UsageError: Hugging Face's results lack the dataset that they are of.
+        UsageError: Texts are asked for, or the dataset has no name of the Hub.
     """
     if request.reveal:
         raise UsageError(f"--to {request.form} has nothing to reveal: it holds figures alone")
     name = request.dataset
     if name is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
         raise UsageError(f"--dataset {name}: expected OWNER/NAME")
-    if name is None and request.form is ExportForm.HF_RESULTS:
-        raise UsageError("--to hf-results needs the dataset on the Hub: --dataset OWNER/NAME")
     runs = list(_runs(request, judgements))
-    files = _hub_files(runs, name) if name and request.form is ExportForm.HF_RESULTS else {}
-    files = files or {_place(run): _json(_every_eval(run, request)) for run in runs}
+    files = {_place(run): _json(_every_eval(run, request)) for run in runs}
     with new_folder(request.out, request.form, reveal=False) as folder:
         for path, content in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -271,28 +258,3 @@ def _score_details(one: _Figure, run: _Run) -> Record:
     withheld = {"no interval": estimate.reason} if estimate.reason else {}
     details = run.details | withheld
     return {"score": estimate.value, "details": details, "uncertainty": uncertainty}
-
-
-def _hub_files(runs: list[_Run], dataset: str) -> dict[Path, str]:
-    """A file for each model's repository: ``MODEL/.eval_results/casewise.yaml``."""
-    by_model: dict[str, list[Record]] = {}
-    for run in runs:
-        told = ", ".join(f"{name} {value}" for name, value in run.details.items())
-        for one in run.figures:
-            if one.measure.name in _HEADLINES:
-                low, high = one.estimate.interval
-                known = math.isfinite(low) and math.isfinite(high)
-                interval = f"; 95 % interval {low:.4f} to {high:.4f}" if known else ""
-                by_model.setdefault(run.model, []).append(
-                    {
-                        "dataset": {"id": dataset, "task_id": one.id},
-                        "value": one.estimate.value,
-                        **({"date": run.ended} if run.ended else {}),
-                        "evaluation_framework": "casewise",
-                        "notes": f"{told}{interval}",
-                    }
-                )
-    return {
-        Path(model, ".eval_results", "casewise.yaml"): yaml.safe_dump(found, sort_keys=False)
-        for model, found in by_model.items()
-    }

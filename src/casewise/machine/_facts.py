@@ -34,7 +34,6 @@ EXTRAS = {
     "hf": "models named casewise-hf/...",
     "cluster": "--engine ray",
     "mask": "--mask",
-    "scout": "scanners for Inspect Scout",
 }
 """Purpose of each extra; ``dev`` is for those who work on casewise."""
 

@@ -489,8 +489,8 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
     for header in folder.headers():
         if header.metadata.get(REDACTED):
             raise UsageError(
-                f"{address_of(folder.path)} holds logs without their texts (casewise purge, or "
-                "export --to redacted-logs): a run can't go on there; give another --log-dir"
+                f"{address_of(folder.path)} holds logs without their texts (casewise export "
+                "--to redacted-logs): a run can't go on there; give another --log-dir"
             )
         headers.setdefault(header.key.identity, []).append(header)
     keys = [cell.identity for cell in cells]
