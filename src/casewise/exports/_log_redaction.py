@@ -112,14 +112,13 @@ _MESSAGES: dict[str, Callable[..., ChatMessage]] = {
 }
 
 
-def write_redacted(header: LogHeader, known: frozenset[str], path: Path, *, unread: str) -> int:
+def write_redacted(header: LogHeader, known: frozenset[str], path: Path) -> int:
     """Write a log without texts in Inspect's own form (.eval); the number of its samples.
 
     Args:
         header: The log.
         known: Names of parameters that may be shown.
         path: The file to write.
-        unread: What is said of a log that can't be read whole.
 
     Raises:
         InputError: It can't be read whole.
@@ -127,7 +126,7 @@ def write_redacted(header: LogHeader, known: frozenset[str], path: Path, *, unre
     try:
         log = _redacted(header, known)
     except (ValueError, KeyError, OSError, BadZipFile) as error:
-        raise InputError(f"{unread}: {type(error).__name__}", file=header.path) from None
+        raise InputError(f"can't be read whole: {type(error).__name__}", file=header.path) from None
     write_eval_log(log, str(path), format="eval")
     return len(log.samples or ())
 

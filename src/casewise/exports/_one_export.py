@@ -52,7 +52,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
     with new_folder(request.out, request.form, reveal=False) as folder:
         for header in headers:
             path = _free(folder / name(header))
-            samples += write_redacted(header, known, path, unread="can't be read whole")
+            samples += write_redacted(header, known, path)
         if not samples:
             raise nothing_judged(runs, request.paths)
         (folder / "README.md").write_bytes(
