@@ -158,6 +158,7 @@ FORMS: list[tuple[FaultKind, int, Any]] = [
     (K.SERVER_ERROR, 500, vllm(500, "InternalServerError", "EngineCore encountered an issue.")),
     (K.SERVER_ERROR, 502, router(502, "Provider returned error")),
     (K.TIMEOUT, 504, google(504, "DEADLINE_EXCEEDED", "Deadline expired")),
+    (K.REDIRECTED, 307, {"code": 302}),
     (K.CONFLICT, 409, {"error": "busy"}),
     (K.REFUSED, 400, openai("Unsupported value: 'temperature'", "unsupported_value")),
     (K.REFUSED, 422, {"detail": [{"loc": ["body"], "msg": "field required"}]}),

@@ -85,9 +85,14 @@ class PerLoop(Generic[Value]):
 
 
 def without_retries(client: Any) -> Any:
-    """A client of Google's that doesn't repeat a request by itself, after a failed connection."""
+    """A client of Google's that neither repeats a request by itself nor follows a redirect."""
     from google.genai.types import HttpRetryOptions
 
+    api = client._api_client
     # It repeats one unless somebody has said how often.
-    client._api_client._http_options.retry_options = HttpRetryOptions(attempts=1)
+    api._http_options.retry_options = HttpRetryOptions(attempts=1)
+    if (http := getattr(api, "_async_httpx_client", None)) is not None:
+        http.follow_redirects = False
+    if (of_aiohttp := getattr(api, "_async_client_session_request_args", None)) is not None:
+        of_aiohttp["allow_redirects"] = False
     return client

@@ -42,6 +42,8 @@ class FaultKind(StrEnum):
     QUOTA = "quota_used_up"
     """No more requests for longer than is sensible to wait."""
     NO_MODEL = "model_not_found"
+    REDIRECTED = "redirected"
+    """HTTP 3xx: what was asked would go to another address."""
     NO_ACCESS = "no_access"
     """The key may not use the model, or not from this place."""
     UNTRUSTED = UNTRUSTED
@@ -251,6 +253,13 @@ TABLE = (
         ),
     ),
     Row(
+        FaultKind.REDIRECTED,
+        Then.LEAVE,
+        "nothing was sent there; if the server has moved, write its new address into "
+        "--model-base-url, the provider's ..._BASE_URL, or the url of a target",
+        (_form("any", *range(300, 400)),),
+    ),
+    Row(
         FaultKind.NO_ACCESS,
         Then.LEAVE,
         "the key has no permission for this model, or from this place",
@@ -374,7 +383,7 @@ def kind_of(error: BaseException) -> FaultKind:
 
 
 def kind_of_status(status: int) -> FaultKind:
-    """Kind of an HTTP status of 400 or more, where nothing else is known."""
+    """Kind of an HTTP status of 300 or more, where nothing else is known."""
     return row_of(Said(status=status)).kind
 
 
@@ -384,5 +393,5 @@ def status_of(error: BaseException) -> int | None:
 
 
 def status_words(status: int, kind: FaultKind | None = None) -> str:
-    """Words for an HTTP status of 400 or more, with its kind; None is the usual one."""
+    """Words for an HTTP status of 300 or more, with its kind; None is the usual one."""
     return f"HTTP {status} ({(kind or kind_of_status(status)).words})"

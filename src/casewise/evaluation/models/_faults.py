@@ -17,10 +17,9 @@ from casewise.evaluation.models._fault_table import (
     ROWS,
     FaultKind,
     kind_of,
-    status_of,
     status_words,
 )
-from casewise.evaluation.models._said import root_of
+from casewise.evaluation.models._said import root_of, said_of
 
 Value = TypeVar("Value")
 
@@ -218,9 +217,12 @@ class FailedRequestError(RuntimeError):
     for logs and tables. ``plain`` is printed.
     """
 
-    def __init__(self, kind: FaultKind, reason: str, status_code: int | None) -> None:
+    def __init__(
+        self, kind: FaultKind, reason: str, status_code: int | None, location: str = ""
+    ) -> None:
         self.kind = kind
         self.status_code = status_code
+        self._location = redacted(location)
         # Inspect shows this attribute of an error, and else its repr.
         self.message = f"{kind.words}: {reason}"
         super().__init__(self.message)
@@ -230,6 +232,7 @@ class FailedRequestError(RuntimeError):
         """The fault in casewise's words alone."""
         status, advice = self.status_code, ROWS[self.kind].advice
         words = self.kind.words if status is None else status_words(status, self.kind)
+        words += f" to {self._location}" if self._location else ""
         return f"{words}: {advice}" if advice else words
 
 
@@ -309,7 +312,8 @@ def failed(error: BaseException) -> FailedRequestError:
     cause = root_of(error)
     if isinstance(cause, FailedRequestError):
         return cause
-    return FailedRequestError(kind_of(cause), failure_reason(cause), status_of(cause))
+    said = said_of(cause)
+    return FailedRequestError(kind_of(cause), failure_reason(cause), said.status, said.location)
 
 
 async def asked(request: Awaitable[Answer]) -> Answer:

@@ -41,8 +41,8 @@ _APART = frozenset({"extra_headers", "extra_body"})
 _RARE = frozenset({"extra_query", "timeout"})
 """Options that are left to the provider's client."""
 
-_FAILED = 400
-"""Least HTTP status of an error."""
+_FAILED = 300
+"""Least HTTP status that is no success."""
 
 _SETTINGS = "INSPECT_HTTP_"
 """Prefix of the environment variables that only the provider's client understands."""
@@ -122,7 +122,8 @@ class _Sender:
         hooks = hooks_of(self._api)
         number = headers[hooks.REQUEST_ID_HEADER]
         hooks.update_request_time(number)
-        async with session.post(self._url, data=body, headers=headers) as response:
+        asked = session.post(self._url, data=body, headers=headers, allow_redirects=False)
+        async with asked as response:
             hooks.record_response(number, response.status, response.headers)
             check_size(response.content_length or 0)
             body = b"".join([part async for part in limited(response.content.iter_any())])

@@ -210,7 +210,10 @@ def watch(model: Model) -> Model:
 
 
 def _repeat_nothing(api: Any, client: Any) -> None:
-    """Turn a client's own attempts off: it would repeat what its server may have carried out."""
+    """Turn a client's own attempts and redirects off.
+
+    It would repeat what its server may have carried out, or send a case elsewhere.
+    """
     if hasattr(client, "max_retries"):
         client.max_retries = 0
     if hasattr(api, "disable_retry"):
@@ -229,6 +232,18 @@ def _repeat_nothing(api: Any, client: Any) -> None:
         # Google's, made anew for each request.
         made = api.model_client
         vars(api)["model_client"] = lambda *given: without_retries(made(*given))
+    if hasattr(api, "_http_default_args"):
+        # Mistral's, whose client is made anew for each request.
+        made_arguments = api._http_default_args
+
+        def without_redirects() -> Any:
+            given = made_arguments()
+            for http in given.values():
+                if hasattr(http, "follow_redirects"):
+                    http.follow_redirects = False
+            return given
+
+        vars(api)["_http_default_args"] = without_redirects
 
 
 class _Watcher:
@@ -372,7 +387,9 @@ class _Watcher:
         if row.kind in _STOP_REASONS:
             return _unasked(self._model, row.kind)
         if row.is_final:
-            request = FailedRequestError(row.kind, failure_reason(error), status_of(error))
+            said = said_of(error)
+            reason = failure_reason(error)
+            request = FailedRequestError(row.kind, reason, said.status, said.location)
             why = request.plain
             if row.kind is FaultKind.UNTRUSTED:
                 why = why_unconnected(error, call.reach.address)
@@ -421,8 +438,8 @@ def _note_answer(model: str, answer: ModelOutput) -> None:
 _TIMEOUTS = ("AttemptTimeoutError", "StreamIdleTimeoutError")
 """Inspect's own errors of an attempt that took too long."""
 
-_FAILED = 400
-"""Least HTTP status of an error."""
+_FAILED = 300
+"""Least HTTP status that is no success."""
 
 _STOP_REASONS: Mapping[FaultKind, StopReason] = {
     FaultKind.CONTENT_FILTER: "content_filter",
@@ -545,6 +562,7 @@ def _watch_connections(client: Any) -> bool:
             raise
 
     vars(http)["send"] = watched
+    http.follow_redirects = False
     http.event_hooks["response"].append(_limit)
     return True
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 READ = 600
 """Letters of a message that are read: what follows may quote the request."""
@@ -44,6 +45,8 @@ class Said:
     """Names of the exception's classes, its own first."""
     kind: str = ""
     """Kind that casewise itself gave the error."""
+    location: str = ""
+    """Address that a redirect names, without name, password and query."""
 
 
 def plain_code(code: str) -> str:
@@ -93,7 +96,7 @@ def said_of(error: BaseException) -> Said:
         # gRPC's errors have methods.
         own["code"] = getattr(code(), "name", None)
     given = (getattr(cause, "status_code", None), own.get("code"), own.get("status"))
-    status = _status(*given, meta.get("HTTPStatusCode"))
+    status = _status(*given, meta.get("HTTPStatusCode"), least=300)
     read = read_error(status, headers, [own, body])
     return Said(
         status=read.status,
@@ -102,6 +105,7 @@ def said_of(error: BaseException) -> Said:
         wait=read.wait if read.wait is not None else getattr(cause, "retry_after", None),
         names=tuple(base.__name__ for base in type(cause).__mro__),
         kind=str(getattr(cause, "kind", "")) or _kind_of_connection(cause),
+        location=read.location,
     )
 
 
@@ -138,7 +142,7 @@ def read_error(status: int | None, headers: Headers, body: Any) -> Said:
     )
     texts = [found for part in parts for name in _TEXTS if isinstance(found := part.get(name), str)]
     text = " ".join(" ".join(texts or ([body] if isinstance(body, str) else [])).split())[:READ]
-    if status is None or status < 400:
+    if status is None or status < 300:
         inner = (part.get(name) for part in parts for name in ("code", "status", "status_code"))
         status = _status(*inner) or next(
             (_STATUS_OF[one] for one in codes & _STATUS_OF.keys()), None
@@ -153,7 +157,19 @@ def read_error(status: int | None, headers: Headers, body: Any) -> Said:
         _wait_in_text(text),
     ]
     wait = next((wait for wait in waits if wait is not None), None)
-    return Said(status=status, codes=codes, text=text.lower(), wait=wait)
+    is_moved = status is not None and status < 400
+    location = _location(str(headers.get("location", ""))) if is_moved else ""
+    return Said(status=status, codes=codes, text=text.lower(), wait=wait, location=location)
+
+
+def _location(given: str) -> str:
+    """A redirect's address without name, password and query, which may hold keys."""
+    with suppress(ValueError):
+        parts = urlsplit(given)
+        netloc = parts.netloc.rpartition("@")[2]
+        bare = parts._replace(netloc=netloc, query="", fragment="").geturl()
+        return quote(bare[:READ], safe="/:%[]")
+    return ""
 
 
 _CODES = ("code", "Code", "type", "__type", "status", "reason", "error_type", "error", "quotaId")
@@ -180,12 +196,12 @@ def _parts(body: Any, depth: int = 6) -> Iterator[Mapping[str, Any]]:
             yield from _parts(body.get(name), depth - 1)
 
 
-def _status(*found: Any) -> int | None:
+def _status(*found: Any, least: int = 400) -> int | None:
     """First of several values that is an error's status, a number or its digits."""
     for value in found:
         if isinstance(value, str) and value.isdecimal() and len(value) == 3:
             value = int(value)
-        if isinstance(value, int) and 400 <= value < 600:
+        if isinstance(value, int) and least <= value < 600:
             return int(value)
     return None
 

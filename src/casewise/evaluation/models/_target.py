@@ -224,7 +224,7 @@ class TargetModel(ModelAPI):
         """Send the conversation, and read the reply.
 
         Raises:
-            BotStatusError: The bot's status is an error's.
+            BotStatusError: The bot's status is no success.
             FailedRequestError: The function raised an error.
             ModelError: The target doesn't fit the conversation, or no answer has a reply.
             UnreadAnswerError: The answer has no reply.

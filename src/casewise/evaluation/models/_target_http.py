@@ -29,11 +29,9 @@ from casewise.evaluation.models._provider_calls import answer_begun, body_read
 from casewise.evaluation.models._said import Said, read_error
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
-MOST_REDIRECTS = 5
 SHOWN = 2_000
 """Most letters of an answer that a check shows."""
 
-_REDIRECTS = (301, 302, 303, 307, 308)
 _NEVER_REFUSALS = (401, 403, 404, 408, 429)
 """Statuses below 500 of a wrong key, address or limit, never of a bot's refusal."""
 _DONE = "[DONE]"
@@ -67,7 +65,7 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 
 class BotStatusError(RuntimeError):
-    """A bot's answer under an error's status."""
+    """A bot's answer under a status that is no success."""
 
     def __init__(self, said: Said) -> None:
         self.said = said
@@ -120,24 +118,19 @@ class Bot:
         """Answer of the bot to a request with values for the placeholders.
 
         Raises:
-            BotStatusError: Its status is an error's.
-            ModelError: It redirects to another host.
+            BotStatusError: Its status is no success.
             UnreadAnswerError: Its answer has no reply.
         """
         request = self.build_request(values)
         seen = self.last = _shown(request)
-        for _ in range(MOST_REDIRECTS):
-            response = await self.send(request)
-            try:
-                seen.status = response.status_code
-                answer_begun(response.status_code)
-                seen.content_type = response.headers.get("content-type", "").partition(";")[0]
-                if response.status_code not in _REDIRECTS:
-                    return await _read(self.spec, response, seen)
-                request = _redirected(request, response)
-            finally:
-                await response.aclose()
-        raise ModelError(f"the bot redirects more than {MOST_REDIRECTS} times")
+        response = await self.send(request)
+        try:
+            seen.status = response.status_code
+            answer_begun(response.status_code)
+            seen.content_type = response.headers.get("content-type", "").partition(";")[0]
+            return await _read(self.spec, response, seen)
+        finally:
+            await response.aclose()
 
     def build_request(self, values: Mapping[str, Any]) -> httpx2.Request:
         """The request with values for the placeholders."""
@@ -191,45 +184,21 @@ def _shown(request: httpx2.Request) -> TargetExchange:
     return TargetExchange(request.method, redacted(str(request.url)), names, redacted(body))
 
 
-def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:
-    """The request that a redirect asks for.
-
-    Raises:
-        ModelError: It leads to another host, to which nothing is sent.
-    """
-    status, old = response.status_code, request.url
-    new = old.join(response.headers.get("location", ""))
-    secured = (old.scheme, new.scheme) == ("http", "https")
-    if new.host != old.host or not (secured or (new.scheme, new.port) == (old.scheme, old.port)):
-        port = f":{new.port}" if new.port else ""
-        raise ModelError(
-            f"HTTP {status} redirects to another host "
-            f"({redacted(f'{new.scheme}://{new.host}{port}')}), to which "
-            "nothing was sent; if the bot has moved, write its new address into the field url"
-        )
-    method, headers, content = request.method, dict(request.headers), request.content
-    if status == 303:
-        method, content = "GET", b""
-        headers = {name: text for name, text in headers.items() if "content-" not in name}
-    headers["host"] = new.netloc.decode()
-    return httpx2.Request(method, new, headers=headers, content=content or None)
-
-
 async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchange) -> TargetAnswer:
     """Reading of an answer.
 
     Raises:
-        BotStatusError: Its status is an error's.
+        BotStatusError: Its status is no success.
         UnreadAnswerError: It has no reply.
     """
     status = response.status_code
-    if spec.stream and status < 400:
+    if spec.stream and status < 300:
         return await _read_stream(spec, _lines(response, seen))
     content = "".join([piece async for piece in _pieces(response, seen)])
     body_read(content)
-    if status < 400:
+    if status < 300:
         return _read_told(spec, _json(content, seen.content_type))
-    if spec.refused and status < 500 and status not in _NEVER_REFUSALS:
+    if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:
         told = None
         with suppress(ValueError, RecursionError):
             told = json.loads(content)
