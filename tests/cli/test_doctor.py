@@ -173,7 +173,7 @@ def test_keys_are_named_and_never_shown(cli: Cli) -> None:
         "LOCAL_API_KEY": ("ok", "set"),
         "EMPTY_API_KEY": ("wrong", "set, and empty"),
         "HF_TOKEN": ("wrong", "set, with spaces around it"),
-        "GATEWAY_BASE_URL": ("ok", "gateway.example.org:443"),
+        "GATEWAY_BASE_URL": ("wrong", "gateway.example.org:443"),
         "ODD_BASE_URL": ("wrong", "no address"),
     }
     # Nothing elsewhere is asked unless a person says so.

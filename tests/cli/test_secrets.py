@@ -5,6 +5,7 @@ import gzip
 import json
 import zipfile
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import polars as pl
@@ -13,6 +14,9 @@ from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY, found_in
+
+import casewise as cw
+from casewise.errors import UsageError
 
 NEEDLE = "sk-needle-0f9d31c77a"
 """Not the planted key: that may not be written, not even here."""
@@ -151,9 +155,67 @@ def test_a_key_in_a_sweep(
     assert f"models, record 1, field '{field}'" in " ".join(done.stderr.split())
 
 
-def test_a_password_in_an_address(cli_inside: Cli) -> None:
-    address = f"https://me:{NEEDLE}@example.org/v1"
-    done = cli_inside("run", "-m", "openai-api/fake/m", "--model-base-url", address)
-    assert done.returncode == 2
-    assert NEEDLE not in done.stdout + done.stderr
-    assert "OPENAI_BASE_URL" in done.stderr
+ADDRESSES = (
+    *(f"http://127.0.0.1:9/v1?{name}={NEEDLE}" for name in ("key", "api-key", "api_key", "apiKey")),
+    *(f"http://127.0.0.1:9/v1?a=b&{name}={NEEDLE}" for name in ("code", "sig", "token", "auth")),
+    *(f"http://127.0.0.1:9/v1?{name}=n{NEEDLE}" for name in ("X-Amz-Signature", "access%5Ftoken")),
+    f"http://me:{NEEDLE}@127.0.0.1:9/v1",
+    f"http://{NEEDLE}@127.0.0.1:9/v1",
+    f"http://127.0.0.1:9/{NEEDLE}/v1",
+    f"http://127.0.0.1:9/v1/{NEEDLE.replace('sk-', 's%6B-')}",
+    f"http://127.0.0.1:9/v1;key={NEEDLE}",
+    f"http://127.0.0.1:9/v1#token={NEEDLE}",
+    f"127.0.0.1:9/v1?key={NEEDLE}",
+    f"http://127.0.0.1:9/gsk_{NEEDLE.replace('-', '')}/v1",
+)
+"""Addresses with a key in them."""
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_key_in_an_address(cli_inside: Cli, tmp_path: Path, address: str) -> None:
+    """One rule for a model's and a target's; nothing is written."""
+    target = {"name": "bot", "url": address, "reply": "r", "body": {"q": "{last}"}}
+    (tmp_path / "bot.yaml").write_text(json.dumps(target))
+    options = ("run", "--log-dir", "logs", "--limit", "1")
+    for more in (
+        ("-m", "openai-api/fake/m", "--model-base-url", address),
+        ("--target", "bot.yaml", "--protocol", "respond"),
+    ):
+        done = cli_inside(*options, *more, env={"FAKE_API_KEY": "none"})
+        check_refused(done)
+    assert [path.name for path in tmp_path.iterdir()] == ["bot.yaml"]
+
+
+def check_refused(done: CompletedProcess[str]) -> None:
+    told = done.stdout + done.stderr
+    assert done.returncode == 2, told
+    assert NEEDLE.removeprefix("sk-") not in told
+    assert "Traceback" not in told
+
+
+def test_a_key_in_an_address_wherever_it_stands(cli_inside: Cli, tmp_path: Path) -> None:
+    address = f"http://127.0.0.1:9/v1?api-key={NEEDLE}"
+    model = ("-m", "openai-api/fake/m")
+    (tmp_path / "queries.txt").write_text("how do I paint a wall\n")
+    (tmp_path / "talks.jsonl").write_text('{"messages": []}\n')
+    sweep = {"models": [{"model": model[1], "base_url": address}], "grid": [{}]}
+    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+    before = sorted(tmp_path.iterdir())
+    by_option = ("--model-base-url", address)
+    of_environment = {"FAKE_BASE_URL": address, "OPENAI_BASE_URL": address}
+    generate = ("contexts", "generate", "queries.txt", "--out", "cases.jsonl")
+    grader = ("--grader", "openai-api/fake/judge")
+    for command, env in (
+        ((*generate, *model, *by_option), {}),
+        (("grade", "talks.jsonl", *grader, *by_option), {}),
+        (("run", "sweep.yaml"), {}),
+        (("run", *model, "--log-dir", "logs"), of_environment),
+        (("run", "-m", "openai/gpt-4o", "--log-dir", "logs"), of_environment),
+        (("run", "--protocol", "respond", *grader, "--log-dir", "logs"), of_environment),
+        ((*generate, *model), of_environment),
+    ):
+        keys = {"FAKE_API_KEY": "none", "OPENAI_API_KEY": "none"}
+        check_refused(cli_inside(*command, env=keys | env))
+    with pytest.raises(UsageError, match="model_base_url: the address holds a secret"):
+        cw.plan("starter", models=model[1], protocol="binary", model_base_url=address)
+    assert sorted(tmp_path.iterdir()) == before

@@ -23,7 +23,12 @@ from casewise.evaluation.generate._generation_plan import (
 from casewise.evaluation.generate._rounds import RoundStep
 from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_target
 from casewise.evaluation.models._batches import BatchCounts
-from casewise.evaluation.models._faults import is_secret, refuse_password, refuse_secret
+from casewise.evaluation.models._faults import (
+    is_secret,
+    refuse_password,
+    refuse_secret,
+    secrets_of_address,
+)
 from casewise.evaluation.models._in_process import told_of_local_models
 from casewise.evaluation.models._seam import moved_note
 from casewise.evaluation.models._services import ask_services, services
@@ -81,6 +86,7 @@ __all__ = [
     "refuse_password",
     "refuse_secret",
     "run_cells",
+    "secrets_of_address",
     "services",
     "told_of_local_models",
     "weights_are_sound",

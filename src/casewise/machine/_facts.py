@@ -311,6 +311,8 @@ def _keys(evaluation: ModuleType) -> Iterator[MachineFact]:
             found, todo = "set, and empty", f"give {name} a value, or unset it"
         elif name.endswith("_BASE_URL") and not hosts.get(name):
             found, todo = "no address", f"set {name} to http://HOST:PORT/PATH or https://HOST/PATH"
+        elif name.endswith("_BASE_URL") and evaluation.secrets_of_address(value):
+            todo = f"take the key out of {name}: it would stand in logs, and a run refuses it"
         elif evaluation.is_secret(name) and value != value.strip():
             found, todo = "set, with spaces around it", f"set {name} without spaces at its ends"
         yield MachineFact(Topic.KEYS, name, found, State.WRONG if todo else State.OK, todo)

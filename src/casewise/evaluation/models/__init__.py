@@ -32,10 +32,22 @@ from casewise.choices import RULES, Client
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._fault_table import FaultKind
-from casewise.evaluation.models._faults import FailedRequestError, asked, counted, redacted
+from casewise.evaluation.models._faults import (
+    FailedRequestError,
+    asked,
+    counted,
+    redacted,
+    refuse_password,
+)
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._provider_calls import watch
-from casewise.evaluation.models._reachability import check_address, check_proxy, reached_anew
+from casewise.evaluation.models._reachability import (
+    base_of,
+    check_address,
+    check_proxy,
+    reached_anew,
+    setting_of,
+)
 from casewise.evaluation.models._seam import PrerequisiteError, in_own_loop
 from casewise.evaluation.models._smollm2 import SMOLLM2, prepare
 from casewise.evaluation.models._target import Target, load_target
@@ -301,6 +313,7 @@ def _open(name: str, base_url: str | None, model_args: Mapping[str, Any], client
         check_address(name, base_url)
     # Inspect would give the client of an earlier run, with that run's address and key.
     model = get_model(name, base_url=base_url, memoize=False, **model_args)
+    refuse_password(f"{name}: {setting_of(name)}", base_of(model))
     if model.api.base_url and hasattr(getattr(model.api, "client", None), "base_url"):
         check_address(name, str(model.api.base_url))
     if name.startswith(OPENAI_API):

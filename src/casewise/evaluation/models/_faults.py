@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from functools import cache, lru_cache
 from typing import Any, TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote_plus
 
 from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._fault_table import (
@@ -51,6 +51,19 @@ _PROOF = re.compile(r"authori[sz]ation|cookie|(^|[_-])auth$", re.IGNORECASE)
 _PROVEN = re.compile(r"(bearer|basic)\s+\S", re.IGNORECASE)
 """Beginning of the value of such a header."""
 
+_IN_ADDRESS = re.compile(
+    r"(key|token|secret|passw(or)?d|passphrase|credentials?|pwd|signature|sig|jwt|bearer|hmac)$|"
+    r"^(code|pass|sas|[as]k)$",
+    re.IGNORECASE,
+)
+"""Names of parameters of an address that hold secrets, beside those of headers."""
+
+_KEY = re.compile(
+    r"sk-[\w-]{4,}|AIza[\w-]{20,}|A[KS]IA[A-Z0-9]{16}|eyJ[\w-]{8,}\.|"
+    r"(([gps]sk|[prs]k|hf|r8|gh[opsur]|github_pat)_|(nvapi|xai|glpat|xox\w)-)(?=\D*\d)[\w-]{8,}"
+)
+"""Forms of services' keys, from their beginning."""
+
 _opened: set[str] = set()
 """Keys of opened models."""
 
@@ -66,13 +79,22 @@ def keep_secret(*values: str | None) -> None:
     _opened.update(value for value in values if value and len(value) >= SHORTEST)
 
 
-def secrets_of_address(address: str | None) -> tuple[str, ...]:
-    """Password in an address, as it stands there and decoded; nothing where there is none."""
-    try:
-        password = urlsplit(address or "").password
-    except ValueError:
-        return ()
-    return (password, unquote(password)) if password else ()
+def secrets_of_address(address: str | None) -> list[tuple[str, str]]:
+    """Secrets in an address, decoded, each after the name of its parameter or place."""
+    address = address or ""
+    whole = address.partition("://")[2] or address
+    host, _, rest = re.sub("[?#]", "/", whole).partition("/")
+    user = host.rpartition("@")[0]
+    parts = (unquote_plus(part).partition("=") for part in re.split("[/;&]", rest))
+    fields = ((name, value) if value else ("path", name) for name, _, value in parts)
+    found = [(name, value) for name, value in fields if exposes_in_address(name, value)]
+    return [("user", user), *found] if user else found
+
+
+def exposes_in_address(name: str, value: str) -> bool:
+    """Tell whether a parameter of an address is a secret."""
+    is_named = _IN_ADDRESS.search(name) is not None
+    return is_named or _KEY.match(value) is not None or exposes_secret(name, value)
 
 
 def refuse_secret(where: str, name: str) -> None:
@@ -122,17 +144,13 @@ def refuse_secrets_within(where: str, value: Any) -> None:
 
 
 def refuse_password(where: str, address: str | None) -> None:
-    """Refuse an address with a password, which would stand in the logs.
+    """Refuse an address with a password or a key, which would stand in the logs.
 
     Raises:
-        UsageError: It has a password.
+        UsageError: It has one.
     """
-    if secrets_of_address(address):
-        raise UsageError(
-            f"{where}: the address holds a password, which others could read; put the address "
-            "into the environment variable that the provider reads (OPENAI_BASE_URL; "
-            "SERVICE_BASE_URL for openai-api/SERVICE/...)"
-        )
+    if found := secrets_of_address(address):
+        raise _exposed(f"{where}: the address holds a secret ({found[0][0]})")
 
 
 def redacted(text: str) -> str:

@@ -56,7 +56,7 @@ def send_leanly(model: Model) -> bool:
     """Send a model's requests over aiohttp, unless they need the provider's client.
 
     Other models than those of ``openai-api`` need it, and so do arguments of the model's client, a
-    proxy, an address with a name and password, and settings of Inspect's HTTP client.
+    proxy, and settings of Inspect's HTTP client.
 
     Returns:
         True if they go over aiohttp.
@@ -64,10 +64,9 @@ def send_leanly(model: Model) -> bool:
     api: Any = model.api
     if type(api) is not openai_compatible() or model.model_args or hooks_of(api) is None:
         return False
-    address = api.client.base_url
-    if any(name.startswith(_SETTINGS) for name in os.environ) or address.userinfo:
+    if any(name.startswith(_SETTINGS) for name in os.environ):
         return False
-    if getproxies() and not proxy_bypass(address.host):
+    if getproxies() and not proxy_bypass(api.client.base_url.host):
         return False
     if SENDS not in vars(api):
         setattr(api, SENDS, _Sender(api).complete)

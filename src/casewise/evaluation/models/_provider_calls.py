@@ -44,7 +44,6 @@ from casewise.evaluation.models._faults import (
     keep_secret,
     redacted,
     redacted_body,
-    secrets_of_address,
 )
 from casewise.evaluation.models._in_process import PROVIDERS, is_in_process
 from casewise.evaluation.models._reachability import (
@@ -191,7 +190,7 @@ def traffic_counted() -> AbstractContextManager[Traffic]:
 def watch(model: Model) -> Model:
     """Watch a model from now on; one that is shared is watched once."""
     api = model.api
-    keep_secret(api.api_key, *secrets_of_address(api.base_url))
+    keep_secret(api.api_key)
     if _WATCHED in vars(api):
         return model
     vars(api)[_WATCHED] = True

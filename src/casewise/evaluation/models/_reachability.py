@@ -60,9 +60,13 @@ class Address:
 
 def address_of_model(model: Model) -> Address:
     """Address of a model's requests, by its client, its name and the environment."""
+    return address_at(base_of(model), setting_of(str(model)))
+
+
+def base_of(model: Model) -> str:
+    """Base of a model's API, as its client has it; empty where only the provider knows it."""
     api = model.api
-    base = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
-    return address_at(base, _setting_of(str(model)))
+    return str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
 
 
 def address_at(base: str, setting: str) -> Address:
@@ -84,7 +88,7 @@ def address_at(base: str, setting: str) -> Address:
     return Address(url, netloc if host else "", setting, proxy, name)
 
 
-def _setting_of(model: str) -> str:
+def setting_of(model: str) -> str:
     """Source of the address of a model's server."""
     service, *rest = model.split("/")
     if service == TARGETS:
@@ -217,7 +221,7 @@ def check_address(model: str, given: str) -> None:
         raise ModelError(
             f"{model}: no request can be sent to the address {given.rsplit('@', 1)[-1]!r} "
             "(expected http://HOST:PORT/PATH or https://HOST/PATH): check "
-            f"{_setting_of(model)}"
+            f"{setting_of(model)}"
         )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import jmespath
 from jmespath.exceptions import JMESPathError
@@ -26,7 +26,13 @@ from pydantic import (
 )
 
 from casewise.cases import fault
-from casewise.evaluation.models._faults import exposes_secret, keep_secret, redacted
+from casewise.evaluation.models._faults import (
+    exposes_in_address,
+    exposes_secret,
+    keep_secret,
+    redacted,
+    secrets_of_address,
+)
 from casewise.evaluation.models._reachability import is_web_address
 
 PLACES = {
@@ -159,20 +165,21 @@ class TargetFile(_Part):
     @classmethod
     def _no_secrets(cls, given: Any, info: ValidationInfo) -> Any:
         shortest = _SHORTEST_IN_BODY if info.field_name == "body" else 0
+        exposes = exposes_in_address if info.field_name == "params" else exposes_secret
         for place, text in _leaves(given):
-            if len(text) >= shortest:
-                _refuse_secret(str(place[-1]) if place else "", text, *place)
+            name = str(place[-1]) if place else ""
+            if len(text) >= shortest and exposes(name, text):
+                _refuse_secret(name, text, *place)
         return given
 
     @field_validator("url")
     @classmethod
     def _address(cls, url: str) -> str:
-        if "{env:" in url:
-            return url
-        if problem := address_problem(url):
+        for name, value in secrets_of_address(url):
+            if name != "user":
+                _refuse_secret(name, value)
+        if "{env:" not in url and (problem := address_problem(url)):
             raise fault(problem, found=redacted(url.rsplit("@", 1)[-1]), expected=_ADDRESS)
-        for name, value in parse_qsl(urlsplit(url).query):
-            _refuse_secret(name, value)
         return url
 
     @model_validator(mode="after")
@@ -279,7 +286,7 @@ def address_problem(url: str) -> str | None:
 
 
 def _refuse_secret(name: str, value: str, *place: int | str) -> None:
-    """Refuse a secret, which others could read in the file."""
-    if BY_NAME.search(value) is None and exposes_secret(name, value):
+    """Refuse a secret, which others could read in the file, unless it is a variable's."""
+    if BY_NAME.search(value) is None:
         expected = "{env:NAME}, the environment variable that holds it"
         raise fault(f"{name!r} holds a secret", *place, expected=expected)

@@ -24,7 +24,12 @@ from casewise.evaluation.models._connections import (
     limit_body,
 )
 from casewise.evaluation.models._fault_table import FaultKind, row_of, status_words
-from casewise.evaluation.models._faults import UnreadAnswerError, redacted
+from casewise.evaluation.models._faults import (
+    UnreadAnswerError,
+    keep_secret,
+    redacted,
+    secrets_of_address,
+)
 from casewise.evaluation.models._provider_calls import answer_begun, body_read
 from casewise.evaluation.models._said import Said, read_error
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
@@ -175,6 +180,7 @@ def _address(spec: TargetFile) -> str:
     if problem := address_problem(url):
         names = ", ".join(name for name, at in spec.variables.items() if at == "url")
         raise ModelError(f"{problem} (expected http://HOST:PORT/PATH): check {names}")
+    keep_secret(*(value for _, value in secrets_of_address(url)))
     return url
 
 
