@@ -266,6 +266,41 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "field 'body.q': unknown placeholder (a brace that means itself is written twice) "
         "(found '{quesiton}'; expected {messages}, {text}, {last}",
     ),
+    "a context's field": (
+        {"body": {"q": "{last}", "from": {"type": "{context.sender.platform_type}"}}},
+        "field 'body.from.type': unknown placeholder (a brace that means itself is written "
+        "twice) (found '{context.sender.platform_type}'; expected {messages}",
+    ),
+    "a context's field without quotes": (
+        {"body": {"q": "{last}", "from": {"context.sender": None}}},
+        "field 'body.from': unknown placeholder (a brace that means itself is written twice) "
+        "(found '{context.sender}'",
+    ),
+    "a name without quotes": (
+        {"body": {"q": "{last}", "from": {"contxt": None}}},
+        "(found '{contxt}'; expected {messages}",
+    ),
+    "an index": ({"body": {"q": "{last} {context['sender']}"}}, "found \"{context['sender']}\""),
+    "spaces": ({"body": {"q": "to { last }: {last}"}}, "(found '{ last }'; expected"),
+    "not closed": ({"body": {"q": "{last} {system"}}, "(found '{system'; expected"),
+    "one in another": ({"body": {"q": "{context.{last}}"}}, "(found '{context.'; expected"),
+    "a variable's name": ({"body": {"q": "{last}", "k": "{env:MY-KEY}"}}, "found '{env:MY-KEY}'"),
+    "in a header": (
+        {"headers": {"X-Sender": "a {context.sender.role}"}},
+        "field 'headers.X-Sender': unknown placeholder",
+    ),
+    "in a parameter": (
+        {"params": {"from": "{case.id}"}},
+        "field 'params.from': unknown placeholder",
+    ),
+    "in the address": (
+        {"url": "{env:BOT_KEY}/{context.platform}"},
+        "field 'url': unknown placeholder",
+    ),
+    "in a name": (
+        {"body": {"q": "{last}", "{context.sender}": "a"}},
+        "field 'body.{context.sender}': a placeholder can't stand in a name",
+    ),
     "a list in a text": (
         {"body": {"q": ["As of {messages}"]}},
         "a list within a text (found 'As of {messages}'; expected {messages} alone",
@@ -287,6 +322,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "key in the address": (
         {"url": "http://127.0.0.1/chat?api_key=needle-0f9d31"},
         "field 'url': 'api_key' holds a secret (expected {env:NAME}",
+    ),
+    "key in a parameter": (
+        {"params": {"code": "needle-0f9d31"}},
+        "field 'params.code': 'code' holds a secret (expected {env:NAME}",
+    ),
+    "key in an address with a variable": (
+        {"url": "{env:BOT_URL}/v1?sig=needle-0f9d31"},
+        "field 'url': 'sig' holds a secret (expected {env:NAME}",
+    ),
+    "key in a path": (
+        {"url": "http://127.0.0.1/sk-needle-0f9d31/chat"},
+        "field 'url': 'path' holds a secret (expected {env:NAME}",
     ),
     "key in a header": (
         {"headers": {"Authorization": "Bearer needle-0f9d31"}},
@@ -351,13 +398,17 @@ def test_a_variable_that_is_not_set(cli: Cli, tmp_path: Path) -> None:
 def test_placeholders_without_quotes(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text(
         "name: t\nurl: http://127.0.0.1:1/{session}\nreply: r\nheaders: {X-K: {env:A_B}, Y: '{{'}\n"
-        "body: {m: {messages}, t: [{text}], n: 3, left: {system}, s: 'a {{last}} {last}'}\n"
+        "body: {m: {messages}, t: [{text}], n: 3, left: {system}, s: 'a {{last}} {last}', "
+        "j: '{\"k\": {} }'}\n"
     )
     spec = load_target(str(tmp_path / "t.yaml")).spec
     assert isinstance(spec, TargetFile)
     assert spec.variables == {"A_B": "headers.X-K"}
     values = {"messages": [1], "text": "x", "last": "y", "system": ABSENT, "session": "a/b"}
-    assert fill(spec.body, values) == {"m": [1], "t": ["x"], "n": 3, "s": "a {last} y"}
+    assert fill(spec.body, values) == {
+        **{"m": [1], "t": ["x"], "n": 3, "s": "a {last} y"},
+        "j": '{"k": {} }',
+    }
     assert fill(spec.headers, {"env:A_B": "v"}) == {"X-K": "v", "Y": "{"}
 
 

@@ -55,6 +55,8 @@ _ANYWHERE = {"session", "model"}
 _ENV = "env:"
 BY_NAME = re.compile(r"\{\{|\}\}|\{((?:env:)?[A-Za-z_]\w*)\}")
 """A brace that means itself, or a placeholder by its name."""
+_PLACEHOLDER = re.compile(BY_NAME.pattern + r"|\{\s*[\w$@][^{}\n]*\}?")
+"""The same, or what looks like a placeholder and is none."""
 _EXPECTED = ", ".join(f"{{{name}}}" for name in PLACES) + " or {env:NAME}"
 
 
@@ -66,7 +68,7 @@ def _unquoted(value: Any) -> Any:
         return value
     if len(value) == 1:
         ((name, inner),) = value.items()
-        if inner is None and (name in PLACES or str(name).startswith(_ENV)):
+        if inner is None:
             return f"{{{name}}}"
         if name == "env" and isinstance(inner, str):
             return f"{{env:{inner}}}"
@@ -75,8 +77,10 @@ def _unquoted(value: Any) -> Any:
 
 def _check_places(template: Any) -> Any:
     for place, text in _leaves(template):
-        for name in _names(text):
-            shown = f"{{{name}}}"
+        for match in _PLACEHOLDER.finditer(text):
+            shown, name = match[0], match[1] or ""
+            if shown in ("{{", "}}") or name.startswith(_ENV):
+                continue
             if name not in PLACES:
                 problem = "unknown placeholder (a brace that means itself is written twice)"
                 raise fault(problem, *place, found=shown, expected=_EXPECTED)
@@ -185,6 +189,8 @@ class TargetFile(_Part):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for place, text in self._templates:
+            if any(_PLACEHOLDER.search(str(part)) for part in place):
+                raise fault("a placeholder can't stand in a name", *place, expected="a value")
             stray = [name for name in _names(text) if name not in _ANYWHERE]
             if stray and place[0] in ("url", "headers"):
                 expected = "{session}, {model} or {env:NAME} there; the rest in body or params"
