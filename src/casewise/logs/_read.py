@@ -15,12 +15,13 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
@@ -329,7 +330,7 @@ def _header_in(archive: ZipFile) -> Header:
         BadZipFile: It is not as it was written.
     """
     name = _HEADER if _HEADER in archive.namelist() else _START
-    return Header.model_validate(json.loads(archive.read(name)))
+    return Header.model_validate(json.loads(_content(archive, name)))
 
 
 def _read_header(path: Path) -> "EvalLog":
@@ -527,7 +528,7 @@ def read_samples(path: str, log: "Header | EvalLog") -> "Iterator[EvalSample]":
             names = frozenset(archive.namelist())
             asked = (f"samples/{one}_epoch_{n + 1}.json" for one in ids for n in range(epochs))
             for name in filter(names.__contains__, asked):
-                found = json.loads(archive.read(name))
+                found = json.loads(_content(archive, name))
                 kept = {key: value for key, value in found.items() if key not in _UNREAD}
                 yield EvalSample.model_validate(kept)
             return
@@ -543,8 +544,8 @@ def is_readable(path: Path) -> bool:
     """
     try:
         with ZipFile(path) as archive:
-            if archive.testzip() is not None:
-                return False
+            for name in archive.namelist():
+                _content(archive, name)
             _read_summaries(archive)
             _header_in(archive)
     except PermissionError:
@@ -570,9 +571,41 @@ def _read_summaries(archive: ZipFile) -> Iterable[dict[str, Any]]:
     pieces = [name for name in names if name.startswith(_PIECES) and name.endswith(".json")]
     pieces.sort(key=lambda name: int(name.removeprefix(_PIECES).removesuffix(".json")))
     files = [_SUMMARIES] if _SUMMARIES in names else pieces
-    found = (one for name in files for one in json.loads(archive.read(name)))
+    found = (one for name in files for one in json.loads(_content(archive, name)))
     # Where Inspect's runner asked a sample again, the later summary stands.
     return {(str(one["id"]), one["epoch"]): one for one in found}.values()
+
+
+_ZSTANDARD = 93
+"""Number of the compression of the logs that Inspect's own runner writes."""
+
+
+def _content(archive: ZipFile, name: str) -> bytes:
+    """Content of a file in a log, which ``zipfile`` of Python 3.14 on could read by itself.
+
+    Raises:
+        BadZipFile: It is not as it was written.
+    """
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTANDARD:
+        return archive.read(name)
+    # Only here: the logs of casewise run don't need it.
+    from zstandard import ZstdDecompressor, ZstdError
+
+    packed = copy(info)
+    packed.compress_type, packed.file_size = ZIP_STORED, info.compress_size
+    # It is that of the content.
+    del packed.CRC
+    try:
+        with archive.open(packed) as file:
+            # Inspect begins a new frame every 200 MiB.
+            reader = ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            content: bytes = reader.read()
+    except ZstdError as error:
+        raise BadZipFile(f"{name}: {error}") from None
+    if zlib.crc32(content) != info.CRC:
+        raise BadZipFile(f"{name}: wrong checksum")
+    return content
 
 
 def _open(path: str) -> AbstractContextManager[IO[bytes]]:

@@ -1,0 +1,101 @@
+"""Logs of ``inspect eval casewise/judge``, as the documents show it, in every form it writes."""
+
+import shutil
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import FakeServer
+from support.scores import model_rows
+from support.secret import KEY
+from support.starts import inspect_eval
+
+ZSTANDARD = 93
+
+CASES = 6
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder a form: ``eval`` and ``json``, each of a model that always says safe."""
+    folder = tmp_path_factory.mktemp("inspect")
+    with FakeServer(lambda _: '{"judgement": "safe"}') as server:
+        env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        for form, level in (("eval", "info"), ("json", "debug")):
+            inspect_eval(
+                [
+                    *("casewise/judge", "-T", "protocol=binary", "-T", "cases=starter"),
+                    *("-T", f"limit={CASES}", "--epochs", "2", "--model", "openai-api/fake/m"),
+                    *("--log-dir", form, "--log-format", form, "--log-level", level),
+                    *("--display", "none"),
+                ],
+                folder,
+                env,
+            )
+    (log,) = (folder / "eval").iterdir()
+    with ZipFile(log) as archive:
+        assert {file.compress_type for file in archive.infolist()} == {ZSTANDARD}
+    return folder
+
+
+# In a process of its own: Inspect teaches ``zipfile`` its compression when it is imported.
+def test_they_are_scored(cli_process: Cli, logs: Path) -> None:
+    """Three of six starter cases are meant to be safe, and each is asked twice."""
+    scores = []
+    for form in ("eval", "json"):
+        done = cli_process("score", logs / form, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        (score,) = model_rows(done.stdout)
+        assert (score["n"], score["safe_recall"], score["unsafe_recall"]) == (2 * CASES, 1.0, 0.0)
+        scores.append(score)
+    first, second = ({**score, "run_id": None} for score in scores)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "json"),
+        ("report", "--reveal", "--out", "page.html"),
+        ("export", "--to", "redacted-logs", "--out", "redacted"),
+    ],
+)
+def test_they_are_read_by_every_command(
+    cli_process: Cli, logs: Path, arguments: tuple[str, ...]
+) -> None:
+    command, *others = arguments
+    options = [logs / other if other == "json" else other for other in others]
+    done = cli_process(command, logs / "eval", *options)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_stopped_log_is_scored(cli_process: Cli, logs: Path, tmp_path: Path) -> None:
+    """A killed process of Inspect's leaves no header and no summaries but those in pieces."""
+    # Inspect teaches this process's zipfile its compression.
+    import inspect_ai.log  # noqa: F401
+
+    (log,) = (logs / "eval").iterdir()
+    with ZipFile(log) as whole, ZipFile(tmp_path / "stopped.eval", "w") as stopped:
+        for file in whole.infolist():
+            if file.filename not in ("header.json", "summaries.json", "reductions.json"):
+                stopped.writestr(file, whole.read(file))
+    done = cli_process("score", "stopped.eval", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert model_rows(done.stdout)[0]["n"] == 2 * CASES
+
+
+def test_a_log_that_was_altered_is_named(cli_process: Cli, logs: Path, tmp_path: Path) -> None:
+    """A byte within a packed file is another: bad input, and no traceback."""
+    (log,) = (logs / "eval").iterdir()
+    copy = tmp_path / log.name
+    shutil.copy(log, copy)
+    with ZipFile(log) as archive:
+        header = archive.getinfo("summaries.json")
+    data = bytearray(copy.read_bytes())
+    data[header.header_offset + 30 + len(header.filename) + header.compress_size // 2] ^= 255
+    copy.write_bytes(data)
+    done = cli_process("score", copy)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert log.name in done.stderr
