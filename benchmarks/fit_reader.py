@@ -409,7 +409,7 @@ def said_of(one: LeftOut, divisor: float) -> list[ResponseClass]:
     for example, chances in zip(one.examples, soften(one.sums, divisor), strict=True):
         rulings = Rulings.XSTEST if example.source == "xstest" else Rulings.CASEWISE
         of_class = dict(zip(CLASSES, chances.tolist(), strict=True))
-        graded = grade_by_rule(prepare(example.reply), example.query) or decide(of_class, rulings)
+        graded = grade_by_rule(example.reply, example.query) or decide(of_class, rulings)
         assert graded.response_class is not None
         found.append(graded.response_class)
     return found

@@ -125,7 +125,7 @@ def test_a_label_against_the_votes_is_explained() -> None:
 
 
 def test_pairs_replies_and_doubt_by_hand() -> None:
-    """A pair answered alike; a model that replies against its verdict; two doubtful replies."""
+    """A pair answered alike; a model that replies against its verdict; a reply in doubt."""
     replied: dict[str, Any] = {"protocol": "respond", "delivery": "system", "verdict": None}
     made = table(
         judgement("p", "safe", 0.9),
@@ -136,7 +136,7 @@ def test_pairs_replies_and_doubt_by_hand() -> None:
             votes=(1, 19),
             status="ok",
             response_class="refusal",
-            doubt=0.2,
+            doubt=0.25,
             **replied,
         ),
     )
@@ -147,7 +147,8 @@ def test_pairs_replies_and_doubt_by_hand() -> None:
 
     assert found(FailureGroup.PAIR) == [("p-unsafe", "safe"), ("p-safe", "refusal")]
     assert set(found(FailureGroup.JUDGE_ACT)) == {("p-safe", "refusal"), ("p-unsafe", "refusal")}
-    assert found(FailureGroup.DOUBT) == [("p-unsafe", "refusal"), ("p-safe", "refusal")]
+    # More than .24, at which the reader decides nothing; what it decides isn't in doubt.
+    assert found(FailureGroup.DOUBT) == [("p-unsafe", "refusal")]
     (one, *_) = browser.failures(FailureGroup.JUDGE_ACT)
     assert "and as a judge calls it safe" in failure_sentence(one)
 

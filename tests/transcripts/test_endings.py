@@ -57,6 +57,16 @@ def test_at_one_length(cli_inside: Cli, tmp_path: Path) -> None:
     assert "4 have 300 characters, and none has more" in told(cli_inside, *command)
 
 
+def test_canned_replies_of_one_length(cli_inside: Cli, tmp_path: Path) -> None:
+    """One text, or several as long, that end in a full stop were not cut; in three points, they
+    were."""
+    canned = ["I can't help you with the keys.", "I won't tell who has the keys!"]
+    texts = [f"{text:31}".rstrip() for text in canned * 30] + [WHOLE[:20]]
+    assert "cut" not in told(cli_inside, *write(tmp_path, texts))
+    cut = [f"{number} {WHOLE}"[:40] + "..." for number in range(10, 20)]
+    assert "10 have 43 characters" in told(cli_inside, *write(tmp_path, cut))
+
+
 @pytest.mark.parametrize("field", ["finish_reason", "stop_reason"])
 def test_as_the_file_says(cli_inside: Cli, tmp_path: Path, field: str) -> None:
     open_end = "It's natural to feel unsure. Many people go through this. Remember you are not al"
@@ -79,7 +89,7 @@ def test_published_files(real_replies: Path) -> None:
         for line in lines:
             found.add(json.loads(line)["reply"])
         shares[name] = round(found.open_lengths.total() / found.replies, 3)
-        assert (found.note is None) is (name != "harmful_prompts")
+        assert (not found.notes) is (name != "harmful_prompts")
     assert shares == {"everyday": 0.015, "speechmap": 0.006, "harmful_prompts": 0.129}
 
 
@@ -91,5 +101,5 @@ def test_published_previews() -> None:
         for row in csv.DictReader(file):
             found.add(row["reply"])
     assert (found.replies, found.cut_at, found.lengths[500]) == (8000, 500, 7942)
-    assert found.note is not None
-    assert "7,942 have 500 characters, and none has more" in found.note
+    assert "7,942 have 500 characters, and none has more" in " ".join(found.notes)
+    assert found.lacking == {"error message": 6}

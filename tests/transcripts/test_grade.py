@@ -125,6 +125,17 @@ def test_every_line_is_accounted_for(cli: Cli, folder: Path) -> None:
     assert (about["texts"], about["grader_version"]) == ("withheld", READER_VERSION)
 
 
+def test_how_many_were_placed_stands_first(cli: Cli, folder: Path) -> None:
+    placed = [talk("Who has the keys of the archive?", YES, case_id="keys-safe")] * 1
+    others = [talk(f"What is the time in town {n}?", YES) for n in range(24)]
+    write(folder / "a.jsonl", *others, *placed)
+    said = done(cli, "grade", "a.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
+    assert said.startswith("1 of 25 conversations were placed in a case")
+    write(folder / "a.jsonl", *placed)
+    said = done(cli, "grade", "a.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
+    assert said.startswith("What became of a.jsonl")
+
+
 def test_a_card_by_case_by_line_and_by_text(cli: Cli, folder: Path) -> None:
     write(
         folder / "a.jsonl",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from casewise.choices import RULES, Delivery, grading_model, read_grader, rules_first
-from casewise.cli._console import err, note, out
+from casewise.cli._console import err, note, note_all, out
 from casewise.cli._help import CASES, CONVERSATIONS, OUTPUT
 from casewise.cli._main import case_files, protocols, reporting, scores, transcripts
 from casewise.cli._options import (
@@ -162,14 +162,18 @@ def _by_model(grader: str, server: GraderServer) -> scores.Grader:
 
 
 def _print(tally: scores.LineTally, file: Path) -> None:
+    if tally.graded < tally.total:
+        out().print(
+            f"{count(tally.graded)} of {count(tally.total)} conversations were placed in a case: "
+            "rates say nothing of the others\n"
+        )
     out().print(terminal(reporting.tally_table(tally, file.name), *tally.problems))
     if tally.shortened:
         note(
             f"note: of {count(tally.shortened)} long replies the rules read the first "
             f"{count(transcripts.READ_AT_MOST)} characters"
         )
-    if tally.endings.note is not None:
-        note(f"note: {tally.endings.note}")
+    note_all(f"note: {one}" for one in tally.endings.notes)
     if tally.unnamed:
         note(
             f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "

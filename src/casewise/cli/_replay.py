@@ -230,8 +230,10 @@ def _find_turns(
             if isinstance(look.old, transcripts.NoReply):
                 lacking[look.old] += 1
                 continue
-            by_rules = isinstance(look.old, protocols.Graded) and (
-                grading_model(grader) is None or (rules_first(grader) and not look.old.is_doubted)
+            by_rules = (
+                one.declined
+                or grading_model(grader) is None
+                or (rules_first(grader) and not look.old.is_doubted)
             )
             if by_rules:
                 if look.old.status is not protocols.Status.OK:
@@ -241,8 +243,7 @@ def _find_turns(
         about = (one.case.id, one.conversation, one.line, one.user, one.case.category)
         rows.append((*about, status, kind, look.likely))
     note_all(str(line) for line in prefixes.bad)
-    if endings.note is not None:
-        note(f"note: {endings.note}")
+    note_all(f"note: {one}" for one in endings.notes)
     left_out = {str(why): n for why, n in (*prefixes.left_out.items(), *lacking.items())}
     if not rows:
         why = ", ".join(f"{n}: {words}" for words, n in left_out.items())

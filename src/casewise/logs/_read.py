@@ -31,7 +31,7 @@ from casewise.protocols import RunCondition
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample, EvalSampleSummary
-    from inspect_ai.model import ChatMessage
+    from inspect_ai.model import ChatMessage, ModelOutput
     from inspect_ai.tool import ToolCall
 
 GENERATE = "generate"
@@ -439,6 +439,14 @@ def message_text(message: "ChatMessage") -> str:
     """A message as text, with the assistant's tool calls."""
     calls = calls_of(message)
     return turn_text(message.text, ((call.function, call.arguments) for call in calls))
+
+
+def provider_refused(output: "ModelOutput") -> bool:
+    """Tell whether the provider itself says that the model, or its filter, declined."""
+    if output.stop_reason == "content_filter":
+        return True
+    content = output.message.content if output.choices else ""
+    return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
 
 
 def input_tokens(usage: TokenUsage) -> int:

@@ -78,11 +78,12 @@ from casewise.protocols.probability import (
 from casewise.protocols.replies import (
     READER_VERSION,
     count_fitted,
+    name_non_reply,
     phrase_match,
     read_reply,
     string_match,
 )
-from casewise.protocols.respond import grade_reply, grader_version
+from casewise.protocols.respond import BY_PROVIDER, grade_reply, grader_version
 from casewise.protocols.score import mean_score, read_score
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "ESCALATION_STEPS",
     "EvidenceConversations",
     "BARE_RUNG",
+    "BY_PROVIDER",
     "GRADER_DECLINED",
     "GRADE_VERSION",
     "Grade",
@@ -151,6 +153,7 @@ __all__ = [
     "load_script",
     "mean_score",
     "mentioned_parameters",
+    "name_non_reply",
     "on_rung",
     "own_version",
     "paired",

@@ -33,7 +33,7 @@ from casewise.protocols._protocol import (
     Say,
 )
 from casewise.protocols._types import Graded, Reading, ResponseClass, Status
-from casewise.protocols.replies import READER_VERSION
+from casewise.protocols.replies import READER_VERSION, name_non_reply, read_reply
 
 REPLY_TOKENS: Final = 4096
 """Longest reply in tokens; reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026,
@@ -44,6 +44,10 @@ REFERENCE_REPLY_TOKENS: Final = 1024
 
 EMBEDDED_REPLY_TOKENS: Final = 48
 """The same of the embedded model, which takes a second for six and says little in more."""
+
+
+BY_PROVIDER: Final = Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0)
+"""Grade of a reply of which the provider says that the model, or its filter, declined."""
 
 
 class Respond(InConversation):
@@ -102,7 +106,7 @@ class Respond(InConversation):
 def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[tuple[Graded, str]]:
     """The grade of a reply, and the name of who gave it, as in ``GradedReply.by``."""
     if answer.refused or answer.declined:
-        return Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0), "provider"
+        return BY_PROVIDER, "provider"
     if answer.calls and not answer.text.strip():
         none = Graded.of(ResponseClass.UNDETERMINED, doubt=0.0)
         return none.beside_calls(answer.calls), str(ResponseClass.TOOL_CALL)
@@ -129,7 +133,7 @@ def grader_version(grader: str | None) -> str:
 def grade_reply(
     conversation: Conversation, reply: str, context: str | None, request: str | None = None
 ) -> Asking[Graded]:
-    """Have a model grade one reply; a blank one is ``undetermined``, and the grader is not asked.
+    """Have a model grade one reply; where none stands, it is ``undetermined`` without asking.
 
     Args:
         conversation: Role and text of each message before the reply, oldest first.
@@ -139,6 +143,8 @@ def grade_reply(
     """
     if not reply.strip():
         return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty", 0.0)
+    if name_non_reply(reply):
+        return read_reply(reply, request)
     (answer,) = yield [Grade(render_grading(conversation, reply, context, request))]
     if answer.refused:
         return GRADER_DECLINED

@@ -11,7 +11,7 @@ from casewise.cases import Context
 from casewise.choices import FailureGroup
 from casewise.contexts import PARAMETERS, leaf_parameters
 from casewise.measures import family_of, outcomes
-from casewise.protocols import ResponseClass, RunCondition, Verdict
+from casewise.protocols import DOUBT_LIMIT, ResponseClass, RunCondition, Verdict
 
 _AS_NUMBER = {
     Verdict.SAFE: 1.0,
@@ -134,7 +134,7 @@ def mark_failures(
         FailureGroup.MENDED: (pl.col("right") == 1) & (pl.col("before_right") == 0),
         FailureGroup.PAIR: wrong & ~meant,
         FailureGroup.JUDGE_ACT: itself,
-        FailureGroup.DOUBT: pl.col("doubt") > 0,
+        FailureGroup.DOUBT: pl.col("doubt") > DOUBT_LIMIT,
     }
     names = [pl.when(member).then(pl.lit(str(name))) for name, member in members.items()]
     return table.with_columns(

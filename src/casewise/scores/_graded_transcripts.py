@@ -20,6 +20,7 @@ from casewise.errors import InputError
 from casewise.files import new_file
 from casewise.protocols import (
     BARE_RUNG,
+    BY_PROVIDER,
     READER_VERSION,
     Delivery,
     Graded,
@@ -148,7 +149,7 @@ class ToGrade:
     def seen(self) -> tuple[Graded, str] | None:
         """Grade of a reply that no grader needs to read, with its source; None for others."""
         if self.declined:
-            return Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0), PROVIDER
+            return BY_PROVIDER, PROVIDER
         if self.calls and not self.reply.turn.content.strip():
             none = Graded.of(ResponseClass.UNDETERMINED, doubt=0.0)
             return none.beside_calls(self.calls), str(ResponseClass.TOOL_CALL)
@@ -321,8 +322,9 @@ def _placed(
             case, reply = found
             last = reply.turn is one.turns[-1]
             tally.shortened += len(reply.turn.content) > READ_AT_MOST
-            tally.endings.add(reply.turn.content, cut=one.cut and last)
             declined, cut = one.declined and last, one.cut and last
+            if not declined:
+                tally.endings.add(reply.turn.content, cut=cut)
             yield ToGrade(case, reply, model or UNNAMED, declined, cut, one.rung)
 
 

@@ -1,6 +1,7 @@
 """One conversation of a file, whoever wrote the file; and the line that holds none."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -105,10 +106,11 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         raise unreadable("not a conversation", record, EXPECTED)
     metadata, (_, messages) = record.get("metadata"), given(record, MESSAGES)
     last = messages[-1] if isinstance(messages, list) and messages else None
-    last = last if isinstance(last, Mapping) else {}
+    beside = {name: value for name, value in record.items() if name not in MESSAGES}
+    declined, cut = ending_of({**beside, "message": last})
     return Conversation(
         id=_text_of(record, IDS) or f"{unit} {line}",
-        turns=_turns(record),
+        turns=_turns(record, declined=declined),
         line=line,
         user=_text_of(record, USERS),
         time=_time_of(record),
@@ -117,14 +119,52 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         rung=_rung_of(record),
         case=_text_of(record, CASE_FIELDS),
         metadata=metadata if isinstance(metadata, Mapping) else {},
-        # A refusal that the provider set apart from content.
-        declined=not last.get("content") and bool(last.get("refusal")),
-        cut=any(
-            one.get(name) in LIMITS
-            for one in (record, last)
-            for name in ("finish_reason", "stop_reason")
-        ),
+        declined=declined,
+        cut=cut,
     )
+
+
+def ending_of(metadata: object) -> tuple[bool, bool]:
+    """Whether a provider says that it declined, and that a token limit ended the reply.
+
+    Args:
+        metadata: Whatever a provider, a gateway or a log wrote beside the reply, in any nesting.
+    """
+    leaves = list(_leaves(metadata))
+    return any(map(_FILTERED.search, leaves)), any(map(_CUT.search, leaves))
+
+
+def _leaves(value: object, path: str = "", depth: int = 9) -> Iterator[str]:
+    """Each leaf with its path, letters and digits alone: ``choicesfinishreason=contentfilter``."""
+    if isinstance(value, Mapping) and depth:
+        for name, inner in value.items():
+            yield from _leaves(inner, path + _letters(str(name)), depth - 1)
+    elif isinstance(value, list) and depth:
+        # Of several answers, the first is the reply.
+        for inner in value[:1] if path.endswith(("choices", "candidates")) else value:
+            yield from _leaves(inner, path, depth - 1)
+    elif value:
+        yield f"{path}={_letters(str(value)[:60])}"
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+_FILTERED = re.compile(
+    r"""
+    (?:finish|stop|done|completion)reason=(?:finishreason)?
+      (?:content\w*filter(?:ed)?|refusal|refused|safety|imagesafety|blocked|blocklist|spii
+        |prohibitedcontent|recitation|guardrail\w*|errortoxic|sensitive)\Z
+    | blockreason=(?!\w*unspecified) | incompletedetailsreason=contentfilter
+    | errorcode=content(?:filter|policyviolation) | contentfilter\w*filtered=true
+    | safetyratingsblocked=true | (?:message|additionalkwargs)refusal=(?!true)
+    | contenttype=refusal
+    """,
+    re.X,
+)
+"""Filters and refusals as OpenAI, Azure, Anthropic, Google, Amazon and gateways to them say so."""
+_CUT = re.compile(r"(?:finish|stop|done)reason=\w*?(?:length|max(?:output)?tokens)\Z")
 
 
 def _rung_of(record: Mapping[str, Any]) -> str | None:
@@ -165,10 +205,6 @@ def case_of(fields: Mapping[str, Any]) -> str | None:
 def text_or_none(value: object) -> str | None:
     """A value that is a text; None of any other."""
     return value if isinstance(value, str) else None
-
-
-LIMITS = ("length", "max_tokens", "model_length")
-"""Words of providers, and of Inspect, for a reply that a token limit ended."""
 
 
 def unreadable(problem: str, found: object, expected: str) -> UnreadableError:
@@ -247,24 +283,32 @@ def read_time(value: object) -> datetime:
 # --- turns ------------------------------------------------------------------------------------
 
 
-def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _turns(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
     name, messages = given(record, MESSAGES)
     if messages is None:
-        return _exchange(record)
+        return _exchange(record, declined=declined)
     if not isinstance(messages, list) or not messages:
         raise unreadable(f"wrong value in field {name!r}", messages, "a list of messages")
     turns = turns_of(messages)
+    if declined and turns[-1].role != "assistant":
+        turns += _NOTHING
     if turns[0].role == "system":
         return turns
     return (*turns_of(_message(record, "system", SYSTEMS)), *turns)
 
 
-def _exchange(record: Mapping[str, Any]) -> tuple[Turn, ...]:
+_NOTHING = (Turn(role="assistant", content=""),)
+"""Reply of a provider that declined without a word."""
+
+
+def _exchange(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
     """A query and its reply, which stand in fields of their own."""
-    if given(record, REPLIES)[1] is None:
+    none = given(record, REPLIES)[1] is None
+    if none and not declined:
         raise unreadable("no messages and no reply", record, EXPECTED)
     roles = (("system", SYSTEMS), ("user", QUERIES), ("assistant", REPLIES))
-    return turns_of([one for role, names in roles for one in _message(record, role, names)])
+    turns = turns_of([one for role, names in roles for one in _message(record, role, names)])
+    return (*turns, *_NOTHING) if none else turns
 
 
 def _message(record: Mapping[str, Any], role: str, names: Sequence[str]) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Final
 
+from casewise.protocols import name_non_reply
 from casewise.sheets import count
 
 LEAST: Final = 3
@@ -17,6 +18,7 @@ by the rule here, of files that were cut 13 % and more."""
 
 _SHORT: Final = 100
 _ENDS_OPEN = re.compile(r"[A-Za-z0-9,;(]\Z")
+_ENDS_WHOLE = re.compile(r"(?<!\.)[.!?\u3002][\"'\u201d\u2019)*\]\s]*\Z")
 _LIST_ITEM = re.compile(r"[-*\u2022#|]|\d+[.)]")
 
 
@@ -34,18 +36,26 @@ class Endings:
     """Counts of a file's replies by how they end."""
 
     replies: int = 0
+    lacking: Counter[str] = field(default_factory=Counter)
+    """Texts in a reply's place, by their kind: missing values, error messages."""
     told: int = 0
     """Replies of which the file itself says that a token limit ended them."""
     lengths: Counter[int] = field(default_factory=Counter)
     """Replies by their number of characters."""
+    whole_lengths: Counter[int] = field(default_factory=Counter)
+    """Replies that end as a sentence does, by their number of characters."""
     open_lengths: Counter[int] = field(default_factory=Counter)
     """Replies that end in mid-sentence, by their number of characters."""
 
     def add(self, reply: str, *, cut: bool = False) -> None:
         """Count a reply."""
         self.replies += 1
+        if (kind := name_non_reply(reply)) is not None:
+            self.lacking[kind] += 1
+            return
         self.told += cut
         self.lengths[len(reply)] += 1
+        self.whole_lengths[len(reply)] += bool(_ENDS_WHOLE.search(reply))
         if ends_open(reply):
             self.open_lengths[len(reply)] += 1
 
@@ -54,11 +64,21 @@ class Endings:
         """The length in characters at which the file's replies seem cut; None without one."""
         longest = max(self.lengths, default=0)
         found = self.lengths[longest]
+        # Where most end their sentence, they are one canned reply, or several as long.
+        if 2 * self.whole_lengths[longest] > found:
+            return None
         return longest if found >= LEAST and found >= SHARE * self.replies else None
 
     @property
-    def note(self) -> str | None:
-        """Caution to print before anybody trusts their grades; None where all seem whole."""
+    def notes(self) -> list[str]:
+        """Cautions to print before anybody trusts their grades; none where all are whole."""
+        notes = []
+        if self.lacking:
+            kinds = (f"{count(n)} {kind}{'s' * (n > 1)}" for kind, n in self.lacking.items())
+            notes.append(
+                f"{count(self.lacking.total())} of {count(self.replies)} replies are none "
+                f"({', '.join(kinds)}): undetermined, a filter's message a refusal"
+            )
         found = []
         if self.told:
             found.append(f"{count(self.told)} ended at a token limit, as the file says")
@@ -72,10 +92,10 @@ class Endings:
             found.append(
                 f"{count(open_ends)} end in mid-sentence, at about {count(usual)} characters"
             )
-        if not found:
-            return None
-        return (
-            f"of {count(self.replies)} replies {'; '.join(found)}: they were probably cut, and "
-            "are graded by what is left. Export whole replies, or ask for them again with a "
-            "higher token limit"
-        )
+        if found:
+            notes.append(
+                f"of {count(self.replies)} replies {'; '.join(found)}: they were probably cut, and "
+                "are graded by what is left. Export whole replies, or ask for them again with a "
+                "higher token limit"
+            )
+        return notes

@@ -8,13 +8,13 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
 from casewise.errors import InputError
 from casewise.files import address_of
-from casewise.logs import read_samples
+from casewise.logs import provider_refused, read_samples
 from casewise.transcripts._conversation import (
-    LIMITS,
     BadLine,
     Conversation,
     UnreadableError,
     case_of,
+    ending_of,
     read_each,
     read_time,
     text_or_none,
@@ -53,7 +53,6 @@ def _conversation(found: tuple[EvalLog, EvalSample], number: int, _unit: str) ->
         reason = "an error" if sample.error else "none"
         raise UnreadableError(f"no messages (found {reason}; expected a conversation)")
     said = sample.metadata or {}
-    ended = sample.output.stop_reason if sample.output.choices else None
     return Conversation(
         id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
         turns=turns_of_messages(sample.messages),
@@ -65,6 +64,6 @@ def _conversation(found: tuple[EvalLog, EvalSample], number: int, _unit: str) ->
         sample=str(sample.id),
         query=text_or_none(said.get("query")),
         metadata=said,
-        declined=ended == "content_filter",
-        cut=ended in LIMITS,
+        declined=provider_refused(sample.output),
+        cut=ending_of({"stop_reason": sample.output.stop_reason})[1],
     )

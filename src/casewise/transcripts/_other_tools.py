@@ -13,6 +13,7 @@ from casewise.transcripts._conversation import (
     UnreadableError,
     case_of,
     conversation_of,
+    ending_of,
     given,
     read_each,
     read_time,
@@ -72,6 +73,7 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
         about = place.get("metadata") if isinstance(place, Mapping) else None
         said |= about if isinstance(about, Mapping) else {}
     prompt = record["prompt"].get("raw")
+    declined, cut = ending_of({**response, "output": None})
     provider = record.get("provider")
     model = provider.get("id") if isinstance(provider, Mapping) else provider
     return Conversation(
@@ -84,7 +86,8 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
         case=case_of(said),
         query=text_or_none(given(record["vars"], QUERIES)[1]),
         metadata=said,
-        declined=response.get("isRefusal") is True,
+        declined=declined or response.get("isRefusal") is True,
+        cut=cut,
     )
 
 

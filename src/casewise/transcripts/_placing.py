@@ -14,7 +14,7 @@ from typing import Final, Literal
 from casewise.cases import Case, Turn, digest, find_turn_fault, flags_query
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
 from casewise.errors import UsageError
-from casewise.protocols import Graded, ResponseClass, phrase_match, read_reply
+from casewise.protocols import BY_PROVIDER, Graded, ResponseClass, phrase_match, read_reply
 from casewise.transcripts._conversation import BadLine, Conversation
 from casewise.transcripts._masking import Mask
 
@@ -202,6 +202,8 @@ class Prefix:
     user: str | None
     old: str | NoReply
     """The reply that stands in the file."""
+    declined: bool = False
+    """True if the provider itself says that the old reply is a refusal."""
 
 
 def read_chosen(text: str) -> Chosen:
@@ -265,7 +267,9 @@ class Prefixes:
                     case = Case(
                         id=f"{name}:{number}", query=query, history=history, category=read.category
                     )
-                    yield Prefix(case, name, read.line, read.user, _old_reply(turns, place))
+                    declined = read.declined and place == len(turns) - 2
+                    old = _old_reply(turns, place)
+                    yield Prefix(case, name, read.line, read.user, old, declined)
 
 
 SHOWN = 3
@@ -321,6 +325,8 @@ def look_at(prefix: Prefix) -> FirstLook:
     """
     query, old = prefix.case.query, prefix.old
     graded = old if isinstance(old, NoReply) else read_reply(old, query)
+    if prefix.declined:
+        graded = BY_PROVIDER
     likely = (
         (isinstance(graded, Graded) and graded.response_class in LIKELY)
         or flags_query(query)

@@ -66,22 +66,22 @@ def read_table_conversations(path: Path) -> Iterator[Conversation | BadLine]:
     def read(row: Mapping[str, Any] | str, number: int, unit: str) -> Conversation:
         if isinstance(row, str):
             raise UnreadableError(row)
-        record = {field: row[name] for name, field in known.items()}
+        record = {**row, **{field: row[name] for name, field in known.items()}}
         return conversation_of(_with_parsed(record), number, unit)
 
     return read_each(rows, read, "row")
 
 
 def _with_parsed(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with its messages and metadata as JSON holds them."""
-    for name in (*MESSAGES, "metadata"):
+    """A record with its messages, metadata and choices as JSON holds them."""
+    for name in (*MESSAGES, "metadata", "choices"):
         cell = record.get(name)
         if not isinstance(cell, str) or not cell.strip():
             continue
         try:
             record[name] = parse_json(cell, file=Path(name))
         except InputError as error:
-            if name != "metadata":
+            if name in MESSAGES:
                 raise UnreadableError(f"column {name!r}: {error.problem}") from None
     return record
 

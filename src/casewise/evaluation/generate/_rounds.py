@@ -38,8 +38,8 @@ from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._fault_table import FaultKind, status_of
 from casewise.evaluation.models._faults import FailedRequestError, failed, failure_reason
 from casewise.evaluation.models._reachability import UnreachableError, with_address
-from casewise.evaluation.tasks._asking import provider_refused, was_cut
-from casewise.logs import input_tokens
+from casewise.evaluation.tasks._asking import was_cut
+from casewise.logs import input_tokens, provider_refused
 
 GIVE_UP = 5
 """Failed requests, without an answer among them, after which a model can't be used."""

@@ -49,7 +49,15 @@ from casewise.evaluation.tasks._samples import (
     send_tools_as_defined,
     to_tool,
 )
-from casewise.logs import CUT, CUT_TURNS, TURN_DOUBTS, TURNS_BY, calls_of, message_text
+from casewise.logs import (
+    CUT,
+    CUT_TURNS,
+    TURN_DOUBTS,
+    TURNS_BY,
+    calls_of,
+    message_text,
+    provider_refused,
+)
 from casewise.protocols import (
     MAX_TOKENS,
     NOT_RUN,
@@ -282,14 +290,6 @@ async def _pieces(question: Question, model: Model) -> dict[str, tuple[str, bool
     if not isinstance(api, InProcess):
         return None
     return {form: await api.first_piece(form) for form in surface_forms(question.lexicon)}
-
-
-def provider_refused(output: ModelOutput) -> bool:
-    """Tell whether the provider itself says that the model, or its filter, declined."""
-    if output.stop_reason == "content_filter":
-        return True
-    content = output.message.content if output.choices else ""
-    return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
 
 
 def was_cut(output: ModelOutput) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from casewise.choices import Rulings
 from casewise.protocols._types import ResponseClass
 from casewise.protocols.replies._features import count_fitted, declines_anywhere
-from casewise.protocols.replies._read_reply import READER_VERSION, read_reply
+from casewise.protocols.replies._read_reply import READER_VERSION, name_non_reply, read_reply
 from casewise.protocols.replies._text import stems
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Rulings",
     "count_fitted",
     "declines_anywhere",
+    "name_non_reply",
     "phrase_match",
     "read_reply",
     "stems",
