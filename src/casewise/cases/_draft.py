@@ -47,7 +47,8 @@ _TEXT = _words(
 """Names of texts, which may be queries."""
 _LABEL = _words(
     "label intended intent verdict is_ safe tox harm norm gold appropriate judg class answer "
-    "decision permitted allowed urteil einstufung sicher étiquette jugement etiqueta seguro 标签"
+    "annotation decision permitted allowed urteil einstufung sicher étiquette jugement etiqueta "
+    "seguro 标签"
 )
 _CATEGORY = _words(
     "category topic domain theme subject_area type kategorie thema catégorie categorie thème "
@@ -68,7 +69,7 @@ _CONTEXT = (
     *_words(
         "context parent history background profile user role policy kontext rolle zweck contexte "
         "rôle contexto propósito 上下文 背景 platform relationship purpose system situation "
-        "deployment before where channel story vignette place"
+        "deployment before where channel story vignette place asker scenario"
     ),
 )
 _LANGUAGE = _words("lang sprache idioma 语言")
@@ -82,6 +83,7 @@ _UNSAFE_WORDS = _words(
     "unacceptable toxic bad refuse forbidden offensive decline unsicher verboten unzulässig "
     "schädlich nein dangereux interdit non inseguro prohibido peligroso 不安全 否"
 )
+_UNSAFE_WORDS += tuple(f"not_{word}" for word in _SAFE_WORDS)
 _NEITHER_WORDS = _words(
     "none unsure unclear unknown neutral neither n/a na not_applicable not_sure ambiguous both "
     "mixed undecided unklar unbekannt keine indécis inconnu desconocido neutro 不确定 未知"
@@ -141,6 +143,12 @@ class _Column:
     def has_lists(self) -> bool:
         """Tell whether its cells are lists, also printed ones."""
         return bool(self.cells) and all(isinstance(_opened(cell), list) for cell in self.cells)
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Tell whether a cell holds mappings, or lists in a list, also printed ones."""
+        opened = (part if isinstance(part, list) else [part] for part in map(_opened, self.cells))
+        return any(isinstance(one, dict | list) for parts in opened for one in parts)
 
     @cached_property
     def has_texts(self) -> bool:
@@ -281,6 +289,11 @@ def _examples(text: str, tables: Sequence[RawTable]) -> tuple[tuple[Case, ...], 
             f"{len(found.problems)} of the first {found.rows} rows don't fit: what is lacking? "
         )
         problem += str(found.problems[0])
+    elif found.repeated > RARELY * found.rows:
+        problem = (
+            f"{found.repeated} of the first {found.rows} rows repeat the query and context of "
+            "another: is a row one person's verdict (vote, rater), a reply, or another context?"
+        )
     queries = Counter(case.query_id for case in cases)
     shown = next((case.query_id for case in cases if queries[case.query_id] >= EXAMPLES), None)
     return tuple(case for case in cases if shown in (None, case.query_id))[:EXAMPLES], problem
@@ -426,6 +439,12 @@ class _Guesses:
             self._take_measure()
         few = [c for c in left if c.has_texts and len(c.kinds) <= max(FEW, c.rows // 4)]
         self._take([c for c in few if c.is_called(*_CATEGORY)], "category: NAME")
+        nested = [c for c in left if c.has_records]
+        self._leave(nested, "records, and maybe verdicts among them")
+        self.questions += (
+            f"is each record in {c.name!r} a context (each), and which of it are verdicts?"
+            for c in nested
+        )
         contexts = [c for c in left if c.is_called(*_CONTEXT) or (self.keyed and c.name == "key")]
         # A verdict in the context would tell the model what to say.
         telling = [c for c in contexts if c.numbers or _names_sides(c) or _is_verdict(c)]
@@ -627,13 +646,16 @@ class _Guesses:
         )
 
     def _take_intended(self, replies: Sequence[_Column]) -> None:
-        """Take the authors' label; none where several mean sides and no name tells which."""
+        """Take the authors' label; none where several mean the same sides."""
         labels = [c for c in self.left if c.has_few_kinds and c.kinds and not c.has_lists]
         meant = [c for c in labels if _names_sides(c)]
         named = [c for c in meant if c.is_called(*_LABEL, "policy", "line")]
-        if not named and len(meant) > 1:
-            more = " Or is each a context (each)?" if len(meant) >= LEAST_CONTEXTS else ""
-            self.questions.append(f"which column is the label (intended): {_named(meant)}?{more}")
+        rivals = [c for c in meant if not named or {*c.kinds} & {*named[0].kinds}]
+        if len(rivals) > 1:
+            self.questions.append(
+                f"which column is the label (intended): {_named(rivals)}? Or is each a context "
+                "(each)?"
+            )
             return
         vague = [c for c in labels if c.is_called(*_LABEL) and 1 < len(c.kinds) <= 4]
         likely = [*named, *meant, *vague]
@@ -686,7 +708,11 @@ _STATISTIC = re.compile(
 """Part of the name of a column that sums up others."""
 LEAST_CONTEXTS = 3
 """Columns under names that share a beginning or an end which may be a context each."""
-_RATER = re.compile(r"(rater|annotator|worker|coder|judge)([ _.]?(id|name|no|nr|number))?", re.I)
+_RATER = re.compile(
+    r"(rater|annotator|worker|coder|judge|participant|respondent|labell?er)"
+    r"([ _.]?(id|name|no|nr|number))?",
+    re.I,
+)
 _WHO = _words("rater annotator worker judge who person name user id")
 MANY_RECORDS = 2000
 """Cells with lists of records that are looked into."""
