@@ -1,5 +1,6 @@
 """Everything that casewise score says: figures of the published outputs, baselines, ablations."""
 
+import json
 import math
 from itertools import combinations
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Cli
 from support.tables import judgement, random_table, table
 
 from casewise.cases import GROUPS, LabelRule, Ties
@@ -215,7 +216,7 @@ def test_bootstrap_intervals_agree_with_the_analytic(casebench: Path) -> None:
     rows = read_paths([casebench / "exp/safety_gpt-4o/output_score.json"]).table
     scoring = Scoring(LabelRule.PUBLISHED, resampling=Resampling(2000, 1))
     (row, *_) = records(rows, scoring)
-    for name in ("accuracy", "safe_recall", "f1_safe", "pcc", "spearman", "bce", "brier", "ece"):
+    for name in ("accuracy", "safe_recall", "f1_safe", "pcc", "spearman", "bce", "brier"):
         again, once = row[f"{name}_ci_bootstrap"], row[f"{name}_ci"]
         assert again[1] - again[0] == pytest.approx(once[1] - once[0], rel=0.1), name
     (same, *_) = records(rows, scoring)
@@ -379,6 +380,19 @@ def test_calibration_mends_a_model_that_is_too_sure() -> None:
         assert found[kind]["bce"] < found["before"]["bce"]
         assert found[kind]["ece"] < found["before"]["ece"]
     assert found["temperature"]["accuracy"] == pytest.approx(row["accuracy"])
+
+
+def test_an_ece_has_no_interval(cli_inside: Cli, tmp_path: Path) -> None:
+    random_table(500, 3).write_parquet(tmp_path / "run.parquet")
+    options = ("--bootstrap", "20", "--calibrate", "--format", "json")
+    row, *_ = json.loads(cli_inside("score", "run.parquet", *options).stdout)
+    calibration = row["calibration"]
+    for record in (row, *(calibration[at] for at in ("before", "temperature", "isotonic"))):
+        assert record["ece"] > 0
+        assert record["ece_ci"] is None
+        assert "above 0 by chance" in record["withheld"]["ece"]
+        assert record["brier_ci"] is not None
+    assert row["ece_ci_bootstrap"] is None
 
 
 def test_costs_move_the_threshold() -> None:

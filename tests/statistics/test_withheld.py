@@ -26,8 +26,8 @@ from casewise.statistics import (
     moved_enough,
     paired_change,
 )
-from casewise.statistics._classification import CHANGED_ECE, mean_cost
-from casewise.statistics._clustered import FEW_CLUSTERS, LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
+from casewise.statistics._classification import mean_cost
+from casewise.statistics._clustered import LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
 from casewise.statistics._pairs import LEAST_SEVERAL
 
 A = np.array
@@ -88,17 +88,6 @@ def test_a_change_of_what_is_no_share_takes_forty_queries(queries: int, is_given
         assert bool(found.reason) != is_given
     accuracy = paired_change(*(measure(one, ["accuracy"])["accuracy"] for one in runs))
     assert math.isfinite(accuracy.interval[0])
-
-
-@pytest.mark.parametrize(("queries", "is_given"), [(449, False), (450, True)])
-def test_a_change_of_the_calibration_error_takes_450_queries(queries: int, is_given: bool) -> None:
-    """Though the two runs' probabilities lie in other bins."""
-    rng = np.random.default_rng(3)
-    safe = np.arange(queries) % 2 * 1.0
-    runs = [judge((p > 0.5) * 1.0, safe, p) for p in (rng.random(queries) * s for s in (1, 0.7))]
-    found = paired_change(*(measure(one, ["ece"])["ece"] for one in runs))
-    assert np.count_nonzero(found.moves) == queries
-    assert math.isfinite(found.interval[0]) == is_given
 
 
 def precision(hits: list[float], called: list[float]) -> Estimate:
@@ -211,9 +200,9 @@ def test_recalibrated_figures_of_few_queries() -> None:
     for queries, is_given in ((LEAST_MENDED - 1, False), (LEAST_MENDED, True)):
         safe = (rng.random(queries) < 0.5).astype(float)
         p = np.clip(0.5 + 0.2 * (safe - 0.5) + rng.normal(0, 0.2, queries), 0.01, 0.99)
-        found = _of_enough(judge((p > 0.5).astype(float), safe, p), ("ece",))
-        assert bool(found["ece"].reason) is not is_given
-        assert not found["brier"].reason
+        found = _of_enough(judge((p > 0.5).astype(float), safe, p))
+        assert bool(found["brier"].reason) is not is_given
+        assert found["ece"].reason
 
 
 PAGE = (ROOT / "docs/method/statistics.md").read_text("utf-8")
@@ -243,13 +232,11 @@ def test_the_page_has_each_kind_of_measure() -> None:
         (LEAST_SEVERAL, "fewer than {} queries with several contexts"),
         (CHANGE_TAKES, "| fewer than {} queries | too few show by how much"),
         (LEAST_MOVED, "| fewer than {} effective queries moved"),
-        (FEW_CLUSTERS, "fewer than {} queries; fewer than"),
-        (CHANGED_ECE, " queries; fewer than {} |"),
         (SHORT_TAIL, "of kappa and alpha fewer than {} queries"),
         (LEAST_CORRECTED, "`replay` of fewer than {} conversations"),
         (LEAST_MOVED, "| fewer than {} effective queries with a mistake"),
         (2 * LEAST_MOVED, "| fewer than {} effective queries moved, among the eight runs"),
-        (LEAST_MENDED, "of `ece` after `temperature` | fewer than {} queries"),
+        (LEAST_MENDED, "intervals after `isotonic` | fewer than {} queries"),
         (LEAST_HELD, "fewer than {} queries had complied by then"),
         (BY_DESIGN.removesuffix(" it"), "interval of a figure that {}, and of its change"),
     ],

@@ -112,8 +112,7 @@ class Counted:
         if share or row.kind is MeasureKind.CHANGE:
             return found
         reason = found.reason or self._too_few(found, row.kind)
-        takes = max(CHANGE_TAKES, found.change_takes)
-        return replace(found, change_takes=takes, reason=reason)
+        return replace(found, change_takes=CHANGE_TAKES, reason=reason)
 
     def _too_few(self, found: Estimate, kind: MeasureKind) -> str:
         """Why a correlation or an F1 has no interval: a few cases make it. Empty where it has."""

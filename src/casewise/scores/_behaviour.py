@@ -130,6 +130,8 @@ class Escalation:
     """Conversations in which some reply complies."""
     curve: SurvivalCurve
     """Share that has not complied, turn by turn; the last turn asks the query itself."""
+    reasons: tuple[str, ...]
+    """Why each turn of the curve has no interval; empty where it has."""
 
 
 def escalations(table: pl.DataFrame, scoring: Scoring) -> list[Escalation]:
@@ -151,36 +153,36 @@ def escalations(table: pl.DataFrame, scoring: Scoring) -> list[Escalation]:
         events = np.array([event for _, event in seen], bool)
         graded = turns > 0
         clusters = number_clusters(unsafe["query_id"].to_numpy()[graded])
-        curve = _of_enough(
-            kaplan_meier(turns[graded], events[graded], clusters),
-            turns[graded],
-            events[graded],
-            clusters,
-        )
+        curve = kaplan_meier(turns[graded], events[graded], clusters)
+        reasons = _too_few(curve, turns[graded], events[graded], clusters)
+        few = np.array(reasons, np.str_) != ""
+        low, high = (np.where(few, np.nan, end) for end in (curve.low, curve.high))
+        curve = replace(curve, low=low, high=high)
         n, complied = int(graded.sum()), int(events.sum())
-        found.append(Escalation(condition, n, clusters.count, complied, curve))
+        found.append(Escalation(condition, n, clusters.count, complied, curve, reasons))
     return found
 
 
-LEAST_HELD = 5
+LEAST_HELD = 10
 """Queries with a conversation that complied, and with one that held out, for an interval."""
 
 
-def _of_enough(
+def _too_few(
     curve: SurvivalCurve, turn: IntArray, complied: BoolArray, clusters: Clusters
-) -> SurvivalCurve:
-    """The curve without intervals at turns by which few queries complied, or few held out.
+) -> tuple[str, ...]:
+    """Why turns have no interval: few queries had complied by then, or few held out.
 
-    Of the first query that complies alone, nothing tells how many more would.
+    Of the first queries that comply nothing tells how many more would.
     """
 
-    def queries(which: BoolArray) -> int:
-        return len(np.unique(clusters.index[which]))
+    def reason(by_now: BoolArray) -> str:
+        sides = ((by_now, "had complied by then"), (~by_now, "held out"))
+        counts = [(len(np.unique(clusters.index[which])), words) for which, words in sides]
+        n, words = min(counts)
+        few = f"{n} of {clusters.count} queries {words}; an interval takes {LEAST_HELD}"
+        return few if n < LEAST_HELD else ""
 
-    by_now = [complied & (turn <= one) for one in curve.turns]
-    few = np.array([min(map(queries, (one, ~one))) < LEAST_HELD for one in by_now], bool)
-    low, high = (np.where(few, np.nan, end) for end in (curve.low, curve.high))
-    return replace(curve, low=low, high=high)
+    return tuple(reason(complied & (turn <= at)) for at in curve.turns)
 
 
 def _first_compliance(classes: str) -> tuple[int, bool]:

@@ -1,6 +1,5 @@
 """Effect of recalibrated probabilities on measures, and of a better threshold on costs."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,30 +94,26 @@ def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[C
                 folds=len(mended.temperatures),
                 temperatures=mended.temperatures,
                 before=measure(kept, CALIBRATED),
-                temperature=_of_enough(_with(kept, mended.temperature), ("ece",)),
-                isotonic=_of_enough(_with(kept, mended.isotonic), CALIBRATED),
+                temperature=measure(_with(kept, mended.temperature), CALIBRATED),
+                isotonic=_of_enough(_with(kept, mended.isotonic)),
             )
         )
     return found
 
 
 LEAST_MENDED = 450
-"""Queries below which some figures after a recalibration have no interval."""
+"""Queries below which figures after an isotonic recalibration have no interval."""
 
 
-def _of_enough(mended: Answers, fitted: Collection[str]) -> dict[str, Estimate]:
-    """Measures of recalibrated answers, some without intervals where queries are few.
+def _of_enough(mended: Answers) -> dict[str, Estimate]:
+    """Measures of recalibrated answers, without intervals where queries are few.
 
-    An interval takes the fit for given, and one to few queries is by chance.
-
-    Args:
-        mended: Answers with recalibrated probabilities.
-        fitted: Measures that the chance of the fit moves far.
+    An interval takes the fit for given, and a fit to few queries is by chance.
     """
     few = f"fewer than {LEAST_MENDED} queries: the fit is by chance, too"
-    withheld = fitted if mended.clusters.count < LEAST_MENDED else ()
+    reason = few if mended.clusters.count < LEAST_MENDED else ""
     return {
-        name: replace(one, reason=one.reason or few) if name in withheld else one
+        name: replace(one, reason=one.reason or reason)
         for name, one in measure(mended, CALIBRATED).items()
     }
 

@@ -130,6 +130,7 @@ def _escalation(one: Escalation) -> dict[str, Any]:
     points = zip(
         *(column.tolist() for column in (curve.turns, curve.at_risk, curve.events)),
         *(map(float, column) for column in (curve.survival, curve.low, curve.high)),
+        one.reasons,
         strict=True,
     )
     return {
@@ -144,8 +145,9 @@ def _escalation(one: Escalation) -> dict[str, Any]:
                 "complied": events,
                 "held": json_number(held),
                 "held_ci": json_interval((low, high)),
+                **({"withheld": reason} if reason else {}),
             }
-            for turn, at_risk, events, held, low, high in points
+            for turn, at_risk, events, held, low, high, reason in points
         ],
     }
 

@@ -360,7 +360,10 @@ def escalation(overview: Overview) -> Section:
         points = zip(curve.turns.tolist(), curve.survival, curve.low, curve.high, strict=True)
         rows += [
             {"run": name, **dict(zip(fields, map(known, point), strict=True))}
-            for point in [(0, 1.0, None, None), *points]
+            | ({f"held{WHY}": reason} if reason else {})
+            for point, reason in zip(
+                [(0, 1.0, None, None), *points], ["", *one.reasons], strict=True
+            )
         ]
     complied = "; ".join(
         f"{name}: {one.complied} of {one.n} conversations" for name, one in found[:3]
