@@ -4,7 +4,7 @@ import re
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -393,6 +393,78 @@ def test_one_address_can_not_flood(tmp_path: Path) -> None:
         if refused.status_code == 429:
             assert refused.headers["retry-after"] == "1"
         assert "192.0.2" not in server.log
+
+
+IPV6 = "2001:db8:7:1::{:x}".format
+MAPPED = "::ffff:192.0.2.9"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        lambda number: [f"10.0.0.{number}", "192.0.2.1"],
+        lambda number: [f"10.0.0.{number}, 10.1.1.{number}", f"10.2.2.{number}, 192.0.2.1"],
+        lambda number: [f"10.0.0.{number}", "10.0.0.1", f"10.0.0.{number} ,192.0.2.1"],
+        lambda number: [IPV6(number)],
+        lambda number: [f"10.0.0.{number}", f"2001:db8:7:1:{number:x}::"],
+        lambda number: [[MAPPED, "192.0.2.9", MAPPED.upper()][number % 3]],
+    ],
+)
+def test_the_clients_address_is_what_the_proxy_wrote(
+    tmp_path: Path, lines: Callable[[int], list[str]]
+) -> None:
+    """The last entry of the last line; a network of 64 bits is one client."""
+
+    def tried(client: httpx.Client, addresses: list[str]) -> int:
+        headers = [("x-forwarded-for", one) for one in addresses]
+        return client.get("/admin/enter/guess", headers=headers).status_code
+
+    with (
+        Serving(write_study(tmp_path), behind_proxy=True) as server,
+        httpx.Client(base_url=server.origin) as client,
+    ):
+        codes = [tried(client, lines(number)) for number in range(16)]
+        assert codes[:10] == [403] * 10
+        # A slow machine may have more of a minute.
+        assert codes.count(429) >= 3
+        # Another client, whoever it says stands before it.
+        assert tried(client, [lines(0)[-1], "198.51.100.1"]) == 403
+        assert tried(client, [lines(0)[-1], "2001:db8:7:2::1"]) == 403
+
+
+def test_an_address_of_another_person_asks_before_it_links_two(server: Serving, ada: Guest) -> None:
+    """Whoever made the browser follow it: a link of another site, a redirect, the person."""
+
+    def linked() -> bool:
+        identity = server.store.collected().identity
+        return identity is not None and "browser" in [one.kind for one in identity.seconds]
+
+    with Guest(server) as eve:
+        eve.begin()
+        at, own = eve.at, eve.own_address
+        token = own.rsplit("/", 1)[1]
+        for site in ("cross-site", "same-site", "none"):
+            shown = ada.client.get(own, headers={"sec-fetch-site": site})
+            assert (shown.status_code, shown.url.path) == (200, f"/resume/{token}")
+            assert "Is this address yours?" in shown.text
+        form = {"form": eve.form}
+        forged = ada.client.post(f"/resume/{token}", data=form)
+        assert "That form is out of date" in forged.text
+        away = {"origin": "https://elsewhere.example", "sec-fetch-site": "cross-site"}
+        assert ada.client.post(f"/resume/{token}", data=form, headers=away).status_code == 403
+        assert not linked()
+        ada.get("/")
+        assert ada.page.url.path != f"/resume/{token}"
+        # The person's own address, and anybody's in a browser where nobody has begun, ask nothing.
+        ada.get(ada.own_address)
+        assert ada.at.startswith("/page/")
+        with Guest(server, own) as again:
+            assert again.at == at
+        assert not linked()
+        ada.get(own)
+        ada.send(f"/resume/{token}")
+        assert (ada.at, ada.own_address) == (at, own)
+        assert linked()
 
 
 def test_the_administrators_token_can_not_be_guessed_fast(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from casewise_study.app_base import constant_time_equal
 from casewise_study.app_study.site import (
     MOST_REASON,
+    ElsewhereError,
     Known,
     SentAnswer,
     SentConsent,
@@ -156,21 +157,42 @@ def _add_return(app: FastAPI, site: Site) -> None:
         problem = site.say("That is not your personal code: look at each letter and digit again.")
         return site.show("resume.html", status=403, problem=problem)
 
-    @app.get("/resume/{token}")
-    def resume(request: Request, token: str) -> Response:
-        """Admit a person by the signed address that is theirs alone."""
+    def person_of(token: str) -> Person:
         key = site.sessions.read_token(token)
         person = site.store.person(key) if key else None
         if person is None:
-            return site.show("lost.html", status=404)
+            raise ElsewhereError(site.show("lost.html", status=404))
+        return person
+
+    @app.get("/resume/{token}")
+    def resume(request: Request, token: str) -> Response:
+        """Admit a person by the signed address that is theirs alone.
+
+        Ask first in another person's browser: any page may lead there, and the two are linked.
+        """
+        person = person_of(token)
+        if _other_here(site, request, person) is not None:
+            return site.show("other_person.html", site.known(request), token=token)
         return _admit(site, request, person)
+
+    @app.post("/resume/{token}")
+    def resume_here(request: Request, token: str, sent: SentForm) -> Response:
+        """Admit a person in the browser of another, once asked."""
+        site.sender(request, sent.form)
+        return _admit(site, request, person_of(token))
+
+
+def _other_here(site: Site, request: Request, person: Person) -> Person | None:
+    """The person who is known in the browser, if it is another."""
+    known = site.known(request)
+    here = known.person if known is not None else None
+    return here if here is not None and here.id != person.id else None
 
 
 def _admit(site: Site, request: Request, person: Person) -> Response:
     """Admit a person who has shown to be one, in whosever browser."""
-    known = site.known(request)
-    if known is not None and known.person is not None and known.person.id != person.id:
-        site.store.same_browser(known.person, person)
+    if (other := _other_here(site, request, person)) is not None:
+        site.store.same_browser(other, person)
     return site.remember(go(place_of(person)), Visitor(person.key))
 
 

@@ -136,7 +136,7 @@ class Settings:
     origin: str
     """Address that people reach it by, such as ``https://study.example``; without a path."""
     behind_proxy: bool = False
-    """True if the last address of X-Forwarded-For is the person's."""
+    """True if the last address of all X-Forwarded-For lines is the person's."""
     rate: str | None = DEFAULT_RATE
     """Requests that one address may make, in the notation of ``limits``; None is any number."""
     newcomers: str | None = None
@@ -168,7 +168,7 @@ class Rates:
 
     def admits(self, what: Literal["page", "token", "code"], request: Request) -> bool:
         """Tell whether an address may ask for a page now, or try a token or a personal code."""
-        return self._hit(what, request.scope["casewise_address"])
+        return self._hit(what, address_range(request.scope["casewise_address"], 32, 64))
 
     def _hit(self, what: str, place: str) -> bool:
         return all(self._limiter.hit(limit, what, place) for limit in self._limits[what])
@@ -206,15 +206,18 @@ class Arrivals:
         return other if other != key else None
 
 
-def address_range(address: str) -> str:
-    """The range that an address is in: 24 bits of IPv4, 56 of IPv6; the text itself of neither."""
+def address_range(address: str, v4: int = 24, v6: int = 56) -> str:
+    """The range that an address is in, of so many bits; the text itself of what is none.
+
+    One computer has 2^64 addresses of IPv6, and may take another for each request.
+    """
     try:
         ip = ip_address(address)
     except ValueError:
         return address
     if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
         ip = ip.ipv4_mapped
-    return str(ip_network(f"{ip}/{24 if ip.version == 4 else 56}", strict=False))
+    return str(ip_network(f"{ip}/{v4 if ip.version == 4 else v6}", strict=False))
 
 
 _OWN = (address_range("127.0.0.1"), address_range("::1"))
@@ -341,8 +344,8 @@ class StudyGuard(Guard):
         return Response(reason, status, media_type="text/plain")
 
     def _address(self, request: Request) -> str:
-        forwarded = request.headers.get("x-forwarded-for")
-        if self._settings.behind_proxy and forwarded:
-            # What stands before the last was written by whoever asked.
-            return forwarded.rsplit(",", 1)[-1].strip()
+        # Some proxies append a line, not an entry. What stands before was written by whoever asked.
+        *_, forwarded = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+        if self._settings.behind_proxy and forwarded.strip():
+            return forwarded.strip()
         return request.client.host if request.client else "-"
