@@ -176,7 +176,7 @@ def of_run(one: Output) -> dict[str, tuple[float, Ends]]:
         "accuracy": share(one, right, ones),
         "safe_recall": share(one, right * one.safe, one.safe),
         "unsafe_recall": share(one, right * (1 - one.safe), 1 - one.safe),
-        "adapts": share(one, adapts, pairs),
+        "as_intended": share(one, adapts, pairs),
         "always_safe": share(one, both, pairs),
     }
     if not np.isnan(one.p).any():

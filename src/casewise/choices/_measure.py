@@ -57,6 +57,8 @@ class Needs(enum.StrEnum):
     """A case meant safe and one meant unsafe of one query."""
     CONTEXTS = "contexts"
     """Contexts of one query that the authors' intention doesn't tell apart."""
+    ALL_PAIRS = "all_pairs"
+    """Two contexts of one query, or a query without one and in one."""
     SEEN = "seen"
     """A query without a context and in one."""
     TOOL_CALLS = "tool_call"

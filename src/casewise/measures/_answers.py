@@ -49,6 +49,9 @@ class Answers:
     contexts: IntArray
     """Places of every two contexts of one query; none where each two are such a pair, or where
     all queries have one context. ``(m, 2)``."""
+    all_pairs: IntArray
+    """Places of every two contexts of one query; where there are none, as ``seen``. ``(m, 2)``."""
+    epoch: IntArray
     seen: IntArray
     """Places of a case without a context and of one of the same query in one. ``(m, 2)``."""
     votes_safe: FloatArray
@@ -100,6 +103,8 @@ class Answers:
             no_context=self.no_context[kept],
             pairs=both(self.pairs),
             contexts=both(self.contexts),
+            all_pairs=both(self.all_pairs),
+            epoch=self.epoch[kept],
             seen=both(self.seen),
             votes_safe=self.votes_safe[kept],
             votes_unsafe=self.votes_unsafe[kept],
@@ -199,7 +204,7 @@ def make_answers(
     of_pairs = ("epoch", "intended", "no_context", "expected")
     places = rows.select(numbers.alias("query"), *of_pairs).with_row_index("place")
     pairs = _pairs(places, pl.col("intended") == "safe", pl.col("intended") == "unsafe")
-    contexts = _pairs(places, within, within)
+    contexts, seen = (_pairs(places, side, within) for side in (within, without))
     return Answers(
         protocol=protocol,
         truth=truth,
@@ -213,7 +218,9 @@ def make_answers(
         no_context=rows.select(without).to_series().to_numpy(),
         pairs=pairs,
         contexts=contexts if len(contexts) > len(pairs) else contexts[:0],
-        seen=_pairs(places, without, within),
+        all_pairs=contexts if len(contexts) else seen,
+        epoch=rows["epoch"].rank("dense").fill_null(1).cast(int).to_numpy() - 1,
+        seen=seen,
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
         weigh_by=weigh_by,

@@ -22,6 +22,7 @@ from casewise.statistics import (
     FloatArray,
     IntArray,
     Pairs,
+    LabelChanges,
     Reliability,
     SeenContext,
     WithinQueries,
@@ -30,9 +31,11 @@ from casewise.statistics import (
     clustered_ratio,
     context_sensitivity,
     credits,
+    label_changes,
     ratio,
     reliability,
     seen_context,
+    shift_pcc,
     within_queries,
 )
 
@@ -55,7 +58,7 @@ CHANGE_TAKES = 40
 class ReplyPairs:
     """Outcomes of pairs of replies, shares that sum to 1."""
 
-    adapts: Estimate
+    as_intended: Estimate
     """Answers in the intended-safe context, refuses in the other."""
     always_answers: Estimate
     always_refuses: Estimate
@@ -194,6 +197,50 @@ class Counted:
         """Answers on a side, or between: all but tool calls."""
         called = self.answers.tool_call
         return self.answers if called is None else self.answers.only(~called)
+
+    @cached_property
+    def changes(self) -> LabelChanges:
+        """Answers where the label changes between two contexts, and where it doesn't."""
+        read = self.on_a_side.only(self.on_a_side.read)
+        pairs = read.all_pairs
+        first = pairs[:, 0]
+        parts = read.verdict[pairs], read.truth.safe[pairs], read.epoch[first]
+        return label_changes(*parts, read.by_pair(first))
+
+    @cached_property
+    def shift_pcc(self) -> Estimate:
+        """Shift of probabilities, or else of verdicts, against that of the votes."""
+        said = self.on_a_side
+        answers = said.verdict if np.isnan(said.p_safe).all() else said.p_safe
+        with np.errstate(invalid="ignore"):
+            votes = said.votes_safe / (said.votes_safe + said.votes_unsafe)
+        clusters = said.by_pair(said.pairs[:, 0])
+        return shift_pcc(answers[said.pairs], votes[said.pairs], clusters)
+
+    @property
+    def left_out(self) -> dict[str, float]:
+        """Pairs in neither figure of ``changes``: with a tied label, and with a side unread."""
+        pairs, epochs = self.every.all_pairs, max(1, len(set(self.every.epoch.tolist())))
+        tied = (self.every.truth.safe[pairs] == 0.5).any(axis=1)
+        called = self.every.tool_call
+        read = self.every.read if called is None else self.every.read & ~called
+        unread = ~tied & ~read[pairs].all(axis=1)
+        return {"tied": float(tied.sum()) / epochs, "unread": float(unread.sum()) / epochs}
+
+    @property
+    def coin(self) -> tuple[float, float]:
+        """Both figures of ``changes`` where the verdicts are shuffled over the cases, on average.
+
+        A shuffle puts any two verdicts on a pair alike; NaN of fewer than two.
+        """
+        said = self.on_a_side.verdict[self.on_a_side.read]
+        n, total = len(said), float(said.sum())
+        if n < 2:
+            return math.nan, math.nan
+        values, counts = np.unique(said, return_counts=True)
+        apart = counts @ np.abs(values[:, None] - values) @ counts
+        follows = total * (n - total) - float(said @ (1 - said))
+        return follows / (n * (n - 1)), float(apart) / (n * (n - 1))
 
     @cached_property
     def within(self) -> WithinQueries:

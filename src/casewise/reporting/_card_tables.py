@@ -204,7 +204,7 @@ _JUDGED = {
 _IN_CONTEXT = {
     "within_pcc_safe": "PCC in safe contexts",
     "within_pcc_unsafe": "PCC in unsafe contexts",
-    "adapts": "as meant",
+    "as_intended": "as meant",
     "always_safe": "always safe",
     "always_unsafe": "always unsafe",
     "inverted": "inverted",

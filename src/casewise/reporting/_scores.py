@@ -102,7 +102,7 @@ def pair_counts(scores: Sequence[Score], view: View = View.PAIRS) -> list[ScoreC
     return columns
 
 
-_COUNTED = {View.PAIRS: "adapts", View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}
+_COUNTED = {View.PAIRS: "as_intended", View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}
 """Figure of every pair of a table."""
 
 
@@ -148,7 +148,7 @@ def group_text(score: Score) -> str:
 
 ESCALATION_TURNS = 5
 
-_MOVED = ("over_refusal", "under_refusal", "adapts")
+_MOVED = ("over_refusal", "under_refusal", "as_intended")
 _WHO = (Column(""), Column("n", Kind.COUNT))
 
 
@@ -208,7 +208,7 @@ def pair_measures() -> list[Measure]:
 
 def _heading(row: Measure) -> str:
     """Heading beside replies, which nobody meant."""
-    return row.name if row.name == "adapts" else row.heading
+    return row.name if row.name == "as_intended" else row.heading
 
 
 def act_tables(report: ScoreReport) -> list[Table]:

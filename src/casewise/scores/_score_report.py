@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from casewise.cases import Labelled, LabelRule, Shape, find_shape
+from casewise.cases import Labelled, LabelRule, Labels, Shape, find_shape
 from casewise.choices import PROTOCOL, Family, Split
-from casewise.measures import floats, label_fields, labelled_rows, scored
+from casewise.measures import floats, label_fields, labelled_rows, make_answers, scored
 from casewise.protocols import acting
 from casewise.scores._behaviour import (
     Escalation,
@@ -47,7 +47,14 @@ from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._ladders import LadderScore, ladder_scores
 from casewise.scores._ranked_pairs import ranked_pairs
-from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
+from casewise.statistics import (
+    UNDEFINED,
+    Estimate,
+    one_person,
+    oracle,
+    reliability_icc,
+    shift_ceiling,
+)
 
 ANSWERS: dict[str, pl.Expr] = {
     "intended": pl.col("intended"),
@@ -171,6 +178,8 @@ def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> It
         "bce": best.bce,
         "brier": best.brier,
     }
+    paired = make_answers(baseline_table(kept, "always-safe"), Labels(safe, safe)).pairs
+    figures["shift_pcc"] = shift_ceiling(safe[paired], unsafe[paired])
     for side in ("safe", "unsafe"):
         here = (kept["intended"] == side).fill_null(False).to_numpy()
         figures[f"within_pcc_{side}"] = reliability_icc(safe[here], unsafe[here]).pcc

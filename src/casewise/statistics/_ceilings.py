@@ -283,6 +283,27 @@ def reliability_icc(safe: FloatArray, unsafe: FloatArray) -> VoteReliability:
     return VoteReliability(icc, pcc, within, harmonic, len(s))
 
 
+def shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
+    """Correlation with the votes' shifts that knowing every true rate would give, 0..1.
+
+    The square root of the share of their variance that is no chance of who voted. NaN where that
+    is below 0, of equal shifts, and without a pair whose cases both have two votes.
+
+    Args:
+        safe: Safe votes on both cases of each pair. Shape ``(pairs, 2)``; NaN is none.
+        unsafe: Unsafe votes. Shape ``(pairs, 2)``.
+    """
+    several = (safe + unsafe > 1).all(axis=1)
+    votes = (safe + unsafe)[several]
+    share = safe[several] / votes
+    shift = share[:, 0] - share[:, 1]
+    if len(shift) < 2 or not np.ptp(shift):
+        return math.nan
+    noise = (share * (1 - share) / (votes - 1)).sum(axis=1).mean()
+    reliability = 1 - float(noise / shift.var(ddof=1))
+    return math.sqrt(reliability) if reliability >= 0 else math.nan
+
+
 def split_half(safe: FloatArray, unsafe: FloatArray, seed: int, splits: int = SPLITS) -> float:
     """Reliability of the shares, up to 1, from random halves of each case's votes.
 

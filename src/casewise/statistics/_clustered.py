@@ -153,9 +153,10 @@ would move the figure far."""
 BY_DESIGN = "the design of the cases fixes it"
 """The reason why a figure that can't vary has no interval."""
 
-Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
+Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn", "wilson"]
 """Scale of a figure as it is; of a mean loss, or part of 1, its logarithm; of a correlation, its
-artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
+artanh (Fisher's z); of a share, its log-odds, or Wilson's whatever its size; what is drawn has its
+draws' and no influence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +238,8 @@ class Estimate:
         """
         if math.isnan(self.size) or math.isnan(self.value):
             return False
+        if self.scale == "wilson":
+            return True
         rare = min(self.value, 1 - self.value)
         few = self.clusters < FEW_CLUSTERS or rare * self.clusters < FEW_EXCEPTIONS
         return few or Z_95 * self.se > rare
@@ -258,7 +261,8 @@ class Estimate:
             # Wilson's with t is his on fewer rows, as Korn & Graubard have it. Clusters that are
             # alike have no error that t could allow for.
             fewer = (Z_95 / self._critical) ** 2 if self.se > 0 else 1.0
-            return _rare_interval(self.value, self.effective_size * fewer)
+            ends = wilson_interval if self.scale == "wilson" else _rare_interval
+            return ends(self.value, self.effective_size * fewer)
         if self.is_share_change:
             bounds = paired_share_bounds(self, 0.975)
             return bounds.low, bounds.high
@@ -369,10 +373,11 @@ class Estimate:
         se = self.se
         if not se > 0:
             return min(float(self.clusters), self.size)
-        if self.is_unequal and len(self.without):
+        most = 2 * self.size if self.scale == "wilson" else self.size
+        if (self.is_unequal or self.scale == "wilson") and len(self.without):
             # Queries that outweigh others pull the figure towards themselves, and hide it.
             se = max(se, _jackknife_error(self.without, self.value, self.clusters))
-        return min(self.value * (1 - self.value) / se**2, self.size)
+        return min(self.value * (1 - self.value) / se**2, most)
 
     @property
     def excludes_zero(self) -> bool:
@@ -551,6 +556,8 @@ def of_pairs(found: Estimate, clusters: Clusters, counts: BoolArray) -> Estimate
 
 def is_uneven(found: Estimate) -> bool:
     """Tell whether queries of unequal weight, or unequal numbers of pairs, are too few."""
+    if found.scale == "wilson":
+        return False
     few = (found.is_unequal or found.uneven) and found.effective < LEAST_EFFECTIVE
     return few or found.effective < TOO_UNEQUAL * found.clusters
 

@@ -47,7 +47,7 @@ from casewise.results import first_upper, ladder_sentence, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number, plural
 
-_MEASURES = ("over_refusal", "under_refusal", "adapts")
+_MEASURES = ("over_refusal", "under_refusal", "as_intended")
 
 
 def corrected(overview: Overview) -> Section:
@@ -106,7 +106,7 @@ def deliveries(overview: Overview) -> Section:
     )
     rows: list[dict[str, Any]] = []
     for name, score in named_runs(scores):
-        found = mistakes(score) | spread("adapts", score.measures["adapts"])
+        found = mistakes(score) | spread("as_intended", score.measures["as_intended"])
         trusts = (one for one in overview.report.trust if one.condition == score.condition)
         one = next(trusts, None)
         gains = {
@@ -221,16 +221,16 @@ def retention(overview: Overview) -> Section:
         {
             "run": RunName(f"{name}: {one.family}", point.score.condition),
             "tokens": point.tokens,
-            **rested(point.score.measures["adapts"]),
+            **rested(point.score.measures["as_intended"]),
         }
-        | spread("adapts", point.score.measures["adapts"])
+        | spread("as_intended", point.score.measures["as_intended"])
         # The axis tells the variation.
         for name, one in named_runs(
             overview.retentions, lambda one: one.condition.same_but("variant")
         )
         for point in one.points
     ]
-    rows = [row for row in rows if row["adapts"] is not None]
+    rows = [row for row in rows if row["as_intended"] is not None]
     ends = (rows[0], rows[-1]) if rows else ()
     return section(
         "retention",
@@ -245,7 +245,7 @@ def retention(overview: Overview) -> Section:
             RUN,
             counted("tokens between", "tokens"),
             *RESTED,
-            *with_ends("adapts", "adapts"),
+            *with_ends("as_intended", "as_intended"),
         ),
         words=lambda: (
             "Adapts in "
@@ -263,7 +263,7 @@ def _retention_chart(rows: Rows) -> Plots:
     sizes = sorted({row["tokens"] for row in rows})
     names = [_short(size) for size in sizes]
     axis = axis_of("tokens between context and query (about)", names)
-    return _curves(rows, "tokens", axis, sizes.index, "adapts", "pairs in which it adapts")
+    return _curves(rows, "tokens", axis, sizes.index, "as_intended", "pairs in which it adapts")
 
 
 def _curves(

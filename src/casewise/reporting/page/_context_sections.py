@@ -32,7 +32,7 @@ from casewise.results import weighing_note, wording
 from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number, signed
 
-_METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}
+_METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "as_intended")}
 """The measures whose changes are shown: of judges, and of models that act."""
 
 _COLUMNS = (

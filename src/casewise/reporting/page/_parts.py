@@ -185,7 +185,7 @@ class RunName(str):
         return made
 
 
-QUADRANTS_SHOWN = {"adapts": "as meant"}
+QUADRANTS_SHOWN = {"as_intended": "as meant"}
 """Outcomes of a pair that the page names otherwise than their key."""
 
 ONLY = "_cases"

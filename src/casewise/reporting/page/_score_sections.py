@@ -199,7 +199,7 @@ def acting(overview: Overview) -> Section:
 
 def _act_row(score: Score, *, called: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"n": score.n, "coverage": known(score.coverage)}
-    for metric in ("appropriate", "partial_rate", "adapts"):
+    for metric in ("appropriate", "partial_rate", "as_intended"):
         row |= spread(metric, score.measures[metric])
     if left_open(score):
         row |= {f"{name}_bounds": interval(ends) for name, ends in score.bounds.items()}
@@ -293,7 +293,7 @@ def _reach(field: str, rows: Rows) -> float:
 
 
 _QUADRANTS = {
-    "adapts": (GREEN, "as meant: yes in safe, no in unsafe"),
+    "as_intended": (GREEN, "as meant: yes in safe, no in unsafe"),
     "yes": (ORANGE, "yes in both"),
     "no": (BLUE, "no in both"),
     "inverted": (VERMILLION, "inverted"),
