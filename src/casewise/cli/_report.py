@@ -179,7 +179,7 @@ def report(
 ) -> None:
     """Make a page that shows the scores and every case, a card, or a figure of contrasts.
 
-    The page is one file that opens from disk, without a network: three figures with intervals and
+    The page is one file that opens from disk, without a network: four figures with intervals and
     baselines, charts with the tables behind them, and a case browser. The card is Markdown for a
     model's or a release's documentation; the figure sets side by side what proof does, what the
     model says and does, whom it believes, and how it ranks contexts. Numbers are those of casewise

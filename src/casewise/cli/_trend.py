@@ -19,8 +19,9 @@ def trend(
     """Say what changed since the first run, and show each run's figures in time.
 
     Runs are dated by their logs. First stands the verdict on the latest run, against the first
-    like it over the same data; then how often each run adapts to context, and how often it makes
-    either mistake. casewise report --trend draws it, and lists the newly wrong cases.
+    like it over the same data; then how often each run follows changes of the label and changes
+    where people don't, and how often it makes either mistake. casewise report --trend draws it, and
+    lists the newly wrong cases.
 
     [bold]Examples[/]
 

@@ -46,6 +46,7 @@ _PAIRS = {
         "both contexts of a query",
         "a case meant safe and one meant unsafe of the same query",
     ),
+    Needs.ALL_PAIRS: ("two contexts of a query", "several cases of the same query"),
     Needs.CONTEXTS: (
         "contexts of one query that their authors don't tell apart",
         "queries in several contexts without an intended side, or in several of one side; of a "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from casewise.choices import View, grader_words
+from casewise.choices import Family, View, grader_words
 from casewise.measures import find, in_view
 from casewise.reporting._scores import (
     ScoreColumn,
@@ -12,7 +12,6 @@ from casewise.reporting._scores import (
     correction_table,
     has_view,
     pair_counts,
-    pair_measures,
 )
 from casewise.results import wording
 from casewise.scores import (
@@ -204,6 +203,7 @@ _JUDGED = {
 _IN_CONTEXT = {
     "within_pcc_safe": "PCC in safe contexts",
     "within_pcc_unsafe": "PCC in unsafe contexts",
+    **{name: find(name).heading for name in ("follows", "false_changes", "shift_pcc")},
     "as_intended": "as meant",
     "always_safe": "always safe",
     "always_unsafe": "always unsafe",
@@ -265,7 +265,7 @@ def acting_table(runs: Numbered) -> Table:
 
 def reply_table(runs: Numbered) -> Table:
     """Replies of models in the two contexts of a query."""
-    heads = {row.name: row.heading for row in pair_measures()}
+    heads = {row.name: row.heading for row in in_view(View.PAIRS, Family.REPLIES)}
     return _measured(_paired(runs), pair_counts(_scores_of(_paired(runs))), heads)
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from casewise.choices import Family, Measure, View
 from casewise.measures import find, in_view
@@ -148,7 +147,7 @@ def group_text(score: Score) -> str:
 
 ESCALATION_TURNS = 5
 
-_MOVED = ("over_refusal", "under_refusal", "as_intended")
+_MOVED = ("over_refusal", "under_refusal", "follows", "false_changes")
 _WHO = (Column(""), Column("n", Kind.COUNT))
 
 
@@ -197,18 +196,7 @@ def tool_rate(score: Score) -> float | None:
 
 def pair_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
     """Columns for the outcomes of pairs of contexts."""
-    return [*pair_counts(scores), *map(measure_column, pair_measures())]
-
-
-def pair_measures() -> list[Measure]:
-    """Outcomes of a pair of replies, as tables show them."""
-    rows = in_view(View.PAIRS, Family.REPLIES)
-    return [replace(row, heading=_heading(row)) for row in rows]
-
-
-def _heading(row: Measure) -> str:
-    """Heading beside replies, which nobody meant."""
-    return row.name if row.name == "as_intended" else row.heading
+    return [*pair_counts(scores), *map(measure_column, in_view(View.PAIRS, Family.REPLIES))]
 
 
 def act_tables(report: ScoreReport) -> list[Table]:
@@ -288,7 +276,7 @@ def change_tables(report: ScoreReport) -> list[Table]:
 
 def _plain_changes(report: ScoreReport) -> Table:
     return Table(
-        [*_WHO, *figures(Kind.ESTIMATE, *(_heading(find(one)) for one in _MOVED))],
+        [*_WHO, *figures(Kind.ESTIMATE, *(find(one).heading for one in _MOVED))],
         [
             Row([score.condition.title, change.n, *(change.change[one] for one in _MOVED)])
             for score, change in ((row.score, row.change) for row in report.rows)
@@ -427,7 +415,10 @@ WIDE = 100
 """Least width of a terminal that shows columns of wide tables, as many as fit; other formats have
 them all."""
 
-_CHANGES = ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier", "both_right")
+_CHANGES = (
+    *("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier"),
+    *("follows", "false_changes"),
+)
 
 
 def score_sheet(
@@ -716,18 +707,18 @@ def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:
     """The figures of runs, under their models; nothing where there is none."""
     if not whole:
         return
-    rows = [
-        Row(
-            [one.score.condition.text, *(each.cell for each in one.figures)],
-            one.score.condition.model,
-        )
-        for one in whole
-    ]
-    for held in dict.fromkeys(tuple(each.baseline for each in one.figures) for one in whole):
+    rows = []
+    for one in whole:
+        model, coins = one.score.condition.model, [each.baseline for each in one.figures[:2]]
+        rows.append(Row([one.score.condition.text, *(each.cell for each in one.figures)], model))
+        if any(coins):
+            cells = (coin and whole_percent(coin[1]) for coin in coins)
+            rows.append(Row(["a coin", *cells, None, None], model, dim=True))
+    for held in dict.fromkeys(tuple(each.baseline for each in one.figures[2:]) for one in whole):
         told = [one for one in held if one is not None]
         if len(told) == len(held):
-            cells = [told[0][0], *(whole_percent(value) for _, value in told)]
+            cells = [told[0][0], None, None, *(whole_percent(value) for _, value in told)]
             rows.append(Row(cells, "baselines", dim=True))
     titles = (one.title for one in whole[0].figures)
-    heads = (one.replace(" what", "\nwhat").replace(" to ", "\nto ") for one in titles)
+    heads = (one.replace(" what", "\nwhat").replace(" where", "\nwhere") for one in titles)
     yield Table([Column(""), *map(Column, heads)], rows, "In short", groups="model")

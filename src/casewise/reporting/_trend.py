@@ -1,4 +1,4 @@
-"""A trend as a table: the verdicts on the latest runs, then every run's three figures in time."""
+"""A trend as a table: the verdicts on the latest runs, then every run's four figures in time."""
 
 from collections.abc import Iterator
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from casewise.measures import find
-from casewise.results._wording import MISTAKES, REQUESTS, Wording, adapting, wording
+from casewise.results._wording import MISTAKES, REQUESTS, Wording, wording
 from casewise.scores import Comparison, Difference
 from casewise.sheets import Tone, rounded, signed
 
@@ -50,27 +50,24 @@ _JUDGING = {
     "safe_recall": _mistake(0, acts=False),
     "unsafe_recall": _mistake(1, acts=False),
     "accuracy": _Phrase(lambda w: (f"{w.judges} in", "cases"), good=True),
-    "both_right": _Phrase(lambda w: (f"{w.judges} in both contexts in", "pairs"), good=True),
 }
 _ACTING = {
     "over_refusal": _mistake(0, acts=True),
     "under_refusal": _mistake(1, acts=True),
     "appropriate": _Phrase(lambda w: (f"{w.acts} in", "cases"), good=True),
-    "adapts": _Phrase(
-        lambda _: ("answers in the safe context and refuses in the other in", "pairs"), good=True
-    ),
 }
 _RANKING = {
     "ranked_as_labels": _Phrase(
         lambda _: ("ranks contexts as the labels do in", "pairs"), good=True
     )
 }
-"""The measures whose changes are told in sentences, in this order; the table has all."""
-_FLIPS = {
-    "missed_flips": _Phrase(lambda _: ("misses", "changes between contexts"), good=False),
-    "seen_missed_flips": _Phrase(lambda _: ("misses", "changes by seeing a context"), good=False),
+_FOLLOWING = {
+    "follows": _Phrase(lambda _: ("follows", "changes of the label"), good=True),
+    "false_changes": _Phrase(
+        lambda _: ("changes in", "pairs of contexts with one label"), good=False
+    ),
 }
-"""The same, where no query has a safe and an unsafe context: what tells whether it adapts."""
+"""The measures whose changes are told in sentences, in this order; the table has all."""
 
 
 def change_sentences(compared: Comparison) -> list[ChangeSentence]:
@@ -80,10 +77,9 @@ def change_sentences(compared: Comparison) -> list[ChangeSentence]:
     """
     words = wording(*compared.scores)
     by_metric = {one.metric: one for one in (*compared.quadrants, *compared.told)}
-    adapts, _ = adapting(compared.scores[1])
     after = compared.scores[1]
-    phrases = dict(_RANKING if after.of_pairs else _ACTING if after.acts else _JUDGING)
-    phrases |= {name: phrase for name, phrase in _FLIPS.items() if name == adapts}
+    judging = _ACTING if after.acts else _JUDGING
+    phrases = _RANKING if after.of_pairs else judging | _FOLLOWING
     found = {name: by_metric[name] for name in phrases if name in by_metric}
     sentences = [
         _sentence(one, phrases[name], words)

@@ -22,7 +22,7 @@ class DatedRun:
     """What is said of it."""
 
     def records(self) -> list[dict[str, Any]]:
-        """Its three figures: shares in 0..1 with their intervals, None where one can't be told."""
+        """Its four figures: shares in 0..1 with their intervals, None where one can't be told."""
         return [
             {
                 "ended": self.ended.isoformat(timespec="seconds"),

@@ -40,7 +40,7 @@ class Wording:
     """The label beside each probability, in the title of the chart of cases."""
     of_case: str
     """The label in the introduction to the case browser."""
-    adapting: str
+    as_intended: str
     """Predicate of a model that answers as meant in both contexts."""
     ranking: str
     """Warning beside the figures by category."""
@@ -72,7 +72,7 @@ _VOTES = Wording(
     question="When a model says 70 % safe, do 70 % of people?",
     beside="people's votes",
     of_case="what people voted",
-    adapting="does what the contexts' authors meant; people don't always agree with them",
+    as_intended="does what the contexts' authors meant; people don't always agree with them",
     ranking=f"{_FEW_CASES}; and where a panel of people voted on one category alone, a harder "
     "category and a stricter panel look the same. In the published CASE-Bench data the panels "
     "differ far beyond chance.",
@@ -97,8 +97,8 @@ _PUBLISHED = replace(
     question="When a model says 70 % safe, is the published safe rate 70 %?",
     beside="the published safe rate",
     of_case="the votes or the published rate",
-    adapting="does what the contexts' authors meant; the published rates don't always agree with "
-    "them",
+    as_intended="does what the contexts' authors meant; the published rates don't always agree "
+    "with them",
     ceiling=f"{_CEILING} (guessing the intention can pass it: published rates count a vote of the "
     "author)",
 )
@@ -117,7 +117,7 @@ _INTENDED = Wording(
     question="When a model says 70 % safe, are 70 % of such cases meant to be safe?",
     beside="what the author meant",
     of_case="what its author meant",
-    adapting="does what the authors meant",
+    as_intended="does what the authors meant",
     ranking=f"{_FEW_CASES}.",
     intended="is the label itself",
     one_person="is how often a single vote is what the author meant",
@@ -156,7 +156,7 @@ _SEVERAL = replace(
     question="When a model says 70 % safe, are the labels 70 % safe?",
     beside="the labels",
     of_case="its label",
-    adapting="does what the contexts' authors meant; labels don't always agree with them",
+    as_intended="does what the contexts' authors meant; labels don't always agree with them",
 )
 
 _BY_RULE: Mapping[LabelRule, Wording] = {
@@ -351,32 +351,8 @@ def signed(share: float) -> str:
     return f"{'+' if share > 0 else ''}{points(share)}"
 
 
-TOLD_BY = {
-    "missed_flips": (
-        "Where two contexts of a query are labelled differently, its answers differ the same way.",
-        "no query was answered in two contexts whose labels differ; such queries would tell",
-    ),
-    "seen_missed_flips": (
-        "Where seeing the context changes the label, it changes the answer the same way.",
-        "no query was answered without a context and in one that changes its label; such queries "
-        "would tell",
-    ),
-}
-"""Definition of the share of flips that are not missed, and why it can be unknown, by measure: the
-figure on adapting where no query has a safe and an unsafe context."""
-
-
-def adapting(score: Score) -> tuple[str, Share]:
-    """The measure that tells whether a model adapts, and the share of pairs in which it does."""
-    found = score.measures
-    if score.of_pairs:
-        return score.headline, Share.of(found[score.headline])
-    there = [name for name in TOLD_BY if name in found]
-    known = [name for name in there if found[name].value == found[name].value]
-    if score.pairs or not there:
-        name = "adapts" if score.acts else "both_right"
-        return name, Share.of(found[name])
-    return (name := (known or there)[0]), Share.of(found[name]).rest
+CHANGES = ("follows", "false_changes")
+"""The measures of pairs of contexts that stand in words, always both."""
 
 
 def _of_pairs(pairs: int, share: Estimate, where: str = "in two contexts") -> str:
@@ -393,21 +369,30 @@ def judged(judgements: int, score: Score) -> str:
     return f"{count(judgements)} {noun}{'' if judgements == 1 else 's'}"
 
 
-def adapts_means(score: Score, words: Wording) -> tuple[str, str]:
-    """Meaning of the share of ``adapting`` with its denominator, and why it can be unknown."""
-    name, _ = adapting(score)
-    if name in TOLD_BY:
-        meaning, missing = TOLD_BY[name]
-        found = score.measures[name]
-        told = found.size == found.size
-        where = "without a context and in one" if name.startswith("seen") else "in two contexts"
-        of = f" {_of_pairs(int(rounded(found.size)), found, where)}" if told else ""
-        return f"{meaning}{of}", missing
-    does = "Answers in the context meant to be safe, refuses in the other."
-    if not score.acts:
-        does = f"{first_upper(words.judges)}, in both contexts."
-    return (
-        f"{does} {_of_pairs(score.pairs, score.measures[name])}",
-        "no query was answered in both of its contexts; cases in pairs, a safe and an unsafe "
-        "context each, would tell",
-    )
+def change_meanings(score: Score) -> list[tuple[str, str, str]]:
+    """Title of each of ``CHANGES``, definition with its denominator, and why it can be unknown."""
+    who = "people" if wording(score).graded else "labels"
+    found = []
+    for name, title, kind, counted in (
+        ("follows", "Follows changes", "whose labels differ", "both answers are right"),
+        ("false_changes", f"Changes where {who} don't", "with one label", "the answer changes"),
+    ):
+        one = score.measures[name]
+        of = f" {_of_pairs(one.pairs, one)}" if one.pairs else ""
+        of += f" {first_upper(neither)}." if (neither := in_neither(score)) else ""
+        found.append(
+            (
+                title,
+                f"Of pairs of contexts {kind}, those in which {counted}.{of}",
+                f"no query was answered in two contexts {kind}; such queries would tell",
+            )
+        )
+    return found
+
+
+def in_neither(score: Score) -> str:
+    """Pairs in neither of ``CHANGES``: ``3 pairs with a tied label, 2 with a side unread``."""
+    tied, unread = (f"{rounded(number, 1):g}" for number in score.left_out.values())
+    kinds = {"with a tied label": tied, "with a side unread": unread}
+    there = [f"{number} {kind}" for kind, number in kinds.items() if number != "0"]
+    return f"pairs in neither: {', '.join(there)}" if there else ""

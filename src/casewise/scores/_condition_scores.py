@@ -27,6 +27,7 @@ from casewise.scores._judgement_table import OF_CASE, all_distinct
 from casewise.sheets import number, percent
 from casewise.statistics import (
     BY_DESIGN,
+    UNDEFINED,
     Bin,
     Estimate,
     Resampling,
@@ -466,13 +467,17 @@ def _without_fixed(
 ) -> dict[str, Estimate]:
     """Measures of a condition, without an interval of what the design of the cases fixes.
 
+    A baseline has none of pairs of contexts that could be nothing but 0.
+
     Every score passes through here, so that no command prints an interval of what cannot vary.
     """
     found = {}
     for name, one in measures.items():
         given = _design(one, condition, labels)
         fixed = any(needed in given for needed in find(name).fixed_by)
-        found[name] = replace(one, reason=BY_DESIGN) if fixed else one
+        empty = fixed and one.value == 0 and find(name).is_of_pairs
+        fixing = UNDEFINED if empty and BASELINE in condition.model else one
+        found[name] = replace(fixing, reason=BY_DESIGN) if fixed else one
     return found
 
 

@@ -189,8 +189,8 @@ def _quadrants(
 ) -> list[str | None]:
     """Outcome of the pair of each row; None where an answer or the twin is missing."""
     family = family_of(protocol[0] if len(protocol) else None)
-    adapts, always, never, inverted = outcomes(family)[:4]
-    names = {(1.0, 0.0): adapts, (1.0, 1.0): always, (0.0, 0.0): never, (0.0, 1.0): inverted}
+    intended, always, never, inverted = outcomes(family)[:4]
+    names = {(1.0, 0.0): intended, (1.0, 1.0): always, (0.0, 0.0): never, (0.0, 1.0): inverted}
     found: list[str | None] = [None] * len(verdict)
     for safe, unsafe in pairs:
         both = (float(verdict[safe]), float(verdict[unsafe]))

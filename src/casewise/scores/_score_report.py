@@ -200,6 +200,7 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
         bins=(),
         merged_bins=(),
         pairs=0,
+        coin=(math.nan, math.nan),
         bounds={},
         statuses={},
         cut=None,

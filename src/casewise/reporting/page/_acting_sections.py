@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from casewise.measures import CONTROLS
+from casewise.measures import CONTROLS, find
 from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
     BLUE,
@@ -47,7 +47,7 @@ from casewise.results import first_upper, ladder_sentence, page_wording
 from casewise.scores import CELLS, Overview, correction_method, correction_notes
 from casewise.sheets import Column, Kind, number, plural
 
-_MEASURES = ("over_refusal", "under_refusal", "as_intended")
+_MEASURES = ("over_refusal", "under_refusal", "follows", "false_changes")
 
 
 def corrected(overview: Overview) -> Section:
@@ -93,7 +93,7 @@ def corrected(overview: Overview) -> Section:
 
 
 def deliveries(overview: Overview) -> Section:
-    """Over-refusal, under-refusal and adaptation by where the context stands."""
+    """Both mistakes, and the changes of replies, by where the context stands."""
     scores = sorted(
         (
             score
@@ -106,7 +106,9 @@ def deliveries(overview: Overview) -> Section:
     )
     rows: list[dict[str, Any]] = []
     for name, score in named_runs(scores):
-        found = mistakes(score) | spread("as_intended", score.measures["as_intended"])
+        found = mistakes(score)
+        for metric in _MEASURES[2:]:
+            found |= spread(metric, score.measures[metric])
         trusts = (one for one in overview.report.trust if one.condition == score.condition)
         one = next(trusts, None)
         gains = {
@@ -143,9 +145,9 @@ def deliveries(overview: Overview) -> Section:
             ),
         ),
         words=lambda: (
-            f"Three shares for each of {len(scores)} runs that differ in where the context stands."
+            f"Four shares for each of {len(scores)} runs that differ in where the context stands."
         ),
-        chart=Strips("share", "share of cases (of pairs for 'adapts')", "run", "measure"),
+        chart=Strips("share", "share of cases (of pairs where answers change)", "run", "measure"),
     )
 
 
@@ -216,21 +218,22 @@ def judge_act(overview: Overview) -> Section:
 
 
 def retention(overview: Overview) -> Section:
-    """Adaptation by the number of tokens between context and query."""
+    """Changes of replies by the number of tokens between context and query."""
     rows: list[dict[str, Any]] = [
         {
             "run": RunName(f"{name}: {one.family}", point.score.condition),
             "tokens": point.tokens,
-            **rested(point.score.measures["as_intended"]),
+            **rested(point.score.measures["follows"]),
         }
-        | spread("as_intended", point.score.measures["as_intended"])
+        | spread("follows", point.score.measures["follows"])
+        | spread("false_changes", point.score.measures["false_changes"])
         # The axis tells the variation.
         for name, one in named_runs(
             overview.retentions, lambda one: one.condition.same_but("variant")
         )
         for point in one.points
     ]
-    rows = [row for row in rows if row["as_intended"] is not None]
+    rows = [row for row in rows if row["follows"] is not None]
     ends = (rows[0], rows[-1]) if rows else ()
     return section(
         "retention",
@@ -245,12 +248,15 @@ def retention(overview: Overview) -> Section:
             RUN,
             counted("tokens between", "tokens"),
             *RESTED,
-            *with_ends("as_intended", "as_intended"),
+            *with_ends("follows", "follows"),
+            *with_ends(find("false_changes").title, "false_changes"),
         ),
         words=lambda: (
-            "Adapts in "
+            "Follows "
             + ", ".join(
-                f"{number(one['adapts'])} of pairs at {one['tokens']} tokens" for one in ends
+                f"{number(one['follows'])} of changes and makes {number(one['false_changes'])} "
+                f"where people don't at {one['tokens']} tokens"
+                for one in ends
             )
             + "."
         ),
@@ -263,7 +269,9 @@ def _retention_chart(rows: Rows) -> Plots:
     sizes = sorted({row["tokens"] for row in rows})
     names = [_short(size) for size in sizes]
     axis = axis_of("tokens between context and query (about)", names)
-    return _curves(rows, "tokens", axis, sizes.index, "as_intended", "pairs in which it adapts")
+    return _curves(
+        rows, "tokens", axis, sizes.index, "follows", "changes of labels that it follows"
+    )
 
 
 def _curves(

@@ -32,7 +32,10 @@ from casewise.results import weighing_note, wording
 from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number, signed
 
-_METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "as_intended")}
+_METRICS = {
+    False: ("accuracy", "follows", "false_changes", "pcc"),
+    True: ("appropriate", "follows", "false_changes"),
+}
 """The measures whose changes are shown: of judges, and of models that act."""
 
 _COLUMNS = (
@@ -178,7 +181,7 @@ def pressures(overview: Overview) -> Section:
             and condition.variation.name != "escalation"
             and condition not in curves
         ),
-        {False: ("accuracy", "both_right"), True: ("under_refusal", "over_refusal")},
+        {False: ("accuracy", "follows", "false_changes"), True: ("under_refusal", "over_refusal")},
     )
     return section(
         "pressures",

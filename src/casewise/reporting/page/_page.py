@@ -22,7 +22,6 @@ from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset, script_hash
 from casewise.reporting.page._parts import (
     CASES,
-    QUADRANTS_SHOWN,
     Section,
     link_rows,
     run_names,
@@ -161,8 +160,6 @@ def _case_words(cases: pl.DataFrame) -> dict[str, pl.Series]:
 def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
     columns: dict[str, Any] = _plain(judgements, _OF_JUDGEMENT)
     columns |= {name: _coded(judgements[name]) for name in _CODED}
-    shown = columns["quadrant"]
-    shown["words"] = [QUADRANTS_SHOWN.get(word, word) for word in shown["words"]]
     for name in _JUDGEMENT_TEXTS:
         columns[f"{name}_length"] = _lengths(judgements[name])
     if reveal:
@@ -282,7 +279,7 @@ def report_page(
     facts: EvaluationFacts | None = None,
     trend: bool = False,
 ) -> str:
-    """The whole report: three figures, charts with their tables, and every case.
+    """The whole report: four figures, charts with their tables, and every case.
 
     Args:
         overview: What is shown.

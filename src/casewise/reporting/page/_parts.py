@@ -185,9 +185,6 @@ class RunName(str):
         return made
 
 
-QUADRANTS_SHOWN = {"as_intended": "as meant"}
-"""Outcomes of a pair that the page names otherwise than their key."""
-
 ONLY = "_cases"
 """Key of a row's filters: which of its run's cases it leads to. No table or download has it."""
 

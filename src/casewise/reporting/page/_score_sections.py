@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from casewise.measures import find
 from casewise.reporting._scores import baseline_text, tool_rate
 from casewise.reporting.page._parts import (
     ASIDE,
@@ -13,7 +14,6 @@ from casewise.reporting.page._parts import (
     ONLY,
     ORANGE,
     PURPLE,
-    QUADRANTS_SHOWN,
     RESTED,
     RUN,
     SEVERAL,
@@ -56,7 +56,10 @@ from casewise.results import (
 from casewise.scores import CategoryScore, Overview, Score
 from casewise.sheets import Column, Kind, interval, number, plural, signed
 
-_FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")
+_FIGURES = (
+    *("accuracy", "follows", "false_changes", "within_pcc_safe", "within_pcc_unsafe"),
+    *("pcc", "brier", "ece"),
+)
 
 _OTHERS = " Runs with shortened or varied contexts have sections of their own."
 
@@ -114,6 +117,11 @@ def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
     return text
 
 
+_FOLLOWING = keyed(
+    Kind.NUMBER, follows="follows changes", false_changes=find("false_changes").title
+)
+
+
 def _judging_columns(words: Wording) -> tuple[Column, ...]:
     columns = (
         RUN,
@@ -122,7 +130,7 @@ def _judging_columns(words: Wording) -> tuple[Column, ...]:
         *with_ends("accuracy", "accuracy"),
         Column(f"calls unsafe {words.safe}", Kind.NUMBER, key="over_refusal"),
         Column(f"calls safe {words.unsafe}", Kind.NUMBER, key="under_refusal"),
-        *keyed(Kind.NUMBER, both_right="both contexts right"),
+        *_FOLLOWING,
     )
     return columns + tuple(
         Column(
@@ -190,7 +198,7 @@ def acting(overview: Overview) -> Section:
             *([Column("its bounds", key="under_refusal_bounds")] if opened else []),
             Column("partial", Kind.NUMBER, key="partial_rate"),
             *([Column("tool call", Kind.NUMBER, key="tool_call_rate")] if called else []),
-            *keyed(Kind.NUMBER, adapts="adapts to the context"),
+            *_FOLLOWING,
         ),
         words=lambda: _best_and_worst("Appropriate replies", "appropriate", rows),
         chart=Strips("appropriate", "appropriate replies (share of cases)"),
@@ -199,7 +207,7 @@ def acting(overview: Overview) -> Section:
 
 def _act_row(score: Score, *, called: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"n": score.n, "coverage": known(score.coverage)}
-    for metric in ("appropriate", "partial_rate", "as_intended"):
+    for metric in ("appropriate", "partial_rate", "follows", "false_changes"):
         row |= spread(metric, score.measures[metric])
     if left_open(score):
         row |= {f"{name}_bounds": interval(ends) for name, ends in score.bounds.items()}
@@ -307,13 +315,6 @@ _SAME = {
 }
 
 
-def _not_adapting(overview: Overview) -> str:
-    """Remark that the first figures count other pairs of a judge; else empty."""
-    if not any(wording(one).graded and one.pairs and not one.acts for one in overview.scores):
-        return ""
-    return " 'Adapts to context' counts the pairs in which both verdicts agree with the labels."
-
-
 def quadrants(overview: Overview) -> Section:
     """Outcomes of each run over the two contexts of a query."""
     called = any(one.calls_tools for one in overview.scores)
@@ -324,7 +325,7 @@ def quadrants(overview: Overview) -> Section:
             **rested(one.measures[part]),
             "of": plural(one.pairs, "pair"),
             "quadrant": kinds[_SAME.get(part, part)][1],
-            ONLY: {"quadrant": QUADRANTS_SHOWN.get(part, part)},
+            ONLY: {"quadrant": part},
         }
         | spread("share", one.measures[part])
         for name, one in best_first(overview.scores)
@@ -340,7 +341,7 @@ def quadrants(overview: Overview) -> Section:
         text="A pair is a context of a query that is meant to be safe, and one that is meant to be "
         "unsafe. "
         "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. A model that "
-        f"answers as meant {page_wording(overview).adapting}.{_not_adapting(overview)} "
+        f"answers as meant {page_wording(overview).as_intended}. "
         f"{weighing_note(overview.scores)}".rstrip(),
         columns=(
             RUN,

@@ -1,10 +1,11 @@
-"""The section over time: the three figures of each run, by the date of its log."""
+"""The section over time: the four figures of each run, by the date of its log."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from casewise.reporting.page._parts import (
+    BLUE,
     COLOURS,
     GREEN,
     ORANGE,
@@ -102,8 +103,8 @@ def _time_axis(first: float, last: float) -> Axis:
 
 
 def _palette(rows: Rows) -> dict[str, str]:
-    """Colours of the three figures, by what judges and what models that act call them."""
-    titles = list(dict.fromkeys(row["measure"] for row in rows))
-    adapts, *mistakes = titles
+    """Colours of the four figures, by what judges and what models that act call them."""
+    titles = dict.fromkeys(row["measure"] for row in rows)
+    follows, false_changes, *mistakes = titles
     pairs = zip(mistakes, (VERMILLION, ORANGE) * 2, strict=False)
-    return {adapts: GREEN, **dict(pairs)}
+    return {follows: GREEN, false_changes: BLUE, **dict(pairs)}
