@@ -168,6 +168,8 @@ def _answers(
         no_context=np.zeros(n, bool),
         pairs=np.arange(n).reshape(-1, 2),
         contexts=np.empty((0, 2), np.int64),
+        all_pairs=np.arange(n).reshape(-1, 2),
+        epoch=np.zeros(n, np.int64),
         seen=np.empty((0, 2), np.int64),
         votes_safe=votes.ravel(),
         votes_unsafe=VOTES - votes.ravel(),

@@ -216,6 +216,8 @@ def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
         no_context=np.zeros(n, bool),
         pairs=np.empty((0, 2), np.int64),
         contexts=every_two(query),
+        all_pairs=every_two(query),
+        epoch=np.zeros(n, np.int64),
         seen=np.empty((0, 2), np.int64),
         votes_safe=none,
         votes_unsafe=none,

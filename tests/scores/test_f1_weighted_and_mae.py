@@ -40,6 +40,8 @@ def answers(
         no_context=np.zeros(n, bool),
         pairs=nothing,
         contexts=nothing,
+        all_pairs=nothing,
+        epoch=np.zeros(n, np.int64),
         seen=nothing,
         votes_safe=np.full(n, np.nan),
         votes_unsafe=np.full(n, np.nan),

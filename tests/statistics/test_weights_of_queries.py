@@ -125,7 +125,7 @@ def test_pairs_of_authors_and_replies_weigh_alike_too() -> None:
     none = np.full(said.shape, math.nan)
     pairs = Pairs(said, said, none, A([[1.0, 0]] * 5), A([[1.0, 0]] * 5))
     found = context_sensitivity(pairs, pairs_of([0, 1, 1, 1, 1], alike=True))
-    assert found.adapts.value == found.flip_recall.value == 1 / 2
+    assert found.as_intended.value == found.flip_recall.value == 1 / 2
     assert found.always_safe.value == 1 / 2
     assert found.flip_precision.value == 1
 

@@ -50,6 +50,8 @@ def judge(said: np.ndarray, safe: np.ndarray, p_safe: np.ndarray) -> Answers:
         no_context=np.zeros(n, bool),
         pairs=pairs,
         contexts=pairs,
+        all_pairs=pairs,
+        epoch=np.zeros(n, np.int64),
         seen=pairs,
         votes_safe=np.full(n, math.nan),
         votes_unsafe=np.full(n, math.nan),

@@ -199,13 +199,18 @@ class Counted:
         return self.answers if called is None else self.answers.only(~called)
 
     @cached_property
+    def on_a_side_read(self) -> Answers:
+        """Answers on a side that were read, whatever the policy."""
+        return self.on_a_side.only(self.on_a_side.read)
+
+    @cached_property
     def changes(self) -> LabelChanges:
         """Answers where the label changes between two contexts, and where it doesn't."""
-        read = self.on_a_side.only(self.on_a_side.read)
-        pairs = read.all_pairs
-        first = pairs[:, 0]
-        parts = read.verdict[pairs], read.truth.safe[pairs], read.epoch[first]
-        return label_changes(*parts, read.by_pair(first))
+        read = self.on_a_side_read
+        pairs, clusters = read.all_pairs, read.by_pair(read.all_pairs[:, 0])
+        return label_changes(
+            read.verdict[pairs], read.truth.safe[pairs], read.epoch[pairs[:, 0]], clusters
+        )
 
     @cached_property
     def shift_pcc(self) -> Estimate:
@@ -220,12 +225,13 @@ class Counted:
     @property
     def left_out(self) -> dict[str, float]:
         """Pairs in neither figure of ``changes``: with a tied label, and with a side unread."""
-        pairs, epochs = self.every.all_pairs, max(1, len(set(self.every.epoch.tolist())))
-        tied = (self.every.truth.safe[pairs] == 0.5).any(axis=1)
-        called = self.every.tool_call
-        read = self.every.read if called is None else self.every.read & ~called
-        unread = ~tied & ~read[pairs].all(axis=1)
-        return {"tied": float(tied.sum()) / epochs, "unread": float(unread.sum()) / epochs}
+        (every, tied), (read, tied_read) = (
+            (len(one.all_pairs), (one.truth.safe[one.all_pairs] == 0.5).any(axis=1).sum())
+            for one in (self.every, self.on_a_side_read)
+        )
+        epochs = max(1, len(set(self.every.epoch.tolist())))
+        unread = every - tied - (read - tied_read)
+        return {"tied": float(tied / epochs), "unread": float(unread / epochs)}
 
     @property
     def coin(self) -> tuple[float, float]:
@@ -233,14 +239,13 @@ class Counted:
 
         A shuffle puts any two verdicts on a pair alike; NaN of fewer than two.
         """
-        said = self.on_a_side.verdict[self.on_a_side.read]
-        n, total = len(said), float(said.sum())
+        said, counts = np.unique(self.on_a_side_read.verdict, return_counts=True)
+        n = counts.sum()
         if n < 2:
             return math.nan, math.nan
-        values, counts = np.unique(said, return_counts=True)
-        apart = counts @ np.abs(values[:, None] - values) @ counts
-        follows = total * (n - total) - float(said @ (1 - said))
-        return follows / (n * (n - 1)), float(apart) / (n * (n - 1))
+        chances = (np.outer(counts, counts) - np.diag(counts)) / (n * (n - 1))
+        apart = np.abs(said[:, None] - said)
+        return float(said @ chances @ (1 - said)), float((chances * apart).sum())
 
     @cached_property
     def within(self) -> WithinQueries:

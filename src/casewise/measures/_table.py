@@ -395,7 +395,6 @@ OWN: Sequence[Measure] = (
         lambda one: one.changes.false_changes,
         better=Better.LOWER,
         null_if="every label changes",
-        title="changes where people don't",
         fixed_by=_CHANGES,
     ),
     _correlation(

@@ -712,8 +712,8 @@ def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:
         model, coins = one.score.condition.model, [each.baseline for each in one.figures[:2]]
         rows.append(Row([one.score.condition.text, *(each.cell for each in one.figures)], model))
         if any(coins):
-            cells = (coin and whole_percent(coin[1]) for coin in coins)
-            rows.append(Row(["a coin", *cells, None, None], model, dim=True))
+            shares = [coin and whole_percent(coin[1]) for coin in coins]
+            rows.append(Row(["a coin", *shares, None, None], model, dim=True))
     for held in dict.fromkeys(tuple(each.baseline for each in one.figures[2:]) for one in whole):
         told = [one for one in held if one is not None]
         if len(told) == len(held):

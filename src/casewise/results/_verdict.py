@@ -194,8 +194,6 @@ class Figure:
     """Share of the run before, in a comparison."""
     few: str = ""
     """Its cases where they are too few for a rate: ``1 of 3``; else empty."""
-    chance: str = ""
-    """``no better than a coin`` where a coin with the model's own rates can't be told from it."""
     unmoved: str = ""
     """Remark where a comparison shows no change: its interval, and which change would show."""
 
@@ -221,7 +219,7 @@ class Figure:
     @property
     def is_of_pairs(self) -> bool:
         """Tell whether it is of pairs of contexts, and held against a coin."""
-        return self.baseline is not None and self.baseline[0] == _COIN
+        return self.baseline is not None and self.baseline[0].endswith(_COIN)
 
     @property
     def told(self) -> str:
@@ -231,9 +229,7 @@ class Figure:
     @property
     def against(self) -> str:
         """The baseline: ``a list of words: 41 %``; empty without one."""
-        if self.baseline is None:
-            return ""
-        return f"{self.chance or self.baseline[0]}: {whole_percent(self.baseline[1])}"
+        return f"{self.baseline[0]}: {whole_percent(self.baseline[1])}" if self.baseline else ""
 
 
 @dataclass(frozen=True)
@@ -339,11 +335,10 @@ def _figures(
             baseline,
             earlier,
             f"{number_of(share.value * size)} of {number_of(size)}" if size < LEAST_OF_100 else "",
-            _chance(share, baseline, low=place > 0),
             remark,
         )
-        for place, ((title, meaning, missing), share, size, baseline, earlier, remark) in enumerate(
-            zip(titles, shares, sizes, held, before, unmoved, strict=True)
+        for (title, meaning, missing), share, size, baseline, earlier, remark in zip(
+            titles, shares, sizes, held, before, unmoved, strict=True
         )
     )
 
@@ -369,17 +364,12 @@ _COIN = "a coin"
 
 
 def _coins(score: Score) -> Iterable[tuple[str, float] | None]:
-    """The coin beside both figures of changes, where they are known."""
-    known = (score.measures[name].value == score.measures[name].value for name in CHANGES)
-    return [(_COIN, share) if told else None for share, told in zip(score.coin, known, strict=True)]
-
-
-def _chance(share: Share, baseline: tuple[str, float] | None, *, low: bool) -> str:
-    """Words where the interval of a figure of changes doesn't leave the coin's behind."""
-    if baseline is None or baseline[0] != _COIN or not share.known:
-        return ""
-    better = share.high < baseline[1] if low else share.low > baseline[1]
-    return "" if better else "no better than a coin"
+    """The coin beside both figures of changes: whether it can be told from it, and its share."""
+    for name, coin in zip(CHANGES, score.coin, strict=True):
+        share = Share.of(score.measures[name])
+        beyond = share.low > coin if name == "follows" else share.high < coin
+        text = _COIN if beyond or not share.known else f"no better than {_COIN}"
+        yield (text, coin) if share.value == share.value else None
 
 
 def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
@@ -627,7 +617,7 @@ def against_sentence(
         why = "no two contexts to compare"
         return f"{held}; whether it follows the context can't be told: {in_neither(score) or why}."
     follows, false_changes = map(_of_all, figures)
-    who = words.graded
+    who = words.whom == "people"
     changed = "changes that people want" if who else "changes of the label"
     same = "where people don't" if who else "where the label doesn't change"
     parts = (

@@ -293,15 +293,14 @@ def shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
         safe: Safe votes on both cases of each pair. Shape ``(pairs, 2)``; NaN is none.
         unsafe: Unsafe votes. Shape ``(pairs, 2)``.
     """
-    several = (safe + unsafe > 1).all(axis=1)
-    votes = (safe + unsafe)[several]
-    share = safe[several] / votes
-    shift = share[:, 0] - share[:, 1]
-    if len(shift) < 2 or not np.ptp(shift):
+    votes = safe + unsafe
+    several = (votes > 1).all(axis=1)
+    share, votes = (safe / votes)[several], votes[several]
+    if len(share) < 2:
         return math.nan
     noise = (share * (1 - share) / (votes - 1)).sum(axis=1).mean()
-    reliability = 1 - float(noise / shift.var(ddof=1))
-    return math.sqrt(reliability) if reliability >= 0 else math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.sqrt(1 - noise / (share[:, 0] - share[:, 1]).var(ddof=1)))
 
 
 def split_half(safe: FloatArray, unsafe: FloatArray, seed: int, splits: int = SPLITS) -> float:

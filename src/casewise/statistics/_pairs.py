@@ -20,6 +20,7 @@ from casewise.statistics._clustered import (
     IntArray,
     clustered_mean,
     clustered_ratio,
+    effective_number,
     estimate,
     weighed,
     weighed_alike,
@@ -145,11 +146,11 @@ def label_changes(
         if not counts.any():
             return UNDEFINED
         alike = np.bincount(rounds, counts)[rounds]
-        weights = counts / np.maximum(alike, 1) if clusters.alike else counts * 1.0
+        weights = counts / (np.maximum(alike, 1.0) if clusters.alike else 1.0)
         found = clustered_ratio(weights * values, weights, replace(clusters, alike=None))
         return replace(
             found,
-            size=float(weights.sum()) ** 2 / float((weights**2).sum()),
+            size=effective_number(weights),
             scale="wilson",
             reason="",
             pairs=round(counts.sum() / epochs),

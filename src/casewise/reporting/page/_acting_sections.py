@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from casewise.measures import CONTROLS, find
+from casewise.measures import CONTROLS
 from casewise.reporting._scores import rate_name
 from casewise.reporting.page._parts import (
     BLUE,
@@ -249,13 +249,13 @@ def retention(overview: Overview) -> Section:
             counted("tokens between", "tokens"),
             *RESTED,
             *with_ends("follows", "follows"),
-            *with_ends(find("false_changes").title, "false_changes"),
+            *with_ends("false changes", "false_changes"),
         ),
         words=lambda: (
             "Follows "
             + ", ".join(
-                f"{number(one['follows'])} of changes and makes {number(one['false_changes'])} "
-                f"where people don't at {one['tokens']} tokens"
+                f"{number(one['follows'])} of changes (false ones: {number(one['false_changes'])}) "
+                f"at {one['tokens']} tokens"
                 for one in ends
             )
             + "."

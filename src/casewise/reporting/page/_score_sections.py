@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from casewise.measures import find
 from casewise.reporting._scores import baseline_text, tool_rate
 from casewise.reporting.page._parts import (
     ASIDE,
@@ -117,9 +116,7 @@ def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
     return text
 
 
-_FOLLOWING = keyed(
-    Kind.NUMBER, follows="follows changes", false_changes=find("false_changes").title
-)
+_FOLLOWING = keyed(Kind.NUMBER, follows="follows", false_changes="false changes")
 
 
 def _judging_columns(words: Wording) -> tuple[Column, ...]:
