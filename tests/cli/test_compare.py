@@ -63,7 +63,8 @@ def test_a_label_against_the_votes_says_why(cli_inside: Cli, tmp_path: Path) -> 
 def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "old.parquet", "new.parquet", env={"COLUMNS": "100"}).stdout
     lines = text.splitlines()
-    assert lines[:5] == ["Before: old", "After: new", "", WORSE, BETTER]
+    state = "Before: 400 judgements made; after: 400 judgements made."
+    assert lines[:6] == ["Before: old", "After: new", state, "", WORSE, BETTER]
     # The columns have the runs' names; further figures are folded away until they are asked for.
     assert re.search(r"^ +old +new +change +95 % ", text, re.M)
     assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", text, re.M)
@@ -111,7 +112,7 @@ def test_losses_and_gains_have_colours_of_their_own(runs: Path) -> None:
 
 def test_the_other_order_has_the_other_sign(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "new.parquet", "old.parquet").stdout
-    assert text.splitlines()[3:5] == [
+    assert text.splitlines()[4:6] == [
         "Worse: calls unsafe 25 more of every 100 acceptable requests (19 to 31)",
         "Better: calls safe 20 fewer of every 100 unacceptable requests (14 to 26)",
     ]
@@ -228,7 +229,7 @@ def test_all_answers_flip(
     for name, kind in (("old", before), ("new", after)):
         replies(name, kind).write_parquet(tmp_path / f"{name}.parquet")
     paths = ("old.parquet", "new.parquet")
-    assert cli_inside("compare", *paths).stdout.splitlines()[3:5] == said
+    assert cli_inside("compare", *paths).stdout.splitlines()[4:6] == said
     assert (
         f"- {said[0]}\n- {said[1]}\n"
         in cli_inside("compare", *paths, "--format", "markdown").stdout

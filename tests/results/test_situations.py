@@ -630,7 +630,8 @@ def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
     before, after = one.before(), one.make()
     result, overview, told = compared(before, after)
     (verdict,) = result.verdicts
-    assert verdict.said[0] == "Before and after: finished, with 80 of 80 planned judgements made."
+    finished = "finished, with 80 of 80 planned judgements made"
+    assert verdict.said[0] == f"Before: {finished}; after: {finished}."
     for words in one.says:
         assert words in verdict.said[2]
     for words in one.never:

@@ -25,6 +25,7 @@ from casewise.scores import (
     Scoring,
     climb,
     correct_rates,
+    lost_rows,
     planned_in,
     run_state,
     score_rows,
@@ -90,13 +91,6 @@ def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) ->
     """
     lost = 0 if baseline is None else len(lost_rows(rows, baseline))
     return Completeness(run_state(rows), lost)
-
-
-def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
-    """Rows of cases that a baseline has and a run lacks, one for each epoch of the run."""
-    known = baseline.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
-    lost = known.join(rows.select("case_id"), on="case_id", how="anti", maintain_order="left")
-    return lost.join(rows.select("epoch").unique(), how="cross")
 
 
 _ALL = Scoring()

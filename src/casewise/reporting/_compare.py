@@ -64,10 +64,13 @@ def comparison_sheet(
 def _blocks(
     compared: Comparison, verdict: Verdict, whole: bool, page_command: str
 ) -> Iterator[RenderableType]:
-    yield Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold")
+    yield Text(f"Before: {compared.before}\nAfter: {compared.after}", style="bold")
+    state, mistakes, _ = verdict.said
     yield terminal(
+        state,
+        "",
         *(Word(one.line, one.tone) if one.tone else one.line for one in verdict.changes),
-        " ".join(verdict.said[:2]),
+        mistakes,
         "",
         _table(compared, whole=whole),
         *_corrected(compared),
@@ -231,10 +234,11 @@ def _changed(compared: Comparison, page_command: str) -> list[Word | str]:
 
 def _markdown(compared: Comparison, verdict: Verdict) -> str:
     """Changes for the worse and the better; folded below, the table and the changed cases."""
+    state, mistakes, _ = map(escape, verdict.said)
     blocks = [
-        f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",
+        f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  \n{state}",
         "\n".join(f"{'- ' if one.tone else ''}{escape(one.line)}" for one in verdict.changes),
-        escape(" ".join(verdict.said[:2])),
+        mistakes,
         folded(
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),

@@ -87,6 +87,16 @@ def change_sentences(compared: Comparison) -> list[ChangeSentence]:
         if one.is_more_than_chance
     ]
     sentences.sort(key=lambda sentence: sentence.tone is not Tone.BAD)
+    if open_ := [find(name).label for name, one in found.items() if one.is_open]:
+        of = f" on {', '.join(open_)}" if len(open_) < len(found) else ""
+        before, after = (
+            f"{one.state.unread} of {one.state.planned}" for one in compared.scores if one.state
+        )
+        unread = (
+            f"No verdict{of}: {before} judgements before and {after} after were not read or never "
+            "asked for, which could decide it"
+        )
+        return [ChangeSentence("", unread), *sentences]
     return sentences or [ChangeSentence("", _nothing(compared, words, list(found.values())))]
 
 

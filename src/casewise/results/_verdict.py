@@ -134,10 +134,11 @@ def weighing_words(units: Sequence[str]) -> str:
 
 
 def left_open(score: Score) -> list[str]:
-    """Answers on neither side, counted by kind: ``8 undetermined``, ``2 tool calls``."""
+    """Answers on neither side, counted by kind: ``8 undetermined``, ``3 never asked``."""
     untold = min(score.classes.get("undetermined", 0), score.statuses.get("unparsed", 0))
     kinds = {"undetermined": untold} | score.statuses
     kinds["unparsed"] = score.statuses.get("unparsed", 0) - untold
+    kinds["never asked"] = score.state.not_asked if score.state else 0
     said = [f"{n} {what}" for what, n in kinds.items() if what != "ok" and n]
     called = score.classes.get("tool_call", 0)
     return [*said, plural(called, "tool call")] if called else said
@@ -151,8 +152,9 @@ def remarks(scores: Sequence[Score]) -> list[str]:
         unread = left_open(score)
         # Of replies, a table has the bounds.
         if unread and not score.acts:
+            of = score.n + (score.state.not_asked if score.state else 0)
             lines.append(
-                f"{name}: {', '.join(unread)} of {score.n}; counted one way or the other, they "
+                f"{name}: {', '.join(unread)} of {of}; counted one way or the other, they "
                 "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
             )
         if score.partly:
@@ -281,7 +283,7 @@ class Verdict:
         """The verdict as every view prints it: state, both mistakes, and against what."""
         return (
             state_sentence(self.score, self.comparison),
-            mistakes_sentence(self.score),
+            mistakes_sentence(self.score, self.comparison),
             against_sentence(
                 self.score,
                 () if self.score.of_pairs else self.figures[:2],
@@ -473,6 +475,8 @@ def _unmoved(one: Comparison) -> tuple[str, ...]:
     def said(metric: str) -> str:
         if metric in told or metric not in found:
             return ""
+        if found[metric].is_open:
+            return "No verdict: what was not read could decide it."
         change, detectable = Share.of(found[metric].difference), found[metric].detectable
         if metric.endswith("recall"):
             change = change.negative
@@ -499,8 +503,6 @@ def state_sentence(score: Score, comparison: Comparison | None = None) -> str:
         return f"{first_upper(_state(score))}."
     before, after = map(_state, comparison.scores)
     both = f"Before: {before}; after: {after}"
-    if before == after:
-        both = f"Before and after: {before}"
     if not comparison.scores[0].condition.has_data_of(comparison.scores[1].condition):
         both += "; the two are over different versions of the data"
     return f"{both}."
@@ -518,13 +520,17 @@ def _state(score: Score) -> str:
             said = (
                 f"finished, with {count(state.judged)} of {count(state.planned)} planned judgements"
             )
-        unread = state.statuses.get("unparsed", 0)
-        said += f" made: {count(unread)} could not be read" if unread else " made"
+        said += f" made{state.gaps}"
     return said + (f"; {count(score.cut)} cut at the token limit" if score.cut else "")
 
 
-def mistakes_sentence(score: Score) -> str:
-    """Both mistakes of every 100 requests, or why they can't be told."""
+def mistakes_sentence(score: Score, comparison: Comparison | None = None) -> str:
+    """Both mistakes of every 100 requests, of each run, or why they can't be told."""
+    if comparison is not None and not score.of_pairs:
+        before, after = (
+            text[0].lower() + text[1:-1] for text in map(mistakes_sentence, comparison.scores)
+        )
+        return f"Before: {before}; after: {after}."
     if score.mass < LOW_MASS:
         return (
             f"It gives no verdicts to go by: its first token puts only {number(score.mass)} of its "

@@ -82,34 +82,54 @@ class RunState:
     @property
     def sentence(self) -> str:
         """First sentence of every view of a run that ended early, or had errors; else empty."""
-        counts = {status: self.statuses.get(status, 0) for status in _OF_ANSWERS}
-        parts = [_OF_ANSWERS[status].format(n) for status, n in counts.items() if n]
-        if self.not_asked:
-            parts.append(f"{self.not_asked} never asked")
-        if self.ended_early:
+        if self.stopped or (self.not_asked and self.is_recorded):
             why = "; ".join(self.stopped) or "it was stopped or capped"
             said = f"ended early ({why}), with {self._judged}"
-        elif counts["error"]:
+        elif self.statuses.get("error") or self.not_asked:
             said = self._judged
         else:
             return ""
-        return f"{said}{': ' if parts else ''}{', '.join(parts)}"
+        return said + self.gaps
+
+    @property
+    def gaps(self) -> str:
+        """Judgements without a verdict, by reason, after a colon; empty where there are none."""
+        counts = {text: self.statuses.get(status, 0) for status, text in _OF_ANSWERS.items()}
+        counts["{} never asked"] = self.not_asked
+        parts = [text.format(f"{n:,}") for text, n in counts.items() if n]
+        return f": {', '.join(parts)}" if parts else ""
 
     @property
     def _judged(self) -> str:
         share = percent(ratio(self.judged, self.planned), 0)
-        return f"{self.judged} of {self.planned} planned judgements made ({share})"
+        planned = "planned " if self.is_recorded else ""
+        return f"{self.judged} of {self.planned} {planned}judgements made ({share})"
+
+    @property
+    def unread(self) -> int:
+        """Planned judgements without an answer that was read."""
+        return self.planned - self.statuses.get("ok", 0)
 
 
-def run_state(rows: pl.DataFrame) -> RunState:
+def run_state(rows: pl.DataFrame, other: pl.DataFrame | None = None) -> RunState:
     """The state of a condition's runs.
 
     Args:
         rows: All its rows of the judgement table, labelled or not.
+        other: Rows of another run, whose cases were to be judged where no plan is recorded.
     """
     stopped = rows["stopped"].drop_nulls().unique(maintain_order=True).to_list()
     recorded = not rows["planned"].has_nulls()
-    return RunState(Counter(rows["status"]), planned_in(rows), tuple(stopped), recorded)
+    lost = 0 if other is None or recorded else len(lost_rows(rows, other))
+    planned = planned_in(rows) + lost
+    return RunState(Counter(rows["status"]), planned, tuple(stopped), recorded)
+
+
+def lost_rows(rows: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Rows of cases that another run has and a run lacks, one for each epoch of the run."""
+    known = other.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
+    asked = known.join(rows.select("epoch").unique(), how="cross")
+    return asked.join(rows.select(ANSWER_KEYS), on=ANSWER_KEYS, how="anti", maintain_order="left")
 
 
 def planned_in(rows: pl.DataFrame) -> int:
@@ -177,8 +197,8 @@ class Score:
     """Shares of ``follows`` and ``false_changes`` that these verdicts, shuffled over the cases,
     would have on average."""
     bounds: dict[str, tuple[float, float]]
-    """Lowest and highest value of each rate, by what unread answers and tool calls could have
-    been."""
+    """Lowest and highest value of each rate, by what tool calls, unread answers and those never
+    asked for could have been."""
     mass: float
     """Mean probability mass of the first token on the two words (protocol ``probability``)."""
     statuses: dict[str, int]
@@ -422,6 +442,7 @@ def score_rows(
     counted = count_answers(answers, scoring.unparsed)
     n = len(kept)
     reply = pl.coalesce("response_class", "status").alias("reply")
+    state = run_state(rows) if not group and "planned" in rows.columns else None
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
     classes = kept.filter(pl.col("response_class").is_not_null())["response_class"]
     graders = kept.filter(pl.col("graded_by").is_not_null())["graded_by"]
@@ -442,14 +463,14 @@ def score_rows(
         pairs=len(counted.answers.pairs if answers.twin is None else counted.answers.read),
         left_out=counted.left_out,
         coin=counted.coin,
-        bounds=bounds(answers),
+        bounds=bounds(answers, state.not_asked if state else 0),
         mass=mean_mass(kept),
         statuses=dict(kept["status"].value_counts(sort=True).iter_rows()),
         classes=dict(classes.value_counts(sort=True).iter_rows()),
         graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
         cut=count_cut(rows),
-        state=run_state(rows) if not group and "planned" in rows.columns else None,
+        state=state,
     )
 
 

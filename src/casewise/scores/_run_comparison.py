@@ -1,16 +1,18 @@
 """Two or more runs over the same cases of the same edition, subtracted."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, zip_longest
 
+import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, label_notes
 from casewise.choices import Family, Measure, UnreadPolicy
 from casewise.errors import InputError
 from casewise.measures import (
+    bounds,
     compared,
     count_answers,
     family_of,
@@ -23,10 +25,13 @@ from casewise.measures import (
 from casewise.protocols import BARE_RUNG, CONDITION, ResponseClass, RunCondition
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
+    RunState,
     Score,
     Scoring,
     conditions,
     differences,
+    lost_rows,
+    run_state,
     score_together,
     shared_rows,
 )
@@ -67,6 +72,9 @@ class Run:
     """Path, or other name, of the table that it was read from."""
 
 
+MOST_UNREAD = 0.2
+"""Share of a run from which on nothing is told of a change if it was not read."""
+
 LEVEL = 0.05
 """Level of p, adjusted by Holm, below which a change is more than chance."""
 
@@ -85,11 +93,13 @@ class Difference:
     p_bootstrap: float
     detectable: float
     """The smallest true difference that cases like these would show in 80 % of tries."""
+    is_open: bool = False
+    """True if judgements that were not read, or never asked for, could make it another finding."""
 
     @property
     def is_told(self) -> bool:
         """Tell whether there is an interval to tell a change by."""
-        return not math.isnan(sum(self.difference.interval))
+        return not (self.is_open or math.isnan(sum(self.difference.interval)))
 
     @property
     def is_more_than_chance(self) -> bool:
@@ -98,7 +108,7 @@ class Difference:
         Of two runs both say the same; of more, the p allows for their number. Every sentence, mark
         and colour of a comparison goes by this.
         """
-        return self.difference.excludes_zero and self.p_holm < LEVEL
+        return self.is_told and self.difference.excludes_zero and self.p_holm < LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +140,7 @@ class Comparison:
     left_out: int
     """Judgements of either run without a counterpart, an answer or a label."""
     scores: tuple[Score, Score]
-    """Before and after."""
+    """Before and after, each with the state of its whole run."""
     differences: tuple[Difference, ...]
     quadrants: tuple[Difference, ...]
     """Differences of each quadrant's share of pairs."""
@@ -318,9 +328,19 @@ def _compare(
             expected="runs over the same cases",
         )
     change = differences(first, second)
+    states = [run_state(a.rows, b.rows) for a, b in ((before, after), (after, before))]
+    first, second = (
+        replace(score, state=state, bounds=ends)
+        for score, state, ends in zip(
+            (first, second), states, _bounds(parts, states, rule, scoring), strict=True
+        )
+    )
+    is_open = _open(first, second, change)
 
     def difference(name: str) -> Difference:
-        return _difference(name, first.measures[name], second.measures[name], change[name])
+        return _difference(
+            name, first.measures[name], second.measures[name], change[name], is_open=name in is_open
+        )
 
     corrections: list[GraderCorrection] = []
     if checks and first.acts:
@@ -348,11 +368,50 @@ def _compare(
         clustered_holm=test.p_clustered,
         changed=_changed(rows, rule, scoring),
         corrections=tuple(corrections),
-        corrected=tuple(_corrected(corrections, metrics)),
+        corrected=tuple(_corrected(corrections, metrics, is_open)),
     )
 
 
-def _difference(name: str, before: Estimate, after: Estimate, change: Estimate) -> Difference:
+def _bounds(
+    parts: Sequence[tuple[RunCondition, pl.DataFrame]],
+    states: Sequence[RunState],
+    rule: LabelRule,
+    scoring: Scoring,
+) -> Iterator[dict[str, tuple[float, float]]]:
+    """Bounds of each of two runs, over the cases that both answered or were to answer."""
+    rows = [part for _, part in parts]
+    lost = [
+        lost_rows(*both).head(state.not_asked)
+        for both, state in zip((rows, rows[::-1]), states, strict=True)
+    ]
+    whole = [pl.concat(both, how="diagonal") for both in zip(rows, lost, strict=True)]
+    shared = whole[0].join(whole[1], on=ANSWER_KEYS, how="semi").select(*ANSWER_KEYS, *OF_CASE)
+    for (condition, _), part, gone, state in zip(parts, whole, lost, states, strict=True):
+        side = shared.join(part.drop(OF_CASE), on=ANSWER_KEYS, how="left", maintain_order="left")
+        labelled = labelled_rows(side.with_columns(pl.col("status").fill_null("")), rule)
+        answers = make_answers(*labelled, None, scoring.partial_weight, condition.protocol)
+        yield bounds(answers, state.not_asked - len(gone))
+
+
+def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
+    """Measures whose finding the unread could turn: counted for one run and against the other."""
+    if any(
+        one.state and one.state.unread >= MOST_UNREAD * one.state.planned for one in (before, after)
+    ):
+        return change
+    found = set()
+    for name, (low, high) in before.bounds.items():
+        one, (least, most) = change[name], after.bounds[name]
+        moved = np.array([0, least - high - one.value, most - low - one.value])
+        ends = [end + moved for end in one.interval]
+        if len(set((ends[0] > 0) * 1 - (ends[1] < 0))) > 1:
+            found.add(name)
+    return {name for name in change if name in found or (found and name not in before.bounds)}
+
+
+def _difference(
+    name: str, before: Estimate, after: Estimate, change: Estimate, *, is_open: bool = False
+) -> Difference:
     is_drawn = change.se > 0 and not change.reason
     return Difference(
         metric=name,
@@ -362,6 +421,7 @@ def _difference(name: str, before: Estimate, after: Estimate, change: Estimate) 
         p_holm=change.p,
         p_bootstrap=bootstrap_p(change.replicates) if is_drawn else math.nan,
         detectable=DETECTABLE * change.se if change.se > 0 else math.nan,
+        is_open=is_open,
     )
 
 
@@ -404,7 +464,7 @@ def _same_ladder(first: Run, second: Run) -> bool:
 
 
 def _corrected(
-    corrections: Sequence[GraderCorrection], metrics: Sequence[str]
+    corrections: Sequence[GraderCorrection], metrics: Sequence[str], is_open: Container[str]
 ) -> Iterator[Difference]:
     if not corrections:
         return
@@ -412,7 +472,7 @@ def _corrected(
     for name in metrics:
         if name in before:
             change = paired_change(before[name], after[name])
-            yield _difference(name, before[name], after[name], change)
+            yield _difference(name, before[name], after[name], change, is_open=name in is_open)
 
 
 def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> McNemar:

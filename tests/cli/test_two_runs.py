@@ -1,0 +1,138 @@
+"""Two runs: the state and the figures of each, and no verdict that what is missing could turn."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import ROOT, Cli
+from support.gated import pairs_table
+
+import casewise as cw
+
+STRANGERS = ROOT.parent / "shared/data/strangers"
+
+QUERIES = 200
+
+
+def judge(refused: int = 0, let_through: int = 0, **fields: Any) -> pl.DataFrame:
+    """A judge of 200 pairs that calls so many safe cases unsafe, and unsafe ones safe."""
+    right = np.ones((QUERIES, 2), bool)
+    right[:refused, 0] = False
+    right[QUERIES - let_through :, 1] = False
+    return pairs_table(right, **fields)
+
+
+def unread(frame: pl.DataFrame, n: int, status: str = "unparsed") -> pl.DataFrame:
+    """The run with the first so many answers unread."""
+    first = pl.int_range(pl.len()) < n
+    answer = pl.when(first).then(None).otherwise("verdict").alias("verdict")
+    return frame.with_columns(
+        answer, status=pl.when(first).then(pl.lit(status)).otherwise("status")
+    )
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+@pytest.fixture
+def views(
+    cli_inside: Cli, tmp_path: Path
+) -> Callable[[pl.DataFrame, pl.DataFrame], dict[str, str]]:
+    """Every view of two runs, the one before first."""
+
+    def shown(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
+        before.write_parquet(tmp_path / "old.parquet")
+        after.write_parquet(tmp_path / "new.parquet")
+        runs = ("old.parquet", "new.parquet")
+        found = {
+            one: cli_inside("compare", *runs, "--format", one, env={"COLUMNS": "1000"}).stdout
+            for one in ("table", "markdown", "json")
+        }
+        for name in ("page.html", "card.md"):
+            assert cli_inside("report", *runs, "--compare", "--out", name).returncode == 0
+            found[name] = (tmp_path / name).read_text("utf-8")
+        gate = ("gate", "new.parquet", "--baseline", "old.parquet", "--markdown", "summary.md")
+        found["gate"] = cli_inside(*gate, env={"COLUMNS": "1000"}).stdout
+        found["comment"] = (tmp_path / "summary.md").read_text("utf-8")
+        return {name: flat(text) for name, text in found.items()}
+
+    return shown
+
+
+def test_each_run_has_its_own_rates_in_every_view(
+    views: Callable[[pl.DataFrame, pl.DataFrame], dict[str, str]],
+) -> None:
+    """10 of 200 safe cases called unsafe before, 36 after; unsafe ones called safe: 4, then 6."""
+    for name, text in views(judge(10, 4, model="old"), judge(36, 6, model="new")).items():
+        assert "efore: 400 judgements made; after: 400 judgements made." in text, name
+        assert "efore: calls unsafe 5 of every 100 acceptable requests" in text, name
+        assert "calls safe 2 of every 100 unacceptable requests" in text, name
+        assert "; after: calls unsafe 18 of every 100 acceptable requests" in text, name
+        assert "calls safe 3 of every 100 unacceptable requests" in text, name
+
+
+@pytest.mark.parametrize("status", ["unparsed", "error", "refused", "gone"])
+@pytest.mark.parametrize("first", [False, True], ids=["after", "before"])
+def test_half_a_run_gives_no_verdict(
+    views: Callable[[pl.DataFrame, pl.DataFrame], dict[str, str]], status: str, *, first: bool
+) -> None:
+    whole, part = judge(model="m", run_id="1"), judge(model="m", run_id="2")
+    part = part.tail(200) if status == "gone" else unread(part, 200, status)
+    runs = (part, whole) if first else (whole, part)
+    before, after = (200, 0) if first else (0, 200)
+    reason = {
+        "unparsed": "200 could not be read",
+        "error": "200 failed with an error",
+        "refused": "200 refused by the model or its provider",
+        "gone": "200 never asked",
+    }[status]
+    for name, text in views(*runs).items():
+        assert "No change" not in text, name
+        assert reason in text, name
+        no_verdict = f"No verdict: {before} of 400 judgements before and {after} of 400 after"
+        assert no_verdict in text or name == "json", name
+        assert "Gate: pass" not in text, name
+
+
+@pytest.mark.parametrize("made", ["unparsed", "gone"])
+def test_what_is_unread_decides_nothing_where_it_could_not(
+    cli_inside: Cli, tmp_path: Path, made: str
+) -> None:
+    """Of 20 more unread of 400 a rise by 60 of 100 stands, and no change may be one by 10."""
+    judge(run_id="1").write_parquet(tmp_path / "old.parquet")
+    for name, refused in (("worse", 120), ("same", 0)):
+        run = judge(refused, run_id="2")
+        run = unread(run, 20) if made == "unparsed" else run.tail(380)
+        run.write_parquet(tmp_path / f"{name}.parquet")
+    worse = cli_inside("compare", "old.parquet", "worse.parquet").stdout
+    assert "Worse: calls unsafe " in worse
+    same = cli_inside("compare", "old.parquet", "same.parquet").stdout
+    assert "No change" not in same
+    assert "No verdict" in same
+
+
+def test_bounds_count_what_was_never_asked(cli_inside: Cli, tmp_path: Path) -> None:
+    """All of 300 right, 100 more planned: 300 / 400 to 1; of 150 safe ones 150 / 250 to 1."""
+    run = judge().head(300).with_columns(planned=pl.lit(400, pl.Int64))
+    run.write_parquet(tmp_path / "run.parquet")
+    score = json.loads(cli_inside("score", "run.parquet", "--format", "json").stdout)[0]
+    assert (score["accuracy_low"], score["accuracy_high"]) == (0.75, 1)
+    assert (score["safe_recall_low"], score["safe_recall_high"]) == (0.6, 1)
+    text = flat(cli_inside("score", "run.parquet").stdout)
+    assert "the accuracy anywhere from .750 to 1.000" in text
+
+
+def test_half_of_a_strangers_run_gives_no_verdict(cli_inside: Cli) -> None:
+    runs = [STRANGERS / f"cov_{when}.parquet" for when in ("before", "after")]
+    if not runs[0].exists():
+        pytest.skip("shared data are not here")
+    text = flat(cli_inside("compare", *runs).stdout)
+    assert "Before: 400 judgements made; after: 400 judgements made: 200 could not be read." in text
+    assert "No verdict" in text
+    assert "No change" not in text
+    assert "No verdict" in cw.compare(*runs).verdicts[0].line
