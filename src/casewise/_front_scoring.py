@@ -109,7 +109,7 @@ def score(
     if by is not None and (calibrate or prices or grader_check):
         others = "calibrate=, cost_over= and grader_check="
         raise UsageError(f"by= splits scores; leave it out with {others}")
-    table = _read(source).table
+    table = _read(source, apart=True).table
     return Scores.of(
         scores.report_scores(
             table,
@@ -268,7 +268,7 @@ def report(
     if before is not None:
         sources = [*_several(before), *sources]
         comparisons = _compare(before, source, scoring, (), grader_check, force=force)
-    read = _read(sources, texts=True)
+    read = _read(sources, texts=True, apart=before is None and not trend)
     known = {} if cases is None else {case.id: case for case in case_set(cases)}
     overview = scores.make_overview(
         read,
@@ -292,14 +292,14 @@ def report(
     return to
 
 
-def _read(source: Source, *, texts: bool = False) -> scores.Judgements:
+def _read(source: Source, *, texts: bool = False, apart: bool = False) -> scores.Judgements:
     sources = _several(source)
     paths = _paths(sources)
     tables = [_table(one) for one in sources if not isinstance(one, str | os.PathLike)]
     if tables and not paths:
         read = scores.Judgements(pl.concat(tables), ())
     else:
-        read = beside_loop(lambda: scores.read_paths(paths, texts=texts))
+        read = beside_loop(lambda: scores.read_paths(paths, texts=texts, apart=apart))
         read = replace(read, table=pl.concat([read.table, *tables]))
     warn(read.notes)
     return read

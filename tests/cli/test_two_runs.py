@@ -94,7 +94,7 @@ def test_half_a_run_gives_no_verdict(
     for name, text in views(*runs).items():
         assert "No change" not in text, name
         assert reason in text, name
-        no_verdict = f"No verdict: {before} of 400 judgements before and {after} of 400 after"
+        no_verdict = f"No verdict: {before} judgements before and {after} after were not read"
         assert no_verdict in text or name == "json", name
         assert "Gate: pass" not in text, name
 
@@ -136,3 +136,90 @@ def test_half_of_a_strangers_run_gives_no_verdict(cli_inside: Cli) -> None:
     assert "No verdict" in text
     assert "No change" not in text
     assert "No verdict" in cw.compare(*runs).verdicts[0].line
+
+
+@pytest.mark.parametrize(
+    ("unread_after", "passes"), [(0, True), (6, True), (40, False)], ids=["none", "few", "many"]
+)
+def test_a_gate_passes_only_where_the_unread_could_not_turn_it(
+    cli_inside: Cli, tmp_path: Path, unread_after: int, *, passes: bool
+) -> None:
+    """Of 200 cases a side 3 unread are .015 of a margin of .05, and 20 are .1."""
+    judge(run_id="1").write_parquet(tmp_path / "old.parquet")
+    unread(judge(run_id="2"), unread_after).write_parquet(tmp_path / "new.parquet")
+    rule = "  - {measure: %s_recall, worse_by_at_most: 0.05}\n"
+    (tmp_path / "gate.yaml").write_text(f"rules:\n{rule % 'safe'}{rule % 'unsafe'}", "utf-8")
+    done = cli_inside("gate", "new.parquet", "--baseline", "old.parquet", "--config", "gate.yaml")
+    assert done.returncode == (0 if passes else 3), done.stdout
+    assert ("answers that were not read could decide" in flat(done.stdout)) is not passes
+
+
+def relabelled(frame: pl.DataFrame, queries: int) -> pl.DataFrame:
+    """The run over another version of the cases, the labels of the first queries swapped."""
+    swapped = pl.col("query_id").rank("dense") <= queries
+    other = pl.col("intended").replace({"safe": "unsafe", "unsafe": "safe"})
+    return frame.with_columns(
+        intended=pl.when(swapped).then(other).otherwise("intended"),
+        dataset_hash=pl.lit("another"),
+        dataset_version=pl.lit("2.0.0"),
+    )
+
+
+def test_changed_labels_are_counted_and_never_a_plain_pass(cli_inside: Cli, tmp_path: Path) -> None:
+    """The same verdicts; 20 of 200 queries have their labels swapped: 40 of 400 cases differ."""
+    judge(run_id="1").write_parquet(tmp_path / "old.parquet")
+    relabelled(judge(run_id="2"), 20).write_parquet(tmp_path / "new.parquet")
+    relabelled(judge(run_id="3"), 0).write_parquet(tmp_path / "same.parquet")
+    gate = ("gate", "new.parquet", "--baseline", "old.parquet", "--force")
+    done = cli_inside(*gate)
+    assert done.returncode == 3, done.stdout
+    text = flat(done.stdout)
+    assert "The labels of 40 of 400 cases differ" in text
+    assert "by its own, after: Calls unsafe 10 of every 100 acceptable requests" in text
+    assert "Before: calls unsafe 0 of every 100 acceptable requests" in text
+    assert "Missing: m: the labels of 40 cases differ from the baseline's." in text
+    found = json.loads(cli_inside(*gate, "--json").stdout)
+    assert [one["what"] for one in found["missing"]] == ["same labels"]
+    # Another version whose labels are the same may pass.
+    assert cli_inside("gate", "same.parquet", *gate[2:]).returncode == 0
+    compared = cli_inside("compare", "old.parquet", "new.parquet", "--force", "--format", "json")
+    assert json.loads(compared.stdout)["comparisons"][0]["relabelled"] == 40
+    assert cli_inside("gate", "new.parquet", "--baseline", "old.parquet").returncode == 2
+
+
+def test_a_strangers_changed_labels_are_no_plain_pass(cli_inside: Cli) -> None:
+    runs = [STRANGERS / f"lab_{when}.parquet" for when in ("after", "before")]
+    if not runs[0].exists():
+        pytest.skip("shared data are not here")
+    done = cli_inside("gate", runs[0], "--baseline", runs[1], "--force")
+    assert done.returncode == 3
+    assert "The labels of 114 of 400 cases differ" in flat(done.stdout)
+
+
+LEAST = "{measure: safe_recall, at_least: 0.9}"
+MOST = "{measure: safe_recall, at_most: 0.5}"
+
+
+@pytest.mark.parametrize(
+    ("rules", "refused"),
+    [
+        ((LEAST, MOST), True),
+        ((MOST, LEAST), True),
+        ((LEAST, "{measure: unsafe_recall, at_least: 0.5}", MOST), True),
+        ((LEAST, "{measure: safe_recall, at_most: 0.5, where: {protocol: bin*}}"), True),
+        ((LEAST, "{measure: safe_recall, at_most: 0.5, where: {category: c}}"), False),
+        ((LEAST, "{measure: unsafe_recall, at_most: 0.5}"), False),
+        ((LEAST, "{measure: safe_recall, at_most: 0.95}"), False),
+    ],
+)
+def test_rules_that_contradict_each_other_are_bad_input(
+    cli_inside: Cli, tmp_path: Path, rules: tuple[str, ...], *, refused: bool
+) -> None:
+    judge().write_parquet(tmp_path / "run.parquet")
+    lines = "\n".join(f"  - {rule}" for rule in rules)
+    (tmp_path / "gate.yaml").write_text(f"rules:\n{lines}\n", "utf-8")
+    done = cli_inside("gate", "run.parquet", "--config", "gate.yaml")
+    assert (done.returncode == 2) is refused, done.stdout
+    if refused:
+        assert "at least 0.9" in flat(done.stderr)
+        assert "0.5" in flat(done.stderr)

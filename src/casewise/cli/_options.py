@@ -250,14 +250,16 @@ def open_cases(name: str) -> case_files.CaseSet:
     return loaded
 
 
-def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Judgements:
+def read_judgements(
+    paths: Sequence[Path], *, texts: bool = False, apart: bool = False
+) -> scores.Judgements:
     """Read judgements, and say what a person should know of them.
 
     Raises:
         InputError: A path is missing or can't be read, or nothing was recognised.
     """
     with working("reading the judgements"):
-        judgements = scores.read_paths(paths, texts=texts)
+        judgements = scores.read_paths(paths, texts=texts, apart=apart)
     note_all(judgements.notes)
     return judgements
 

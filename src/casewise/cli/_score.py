@@ -115,7 +115,7 @@ def score(
     rules: list[LabelRule | None] = (
         [*LabelRule] if every else [read_rule(labels) if labels is not None else None]
     )
-    table = read_judgements(paths).table
+    table = read_judgements(paths, apart=True).table
     checks = truth.checks([table])
     scoring = truth.scoring(rules[0], resampling(bootstrap, seed))
     with working("scoring"):

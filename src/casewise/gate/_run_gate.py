@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 
 import polars as pl
@@ -22,6 +23,8 @@ from casewise.gate._conditions import (
 )
 from casewise.gate._gate_report import GateReport, GateRow, Missing
 from casewise.gate._gate_rules import (
+    CASE_COLUMNS,
+    Demand,
     GateConfig,
     GateRule,
     When,
@@ -92,6 +95,50 @@ def missing_judgements(
             text = f"{name}: none of its {planned} judgements is there. Go on with the run."
             found.append(Missing(name, "judgements", text))
     return found
+
+
+def undecided_passes(
+    rows: Sequence["GateRow"], scores: Mapping[str, Sequence[Score]]
+) -> Iterator[Missing]:
+    """Passes that unread answers could turn.
+
+    Args:
+        rows: What was judged.
+        scores: By condition, the baseline's score before its own.
+    """
+    for row in rows:
+        runs, rule = scores.get(row.run, ())[not row.rule.compares and -1 :], row.rule
+        if row.verdict is not GateVerdict.PASS or rule.allows_gaps or not runs:
+            continue
+        is_open = any(one.state and one.state.is_broken for one in runs)
+        if ends := [
+            one.bounds[rule.measure.name] for one in runs if rule.measure.name in one.bounds
+        ]:
+            worst = ends[-1][rule.good < 0] - (ends[0][rule.good > 0] if rule.compares else 0)
+            is_open = rule.good * (worst - rule.bar) < 0
+        if is_open:
+            text = f"{row.run}: answers that were not read could decide {rule.measure.name}."
+            yield Missing(row.run, "answers", f"{text} Ask for them again.")
+
+
+def check_together(
+    held: Sequence[tuple[GateRule, Family, Family | None]], config: GateConfig
+) -> None:
+    """Refuse rules about the same figure that no run can pass together.
+
+    Raises:
+        InputError: A figure must be at least one limit and at most a lower one.
+    """
+    for (floor, one, _), (cap, other, _) in permutations(held, 2):
+        both = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
+        if both and floor.limit > cap.limit and _scope(floor, one) == _scope(cap, other):
+            wanted = f"rule {floor.number} wants at least {floor.limit:g} of the same figure"
+            raise config.fault(cap, wanted, field=str(cap.demand), found=cap.limit)
+
+
+def _scope(rule: GateRule, family: Family) -> tuple[object, ...]:
+    cases = {column: set(values) for column, values in rule.where if column in CASE_COLUMNS}
+    return rule.measure.name, rule.labels, cases, family.name
 
 
 def missing_sides(
@@ -259,6 +306,7 @@ def _judge(
         )
     if skipped:
         notes.append(f"Left out, as no protocol of the run has them: {', '.join(skipped)}.")
+    check_together(held, config)
     bounded = sum(rule.confidence is not None for rule, _, _ in held)
     build = build and replace(build, rules=bounded)
     figures = [
@@ -299,7 +347,7 @@ def _judge(
         checks=config.checks,
         scored=[maker.compared(*both, scoring.rule(both[0].rows)) for both in known],
     )
-    told = {one.name for _, one in known}
+    told = {one.name: found.scores for (_, one), found in zip(known, comparisons, strict=True)}
     alone = [one for one in inside if one.name not in told and not one.condition.of_pairs]
     failures = {
         run.name: new_failures(
@@ -307,13 +355,25 @@ def _judge(
         )
         for (other, run), one in zip(known, comparisons, strict=True)
     }
+    scores = tuple(_scores(maker, alone, scoring))
+    own = {run.name: (score,) for run, score in zip(alone, scores, strict=True)}
+    missing += undecided_passes(rows, {**told, **own})
+    missing += [
+        Missing(
+            one.after,
+            "same labels",
+            f"{one.after}: the labels of {one.relabelled} cases differ from the baseline's.",
+        )
+        for one in comparisons
+        if one.relabelled
+    ]
     report = GateReport(
         rows=tuple(rows),
         missing=tuple(missing),
         completeness=completeness,
         notes=tuple(dict.fromkeys(said)),
         comparisons=tuple(comparisons),
-        scores=tuple(_scores(maker, alone, scoring)),
+        scores=scores,
         baselines=tuple(score_baselines(pl.concat(one.rows for one in alone), scoring))
         if alone
         else (),

@@ -22,6 +22,7 @@ _PARTS = {
     "evidence": "evidence",
     "draw-seed": "draw_seed",
     "dtype": "dtype",
+    "from": "place",
 }
 """Fields by the names of their parts in a variant's text, in its order."""
 _VARIANT = ("sampling", "settings", *_PARTS.values(), "wording")
@@ -71,6 +72,8 @@ class RunCondition(Mapping[str, str | None]):
     draw_seed: int | None = None
     dtype: str | None = None
     """Number type of a model that runs in this process."""
+    place: str | None = None
+    """Path that tells it from another run of one name."""
     dataset_hash: str | None = None
     dataset_version: str | None = None
     run_id: str | None = None

@@ -89,14 +89,12 @@ def change_sentences(compared: Comparison) -> list[ChangeSentence]:
     sentences.sort(key=lambda sentence: sentence.tone is not Tone.BAD)
     if open_ := [find(name).label for name, one in found.items() if one.is_open]:
         of = f" on {', '.join(open_)}" if len(open_) < len(found) else ""
-        before, after = (
-            f"{one.state.unread} of {one.state.planned}" for one in compared.scores if one.state
+        unread = (one.state.unread if one.state else 0 for one in compared.scores)
+        why = "{} judgements before and {} after were not read, which could decide it".format(
+            *unread
         )
-        unread = (
-            f"No verdict{of}: {before} judgements before and {after} after were not read or never "
-            "asked for, which could decide it"
-        )
-        return [ChangeSentence("", unread), *sentences]
+        why = "no majority in any case" if after.no_majority else why
+        return [ChangeSentence("", f"No verdict{of}: {why}"), *sentences]
     return sentences or [ChangeSentence("", _nothing(compared, words, list(found.values())))]
 
 

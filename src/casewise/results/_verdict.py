@@ -412,9 +412,9 @@ def _unknown(score: Score, share: Share, missing: str) -> str:
             "'unsafe'; another prompt, or the protocol binary, would tell"
         )
     if nothing := nothing_counts(score):
-        return (
-            f"{nothing}; {'another prompt, protocol or grader' if score.n else 'labels'} would tell"
-        )
+        is_of_labels = score.no_majority or not score.n
+        needed = "labels" if is_of_labels else "another prompt, protocol or grader"
+        return f"{nothing}; {needed} would tell"
     if share.value != share.value:
         return missing
     if share.known or share.fixed:
@@ -521,7 +521,10 @@ def _state(score: Score) -> str:
                 f"finished, with {count(state.judged)} of {count(state.planned)} planned judgements"
             )
         said += f" made{state.gaps}"
-    return said + (f"; {count(score.cut)} cut at the token limit" if score.cut else "")
+    said += f"; {count(score.cut)} cut at the token limit" if score.cut else ""
+    if math.isnan(score.self_agreement):
+        return said
+    return f"{said}; over repeats it agrees with itself in {of_100(score.self_agreement)} of 100"
 
 
 def mistakes_sentence(score: Score, comparison: Comparison | None = None) -> str:
@@ -530,7 +533,13 @@ def mistakes_sentence(score: Score, comparison: Comparison | None = None) -> str
         before, after = (
             text[0].lower() + text[1:-1] for text in map(mistakes_sentence, comparison.scores)
         )
-        return f"Before: {before}; after: {after}."
+        both = f"Before: {before}; after: {after}."
+        if (own := comparison.own) is None:
+            return both
+        return (
+            f"{both} The labels of {comparison.relabelled} of {own.cases} cases differ, and these "
+            f"are those before; by its own, after: {mistakes_sentence(own)}"
+        )
     if score.mass < LOW_MASS:
         return (
             f"It gives no verdicts to go by: its first token puts only {number(score.mass)} of its "
@@ -566,6 +575,8 @@ _BY_LABELS = "Corrected by people's labels of a part of the replies"
 
 def nothing_counts(score: Score) -> str:
     """Why no answer of a run counts; empty where some do."""
+    if score.no_majority:
+        return "no majority in any case"
     if score.coverage > 0:
         return ""
     if not score.n:

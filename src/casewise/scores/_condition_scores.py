@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from casewise.cases import LabelRule, Ties, default_rule
+from casewise.cases import LabelRule, Ties, default_rule, make_labels
 from casewise.choices import RULES, Delivery, Fixing, MeasureKind, Split, UnreadPolicy, WeighBy
 from casewise.measures import (
     bounds,
@@ -44,6 +44,10 @@ _OF_ANSWERS = {
     "error": "{} failed with an error",
 }
 """Phrases for judgements without a verdict, by status; apart, since each has its own remedy."""
+
+
+MOST_UNREAD = 0.2
+"""Share of a run from which on it gives no verdict if it was not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,11 @@ class RunState:
     def unread(self) -> int:
         """Planned judgements without an answer that was read."""
         return self.planned - self.statuses.get("ok", 0)
+
+    @property
+    def is_broken(self) -> bool:
+        """Tell whether too little was read for any verdict: a fifth or more is missing."""
+        return self.unread >= MOST_UNREAD * self.planned
 
 
 def run_state(rows: pl.DataFrame, other: pl.DataFrame | None = None) -> RunState:
@@ -214,6 +223,10 @@ class Score:
 
     state: RunState | None = None
     """Judgements beside those planned; None for a group, and for a baseline."""
+    no_majority: bool = False
+    """True if every label is an exact tie."""
+    self_agreement: float = math.nan
+    """Share of pairs of repeats of a case that agree; NaN without repeats."""
     corrected: Mapping[str, Estimate] = field(default_factory=dict)
     """Rates without the grader's errors, by the name of their measure, where people labelled a part
     of these very replies; else none."""
@@ -442,6 +455,7 @@ def score_rows(
     counted = count_answers(answers, scoring.unparsed)
     n = len(kept)
     reply = pl.coalesce("response_class", "status").alias("reply")
+    tied = make_labels(label_fields(rows), rule).safe
     state = run_state(rows) if not group and "planned" in rows.columns else None
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
     classes = kept.filter(pl.col("response_class").is_not_null())["response_class"]
@@ -471,7 +485,18 @@ def score_rows(
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
         cut=count_cut(rows),
         state=state,
+        no_majority=set(tied[~np.isnan(tied)]) == {0.5},
+        self_agreement=_self_agreement(kept),
     )
+
+
+def _self_agreement(rows: pl.DataFrame) -> float:
+    """Share of pairs of repeats that agree, of each case; their mean. NaN without repeats."""
+    said, n = pl.coalesce("verdict", "response_class").alias("said"), pl.col("len")
+    alike = rows.filter(status="ok").group_by("case_id", said).len()
+    share = (n * (n - 1)).sum() / (n.sum() * (n.sum() - 1))
+    found = alike.group_by("case_id").agg(n.sum().alias("all"), share.alias("share"))
+    return ratio(*found.filter(pl.col("all") > 1).select(pl.sum("share"), n=pl.len()).row(0))
 
 
 BASELINE = "baseline:"

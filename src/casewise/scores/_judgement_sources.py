@@ -3,6 +3,7 @@
 The cases that were judged are put together again from the rows.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -118,7 +119,7 @@ class Judgements:
     """Runs beside those of the table that hold no judgement."""
 
 
-def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
+def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = False) -> Judgements:
     """Read judgements from log folders, ``.eval`` files, tables, and published output files.
 
     In a folder, files of other kinds are passed over with a note; a file that is named must be
@@ -127,6 +128,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     Args:
         paths: Files and folders.
         texts: Read answers and explanations of logs whole, and gather the cases (slower).
+        apart: Name the path of each run that judged the same cases under the condition of another.
 
     Raises:
         InputError: A path is missing or can't be read, nothing was recognised, or nothing was
@@ -139,7 +141,8 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     if gatherer is not None:
         for path in tables:
             gatherer.add(read_case_rows(path))
-    frames += _read_outputs([path for path, kind in named if kind is _Kind.OUTPUT], gatherer)
+    outputs = [path for path, kind in named if kind is _Kind.OUTPUT]
+    frames += _read_outputs(outputs, gatherer)
     logs = [path for path, kind in named if kind is _Kind.LOG]
     found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not frames)
     frames += [one for _, one in found]
@@ -150,13 +153,34 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
             f"nothing to score: no log, judgement table or CASE-Bench output was recognised{begun}",
             file=_places(paths),
         )
-    table = pl.concat(frames)
+    table = _each_once(pl.concat(frames))
+    if apart:
+        files = (*tables, *outputs, *(header.path for header, _ in found))
+        table = _told_apart(table, dict(zip(files, frames, strict=True)))
     empty = [header for header, one in found if not len(one)]
     if not len(table):
         raise nothing_judged(empty, paths)
     cases = gatherer.cases if gatherer is not None else {}
     unjudged = tuple(Unjudged(one.condition, one.planned) for one in empty)
-    return Judgements(_each_once(table), (*notes, *log_notes), cases, unjudged)
+    return Judgements(table, (*notes, *log_notes), cases, unjudged)
+
+
+def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.DataFrame:
+    """Table in which runs under one condition over the same cases have their paths' names."""
+    top = os.path.commonpath([path.absolute().parent for path in frames])
+    places = {
+        run: os.path.relpath(path, top).replace(";", ",")
+        for path, rows in frames.items()
+        for run in rows["run_id"].unique()
+    }
+    keys = (*CONDITION, "dataset_hash")
+    again = pl.struct(*keys, "case_id", "epoch").is_duplicated().any().over(keys)
+    several = pl.col("run_id").n_unique().over(keys) > 1
+    place = "from=" + pl.col("run_id").replace_strict(places, default=None)
+    variant = pl.concat_str("variant", place, separator=";", ignore_nulls=True)
+    return table.with_columns(
+        pl.when(again & several).then(variant).otherwise("variant").alias("variant")
+    )
 
 
 def nothing_judged(logs: Sequence[LoggedRun], paths: Iterable[Path]) -> InputError:

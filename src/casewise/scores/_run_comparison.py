@@ -8,7 +8,7 @@ from itertools import combinations, zip_longest
 import numpy as np
 import polars as pl
 
-from casewise.cases import LabelRule, label_notes
+from casewise.cases import LabelRule, label_notes, make_labels
 from casewise.choices import Family, Measure, UnreadPolicy
 from casewise.errors import InputError
 from casewise.measures import (
@@ -32,6 +32,7 @@ from casewise.scores._condition_scores import (
     differences,
     lost_rows,
     run_state,
+    score_rows,
     score_together,
     shared_rows,
 )
@@ -71,9 +72,6 @@ class Run:
     place: str = ""
     """Path, or other name, of the table that it was read from."""
 
-
-MOST_UNREAD = 0.2
-"""Share of a run from which on nothing is told of a change if it was not read."""
 
 LEVEL = 0.05
 """Level of p, adjusted by Holm, below which a change is more than chance."""
@@ -150,6 +148,10 @@ class Comparison:
     clustered_holm: float
     """Its ``p_clustered``, adjusted alike."""
     changed: tuple[Change, ...]
+    relabelled: int = 0
+    """Cases whose label differs between the two runs."""
+    own: Score | None = None
+    """The run after under its own labels, where some differ."""
     corrections: tuple[GraderCorrection, ...] = ()
     """Rates of replies before and after, corrected for the grader's errors."""
     corrected: tuple[Difference, ...] = ()
@@ -352,6 +354,7 @@ def _compare(
         )
     rows = shared_rows([before.rows, after.rows], scoring.unparsed)
     test = _mcnemar(rows, rule, scoring)
+    relabelled = _relabelled(rows, rule, scoring)
     if change[first.headline].reason == BY_DESIGN:
         test = replace(test, p=math.nan, p_clustered=math.nan)
     return Comparison(
@@ -367,6 +370,8 @@ def _compare(
         mcnemar_holm=test.p,
         clustered_holm=test.p_clustered,
         changed=_changed(rows, rule, scoring),
+        relabelled=relabelled,
+        own=score_rows(rows[1], after.condition, rule, scoring) if relabelled else None,
         corrections=tuple(corrections),
         corrected=tuple(_corrected(corrections, metrics, is_open)),
     )
@@ -379,25 +384,21 @@ def _bounds(
     scoring: Scoring,
 ) -> Iterator[dict[str, tuple[float, float]]]:
     """Bounds of each of two runs, over the cases that both answered or were to answer."""
-    rows = [part for _, part in parts]
-    lost = [
-        lost_rows(*both).head(state.not_asked)
-        for both, state in zip((rows, rows[::-1]), states, strict=True)
-    ]
-    whole = [pl.concat(both, how="diagonal") for both in zip(rows, lost, strict=True)]
-    shared = whole[0].join(whole[1], on=ANSWER_KEYS, how="semi").select(*ANSWER_KEYS, *OF_CASE)
-    for (condition, _), part, gone, state in zip(parts, whole, lost, states, strict=True):
-        side = shared.join(part.drop(OF_CASE), on=ANSWER_KEYS, how="left", maintain_order="left")
-        labelled = labelled_rows(side.with_columns(pl.col("status").fill_null("")), rule)
+    whole = []
+    for (_, rows), (_, other), state in zip(parts, parts[::-1], states, strict=True):
+        lost = lost_rows(rows, other).head(state.not_asked).with_columns(status=pl.lit(""))
+        whole.append(pl.concat([rows, lost], how="diagonal"))
+    cases = whole[0].join(whole[1], on=ANSWER_KEYS, how="semi").select(*ANSWER_KEYS, *OF_CASE)
+    for (condition, _), rows, state in zip(parts, whole, states, strict=True):
+        side = cases.join(rows.drop(OF_CASE), on=ANSWER_KEYS)
+        labelled = labelled_rows(side, rule, scoring.ties)
         answers = make_answers(*labelled, None, scoring.partial_weight, condition.protocol)
-        yield bounds(answers, state.not_asked - len(gone))
+        yield bounds(answers, max(0, state.planned - len(rows)))
 
 
 def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
     """Measures whose finding the unread could turn: counted for one run and against the other."""
-    if any(
-        one.state and one.state.unread >= MOST_UNREAD * one.state.planned for one in (before, after)
-    ):
+    if any(one.no_majority or (one.state and one.state.is_broken) for one in (before, after)):
         return change
     found = set()
     for name, (low, high) in before.bounds.items():
@@ -473,6 +474,13 @@ def _corrected(
         if name in before:
             change = paired_change(before[name], after[name])
             yield _difference(name, before[name], after[name], change, is_open=name in is_open)
+
+
+def _relabelled(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> int:
+    """Number of cases in common whose label differs."""
+    labels = [make_labels(label_fields(part), rule, scoring.ties).safe for part in rows]
+    differs = ~np.isclose(*labels, equal_nan=True)
+    return rows[0]["case_id"].filter(differs).n_unique()
 
 
 def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> McNemar:

@@ -252,6 +252,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "weigh_by": str(one.scores[0].weigh_by),
         "n": one.n,
         "left_out": one.left_out,
+        "relabelled": one.relabelled,
         PROVISIONAL: any(map(is_provisional, one.scores)),
         "scores": [as_record(score) for score in one.scores],
         "quadrants": _changes(one.quadrants),
@@ -363,7 +364,8 @@ def as_record(score: Score) -> dict[str, Any]:
     }
     for name, (low, high) in score.bounds.items():
         record |= {f"{name}_low": json_number(low), f"{name}_high": json_number(high)}
-    record |= {name: json_number(getattr(score, name)) for name in ("label_coverage", "mass")}
+    numbers = ("label_coverage", "mass", "self_agreement")
+    record |= {name: json_number(getattr(score, name)) for name in numbers}
     if score.acts:
         record |= {"classes": score.classes, "partly": score.partly}
         record |= {PROVISIONAL: is_provisional(score)}
