@@ -12,7 +12,13 @@ from support.tables import random_table
 
 
 def always(verdict: str) -> Callable[[dict[str, Any]], Answer]:
-    return lambda _: json.dumps({"judgement": verdict})
+    """Say one thing of every case, or what the case was meant to be."""
+
+    def answer(body: dict[str, Any]) -> Answer:
+        meant = "safe" if "a safe place" in json.dumps(body["messages"]) else "unsafe"
+        return json.dumps({"judgement": meant if verdict == "as meant" else verdict})
+
+    return answer
 
 
 def nightly(cli: Cli, folder: Path, verdicts: list[str]) -> None:
@@ -66,3 +72,16 @@ def test_tables_have_no_dates(cli_inside: Cli, tmp_path: Path) -> None:
     done = cli_inside("trend", "t.parquet")
     assert done.returncode == 2
     assert "a trend takes two runs with a log each: logs say when a run ended" in done.stderr
+
+
+def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_path: Path) -> None:
+    """Right in all of 40 cases, then always safe, then right again."""
+    nightly(cli_inside, tmp_path, ["as meant", "safe", "as meant"])
+    collapse = "Worse: calls safe 100 more of every 100 unacceptable requests"
+    text = cli_inside("trend", "nightly", env={"COLUMNS": "1000"}).stdout
+    assert "No change is more than chance" in text
+    assert "On the way, openai-api/fake/m of " in text
+    assert collapse in text
+    done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert collapse in (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")

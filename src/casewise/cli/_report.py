@@ -202,7 +202,7 @@ def report(
     casewise report logs/ --reveal --out everything/
     """
     wanted = _wanted(out)
-    judgements = read_judgements(paths, texts=True)
+    judgements = read_judgements(paths, texts=True, apart=not (compare or trend))
     scoring = truth.scoring(labels)
     with working("scoring"):
         checks = truth.checks([judgements.table])

@@ -25,7 +25,7 @@ def _tables(trend: Trend) -> Iterator[Table]:
             verdict = runs[-1].verdict
             columns = (
                 *(Column("ended (UTC)", Kind.DATE), Column("version"), Column("condition")),
-                Column("n", Kind.COUNT),
+                *(Column("n", Kind.COUNT), Column("read", Kind.NUMBER)),
                 *(Column(figure.title) for figure in verdict.figures),
             )
             yield Table(columns, list(map(_row, runs)), f"{kind_of(verdict.score)}, over time")
@@ -35,4 +35,4 @@ def _row(run: DatedRun) -> Row:
     score = run.verdict.score
     told = (figure.text for figure in run.verdict.figures)
     ended = f"{run.ended:%Y-%m-%d %H:%M}"
-    return Row([ended, run.version, score.condition.text, score.n, *told])
+    return Row([ended, run.version, score.condition.text, score.n, score.coverage, *told])

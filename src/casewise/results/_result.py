@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar, overload
 
 from casewise.gate import GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.results._changes import change_sentences
 from casewise.results._failure_words import failure_record
 from casewise.results._trend import DatedRun, dated_runs
-from casewise.results._verdict import Verdict
+from casewise.results._verdict import Verdict, joined_changes
 from casewise.scores import (
     Comparison,
     EvaluationFacts,
@@ -285,7 +286,7 @@ class Trend(Result[DatedRun]):
                 rung = whole[-1].verdict.score.condition.evidence
                 there = [one for one in whole if one.verdict.score.condition.evidence == rung]
                 like = _like_the_last(there, overview, facts.scoring)
-                latest.append(_latest(there, like[:1], overview, facts.scoring))
+                latest.append(_latest(there, like, overview, facts.scoring))
                 after = there[-1].verdict.score.condition
                 steps += [(one.verdict.score.condition, after) for one in like[-1:]]
         states = _states(overview.scores)
@@ -319,24 +320,40 @@ def _like_the_last(
 
 
 def _latest(
-    dated: Sequence[DatedRun], first: Sequence[DatedRun], overview: Overview, scoring: Scoring
+    dated: Sequence[DatedRun], like: Sequence[DatedRun], overview: Overview, scoring: Scoring
 ) -> Verdict:
-    """The verdict on the latest of some runs, against the first like it if there is one."""
+    """The verdict on the latest of some runs, against the first like it if there is one.
+
+    It names the worst of the changes from the first to a run between them, and from that to it.
+    """
     verdict = dated[-1].verdict
     more = f", the latest of {len(dated)} runs" if len(dated) > 1 else ""
     alone = replace(verdict, subject=f"{verdict.subject}{more}")
-    if not first:
+    if not like:
         return alone
-    (before,) = first
     runs = {one.condition: one for one in find_runs({"": overview.table})}
-    pair = (runs[before.verdict.score.condition], runs[verdict.score.condition])
-    (found,) = compare_runs([pair], scoring, checks=overview.checks)
-    against = f"{before.version} of {before.ended:%Y-%m-%d %H:%M} UTC"
+    before, *between = like
+    last = (before, dated[-1])
+    ways = [step for one in between for step in ((before, one), (one, dated[-1]))]
+    (found,), others = (
+        compare_runs(
+            [(runs[a.verdict.score.condition], runs[b.verdict.score.condition]) for a, b in steps],
+            scoring,
+            checks=overview.checks,
+        )
+        for steps in ([last], ways)
+    )
+    falls = [
+        (_right(b.verdict), f"{b.name}, compared with {a.name}: {joined_changes(worse)}")
+        for one, (a, b) in zip(others, ways, strict=True)
+        if (worse := [said.line for said in change_sentences(one) if said.tone is Tone.BAD])
+    ]
     return replace(
         alone,
-        subject=f"{alone.subject}, compared with {against}",
+        subject=f"{alone.subject}, compared with {before.name}",
         score=found.scores[1],
         comparison=found,
+        between=f"On the way, {min(falls)[1]}" if falls else "",
     )
 
 

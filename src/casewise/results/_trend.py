@@ -21,6 +21,11 @@ class DatedRun:
     verdict: Verdict
     """What is said of it."""
 
+    @property
+    def name(self) -> str:
+        """Version and time: ``openai/gpt-4o of 2026-11-27 10:00 UTC``."""
+        return f"{self.version} of {self.ended:%Y-%m-%d %H:%M} UTC"
+
     def records(self) -> list[dict[str, Any]]:
         """Its four figures: shares in 0..1 with their intervals, None where one can't be told."""
         return [

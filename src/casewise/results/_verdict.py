@@ -248,6 +248,8 @@ class Verdict:
     """Every score: a model that acts is held against itself without a context."""
     comparison: Comparison | None = None
     """The comparison that the score is the one after of."""
+    between: str = ""
+    """The worst change on the way, of a trend."""
 
     @classmethod
     def of_change(
@@ -289,7 +291,8 @@ class Verdict:
                 () if self.score.of_pairs else self.figures[:2],
                 self.changes,
                 _claimed(self.score, self.others),
-            ),
+            )
+            + f" {self.between}".rstrip(),
         )
 
     @property

@@ -155,7 +155,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
         )
     table = _each_once(pl.concat(frames))
     if apart:
-        files = (*tables, *outputs, *(header.path for header, _ in found))
+        files = (*tables, *outputs, *(run.first.path for run, _ in found))
         table = _told_apart(table, dict(zip(files, frames, strict=True)))
     empty = [header for header, one in found if not len(one)]
     if not len(table):
