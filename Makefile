@@ -14,7 +14,7 @@
 #   make hostile   the same on published runs, resampled (half an hour); writes docs/method/hostile.md
 #   make published  make the tables of published outputs on the first pages anew
 #   make figures draw the figures of docs/how-to/acting.md again
-#   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
+#   make images  photograph the report and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
 #   make lock    renew requirements.lock from pyproject.toml and study/pyproject.toml
 

@@ -1,4 +1,4 @@
-"""Photograph a report of the starter cases, their revision, and a study about them.
+"""Photograph a report of the starter cases, and a study about them.
 
 In Debian's Chromium.
 
@@ -75,40 +75,6 @@ def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:
             page.screenshot(path=name)
             yield name
             context.close()
-
-
-def photograph_revising(browser: Browser, scratch: Path, folder: Path) -> Iterator[Path]:
-    """A pair on the page of ``casewise contexts revise``, wide and light, narrow and dark."""
-    write_cases(open_cases(STARTER).cases, scratch / "cases.jsonl")
-    command = [sys.executable, "-m", "casewise", "contexts", "revise", "cases.jsonl"]
-    with subprocess.Popen(
-        [*command, "--no-browser", "--author", "Ada Example"],
-        cwd=scratch,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        for (width, height, scale), scheme in zip(SIZES, ("dark", "light"), strict=True):
-            context = browser.new_context(
-                viewport={"width": width, "height": height},
-                device_scale_factor=scale,
-                color_scheme="dark" if scheme == "dark" else "light",
-            )
-            page = context.new_page()
-            page.goto(address)
-            page.click("text=Show the pairs")
-            page.click("#rows li:first-child a")
-            page.wait_for_selector("#editor:not([hidden])")
-            urgency = page.get_by_label("Urgency, safe").input_value()
-            page.get_by_label("Urgency, unsafe").fill(f"{urgency} But soon.")
-            page.locator(".group").nth(2).scroll_into_view_if_needed()
-            page.mouse.click(5, 5)
-            name = folder / f"revise-{width}-{scheme}.png"
-            page.screenshot(path=name)
-            yield name
-            context.close()
-        server.terminate()
 
 
 def write_study(folder: Path) -> Path:
@@ -211,7 +177,6 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         images = (
             photograph(browser, html, folder),
-            photograph_revising(browser, Path(scratch), folder),
             photograph_study(browser, Path(scratch), folder),
         )
         for image in chain(*images):

@@ -7,14 +7,13 @@ import pytest
 from conftest import Cli
 from support.own_prompt import HISTORY
 
-from casewise.cases import Case, load_cases, to_fields
+from casewise.cases import Case, load_cases
 from casewise.evaluation.models._in_process import plain_turns
 from casewise.evaluation.tasks._samples import to_message
 from casewise.protocols._prompts import render_query
 from casewise_study.app_base import templates
 from casewise_study.app_study.screens import shown
 from casewise_study.exchange.sittings import _with_history
-from casewise_study.revision.revision_app import SentCase
 from casewise_study.study.language import paragraphs
 from casewise_study.study.reading_times import case_words
 
@@ -48,11 +47,6 @@ def test_a_model_of_this_process_is_told_of_them() -> None:
         {"role": "user", "content": "[tool result: on its way]\n[tool result: on its way]"},
         {"role": "assistant", "content": "It is on its way."},
     ]
-
-
-def test_an_edit_keeps_them() -> None:
-    sent = to_fields(CASE)["history"]
-    assert SentCase.model_validate({"id": "c", "history": sent}).fields()["history"] == sent
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "yaml"])

@@ -16,11 +16,11 @@ NAMES = {
         __version__
     """,
     "casewise.cases": """
-        CASEBENCH Case CaseSet Context Form KEPT_VOTES MAX_SEED OTHER_QUERY SAME_TEXT STARTER
-        Side Turn VERDICTS Vote
-        dataset_hash digest fault group_pairs is_voted keeps_votes load_cases open_cases
+        CASEBENCH Case CaseSet Context MAX_SEED STARTER
+        Side Turn Vote
+        digest fault open_cases
         read_model read_plain_yaml
-        sequential_tags to_fields to_line whole_queries without_sequential_tags write_cases
+        sequential_tags whole_queries without_sequential_tags write_cases
     """,
     "casewise.cli": """
         Format FormatOption err note out working write_out
@@ -29,7 +29,7 @@ NAMES = {
         File
     """,
     "casewise.contexts": """
-        differing_parameters leaf_parameters parameter_title render_text
+        parameter_title render_text
     """,
     "casewise.dataset": """
         PowerInputs PowerTest plan_power
@@ -38,7 +38,7 @@ NAMES = {
         CasewiseError InputError SHORT UsageError some
     """,
     "casewise.files": """
-        HeldError Journal create_file csv_rows csv_text hold journal_lines new_file read_bytes
+        create_file csv_rows csv_text new_file read_bytes
         read_text replace_folder write_atomically
     """,
     "casewise.scores": """
@@ -60,7 +60,7 @@ NAMES = {
 """All that the study uses of casewise, by module: its interface."""
 
 WALLED = {
-    "fastapi": ("app_base.py", "app_study/", "revision/revision_app.py"),
+    "fastapi": ("app_base.py", "app_study/"),
     "uvicorn": ("app_base.py",),
     "sqlalchemy": ("store/",),
     "alembic": ("store/",),

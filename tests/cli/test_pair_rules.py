@@ -1,5 +1,4 @@
-"""Contexts that are revised in an editor: ``contexts check`` and ``cases diff`` name the rules of
-pairs that the revision page keeps."""
+"""Contexts that are edited: ``contexts check`` and ``cases diff`` name the rules of pairs."""
 
 import json
 from pathlib import Path

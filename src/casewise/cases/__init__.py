@@ -81,11 +81,9 @@ from casewise.cases._pairs import (
     KEPT_VOTES,
     OTHER_QUERY,
     SAME_TEXT,
-    VERDICTS,
     PairFault,
     group_pairs,
     is_voted,
-    keeps_votes,
     pair_faults,
 )
 from casewise.cases._personal_patterns import find_pieces
@@ -138,7 +136,6 @@ __all__ = [
     "Turn",
     "UpstreamOutput",
     "Vote",
-    "VERDICTS",
     "VoteCounts",
     "WORKBOOKS",
     "add_release",
@@ -169,7 +166,6 @@ __all__ = [
     "import_cases",
     "is_output",
     "is_voted",
-    "keeps_votes",
     "label_notes",
     "load_card",
     "load_cases",

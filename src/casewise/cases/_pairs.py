@@ -1,7 +1,6 @@
 """Rules of a pair: what its cases share, and what votes hold fast.
 
-The page on which contexts are revised keeps them; ``casewise contexts check`` and ``casewise cases
-diff`` tell where a file that was edited by other means breaks one.
+``casewise contexts check`` and ``casewise cases diff`` tell where an edited file breaks one.
 """
 
 from collections import Counter
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 
 from casewise.cases._case import Case, case_id, to_fields
 
-VERDICTS = ("votes", "author_vote", "published_safe_rate", "ratings")
+_VERDICTS = ("votes", "author_vote", "published_safe_rate", "ratings")
 """The fields that hold what people said of a case's text as it is."""
 
 _TEXT = ("query", "context", "history")
@@ -40,7 +39,7 @@ def keeps_votes(old: Case, new: Case) -> bool:
     """Tell whether votes that were cast on one text now stand on another."""
     one, other = to_fields(old), to_fields(new)
     other_text = any(repr(one.get(name)) != repr(other.get(name)) for name in _TEXT)
-    return other_text and any(name in one and one[name] == other.get(name) for name in VERDICTS)
+    return other_text and any(name in one and one[name] == other.get(name) for name in _VERDICTS)
 
 
 def group_pairs(cases: Iterable[Case]) -> dict[str, list[Case]]:

@@ -171,9 +171,9 @@ def diff(
     whose text changed is shown as reworded if exactly one case of OLD and one
     of NEW fit. Votes are compared as counts. The form of the files plays no
     role; their order does, since the hash that results name depends on it.
-    Rules of pairs that a change breaks are named, as on the page of casewise
-    contexts revise: votes that would come to stand on another text, a query
-    that was changed in one case of a pair alone, two cases of one text.
+    Rules of pairs that a change breaks are named: votes that would come to
+    stand on another text, a query that was changed in one case of a pair
+    alone, two cases of one text.
 
     [bold]Exit status[/]: 0 the same, 1 different, 2 bad input.
 
@@ -194,10 +194,10 @@ def diff(
 def check(file: File, format: FormatOption = Format.TABLE) -> None:
     """List the pairs of a file, and the rules of pairs that it breaks.
 
-    The list of the page of casewise contexts revise, for files that are edited
-    by other means, in any form: cases a query, whether people voted on them
-    (then their texts stay: a new version has no votes), and the parameters in
-    which twins differ. To see what an edit did to votes: casewise cases diff.
+    For files that were edited, in any form: cases a query, whether people
+    voted on them (then their texts stay: a new version has no votes), and the
+    parameters in which twins differ. To see what an edit did to votes:
+    casewise cases diff.
 
     [bold]Exit status[/]: 0 no rule is broken, 1 some are, 2 bad input.
 

@@ -199,7 +199,7 @@ ENTRY_POINTS = "casewise.commands"
 ``annotate`` is a module, whose docstring is the group's help.
 """
 
-ELSEWHERE = {"annotate": "casewise-study", "contexts.revise": "casewise-study"}
+ELSEWHERE = {"annotate": "casewise-study"}
 """Commands and groups of distributions that we know of, to name where they are not installed."""
 
 
@@ -322,7 +322,7 @@ GROUPS = {
         },
     ),
     "contexts": (
-        "Contexts for queries: have a model write them, and revise them pair by pair.",
+        "Contexts for queries: have a model write them, and check those that were edited.",
         {"generate": "_generate:generate", "check": "_case_sets:check"},
     ),
     "target": (

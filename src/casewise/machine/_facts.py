@@ -199,7 +199,7 @@ def _extras() -> Iterator[MachineFact]:
     try:
         yield MachineFact(Topic.EXTRAS, STUDY, importlib.metadata.version(STUDY))
     except importlib.metadata.PackageNotFoundError:
-        todo = f"for casewise annotate and contexts revise: {install_hint(distribution=STUDY)}"
+        todo = f"for casewise annotate: {install_hint(distribution=STUDY)}"
         yield MachineFact(Topic.EXTRAS, STUDY, "not installed", State.ABSENT, todo)
 
 

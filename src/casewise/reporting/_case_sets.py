@@ -174,7 +174,7 @@ def _fault(fault: PairFault) -> str:
 
 
 def pairs_sheet(cases: Sequence[Case], faults: Sequence[PairFault]) -> Sheet:
-    """Pairs as the revision page lists them, without their texts, and the rules that they break."""
+    """Pairs, without their texts, and the rules that they break."""
     pairs = list(group_pairs(cases).items())
     differing = [differing_parameters(pair) for _, pair in pairs]
 

@@ -1,4 +1,4 @@
-"""The base of both web applications: request guard, templates, static files, server."""
+"""The base of the web application: request guard, templates, static files, server."""
 
 import asyncio
 import contextlib

@@ -13,7 +13,6 @@ from conftest import Cli
         ("casewise annot", ["annotate"]),
         ("casewise annotate sim", ["simulate"]),
         ("casewise annotate simulate --care", ["--careless"]),
-        ("casewise contexts re", ["revise"]),
         ("casewise annotate plan ", ["starter", "mine.jsonl"]),
     ],
 )

@@ -20,8 +20,6 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 TABLE = [
-    ("contexts revise garbage.jsonl --no-browser", "garbage.jsonl"),
-    ("contexts revise absent.jsonl --no-browser", "absent.jsonl"),
     ("annotate plan garbage.jsonl --out s.yaml", "garbage.jsonl"),
     ("annotate plan cases.jsonl --out full", "full"),
     ("annotate plan starter --out s.txt", "s.txt"),
