@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -21,6 +22,8 @@ from support.fault_tables import endings_table
 from support.secret import KEY
 from support.starts import Start, logged_samples, until, until_held
 from support.written import Writer, write_queries
+
+from casewise.logs._write import BUFFER
 
 CASES = 100
 STOP_AT = 60
@@ -300,3 +303,87 @@ def test_the_page_has_the_table() -> None:
     """``make reliability`` writes it."""
     page = (ROOT / "docs/method/reliability.md").read_text("utf-8")
     assert f"<!-- endings -->\n\n{endings_table()}\n\n<!-- end -->" in page
+
+
+@pytest.mark.parametrize("gone", ["my logs", "my logs/.casewise"])
+def test_what_is_kept_of_a_folder_that_is_deleted(server: Held, tmp_path: Path, gone: str) -> None:
+    """The next answers end the run, which counts what the logs hold; without a folder, nothing."""
+    process = start(tmp_path, server)
+    until_held(process, server, tmp_path / "my logs", AT_ONCE)
+    shutil.rmtree(tmp_path / gone)
+    server.free.set()
+    _, err = process.communicate()
+    assert process.returncode == 2, err
+    assert "Traceback" not in err
+    kept = int(err.split("kept: ")[1].split(f" of {CASES} judgements, in my logs")[0])
+    assert kept == logged_samples(tmp_path / "my logs")
+    assert (kept == 0) is (gone == "my logs")
+    # Those in flight when it was deleted, and few that were on their way.
+    assert len(server.requests) <= STOP_AT + 3 * AT_ONCE
+
+
+def test_a_deleted_log_is_not_begun_in_its_middle(cli: Cli, tmp_path: Path) -> None:
+    """The journal still has every answer: the next start pays for nothing twice."""
+    cases = tmp_path / "cases.jsonl"
+    write_questions(cases, 3 * BUFFER)
+    with Held(BUFFER + STOP_AT) as server:
+        process = start(tmp_path, server)
+        until(lambda: logged_samples(tmp_path / "my logs") == BUFFER, process)
+        until_held(process, server, tmp_path / "my logs", AT_ONCE)
+        (log,) = (tmp_path / "my logs").glob("*.eval")
+        log.unlink()
+        server.free.set()
+        _, err = process.communicate()
+        assert process.returncode == 2, err
+        asked = len(server.requests)
+        done = cli(*arguments(tmp_path), env=server.env)
+        assert done.returncode == 0, done.stderr
+        assert asked <= len(server.requests) <= 3 * BUFFER + AT_ONCE
+
+
+WITHOUT_LOCKS = """
+import errno, fcntl
+def flock(*_):
+    raise OSError(errno.ENOLCK, "No locks available")
+fcntl.flock = flock
+"""
+UNSHARED_LOCKS = "import fcntl; fcntl.flock = lambda *_: None"
+
+
+@pytest.mark.parametrize("disk", [WITHOUT_LOCKS, UNSHARED_LOCKS])
+def test_the_second_run_is_refused_on_a_disk_without_locks(
+    server: Held, tmp_path: Path, disk: str
+) -> None:
+    """Before it asks anything; a kill of the first lets the next go on at once."""
+    first = start(tmp_path, server, first=disk)
+    until_held(first, server, tmp_path / "my logs", AT_ONCE)
+    second = start(tmp_path, server, first=disk)
+    _, err = second.communicate()
+    assert second.returncode == 2
+    assert f"my logs: another casewise is at work there (process {first.pid} on " in err
+    assert len(server.requests) == STOP_AT + AT_ONCE
+    first.kill()
+    first.wait()
+    server.free.set()
+    third = start(tmp_path, server, first=disk)
+    _, err = third.communicate()
+    assert third.returncode == 0, err
+    assert len(server.requests) == CASES + AT_ONCE
+
+
+def test_another_machine_holds_the_folder_while_it_renews_its_note(
+    cli: Cli, tmp_path: Path, server: Held
+) -> None:
+    """No process of this machine's can be looked up: the note's age decides."""
+    note = tmp_path / "my logs/.casewise/lock.holder"
+    note.parent.mkdir(parents=True)
+    holder = {"pid": 1, "host": "another", "since": "now", "command": "casewise run"}
+    note.write_text(json.dumps(holder), "utf-8")
+    refused = cli(*arguments(tmp_path), env=server.env)
+    assert refused.returncode == 2
+    assert "process 1 on another since now" in refused.stderr
+    assert not server.requests
+    os.utime(note, (0, 0))
+    server.free.set()
+    done = cli(*arguments(tmp_path), env=server.env)
+    assert done.returncode == 0, done.stderr

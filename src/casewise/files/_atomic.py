@@ -12,11 +12,13 @@ import shutil
 import socket
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from threading import Event, Thread
 
 from filelock import FileLock, Timeout
 
@@ -229,8 +231,10 @@ class Journal:
         All of it is added, or nothing.
 
         Raises:
-            OSError: It could not be written; the error names the file.
+            OSError: It could not be written, as when somebody deleted the file; the error names it.
         """
+        if not self.is_ours():
+            raise OSError(errno.ESTALE, "deleted, or written by another process", str(self.path))
         data = lines + b"\n"
         try:
             written = os.write(self._file, data)
@@ -286,7 +290,8 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
     """Hold a lock while the block runs, and leave a note beside it that says who does.
 
     The lock is the operating system's: it goes with the process, however that ends. What a killed
-    process leaves of both files holds up nobody.
+    process leaves of both files holds up nobody. Some network disks have no locks, or don't share
+    them: there the note holds others off for as long as it is renewed.
 
     Args:
         lock: A file for the lock alone. It and the note are made here, and deleted in the end.
@@ -294,7 +299,7 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
         command: What the note says that this process does. Give no keys.
 
     Yields:
-        Whether it could be locked: some network file systems have no locks.
+        Whether it could be locked.
 
     Raises:
         HeldError: Another process, or another block of this one, holds it.
@@ -305,12 +310,57 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
     with ExitStack() as stack:
         try:
             is_locked = stack.enter_context(locked(lock))
+            if not _is_renewed(note, is_locked=is_locked):
+                note.unlink(missing_ok=True)
+            if not create_file(note, json.dumps(_ourselves(command)).encode()):
+                raise BlockingIOError
         except BlockingIOError:
             raise HeldError(lock.parent if what is None else what, _holder(note)) from None
-        if is_locked:
-            stack.callback(note.unlink, missing_ok=True)
-            write_atomically(note, json.dumps(_ourselves(command)).encode())
+        stack.callback(note.unlink, missing_ok=True)
+        stack.enter_context(_renewed(note))
         yield is_locked
+
+
+RENEWED_S = 2
+"""Seconds after which a holder renews its note."""
+
+LEFT_S = 15
+"""Seconds after which a note that nobody renews was left by a process that ended."""
+
+
+def _is_renewed(note: Path, *, is_locked: bool) -> bool:
+    """Tell whether a process is still there to renew its note."""
+    try:
+        found = json.loads(note.read_text("utf-8"))
+        pid, here = found["pid"], found["host"] == socket.gethostname()
+        # A lock that we got is no other block's of this process.
+        if os.name != "posix" or (here and is_locked and pid == os.getpid()):
+            return False
+        if here:
+            with suppress(PermissionError):
+                os.kill(pid, 0)
+        return time.time() - note.stat().st_mtime < LEFT_S
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+@contextmanager
+def _renewed(note: Path) -> Iterator[None]:
+    """Renew a note while the block runs."""
+    ended = Event()
+
+    def renew() -> None:
+        with suppress(OSError):
+            while not ended.wait(RENEWED_S):
+                os.utime(note)
+
+    thread = Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager

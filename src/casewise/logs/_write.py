@@ -344,7 +344,8 @@ class _Archive:
         if self._broken:
             raise OSError(f"{self._address}: an earlier part could not be written")
         self._broken = True
-        with self._path.open("r+b" if self._path.exists() else "w+b", buffering=0) as file:
+        # A log that somebody deleted meanwhile is not begun anew in its middle.
+        with self._path.open("r+b" if self._begin else "w+b", buffering=0) as file:
             file.seek(self._begin)
             view = memoryview(b"".join((*self._new, *self._list, self._last())))
             while view:

@@ -116,11 +116,11 @@ _KILLED = (
 
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
-    """Messages on the batches that earlier starts left, a line each."""
+    """Messages before a start, a line each: on batches that earlier ones left, or absent locks."""
+    if is_elsewhere(log_dir):
+        return (f"{address_of(log_dir)} has no locks: keep other runs out of it",)
     ledger = log_dir / OURS / LEDGER
-    if is_elsewhere(log_dir) or not ledger.exists():
-        return ()
-    return BatchLedger(ledger, None).words
+    return BatchLedger(ledger, None).words if ledger.exists() else ()
 
 
 def has_answers(log_dir: Path) -> bool:
@@ -230,8 +230,8 @@ class _HeldFolder:
         )
 
     def _kept(self) -> int:
-        """Number of judgements that are kept: without a journal, only those in logs are."""
-        if self._journaled:
+        """Number of judgements that are kept: without its journal, only those in logs are."""
+        if self._journaled and self.journal is not None and self.journal.is_kept():
             return self._judged
         try:
             return read_done(self._cells, self._log_dir).judged
@@ -294,25 +294,23 @@ def hold_log_folder(
     """
     batches = partial(batches_kept, observe=observers.batches, resends_cancelled=resends_cancelled)
     if is_elsewhere(log_dir):
-        notes = (f"{address_of(log_dir)} has no locks: keep other runs out of it",)
         with (
             batches(None, None) if batched else nullcontext() as ledger,
             counted(observers.fault) as counts,
             traffic_counted() as traffic,
             reached_anew(unreachable_s, observers.outage),
         ):
-            held = _HeldFolder(None, ledger, counts, traffic, notes, log_dir, observers.judgement)
+            held = _HeldFolder(None, ledger, counts, traffic, (), log_dir, observers.judgement)
             with _ending_told(held, observers):
                 yield held
         return
     ours = log_dir / OURS
-    with locked(ours, log_dir) as is_locked:
+    with locked(ours, log_dir):
         write_atomically(ours / START, json.dumps({"command": command_line()}).encode())
         broken = [
             f"{name} can't be read; it is now {name}{BROKEN}, and what it held is judged again"
             for name in set_broken_aside(log_dir)
         ]
-        unlocked = [] if is_locked else [f"{log_dir} can't be locked: keep other runs out of it"]
         # Every end that can be told removes the file.
         killed = [_KILLED] if (ours / ROOM).exists() else []
         with (
@@ -329,7 +327,7 @@ def hold_log_folder(
                 ledger,
                 counts,
                 traffic,
-                (*killed, *broken, *unlocked),
+                (*killed, *broken),
                 log_dir,
                 observers.judgement,
             )

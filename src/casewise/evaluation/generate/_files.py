@@ -69,6 +69,10 @@ class ReplyJournal:
         with closing(Journal(self.failed)) as file:
             file.append(json.dumps({"model": model, "error": reason}).encode())
 
+    def is_kept(self) -> bool:
+        """Tell whether the file is still there, and this start's alone."""
+        return self._file.is_ours()
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

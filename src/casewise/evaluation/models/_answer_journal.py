@@ -125,6 +125,10 @@ class AnswerJournal:
                 key = line.data[:_KEY].decode(errors="replace")
                 self._places[key] = line.start, len(line.data)
 
+    def is_kept(self) -> bool:
+        """Tell whether the file is still there, and this run's alone."""
+        return self._file.is_ours()
+
     def close(self) -> None:
         """Close the file, and remove it if it is forgotten."""
         self._file.close()
