@@ -52,7 +52,15 @@ from casewise.cases._yaml_files import (
     yaml_problem,
 )
 from casewise.errors import InputError, UsageError
-from casewise.files import csv_cells, csv_rows, parse_json, read_lines, read_text, write_atomically
+from casewise.files import (
+    csv_cells,
+    csv_rows,
+    parse_json,
+    quoted,
+    read_lines,
+    read_text,
+    write_atomically,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -289,8 +297,8 @@ def name_import(problem: InputError, path: Path) -> None:
     """Add to a message how a table of another shape is imported, if the file may be one."""
     if problem.problem in _PROBLEMS_OF_TABLES:
         problem.args = (
-            f"{problem}\n(a table of another shape? casewise cases import --draft {path} writes a "
-            "mapping for it)",
+            f"{problem}\n(a table of another shape? casewise cases import --draft {quoted(path)} "
+            "writes a mapping for it)",
         )
 
 
@@ -370,7 +378,7 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
     path = Path(path)
     loaded, problems = _load(path, name or path.name)
     if len(problems) > 1:
-        more = f"(and {len(problems) - 1} more: casewise cases validate {path})"
+        more = f"(and {len(problems) - 1} more: casewise cases validate {quoted(path)})"
         problems[0].args = (f"{problems[0]}\n{more}",)
     if problems:
         raise problems[0]

@@ -37,7 +37,7 @@ from casewise.cli._options import (
 )
 from casewise.cli.arguments import File
 from casewise.errors import UsageError
-from casewise.files import write_atomically
+from casewise.files import quoted, write_atomically
 
 MOST_PROBLEMS = 20
 """Problems of a file that are named."""
@@ -227,7 +227,8 @@ def fetch(
     if name is not DataSet.CASEBENCH:
         files = case_files.fetch_open_set(name, origin)
         for path, mapping in zip(files, case_files.OPEN_SETS[name].mappings, strict=False):
-            note(f"{path}: casewise cases import {path} --map {mapping} --out {mapping}.jsonl")
+            command = f"casewise cases import {quoted(path)} --map {mapping}"
+            note(f"{path}: {command} --out {mapping}.jsonl")
         return
     fetched = case_files.fetch_casebench(origin)
     note(f"data: {fetched.data}")

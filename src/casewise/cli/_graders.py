@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shlex
 import threading
 import webbrowser
 from collections.abc import Sequence
@@ -46,7 +45,7 @@ from casewise.cli._options import (
     seed_option,
 )
 from casewise.errors import InputError, UsageError
-from casewise.files import write_atomically
+from casewise.files import quoted, write_atomically
 
 
 @grouped
@@ -208,7 +207,7 @@ def sample(
     write_atomically(page, reporting.label_page(replies, out.name).encode())
     of = replies[0].run_replies if len({one.run_id for one in replies}) == 1 else None
     note(f"drew {len(replies)}{f' of {of}' if of else ''} replies: {out}. Label them:")
-    command_line(f"casewise graders label {shlex.quote(str(out))}")
+    command_line(f"casewise graders label {quoted(out)}")
 
 
 def _keep_labels(out: Path) -> None:
@@ -259,4 +258,4 @@ def label(
     note(f"{sheet}: {opened.labelled} of {len(opened.replies)} replies labelled.")
     if opened.labelled:
         note("The rates without the grader's errors:")
-        command_line(f"casewise score LOGS --grader-check {shlex.quote(str(sheet))}")
+        command_line(f"casewise score LOGS --grader-check {quoted(sheet)}")

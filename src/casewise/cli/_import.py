@@ -16,7 +16,7 @@ from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.cli._main import case_files, contexts
 from casewise.cli._options import argument, flag, is_same_file, option, out_option
 from casewise.errors import InputError, UsageError
-from casewise.files import write_atomically
+from casewise.files import quoted, write_atomically
 
 SHOWN = 5
 """Cases that a dry run shows."""
@@ -119,7 +119,8 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
         write_out(text)
         return
     write_atomically(to, text.encode())
-    note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
+    command = f"casewise cases import {quoted(source)} --map {quoted(to)} --out cases.jsonl"
+    note(f"{to}: check it, then {command}")
 
 
 MOST_LINES = 12

@@ -31,7 +31,7 @@ from rich.text import Text
 from casewise.cli._console import command_line, err, note, out
 from casewise.cli._main import protocols
 from casewise.errors import CasewiseError, InputError, ModelError
-from casewise.files import address_of, is_elsewhere
+from casewise.files import address_of, is_elsewhere, quoted
 from casewise.sheets import count, money, terminal
 
 if TYPE_CHECKING:
@@ -406,7 +406,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
         note("nothing was judged yet")
     for line in fault_lines(result.summary):
         note(line)
-    where = address_of(log_dir)
+    where = quoted(log_dir)
     note(f"Every measure: casewise score {where}")
     note(f"A page with every case: casewise report {where} --out report.html")
     if scored is not None:
@@ -448,7 +448,7 @@ def end(result: RunResult, log_dir: Path) -> None:
 
 def _pointer_to_errors(log_dir: Path) -> str:
     """Pointer to providers' error messages, which are not printed since they may quote queries."""
-    where = address_of(log_dir)
+    where = quoted(log_dir)
     return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -29,7 +28,7 @@ from casewise.cli._options import (
     seed_option,
 )
 from casewise.errors import UsageError
-from casewise.files import address_of
+from casewise.files import quoted
 from casewise.sheets import Table, to_csv, to_json
 
 
@@ -182,11 +181,11 @@ def note_grader_error(
     """Say how to measure the grader's error, if nobody has, and which labels there are."""
     if not any(score.acts and not score.corrected for score in found):
         return
-    logs = " ".join(shlex.quote(str(address_of(path))) for path in paths)
+    logs = " ".join(map(quoted, paths))
     beside = [folder for path in paths for folder in (path, path.parent)]
     measured = False
     for one in scores.find_labels(dict.fromkeys([*beside, Path()]), table):
-        name = shlex.quote(str(one.path))
+        name = quoted(one.path)
         go_on = f"casewise graders label {name}"
         corrected = f"casewise score {logs} --grader-check {name}"
         if one.is_own:

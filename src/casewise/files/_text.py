@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -282,6 +283,11 @@ def address_of(path: Path | str) -> str:
         return text
     scheme, rest = match.groups()
     return f"/{rest}" if scheme == "file" else f"{scheme}://{rest}"
+
+
+def quoted(path: Path | str) -> str:
+    """Address of a folder or file as a word of a command that a person copies into a shell."""
+    return shlex.quote(address_of(path))
 
 
 def is_elsewhere(path: Path | str) -> bool:

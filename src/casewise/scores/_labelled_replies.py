@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from casewise.cases import RawTable, read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
-from casewise.files import csv_text, parse_json, read_lines, unguard_cell, write_atomically
+from casewise.files import csv_text, parse_json, quoted, read_lines, unguard_cell, write_atomically
 from casewise.protocols import ResponseClass, acting
 from casewise.scores._reply_sample import SHEET_COLUMNS, DrawnReply, seal, unseal
 
@@ -106,8 +106,8 @@ def _table(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
         raise InputError(
             "the replies were drawn from a run, more of what its grader doubts",
             file=path,
-            expected=f"labels of all replies of a set; casewise score LOGS --grader-check {path} "
-            "tells the rates of the run without the grader's errors",
+            expected=f"labels of all replies of a set; casewise score LOGS --grader-check "
+            f"{quoted(path)} tells the rates of the run without the grader's errors",
         )
     _check_columns(path, table.columns, _NEEDED, ", ".join(_NEEDED))
     for place, row in table.rows:

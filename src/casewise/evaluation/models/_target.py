@@ -38,6 +38,7 @@ from casewise.evaluation.models._faults import FailedRequestError, UnreadAnswerE
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._target_file import TargetFile
 from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
+from casewise.files import quoted
 from casewise.logs import TARGETS, calls_of, message_text
 
 MOST_MISSES = 4
@@ -257,7 +258,7 @@ class TargetModel(ModelAPI):
                 raise
             raise ModelError(
                 f"{self.target.given}: no reply in the first {self._misses} answers: {error} "
-                f"(casewise target check {self.target.given} shows one)"
+                f"(casewise target check {quoted(self.target.given)} shows one)"
             ) from None
         self._misses = None
         return reading

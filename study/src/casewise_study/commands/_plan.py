@@ -1,7 +1,6 @@
 """``casewise annotate plan``."""
 
 import math
-import shlex
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -15,6 +14,7 @@ from casewise.cli import Format, FormatOption, note, working, write_out
 from casewise.cli.arguments import File
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
+from casewise.files import quoted
 from casewise_study.commands._plan_tables import (
     PlanSheet,
     chosen_collection,
@@ -317,8 +317,7 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
         note(f"note: {line}")
     for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
-    name = shlex.quote(str(to))
-    note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")
+    note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {quoted(to)}")
     if problems := check_ready(study):
         note("Before people may be asked:")
         for line in problems:
