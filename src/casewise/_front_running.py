@@ -302,6 +302,7 @@ def run(
     *,
     max_cost: float | None = None,
     resume_cancelled: bool = False,
+    same_server: bool = False,
 ) -> Run:
     """Ask the models; the same folder again asks only what is still open.
 
@@ -313,17 +314,20 @@ def run(
         log_dir: The folder of the logs, or an address such as ``s3://bucket/folder``.
         max_cost: Dollars after which it stops, earlier starts in the folder included.
         resume_cancelled: Whether requests of batches are sent again that somebody cancelled.
+        same_server: Whether a model at another address than before is the same.
 
     Returns:
         The state of the run; ``complete`` says whether all ended well, ``failures`` why not.
 
     Raises:
         ModelError: A model can't be used or reached, or can't do what the protocol needs.
-        UsageError: Another process runs in the folder, or a price is needed and unknown.
+        UsageError: Another process runs in the folder, or it holds a stopped run and nothing of
+            this one, or answers from another address; or a price is needed and unknown.
         OSError: The folder can't be written.
     """
     stop = _Stop()
-    return beside_loop(lambda: _run(plan, log_dir, max_cost, resume_cancelled, stop.on_start), stop)
+    options = (max_cost, resume_cancelled, same_server, stop.on_start)
+    return beside_loop(lambda: _run(plan, log_dir, *options), stop)
 
 
 async def run_async(
@@ -332,6 +336,7 @@ async def run_async(
     *,
     max_cost: float | None = None,
     resume_cancelled: bool = False,
+    same_server: bool = False,
 ) -> Run:
     """Ask the models as ``run`` does, while the event loop of the caller goes on.
 
@@ -342,6 +347,7 @@ async def run_async(
         log_dir: The folder of the logs.
         max_cost: Dollars after which it stops.
         resume_cancelled: As of ``run``.
+        same_server: As of ``run``.
 
     Raises:
         ModelError: As ``run``.
@@ -349,9 +355,8 @@ async def run_async(
         OSError: As ``run``.
     """
     stop = _Stop()
-    running = asyncio.create_task(
-        asyncio.to_thread(_run, plan, log_dir, max_cost, resume_cancelled, stop.on_start)
-    )
+    options = (max_cost, resume_cancelled, same_server, stop.on_start)
+    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *options))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -388,15 +393,15 @@ def _run(
     log_dir: PathText,
     max_cost: float | None,
     resume_cancelled: bool,
+    same_server: bool,
     tell_stop: Callable[[Callable[[], object]], object],
 ) -> Run:
-    from casewise.evaluation import Observers, make_budget, read_done, run_cells
+    from casewise.evaluation import Observers, make_budget, read_done, resume, run_cells
     from casewise.logs import LogFolder
 
-    cells, folder = plan.details.cells, LogFolder.at(Path(log_dir))
-    budget = None
-    if max_cost is not None:
-        budget = make_budget(cells, read_done(cells, folder), max_cost)
+    folder = LogFolder.at(Path(log_dir))
+    cells, done = resume(plan.details.cells, folder, same_server=same_server)
+    budget = None if max_cost is None else make_budget(cells, done, max_cost)
     found = run_cells(
         cells,
         folder,

@@ -19,6 +19,7 @@ from casewise.cli._run_options import (
     MaxTokens,
     ModelBaseUrl,
     RunCost,
+    SameServer,
     new_log_dir,
     parse_settings,
 )
@@ -101,6 +102,7 @@ def replay(
     max_connections: MaxConnections = None,
     max_tokens: MaxTokens = None,
     model_base_url: ModelBaseUrl = None,
+    same_server: SameServer = False,
     generate: Generate = (),
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -170,7 +172,7 @@ def replay(
         print_estimates(plan.estimates)
         return
     before = None if anew else _recorded(turns, model_grader, recorded, folder, max_connections)
-    result = run_with_progress(plan.cells, folder, cost.max_cost)
+    result = run_with_progress(plan.cells, folder, cost.max_cost, same_server=same_server)
     del plan, cases
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")

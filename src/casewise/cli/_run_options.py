@@ -97,6 +97,15 @@ MaxTokens = Annotated[int | None, option("Longest answer, in tokens.", SAMPLING)
 
 ModelBaseUrl = Annotated[str | None, option("Address of the model's API.", MODEL, "URL")]
 
+SameServer = Annotated[
+    bool,
+    flag(
+        "--same-server",
+        "Go on in the folder although a model's address is another: it is the same model.",
+        MODEL,
+    ),
+]
+
 ModelArg = Annotated[
     tuple[str, ...],
     option(
@@ -153,6 +162,7 @@ class RunOptions:
         ),
     ] = ()
     model_base_url: ModelBaseUrl = None
+    same_server: SameServer = False
     model_arg: ModelArg = ()
     cases: Annotated[
         str,

@@ -321,6 +321,7 @@ def run_with_progress(
     cluster: ClusterOptions | None = None,
     *,
     resends_cancelled: bool = False,
+    same_server: bool = False,
 ) -> RunResult:
     """Run what is still open in a folder, under one progress display.
 
@@ -330,9 +331,10 @@ def run_with_progress(
         max_cost: Dollars, if there is a limit.
         cluster: Cluster that runs it; None is this process.
         resends_cancelled: Whether requests of batches that were cancelled are sent again.
+        same_server: Whether a model at another address than before is the same.
 
     Raises:
-        UsageError: A cap without the prices that it needs.
+        UsageError: A cap without the prices that it needs; a folder of another run, or server.
         Exit: The run was stopped; its ending was printed.
     """
     from casewise.evaluation import (
@@ -340,13 +342,13 @@ def run_with_progress(
         make_budget,
         moved_note,
         out_before,
-        read_done,
+        resume,
         run_cells,
     )
     from casewise.logs import LogFolder
 
     folder = LogFolder.at(log_dir)
-    done = read_done(cells, folder)
+    cells, done = resume(cells, folder, same_server=same_server)
     total = sum(cell.judgements for cell in cells)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:

@@ -98,7 +98,7 @@ def _asked(estimate: "CostEstimate", whose: str = "") -> dict[str, Any]:
 
 WITH_A_SWEEP = {
     *("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout"),
-    "resume_cancelled",
+    *("resume_cancelled", "same_server"),
     *(field.name for field in fields(EngineChoice)),
 }
 """The options that a sweep's file leaves open."""
@@ -149,6 +149,7 @@ def run_sweep(path: Path, options: RunOptions, cost: RunCost, engine: EngineChoi
             cost.max_cost,
             engine.cluster(),
             resends_cancelled=options.resume_cancelled,
+            same_server=options.same_server,
         )
         if options.format is Format.TABLE:
             print_judged(result, folder)

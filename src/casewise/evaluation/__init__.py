@@ -11,6 +11,7 @@ from casewise.evaluation.executor._log_folder import (
     make_budget,
     out_before,
     read_done,
+    resume,
 )
 from casewise.evaluation.executor._recorded_replies import grade_recorded
 from casewise.evaluation.executor._shards import Observers
@@ -83,6 +84,7 @@ __all__ = [
     "plan_generation",
     "plan_sweep",
     "read_done",
+    "resume",
     "refuse_password",
     "refuse_secret",
     "run_cells",

@@ -6,6 +6,7 @@ to import, so this room imports it where something is written, or read whole.
 
 from casewise.logs._header import Header, TokenUsage
 from casewise.logs._read import (
+    ADDRESSES,
     ANSWERED_BY,
     BROKEN,
     CANCELLED,
@@ -48,10 +49,11 @@ from casewise.logs._read import (
     runs_of,
     without_keys,
 )
-from casewise.logs._resume import resume_line, without_option
+from casewise.logs._resume import arguments_started, resume_line, without_option
 from casewise.logs._write import LogStatus, LogWriter, without_texts
 
 __all__ = [
+    "ADDRESSES",
     "ANSWERED_BY",
     "Asked",
     "Attempts",
@@ -85,6 +87,7 @@ __all__ = [
     "START",
     "SampleRecord",
     "TARGETS",
+    "arguments_started",
     "calls_of",
     "counting",
     "input_tokens",

@@ -158,6 +158,9 @@ BROKEN = ".broken"
 REDACTED = "redacted"
 """Key in a log's metadata that marks removed texts."""
 
+ADDRESSES = "addresses"
+"""Key in a log's metadata of its server's address, and of those of earlier starts."""
+
 ORDER = "order"
 """Key of the place of its model and condition in the run."""
 

@@ -1,10 +1,25 @@
 """Command line that goes on with a run in its folder."""
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from casewise.files import address_of
+from casewise.files import address_of, is_elsewhere
+from casewise.logs._read import OURS, START
+
+
+def arguments_started(log_dir: Path) -> list[str]:
+    """Arguments of the ``casewise run`` that a folder was last started with; empty if unknown."""
+    if is_elsewhere(log_dir):
+        return []
+    try:
+        command = json.loads((log_dir / OURS / START).read_text("utf-8"))["command"]
+        arguments = shlex.split(command)[1:]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    # Whoever runs models from Python has another command line.
+    return arguments if arguments[:1] == ["run"] else []
 
 
 def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:

@@ -1,14 +1,11 @@
 """Records of logged runs by the headers of their logs, and the command that resumes them."""
 
-import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from casewise.files import is_elsewhere
-from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun, resume_line
+from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun, arguments_started, resume_line
 from casewise.scores._run_record import (
     RunRecord,
     clean_arguments,
@@ -112,17 +109,13 @@ def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-START = Path(".casewise/start.json")
-"""File in a log folder that holds the command of a run."""
-
-
 def command_to_resume(runs: Sequence[LoggedRun]) -> str:
     """Command that resumes runs (one at least), those in the folder of the first.
 
     It is the command that started them, where the folder holds it; else it is made from the logs.
     """
     log_dir = _folder(runs[0])
-    started = _as_started(log_dir)
+    started = arguments_started(log_dir)
     if started:
         return resume_line(started, log_dir)
     records = [_record(one) for one in runs if _folder(one) == log_dir]
@@ -132,7 +125,7 @@ def command_to_resume(runs: Sequence[LoggedRun]) -> str:
 def recorded_command(path: Path) -> str | None:
     """Command that goes on in a log folder, or in that of a log; None where none is recorded."""
     log_dir = path if path.is_dir() else _folder_of(path)
-    started = _as_started(log_dir)
+    started = arguments_started(log_dir)
     return resume_line(started, log_dir) if started else None
 
 
@@ -143,18 +136,6 @@ def _folder(run: LoggedRun) -> Path:
 def _folder_of(path: Path) -> Path:
     """Log folder that a log's run was given; a cluster's shards have folders of their own in it."""
     return path.parents[2] if path.parent.parent.name == SHARDS else path.parent
-
-
-def _as_started(log_dir: Path) -> list[str]:
-    if is_elsewhere(log_dir):
-        return []
-    try:
-        said = json.loads((log_dir / START).read_text("utf-8"))["command"]
-        arguments = shlex.split(said)[1:]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-    # Whoever runs models from Python has another command line.
-    return arguments if arguments[:1] == ["run"] else []
 
 
 def _record(run: LoggedRun) -> RunRecord:

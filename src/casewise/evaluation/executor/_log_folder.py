@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -29,6 +29,7 @@ from casewise.evaluation.executor._ending import (
     reason_of_failures,
 )
 from casewise.evaluation.executor._shards import MADE_WITH, Observer, Observers
+from casewise.evaluation.models import server_address
 from casewise.evaluation.models._answer_journal import ANSWERS, AnswerJournal, answers_kept
 from casewise.evaluation.models._batches import LEDGER, BatchLedger, batches_kept
 from casewise.evaluation.models._fault_table import FaultKind
@@ -42,11 +43,12 @@ from casewise.evaluation.models._faults import (
 )
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
-from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
+from casewise.evaluation.models._reachability import UNREACHABLE_S, address_at, reached_anew
 from casewise.evaluation.plan._costs import Budget, Tokens, cost_of, tokens_of
 from casewise.evaluation.plan._plan import Cell
 from casewise.files import address_of, hold, is_elsewhere, write_atomically
 from casewise.logs import (
+    ADDRESSES,
     BROKEN,
     LOCK,
     OLD_REPLY_TOKENS,
@@ -54,11 +56,13 @@ from casewise.logs import (
     REDACTED,
     SHARDS,
     START,
+    TARGETS,
     Asked,
     Attempts,
     LogFolder,
     LoggedRun,
     LogHeader,
+    arguments_started,
     counting,
     is_readable,
     read_records,
@@ -506,6 +510,81 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
     )
     others = [_title(logs[0]) for key, logs in headers.items() if key not in set(keys)]
     return Done(states, tuple(dict.fromkeys(others)))
+
+
+def resume(
+    cells: Sequence[Cell], folder: LogFolder, *, same_server: bool = False
+) -> tuple[tuple[Cell, ...], Done]:
+    """Check that a plan may go on, or begin, in a folder.
+
+    Args:
+        cells: The plan.
+        folder: The folder.
+        same_server: True if a model at another address than before is the same.
+
+    Returns:
+        The cells with the addresses of their servers, and their progress.
+
+    Raises:
+        UsageError: The folder holds a run that was stopped, and nothing of the plan; or a model's
+            answers from another address; or what ``read_done`` refuses.
+    """
+    done, headers = read_done(cells, folder), folder.headers()
+    keys = [cell.identity for cell in cells]
+    held = [(header.key.identity, header.model, _addresses_of(header)) for header in headers]
+    if not set(keys) & {key for key, *_ in held}:
+        _refuse_stopped(folder.path, runs_of(headers))
+    planned, addressed = set(keys), list[Cell]()
+    for cell, key in zip(cells, keys, strict=True):
+        request = cell.request
+        address = server_address(cell.model, request.model_base_url, request.model_args)
+        # Another target of the name is another file, and is asked anew.
+        others = set() if cell.model.startswith(f"{TARGETS}/") else {cell.model}
+        before = [
+            one
+            for other, model, addresses in held
+            if other == key or (model in others and other not in planned)
+            for one in addresses
+        ]
+        if address and before and address not in before and not same_server:
+            raise UsageError(
+                redacted(
+                    f"{address_of(folder.path)}: {cell.model} was asked at {before[-1]}, and is "
+                    f"now at {address}: if it is the same, as a server that was started again, "
+                    "give --same-server; else another --log-dir"
+                )
+            )
+        known = dict.fromkeys((address, *before)) if address else ()
+        addressed.append(replace(cell, addresses=tuple(known)))
+    return tuple(addressed), done
+
+
+def _addresses_of(header: LogHeader) -> list[str]:
+    given = header.metadata.get(ADDRESSES)
+    if isinstance(given, list):
+        return [*map(str, given)]
+    url = address_at(header.log.eval.model_base_url or "", "").url
+    return [url] if url else []
+
+
+def _refuse_stopped(log_dir: Path, runs: Iterable[LoggedRun]) -> None:
+    """Refuse to begin another run in a folder beside what a stopped one left."""
+    for run in runs:
+        if run.complete or not (has_answers(log_dir) or _has_judgements(run)):
+            continue
+        started = arguments_started(log_dir)
+        command = resume_line(started, log_dir) if started else "start it with its own options"
+        raise UsageError(
+            f"{address_of(log_dir)} holds a run that was stopped ({_title(run.first)}), and "
+            f"nothing of this one. To go on with that: {command}; for this one, give another "
+            "--log-dir"
+        )
+
+
+def _has_judgements(run: LoggedRun) -> bool:
+    with suppress(InputError):
+        return any(record.judged for log in run.logs for record in read_records(log))
+    return False
 
 
 def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:

@@ -75,6 +75,7 @@ from casewise.evaluation.tasks._samples import (
 )
 from casewise.evaluation.tasks._tasks import judge, respond
 from casewise.logs import (
+    ADDRESSES,
     GRADER,
     ORDER,
     Asked,
@@ -318,6 +319,7 @@ def make_work(
     config = draw.config.merge(_sending(cell, clients.model, part))
     said = dict(said or task_metadata(cell.planned.condition, cell.sampling, draw))
     said |= _made_with(clients.model, said) | {ORDER: order}
+    said |= {ADDRESSES: list(cell.addresses)} if cell.addresses else {}
     condition, protocol = cell.planned.condition, cell.planned.condition.protocol
     ask = ask_unit(protocol, draw.samples, condition.tools)
     read = read_unit(protocol, request.verdict_words, request.grader, clients.grader)

@@ -42,6 +42,8 @@ from casewise.evaluation.models._faults import (
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._provider_calls import watch
 from casewise.evaluation.models._reachability import (
+    address_at,
+    address_of_model,
     base_of,
     check_address,
     check_proxy,
@@ -222,6 +224,21 @@ def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) 
         return str(error)
     check_proxy(model)
     return None
+
+
+def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str:
+    """Address of a model's server, in one spelling; empty of a model that is loaded here."""
+    if name.startswith(_SERVED):
+        # Their clients have it with the first request alone.
+        variable = f"{name.split('/')[0].upper()}_BASE_URL"
+        return address_at(base_url or os.environ.get(variable, ""), variable).url
+    if loads_weights(name, base_url):
+        return ""
+    try:
+        return address_of_model(open_model(name, base_url=base_url, model_args=model_args)).url
+    except ModelError:
+        # The run ends with it.
+        return ""
 
 
 def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ def address_at(base: str, setting: str) -> Address:
         return Address("", "", setting, "", "")
     host = parts.hostname or ""
     netloc = _host_and_port(host, port or _PORTS.get(parts.scheme))
-    url = f"{parts.scheme}://{_host_and_port(host, port)}{parts.path.rstrip('/')}" if host else ""
+    shown = _host_and_port(host, None if port == _PORTS.get(parts.scheme) else port)
+    url = f"{parts.scheme}://{shown}{parts.path.rstrip('/')}" if host else ""
     name, proxy = _proxy_of(parts.scheme, host)
     return Address(url, netloc if host else "", setting, proxy, name)
 

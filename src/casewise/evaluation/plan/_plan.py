@@ -333,6 +333,8 @@ class Cell:
     estimate: CostEstimate
     grading: CostEstimate | None = None
     """Cost of the model that grades the replies; None where none does."""
+    addresses: tuple[str, ...] = ()
+    """Address of the server, then those of earlier starts; empty of a model that is loaded."""
 
     @property
     def cost_usd(self) -> float | None:

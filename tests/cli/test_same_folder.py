@@ -1,0 +1,174 @@
+"""A second start in a log folder: at another address, or of another run than was stopped there."""
+
+import json
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import FakeServer, HeldServer
+from support.fault_runs import write_questions
+from support.secret import KEY
+from support.starts import Start, until_held
+
+import casewise as cw
+from casewise.errors import UsageError
+
+SAFE = '{"judgement": "safe"}'
+CASES, STOP_AT, AT_ONCE = 30, 12, 4
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[FakeServer, FakeServer]]:
+    with FakeServer(lambda _: SAFE) as one, FakeServer(lambda _: SAFE) as other:
+        yield one, other
+
+
+def at(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+
+
+RUN = (
+    *("run", "-m", "openai-api/fake/m", "--protocol", "binary"),
+    *("--limit", "6", "--log-dir", "my logs"),
+)
+
+
+@pytest.mark.parametrize("more", [(), ("--limit", "8"), ("--protocol", "score")])
+def test_another_address_is_refused(
+    cli: Cli, servers: tuple[FakeServer, FakeServer], more: tuple[str, ...]
+) -> None:
+    """Also of another run: answers of two servers would stand under one name."""
+    one, other = servers
+    assert cli(*RUN, env=at(one)).returncode == 0
+    asked = len(one.requests)
+    spelt = one.url.replace("http", "HTTP") + "/"
+    assert cli(*RUN, "--model-base-url", spelt, env=at(other)).returncode == 0
+    for options, env in (((), at(other)), (("--model-base-url", other.url), at(one))):
+        done = cli(*RUN, *more, *options, env=env)
+        assert done.returncode == 2
+        (message,) = (line for line in done.stderr.splitlines() if line.startswith("error:"))
+        assert all(text in message for text in (one.url, other.url, "--same-server"))
+        assert "judged before" not in done.stderr
+    assert (len(one.requests), len(other.requests)) == (asked, 0)
+
+
+def test_the_same_server_goes_on_and_the_log_names_both(
+    cli: Cli, tmp_path: Path, servers: tuple[FakeServer, FakeServer]
+) -> None:
+    one, other = servers
+    cli(*RUN, env=at(one))
+    before = set((tmp_path / "my logs").glob("*.eval"))
+    more = (*RUN, "--epochs", "2")
+    done = cli(*more, "--same-server", env=at(other))
+    assert done.returncode == 0, done.stderr
+    (log,) = set((tmp_path / "my logs").glob("*.eval")) - before
+    with ZipFile(log) as archive:
+        metadata = json.loads(archive.read("header.json"))["eval"]["metadata"]
+    assert metadata["addresses"] == [other.url, one.url]
+    # From now on each of the two is known.
+    for server in servers:
+        assert cli(*more, env=at(server)).returncode == 0
+    assert (len(one.requests), len(other.requests)) == (6, 6)
+
+
+def test_a_password_in_an_address_is_not_shown(
+    cli: Cli, servers: tuple[FakeServer, FakeServer]
+) -> None:
+    one, other = servers
+    with_password = other.url.replace("http://", f"http://me:{KEY}@") + f"?key={KEY}"
+    cli(*RUN, env=at(one))
+    done = cli(*RUN, env=at(one) | {"FAKE_BASE_URL": with_password})
+    assert done.returncode == 2
+    assert other.url in done.stderr
+    assert "me:" not in done.stderr
+
+
+def test_a_sweep_and_python_refuse_it_too(
+    cli: Cli,
+    tmp_path: Path,
+    servers: tuple[FakeServer, FakeServer],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = servers
+    text = "cases: starter\nprotocols: [binary]\nlimit: 6\nmodels: [{model: openai-api/fake/m}]\n"
+    (tmp_path / "sweep.yaml").write_text(text, "utf-8")
+    assert cli("run", "sweep.yaml", "--log-dir", "swept", env=at(one)).returncode == 0
+    done = cli("run", "sweep.yaml", "--log-dir", "swept", env=at(other))
+    assert done.returncode == 2
+    assert "--same-server" in done.stderr
+    arguments = ("run", "sweep.yaml", "--log-dir", "swept", "--same-server")
+    assert cli(*arguments, env=at(other)).returncode == 0
+    for name, value in at(other).items():
+        monkeypatch.setenv(name, value)
+    plan = cw.plan("starter", "openai-api/fake/m", "binary", limit=6)
+    with pytest.raises(UsageError, match="--same-server"):
+        cw.run(plan, tmp_path / "swept")
+    assert cw.run(plan, tmp_path / "swept", same_server=True).complete
+    assert not other.requests
+
+
+def stopped(folder: Path, server: HeldServer, way: signal.Signals) -> None:
+    """Stop a run over 30 cases after 12 answers."""
+    write_questions(folder / "my cases.jsonl", CASES)
+    options = ("--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "my logs")
+    process = Start(
+        ["run", "-m", "openai-api/fake/m", "--cases", "my cases.jsonl", *options],
+        folder,
+        clean_env() | at(server),
+    )
+    until_held(process, server, folder / "my logs", AT_ONCE)
+    process.send_signal(way)
+    process.wait()
+    server.free.set()
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_is_not_left_for_another(
+    cli: Cli, tmp_path: Path, way: signal.Signals
+) -> None:
+    """Without its options, or with others: the message names the command that goes on."""
+    with HeldServer(lambda _: SAFE, STOP_AT) as server:
+        stopped(tmp_path, server, way)
+        asked = len(server.requests)
+        for options in (
+            (),
+            ("--protocol", "score"),
+            ("-m", "openai-api/fake/m"),
+            ("-m", "openai-api/fake/other", "--protocol", "binary", "--cases", "my cases.jsonl"),
+            ("-m", "openai-api/fake/m", "--cases", "my cases.jsonl", "--epochs", "1"),
+        ):
+            done = cli("run", *options, "--log-dir", "my logs", env=at(server))
+            assert done.returncode == 2, options
+            assert "my logs holds a run that was stopped (openai-api/fake/m" in done.stderr
+            assert "going on" not in done.stderr
+        assert len(server.requests) == asked
+        with pytest.raises(UsageError, match="holds a run that was stopped"):
+            cw.run(cw.plan(limit=2), tmp_path / "my logs")
+        command = shlex.split(done.stderr.split("To go on with that: ")[1].split("; for this")[0])
+        assert command[0] == "casewise"
+        done = cli(*command[1:], env=at(server))
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == asked - AT_ONCE + CASES - STOP_AT + AT_ONCE
+        # A folder whose run is done may take another.
+        assert cli(*RUN, env=at(server)).returncode == 0
+
+
+def test_commands_are_quoted(cli: Cli, tmp_path: Path) -> None:
+    """Each can be copied into a shell, whatever its paths are called."""
+    with FakeServer(lambda _: SAFE) as server:
+        done = cli(*RUN, env=at(server))
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("Every measure: "))
+    assert shlex.split(line.split(": ")[1]) == ["casewise", "score", "my logs"]
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("A page with"))
+    assert shlex.split(line.split(": ")[1])[:3] == ["casewise", "report", "my logs"]
+    table = tmp_path / "it's a table.csv"
+    table.write_text("prompt,label\nHow?,safe\nWhy?,unsafe\n", "utf-8")
+    done = cli("cases", "import", "--draft", table.name, "--out", "the map.yaml")
+    command = done.stderr.split("check it, then ")[1]
+    assert shlex.split(command)[3:6] == [table.name, "--map", "the map.yaml"]
+    done = cli("cases", "validate", table.name)
+    assert f"--draft {shlex.quote(table.name)}" in done.stderr + done.stdout
