@@ -149,6 +149,7 @@ class RunProgress(_Shown):
         self._started = time.monotonic()
         self._counts: Counter[protocols.Status] = Counter()
         self._batched = ""
+        self._is_estimated = False
         self._task = self.add_task("judging", total=total, completed=before, unread="", batched="")
 
     @property
@@ -160,6 +161,9 @@ class RunProgress(_Shown):
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
         done = self._counts.total() - self._counts[protocols.Status.ERROR]
+        if self._budget is not None and self._budget.note and not self._is_estimated:
+            self._is_estimated = True
+            self.console.print("an answer without a count of tokens costs the plan's estimate")
         said = (
             []
             if self._budget is None
@@ -364,7 +368,7 @@ def run_with_progress(
     progress = RunProgress(err(), total, done.judged, budget)
     try:
         with observed(progress, folder.path) as observers:
-            return run_cells(
+            result = run_cells(
                 cells,
                 folder,
                 budget=budget,
@@ -376,6 +380,9 @@ def run_with_progress(
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
             note(_pointer_to_errors(folder.path))
         raise
+    if budget is not None and budget.note and not result.capped:
+        note(f"${budget.spent:.2f} of ${budget.cap:.2f} were spent ({budget.note})")
+    return result
 
 
 def _note_cap(cells: Sequence[Cell], done: Done, budget: Budget) -> None:

@@ -155,6 +155,9 @@ START = "start.json"
 BROKEN = ".broken"
 """Suffix for the name of a log that can't be read."""
 
+ESTIMATED = " (estimated)"
+"""Ending of a model's name over the tokens of answers that told none: the plan's estimate."""
+
 REDACTED = "redacted"
 """Key in a log's metadata that marks removed texts."""
 

@@ -14,6 +14,7 @@ from casewise.logs import (
     ANSWERED_BY,
     CUT,
     CUT_TURNS,
+    ESTIMATED,
     GRADER,
     SHARDS,
     TURN_DOUBTS,
@@ -156,12 +157,13 @@ def _number(value: Any) -> float | None:
 def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
     """Tokens and cost of the model under test, and apart from them those of its grader."""
     grader = record.role_usage.get(GRADER)
+    told = {name: used for name, used in record.usage.items() if not name.endswith(ESTIMATED)}
     if grader is None:
-        return _usage(record.usage.values())
-    own = record.usage.get(model)
+        return _usage(told.values())
+    own = told.get(model)
     used = _usage([own] if own is not None else [])
     graded = _usage([grader])
-    if own is not None and len(record.usage) == 1:
+    if own is not None and len(told) == 1:
         # The model grades itself: Inspect adds both up under its name.
         used = {name: _less(used[name], graded[name]) for name in used}
     return used | {f"grader_{name}": value for name, value in graded.items()}

@@ -605,7 +605,8 @@ class ShardRun:
         self._open()
         begun, started = monotonic(), _now()
         of_run = epoch if self.work.part is None else self.work.part.epoch
-        under = Underway(self._name, str(sample.id), of_run, self._context.journal)
+        place = (self._name, str(sample.id), of_run)
+        under = Underway(*place, self._context.journal, self.work.cell.usual)
         state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
         outcome: Score | Exception
         try:

@@ -11,7 +11,7 @@ stopped, is shared by all folders, and is made of pickles, which nobody should l
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from casewise.errors import CasewiseError
 from casewise.evaluation.models._faults import holding, make_redactor
 from casewise.evaluation.models._seam import use_model_event_sink
 from casewise.files import Journal, journal_lines
-from casewise.logs import message_text
+from casewise.logs import ESTIMATED, TARGETS, message_text
 
 Usage = dict[str, ModelUsage]
 """Tokens by model."""
@@ -41,6 +41,8 @@ class Underway:
     epoch: int
     journal: "AnswerJournal | None"
     """Journal of answers that no log holds yet."""
+    usual: Mapping[bool, ModelUsage] = field(default_factory=dict)
+    """Estimated tokens of a request to the model, and under True to its grader."""
     grading: bool = False
     """True while the grader is asked."""
     events: list[ModelEvent] = field(default_factory=list)
@@ -60,13 +62,19 @@ class Underway:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all models, the grader's included."""
-        return _sum((model, answer) for model, answer, _ in self.answers)
+        """Tokens of all models, the grader's included; estimates under names of their own."""
+        return _sum(
+            (model, answer.usage)
+            if answer.usage is not None or not _was_sent(model, answer)
+            else (f"{model}{ESTIMATED}", self.usual.get(by_grader))
+            for model, answer, by_grader in self.answers
+        )
 
     @property
     def graders_usage(self) -> ModelUsage | None:
         """Tokens of the grader; None where none was asked."""
-        return _sum(("", answer) for _, answer, by_grader in self.answers if by_grader).get("")
+        grades = (("", answer.usage) for _, answer, by_grader in self.answers if by_grader)
+        return _sum(grades).get("")
 
     @property
     def seconds(self) -> float:
@@ -74,12 +82,18 @@ class Underway:
         return sum(answer.time or 0.0 for _, answer, _ in self.answers)
 
 
-def _sum(answers: Iterable[tuple[str, ModelOutput]]) -> Usage:
+def _sum(parts: Iterable[tuple[str, ModelUsage | None]]) -> Usage:
     sums: Usage = {}
-    for model, answer in answers:
-        if answer.usage is not None:
-            sums[model] = sums[model] + answer.usage if model in sums else answer.usage
+    for model, used in parts:
+        if used is not None:
+            sums[model] = sums[model] + used if model in sums else used
     return sums
+
+
+def _was_sent(model: str, answer: ModelOutput) -> bool:
+    """Tell whether an answer is the model's: a provider's filter takes some cases, unpaid."""
+    is_stopped = answer.stop_reason in ("content_filter", "model_length")
+    return bool(answer.completion) or not is_stopped or model.startswith(TARGETS)
 
 
 _underway: ContextVar[Underway | None] = ContextVar("casewise_underway", default=None)

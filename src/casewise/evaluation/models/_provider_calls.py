@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
-from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, StopReason
+from inspect_ai.model import (
+    ChatMessage,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+)
 
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
@@ -57,7 +64,7 @@ from casewise.evaluation.models._reachability import (
 from casewise.evaluation.models._said import error_within, said_of
 from casewise.evaluation.models._seam import hooks_of
 from casewise.evaluation.models._standing import Asking, current_asking, out, seconds_before
-from casewise.logs import TARGETS
+from casewise.logs import TARGETS, input_tokens
 
 LONGEST = 2_000_000
 """Length of the longest answer: above what any model writes, below what fills memory and logs."""
@@ -327,6 +334,8 @@ class _Watcher:
             count_fault(self._name, FaultKind.CONTEXT_TOO_LONG)
         if not (call.is_clean or self._is_target):
             answer = _without_keys(answer)
+        if answer.usage is not None and not _is_counted(answer, answer.usage):
+            answer.usage = None
         if place is not None:
             try:
                 place.keep(answer)
@@ -414,6 +423,18 @@ class _Watcher:
         else:
             # A server may have its own name for the model in every answer.
             count_fault(self._name, FaultKind.OTHER_MODEL)
+
+
+MOST_TOKENS = 1_000_000_000
+"""Most tokens of a request or an answer."""
+
+
+def _is_counted(answer: ModelOutput, usage: ModelUsage) -> bool:
+    """Tell whether numbers of tokens can be those of an answer and its request."""
+    is_written = bool(answer.completion)
+    return (
+        0 < input_tokens(usage) <= MOST_TOKENS and is_written <= usage.output_tokens <= MOST_TOKENS
+    )
 
 
 def _unasked(model: Model, kind: FaultKind) -> ModelOutput:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 READ = 600
 """Letters of a message that are read: what follows may quote the request."""
@@ -164,12 +164,8 @@ def read_error(status: int | None, headers: Headers, body: Any) -> Said:
 
 def _location(given: str) -> str:
     """A redirect's address without name, password and query, which may hold keys."""
-    with suppress(ValueError):
-        parts = urlsplit(given)
-        netloc = parts.netloc.rpartition("@")[2]
-        bare = parts._replace(netloc=netloc, query="", fragment="").geturl()
-        return quote(bare[:READ], safe="/:%[]")
-    return ""
+    bare = re.sub("//[^/]*@", "//", re.split("[?#;]", given)[0])
+    return quote(bare[:READ], safe="/:%[]")
 
 
 _CODES = ("code", "Code", "type", "__type", "status", "reason", "error_type", "error", "quotaId")

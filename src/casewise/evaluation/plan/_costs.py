@@ -21,7 +21,7 @@ from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import DrawSettings
-from casewise.logs import TokenUsage, input_tokens
+from casewise.logs import ESTIMATED, TokenUsage, input_tokens
 from casewise.protocols import Opening, render_grading
 
 BYTES_PER_TOKEN = 4.0
@@ -229,6 +229,8 @@ class Budget:
         self.cap = cap
         self.stopped = False
         """True if judgements were left unasked."""
+        self.estimated = 0.0
+        """Dollars of answers that told no tokens, by the plan's estimate."""
         self._before = before
         self._settled = 0.0
         self._count = 0
@@ -245,7 +247,14 @@ class Budget:
     @property
     def reason(self) -> str:
         """Reason why the run stopped."""
-        return f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
+        spent = f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
+        return f"{spent} ({self.note})" if self.note else spent
+
+    @property
+    def note(self) -> str:
+        """Note on answers without a count of their tokens; empty where all have one."""
+        words = "estimated, as answers came without a count of their tokens"
+        return f"${self.estimated:.2f} of them {words}" if self.estimated else ""
 
     @property
     def _promised(self) -> float:
@@ -277,12 +286,13 @@ class Budget:
             sample: Sample that was admitted.
             judged: True if it ended in a judgement; the mean cost of those predicts the next ones.
         """
-        self._settled += self._cost(self._live.pop(id(sample)))
-        self._count += judged
+        self.settle(tokens_of(self._live.pop(id(sample)).usage), judged)
         self._wake()
 
     def settle(self, used: Tokens, judgements: int) -> None:
-        """Count the tokens and judgements of a shard that another process asked."""
+        """Count the tokens and judgements of a sample, or a shard that another process asked."""
+        by_estimate = {model: used[model] for model in used if model.endswith(ESTIMATED)}
+        self.estimated += cost_of(by_estimate, self._prices)
         self._settled += cost_of(used, self._prices)
         self._count += judgements
 
@@ -308,7 +318,10 @@ class Budget:
 
 def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
     """Dollars for tokens; an unknown price counts as nothing."""
-    found = ((prices.get(model, Prices()), tokens) for model, tokens in used.items())
+    found = (
+        (prices.get(model.removesuffix(ESTIMATED), Prices()), tokens)
+        for model, tokens in used.items()
+    )
     return sum(
         (asked * (known.input or 0.0) + answered * (known.output or 0.0)) / 1e6
         for known, (asked, answered) in found
