@@ -23,7 +23,7 @@ SAID = {
     "chunks cut off": "connection closed by {} in the middle of an answer",
     "large head": "headers too large in the answer of {}",
     "no HTTP": "{} does not speak HTTP",
-    "empty body": "empty answer from {} (unreadable answer)",
+    "empty body": "unreadable answer from {}: the answer is empty",
 }
 
 

@@ -15,7 +15,6 @@ import pytest
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema, get_model
 from inspect_ai.util import JSONSchema
-from openai.types.chat import ChatCompletion
 from polars.testing import assert_frame_equal
 from support.fake_openai import Answer, FakeServer, Raw
 from support.secret import KEY
@@ -24,7 +23,7 @@ from casewise.choices import Client
 from casewise.errors import UsageError
 from casewise.evaluation import RunRequest, make_plan, run_cells
 from casewise.evaluation.models import open_model
-from casewise.evaluation.models._lean_client import _completion, send_as_provided, send_leanly
+from casewise.evaluation.models._lean_client import send_leanly
 from casewise.evaluation.models._seam import in_own_loop
 from casewise.scores import read_paths
 
@@ -162,12 +161,8 @@ SCHEMA = GenerateConfig(
 
 
 def model_of(server: FakeServer, lean: bool) -> Model:
-    model = get_model("openai-api/lean/m", base_url=server.url, memoize=False)
-    model.api.client.max_retries = 0  # type: ignore[attr-defined]
-    assert send_leanly(model)
-    if not lean:
-        send_as_provided(model)
-    return model
+    client = Client.AUTO if lean else Client.INSPECT
+    return open_model("openai-api/lean/m", base_url=server.url, client=client)
 
 
 async def outcomes(model: Model, config: GenerateConfig) -> dict[str, Any]:
@@ -265,43 +260,3 @@ def test_what_only_the_provider_s_client_can_do(monkeypatch: pytest.MonkeyPatch)
 def test_no_such_client() -> None:
     with pytest.raises(UsageError, match="unknown client 'fast': choose from auto, inspect"):
         make_plan(RunRequest(models=("openai-api/lean/m",), client="fast"))
-
-
-MESSAGE = {"role": "assistant", "content": "Verdict: safe", "reasoning_content": "A forum."}
-CHOICE = {"index": 0, "finish_reason": "stop", "message": MESSAGE, "logprobs": None}
-BODY = {
-    "id": "1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "m",
-    "choices": [CHOICE],
-    "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
-    "system_fingerprint": None,
-    "kv_transfer_params": {"a server's own": [1]},
-}
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"created": 1.5},
-        {"created": "1"},
-        {"object": "list"},
-        {"usage": None},
-        {"usage": {"total_tokens": "5"}},
-        {"choices": []},
-        {"choices": [CHOICE | {"finish_reason": "eos"}]},
-        {"choices": [CHOICE | {"message": {"content": ["parts"]}}]},
-        {"choices": [{"message": {"content": None, "tool_calls": [{"id": 1}]}}]},
-        {"choices": None},
-    ],
-)
-def test_an_answer_is_what_the_client_makes_of_it(changes: dict[str, Any]) -> None:
-    """Checked where nothing is amiss, and unchecked where something is: the same object."""
-    body = BODY | changes
-    read = _completion("application/json", json.dumps(body).encode())
-    made = ChatCompletion.construct(**body)  # type: ignore[arg-type]
-    for unset in (True, False):
-        shown = [one.model_dump(warnings=False, exclude_unset=unset) for one in (read, made)]
-        assert shown[0] == shown[1]

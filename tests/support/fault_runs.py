@@ -79,7 +79,9 @@ class Outcome:
 
     @property
     def _bad(self) -> tuple[tuple[int, str], ...]:
-        return (self.lost, "lost"), (self.doubled, "doubled"), (self.invented, "invented")
+        # A turn without choices is an empty answer, and no lost case.
+        lost = self.lost if self.fault != "no-choices" else 0
+        return (lost, "lost"), (self.doubled, "doubled"), (self.invented, "invented")
 
 
 def write_questions(path: Path, count: int) -> Path:

@@ -41,7 +41,7 @@ KINDS = {
     "cut": "connection",
     "malformed": "unreadable_answer",
     "wrong-type": "unreadable_answer",
-    "no-choices": "unreadable_answer",
+    "no-choices": "answer_without_choices",
     "filter": "content_filter",
     "other-model": "another_model",
     "large": "answer_too_long",

@@ -33,6 +33,7 @@ from casewise.files._text import (
     read_text,
     unguard_cell,
     utf8_text,
+    whole_characters,
 )
 
 __all__ = [
@@ -59,5 +60,6 @@ __all__ = [
     "replace_folder",
     "unguard_cell",
     "utf8_text",
+    "whole_characters",
     "write_atomically",
 ]

@@ -152,6 +152,19 @@ def parse_json(text: str, file: Path, record: str | None = None) -> Any:
         raise InputError(f"not valid JSON: {error}", file, record) from None
 
 
+def whole_characters(value: Any) -> Any:
+    """A text, or a value of JSON, with U+FFFD for each half of a character.
+
+    JSON's escapes can write half of a surrogate pair, which no file can hold.
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return value
+
+
 _LONGEST = (1 << 31) - 1
 """Most characters of a cell on every system; contexts exceed the usual 131,072."""
 

@@ -666,7 +666,17 @@ def _getter(found: Any) -> Callable[[str], Any]:
 
 
 def _usage(found: Mapping[str, Any] | None) -> dict[str, TokenUsage]:
-    return {name: Usage.model_validate(used) for name, used in (found or {}).items()}
+    """Tokens by model; a model with an absurd count is left out: its tokens are unknown."""
+    usages = {name: Usage.model_validate(used) for name, used in (found or {}).items()}
+    return {
+        name: used
+        for name, used in usages.items()
+        if all(0 <= count <= MOST_TOKENS for count in (input_tokens(used), used.output_tokens))
+    }
+
+
+MOST_TOKENS = 10**15
+"""Tokens that a case may take, over all of its answers."""
 
 
 Asked = tuple[str, int]

@@ -450,4 +450,4 @@ class _Seen:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()

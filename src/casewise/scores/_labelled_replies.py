@@ -15,7 +15,15 @@ from pydantic_core import ErrorDetails
 from casewise.cases import RawTable, read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
-from casewise.files import csv_text, parse_json, quoted, read_lines, unguard_cell, write_atomically
+from casewise.files import (
+    csv_text,
+    parse_json,
+    quoted,
+    read_lines,
+    unguard_cell,
+    whole_characters,
+    write_atomically,
+)
 from casewise.protocols import ResponseClass, acting
 from casewise.scores._reply_sample import SHEET_COLUMNS, DrawnReply, seal, unseal
 
@@ -92,7 +100,7 @@ def _lines(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             place = f"line {number}"
-            record = parse_json(line, file=path, record=place)
+            record = whole_characters(parse_json(line, file=path, record=place))
             yield place, _parse(record, label, path, place)
 
 

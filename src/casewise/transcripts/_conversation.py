@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from casewise.cases import Turn, read_turns
+from casewise.files import whole_characters
 from casewise.protocols import RUNG_NAME, is_rung
 
 MILLISECONDS = 1e11
@@ -342,7 +343,7 @@ def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
         UnreadableError: One of the messages is none.
     """
     try:
-        return read_turns([_plain(message) for message in messages])
+        return read_turns([_plain(message) for message in whole_characters(messages)])
     except ValidationError as error:
         first = error.errors()[0]
         places = [place for place in first["loc"] if isinstance(place, int)]

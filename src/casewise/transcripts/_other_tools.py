@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from casewise.cases import Turn, printed
+from casewise.files import whole_characters
 from casewise.transcripts._conversation import (
     QUERIES,
     BadLine,
@@ -29,6 +30,7 @@ def record_conversation(record: object, line: int, unit: str = "line") -> Conver
     Raises:
         UnreadableError: It holds none.
     """
+    record = whole_characters(record)
     if is_promptfoo(record):
         return promptfoo_conversation(record, line, unit)
     return conversation_of(record, line, unit)

@@ -59,6 +59,7 @@ from casewise.evaluation.models._faults import (
     logged_kind,
     make_body_redactor,
     redacted,
+    valid,
 )
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.models._reachability import UnreachableError
@@ -681,7 +682,7 @@ class ShardRun:
                 "scores": {self.work.scorer: outcome} if isinstance(outcome, Score) else None,
                 "metadata": state.metadata,
                 "store": dict(state.store.items()),
-                "events": list(under.events),
+                "events": [valid(event) if event.error else event for event in under.events],
                 "model_usage": usage,
                 "role_usage": {GRADER: grader} if grader is not None else {},
                 "started_at": started,

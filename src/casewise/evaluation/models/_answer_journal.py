@@ -169,7 +169,7 @@ class AnswerJournal:
         """Add an answer; once this returns, it outlives the process."""
         text = self._redact(answer.model_dump_json(exclude_none=True))
         try:
-            self._file.append(f"{key} {text}".encode(errors="replace"))
+            self._file.append(f"{key} {text}".encode())
         except OSError as error:
             self.failure = error
             # An OSError would be taken for a failed connection, and the request asked again.

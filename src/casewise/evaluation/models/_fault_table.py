@@ -57,7 +57,9 @@ class FaultKind(StrEnum):
     CONNECTION = "connection"
     """Refused, reset, or cut before the answer was whole."""
     UNREADABLE = "unreadable_answer"
-    """Not JSON, of another form, or without choices."""
+    """Not JSON, or of another form."""
+    NO_CHOICES = "answer_without_choices"
+    """An empty turn of the model; after one repetition, the case has an empty answer."""
     TOO_LONG = "answer_too_long"
     """Longer than any model writes."""
     OTHER_MODEL = "another_model"
@@ -303,12 +305,10 @@ TABLE = (
         FaultKind.UNREADABLE,
         Then.AGAIN,
         "",
-        (
-            _form("Inspect, of a body that is no object", words="unexpected non-chatcompletion"),
-            _form("a line of a batch", codes=UNREADABLE_LINE),
-        ),
+        (_form("a line of a batch", codes=UNREADABLE_LINE),),
         times=3,
     ),
+    Row(FaultKind.NO_CHOICES, Then.AGAIN, "", (), times=1),
     Row(FaultKind.CONFLICT, Then.AGAIN, "", (_form("any", 409, 425),), times=8),
     Row(
         FaultKind.TIMEOUT,

@@ -20,6 +20,7 @@ from casewise.evaluation.models._fault_table import (
     status_words,
 )
 from casewise.evaluation.models._said import root_of, said_of
+from casewise.files import whole_characters
 
 Value = TypeVar("Value")
 
@@ -210,6 +211,15 @@ def _forms(secret: str) -> tuple[str, ...]:
     return tuple(form for form in dict.fromkeys(found) if len(form) >= SHORTEST)
 
 
+def valid(record: Any) -> Any:
+    """A record of Inspect's that a log can hold: halves of characters are replaced."""
+    try:
+        record.model_dump_json()
+    except ValueError:
+        return type(record).model_validate(whole_characters(record.model_dump()))
+    return record
+
+
 Answer = TypeVar("Answer")
 
 SHOWN = 200
@@ -360,5 +370,5 @@ def failure_reason(error: BaseException) -> str:
     Inspect's own message holds the whole request, and so the query; its cause's does not.
     """
     cause = root_of(error)
-    text = str(cause).split("\nRequest:")[0]
+    text = whole_characters(str(cause).split("\nRequest:")[0])
     return redacted(" ".join(text[: 20 * SHOWN].split()))[:SHOWN] or type(cause).__name__

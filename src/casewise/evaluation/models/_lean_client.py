@@ -19,6 +19,7 @@ from openai import DEFAULT_TIMEOUT, NOT_GIVEN, APIConnectionError, APITimeoutErr
 from openai.types.chat import ChatCompletion
 from pydantic import ValidationError
 
+from casewise.evaluation.models._completions import read_completion
 from casewise.evaluation.models._connections import (
     CONNECT_TIMEOUT_S,
     KEEPALIVE_S,
@@ -27,6 +28,7 @@ from casewise.evaluation.models._connections import (
     limited,
 )
 from casewise.evaluation.models._provider_calls import (
+    COMPLETIONS,
     DECODED,
     attempt_failed,
     connected,
@@ -35,7 +37,6 @@ from casewise.evaluation.models._provider_calls import (
 from casewise.evaluation.models._said import error_within
 from casewise.evaluation.models._seam import SENDS, hooks_of, openai_compatible
 
-_PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})
 """Options of a request that aren't members of its body."""
 _RARE = frozenset({"extra_query", "timeout"})
@@ -84,7 +85,7 @@ class _Sender:
     def __init__(self, api: Any) -> None:
         self._api = api
         self._standard: Callable[..., Awaitable[ChatCompletion]] = api._generate_completion
-        self._url = f"{str(api.client.base_url).rstrip('/')}{_PATH}"
+        self._url = f"{str(api.client.base_url).rstrip('/')}{COMPLETIONS}"
         self._headers = {
             name: value
             for name, value in api.client.default_headers.items()
@@ -110,7 +111,7 @@ class _Sender:
         if status >= _FAILED:
             response = self._response(status, told, content)
             raise self._api.client._make_status_error_from_response(response)
-        return _completion(told.get("content-type", "*"), content)
+        return _completion(content)
 
     async def _send(
         self, body: bytes, headers: Mapping[str, str]
@@ -184,18 +185,15 @@ def _body(request: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def _completion(kind: str, content: bytes) -> ChatCompletion:
-    """The body of an answer, unchecked: a server's own fields stay, as do its omissions.
+def _completion(content: bytes) -> ChatCompletion:
+    """The completion that a body holds, unchecked where a server's own fields need it.
 
-    A body that is no JSON object is returned as it is, and the provider takes it for a passing
-    error.
+    Raises:
+        UnreadAnswerError: It holds none.
     """
-    if not kind.split(";")[0].strip().endswith("json"):
-        body: Any = content.decode(errors="replace")
-    else:
-        try:
-            # A body without faults is the same when checked, which takes a tenth of the time.
-            return ChatCompletion.model_validate_json(content, strict=True)
-        except ValidationError:
-            body = json.loads(content)
-    return ChatCompletion.construct(**body) if isinstance(body, dict) else body
+    whole = read_completion(content)
+    try:
+        # One without faults is the same when checked, which takes a tenth of the time.
+        return ChatCompletion.model_validate(whole, strict=True)
+    except ValidationError:
+        return ChatCompletion.construct(**whole)

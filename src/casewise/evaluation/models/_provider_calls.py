@@ -5,9 +5,10 @@ what becomes of each; Inspect's loop of attempts carries it out, and clients try
 """
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ from casewise.evaluation.models._batches import (
     cause_of,
     count_answered,
 )
+from casewise.evaluation.models._completions import is_count, read_completion
 from casewise.evaluation.models._connections import limit_body, without_retries
 from casewise.evaluation.models._fault_table import (
     LONGEST_S,
@@ -51,6 +53,7 @@ from casewise.evaluation.models._faults import (
     keep_secret,
     redacted,
     redacted_body,
+    valid,
 )
 from casewise.evaluation.models._in_process import PROVIDERS, is_in_process
 from casewise.evaluation.models._reachability import (
@@ -61,9 +64,10 @@ from casewise.evaluation.models._reachability import (
     why_unconnected,
     with_address,
 )
-from casewise.evaluation.models._said import error_within, said_of
+from casewise.evaluation.models._said import error_within, root_of, said_of
 from casewise.evaluation.models._seam import hooks_of
 from casewise.evaluation.models._standing import Asking, current_asking, out, seconds_before
+from casewise.files import whole_characters
 from casewise.logs import TARGETS, input_tokens
 
 LONGEST = 2_000_000
@@ -95,8 +99,6 @@ class _Call:
     """True if a connection stands, and the answer is awaited."""
     is_clean: bool = False
     """True if keys were taken out of the answer's body before it was read."""
-    is_empty: bool = False
-    """True if the last answer's body was empty."""
     is_batch: bool = False
 
     def begin_to_wait(self) -> None:
@@ -130,8 +132,8 @@ class _Call:
             self.reach.has_failed(self.began, said)
         elif kind is FaultKind.TIMEOUT:
             said = f"no answer in time from {place} (timeout)"
-        elif kind is FaultKind.UNREADABLE and self.is_empty:
-            said = f"empty answer from {place} ({kind.words})"
+        elif kind is FaultKind.UNREADABLE:
+            said = f"{kind.words} from {place}: {_shape(error)}"
         elif kind is not FaultKind.OTHER:
             said = f"{kind.words} from {place}"
         count_fault(self.model, kind, said=said)
@@ -142,6 +144,12 @@ class _Call:
         self.wait_no_more()
         said = f"{status_words(status, kind)} from {self.reach.address.place}"
         count_fault(self.model, kind, said=said)
+
+
+def _shape(error: BaseException) -> str:
+    """What an answer is that could not be read, without a word of it."""
+    cause = root_of(error)
+    return str(cause) if isinstance(cause, UnreadAnswerError) else type(cause).__name__
 
 
 def _is_of_connecting(error: BaseException) -> bool:
@@ -326,6 +334,8 @@ class _Watcher:
             return answer, *call_record
         reach.has_answered()
         reach.rest.end()
+        if error is None:
+            reach.unread = None
         if error is None and answer.stop_reason == "content_filter" and answer.choices:
             count_fault(self._name, FaultKind.CONTENT_FILTER)
         if error is None and answer.stop_reason == "model_length" and answer.usage is None:
@@ -334,6 +344,7 @@ class _Watcher:
             count_fault(self._name, FaultKind.CONTEXT_TOO_LONG)
         if not (call.is_clean or self._is_target):
             answer = _without_keys(answer)
+        answer = valid(answer)
         if answer.usage is not None and not _is_counted(answer, answer.usage):
             answer.usage = None
         if place is not None:
@@ -391,6 +402,14 @@ class _Watcher:
         if not call.told:
             call.count(error, row.kind)
         if row.kind in _NO_ANSWER:
+            reach, asking = call.reach, current_asking()
+            if reach.unread is not None:
+                reach.unread += 1
+                if reach.unread >= MOST_UNREAD:
+                    why = f"{reach.unread} answers, and none could be read: {_shape(error)}"
+                    reach.leave(row.kind.words, with_address(self._model, why))
+            if row.kind is FaultKind.NO_CHOICES and asking and asking.times[row.kind]:
+                return _unasked(self._model, row.kind)
             return UnreadAnswerError(row.kind, failure_reason(error))
         if row.kind in _STOP_REASONS:
             return _unasked(self._model, row.kind)
@@ -411,7 +430,7 @@ class _Watcher:
         """Raise ``UnreadAnswerError`` for an output that is no answer of the model."""
         if not answer.choices:
             if not answer.error:
-                raise UnreadAnswerError(FaultKind.UNREADABLE, "the answer has no choices")
+                raise UnreadAnswerError(FaultKind.NO_CHOICES, "an empty list of choices")
         elif (letters := len(answer.completion)) > LONGEST:
             raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {letters:,} letters")
         elif other_model(self._model, answer) is None:
@@ -425,20 +444,17 @@ class _Watcher:
             count_fault(self._name, FaultKind.OTHER_MODEL)
 
 
-MOST_TOKENS = 1_000_000_000
-"""Most tokens of a request or an answer."""
-
-
 def _is_counted(answer: ModelOutput, usage: ModelUsage) -> bool:
     """Tell whether numbers of tokens can be those of an answer and its request."""
+    counts = (count or 0 for name, count in usage if name != "total_cost")
     is_written = bool(answer.completion)
     return (
-        0 < input_tokens(usage) <= MOST_TOKENS and is_written <= usage.output_tokens <= MOST_TOKENS
+        all(map(is_count, counts)) and input_tokens(usage) > 0 and is_written <= usage.output_tokens
     )
 
 
 def _unasked(model: Model, kind: FaultKind) -> ModelOutput:
-    """Output of a case that the provider would not ask."""
+    """Output without text, of a case that has no other."""
     return ModelOutput.from_content(model.name, "", _STOP_REASONS[kind])
 
 
@@ -458,17 +474,24 @@ def _note_answer(model: str, answer: ModelOutput) -> None:
 _TIMEOUTS = ("AttemptTimeoutError", "StreamIdleTimeoutError")
 """Inspect's own errors of an attempt that took too long."""
 
+COMPLETIONS = "/chat/completions"
+"""End of the address of OpenAI's chat completions."""
+
 _FAILED = 300
 """Least HTTP status that is no success."""
 
 _STOP_REASONS: Mapping[FaultKind, StopReason] = {
     FaultKind.CONTENT_FILTER: "content_filter",
     FaultKind.CONTEXT_TOO_LONG: "model_length",
+    FaultKind.NO_CHOICES: "unknown",
 }
 """Faults of one case that are outcomes, by Inspect's name of each."""
 
+MOST_UNREAD = 10
+"""Answers that can't be read, before the first that can, after which a model is left."""
+
 _NO_CONNECTION = (FaultKind.CONNECTION, FaultKind.TIMEOUT)
-_NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
+_NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.NO_CHOICES, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
 
 
 def attempt_failed(error: BaseException) -> None:
@@ -491,16 +514,9 @@ def answer_begun(status: int) -> None:
 
 def redacted_answer(body: bytes) -> bytes:
     """The body of an attempt's answer without known keys."""
-    body_read(body)
     if (call := _call.get()) is not None:
         call.is_clean = True
     return redacted_body(body)
-
-
-def body_read(body: bytes | str) -> None:
-    """Note the body of an attempt's answer."""
-    if (call := _call.get()) is not None:
-        call.is_empty = not body.strip()
 
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
@@ -601,7 +617,10 @@ async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001
 def _as_said(response: Any) -> Any:
     """The response without known keys in its body, and under the status that its body says.
 
-    One that is streamed stays as it is.
+    A chat completion is brought into one form; what is streamed stays as it is.
+
+    Raises:
+        UnreadAnswerError: It is no completion.
     """
     try:
         body = response.content
@@ -609,11 +628,17 @@ def _as_said(response: Any) -> Any:
         return response
     clean, status = redacted_answer(body), response.status_code
     said = (error_within(clean) if status < _FAILED else None) or status
-    if clean == body and said == status:
-        return response
     headers = {
         name: value for name, value in response.headers.items() if name.lower() not in DECODED
     }
+    if said >= _FAILED:
+        with suppress(ValueError, RecursionError):
+            clean = json.dumps(whole_characters(json.loads(clean))).encode()
+    elif response.is_success and response.request.url.path.endswith(COMPLETIONS):
+        clean = json.dumps(read_completion(clean)).encode()
+        headers["content-type"] = "application/json"
+    if clean == body and said == status:
+        return response
     return type(response)(said, headers=headers, content=clean, request=response.request)
 
 

@@ -300,6 +300,8 @@ class Reach:
     """Reason of the last failed connection."""
     gave_up: str = ""
     """Message on a model that was given up; empty for any other."""
+    unread: int | None = 0
+    """Answers that could not be read; None once one was read."""
     rest: Rest = field(init=False)
     _gave_up_as: str = ""
     """The same for logs."""

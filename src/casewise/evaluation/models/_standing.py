@@ -44,7 +44,8 @@ class Asking:
     scope: anyio.CancelScope
     is_out: bool = False
     """True while an attempt is under way: its answer is paid for, and awaited."""
-    _times: Counter[FaultKind] = field(default_factory=Counter)
+    times: Counter[FaultKind] = field(default_factory=Counter)
+    """Faults that its attempts met, by kind."""
     _waits_since: float | None = None
 
     def may_be_repeated(self, row: Row, now: float) -> bool:
@@ -52,8 +53,8 @@ class Asking:
         if row.then is Then.WAIT:
             self._waits_since = now if self._waits_since is None else self._waits_since
             return now - self._waits_since < LONGEST_S
-        self._times[row.kind] += 1
-        return row.then is Then.AGAIN and self._times[row.kind] <= row.times
+        self.times[row.kind] += 1
+        return row.then is Then.AGAIN and self.times[row.kind] <= row.times
 
 
 _asking: ContextVar[Asking | None] = ContextVar("casewise_asking", default=None)

@@ -30,7 +30,7 @@ from casewise.evaluation.models._faults import (
     redacted,
     secrets_of_address,
 )
-from casewise.evaluation.models._provider_calls import answer_begun, body_read
+from casewise.evaluation.models._provider_calls import answer_begun
 from casewise.evaluation.models._said import Said, read_error
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
@@ -201,7 +201,6 @@ async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchang
     if spec.stream and status < 300:
         return await _read_stream(spec, _lines(response, seen))
     content = "".join([piece async for piece in _pieces(response, seen)])
-    body_read(content)
     if status < 300:
         return _read_told(spec, _json(content, seen.content_type))
     if spec.refused and 400 <= status < 500 and status not in _NEVER_REFUSALS:

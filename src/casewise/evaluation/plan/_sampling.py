@@ -88,10 +88,12 @@ def make_draw(
     )
 
 
-WITHOUT_LOGPROBS = (
-    "gives no log-probabilities, which the protocol 'probability' reads; "
+_OTHERS = (
+    "which the protocol 'probability' reads; "
     "the protocols that work are binary and score (--protocol binary)"
 )
+WITHOUT_LOGPROBS = f"gives no log-probabilities, {_OTHERS}"
+WITHOUT_ALTERNATIVES = f"gives no alternatives to its first token (top_logprobs), {_OTHERS}"
 
 _TOOLS = "the model is given no tools"
 _RETRIES = "casewise sends a failed request again itself (--attempt-timeout says after how long)"

@@ -36,7 +36,7 @@ from casewise.evaluation.models._reachability import (
 )
 from casewise.evaluation.models._seam import in_own_loop
 from casewise.evaluation.models._target import DECLINED
-from casewise.evaluation.plan._sampling import WITHOUT_LOGPROBS
+from casewise.evaluation.plan._sampling import WITHOUT_ALTERNATIVES, WITHOUT_LOGPROBS
 from casewise.evaluation.tasks._samples import (
     CONTEXT,
     EXPECTATIONS,
@@ -301,7 +301,8 @@ def first_token(output: ModelOutput) -> dict[str, float]:
     """The candidates of the first token and their natural-log probabilities.
 
     Raises:
-        ModelError: The provider returned none.
+        ModelError: The provider returned none, or the token alone: any word would have all of the
+            probability.
     """
     choice = output.choices[0] if output.choices else None
     if choice is None or choice.logprobs is None or not choice.logprobs.content:
@@ -314,7 +315,10 @@ def first_token(output: ModelOutput) -> dict[str, float]:
         before = seen.get(top.token)
         both = top.logprob if before is None else float(np.logaddexp(before, top.logprob))
         seen[top.token] = both
-    return candidates | seen
+    candidates |= seen
+    if len(candidates) < 2:
+        raise ModelError(WITHOUT_ALTERNATIVES)
+    return candidates
 
 
 # --- scores ---------------------------------------------------------------------------------
