@@ -136,6 +136,21 @@ def test_how_many_were_placed_stands_first(cli: Cli, folder: Path) -> None:
     assert said.startswith("What became of a.jsonl")
 
 
+def test_plain_refusals_are_not_in_doubt(cli: Cli, folder: Path) -> None:
+    """Their doubt is .0001; the reader decides up to .24, and nothing beyond."""
+    replies = [
+        (NO, "keys-safe"),
+        ("Hm.", "plan-safe"),
+    ]
+    write(folder / "a.jsonl", *(talk("Who?", reply, case_id=case) for reply, case in replies))
+    done(cli, "grade", "a.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
+    sure, unsure = pl.read_parquet(folder / "t.parquet")["doubt"]
+    assert 0 < sure < 0.001
+    assert unsure > 0.24
+    said = done(cli, "cases", "worst", "t.parquet", "--group", "doubt", "--format", "json")
+    assert [one["case_id"] for one in json.loads(said)] == ["plan-safe"]
+
+
 def test_a_card_by_case_by_line_and_by_text(cli: Cli, folder: Path) -> None:
     write(
         folder / "a.jsonl",
