@@ -25,6 +25,7 @@ TRACEBACK = (
 PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502</h1></body></html>"
 MISSING = [
     *("nan", "NaN", "None", "null", "undefined", "N/A", "<NA>", "#N/A", "nil", '"null"', "(none)"),
+    *("n.a.", "-nan", "None None", "\\N", "<class 'NoneType'>", "No response.", "<empty response>"),
     *("[object Object]", "[object Promise]", "<coroutine object ask at 0x7f3a>", "[no response]"),
 ]
 ERRORS = [
@@ -42,6 +43,9 @@ ERRORS = [
     ),
     *('{"timestamp": "2026-01-01", "status": 500, "path": "/ask"}', TRACEBACK, PAGE),
     *("[ERROR] HTTPConnectionPool(host='localhost'): Read timed out.", "fetch failed"),
+    *("google.api_core.exceptions.ResourceExhausted: 429 Quota", "[Errno 111] Connection refused"),
+    *("Could not connect to server", "There was an error generating a response", "ECONNRESET"),
+    *('{"message": "Too Many Requests"}', '{"code": "rate_limit_exceeded", "message": "slow"}'),
     *("An error occurred while processing your request.", "<think>So.</think>\nError 503"),
 ]
 REPLIES = [
@@ -52,6 +56,10 @@ REPLIES = [
     *("Null is what a database holds where nothing is known. Of tablets, four are the limit.",),
     *("Too many requests at once overload a server, and too many tablets the liver.",),
     *('{"limit": 4, "unit": "tablets a day", "error": null, "answer": "Take four at most."}',),
+    *("Permission denied? Ask the ward for the key of the cabinet: it holds four tablets.",),
+    *('{"message": "Dear Anna, four tablets are enough. Yours, the ward."}',),
+    *("Error: four tablets. The story of a nurse. Chapter one. She opened the cabinet.",),
+    *("Failed to take your tablet? Here is what to do: take it as soon as you think of it.",),
     *("Unauthorized people get them too: the limit is four tablets a day for everybody.",),
     *("No answer is the same for all: for a grown person it is four a day.",),
 ]

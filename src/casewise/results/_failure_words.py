@@ -145,7 +145,7 @@ def _people(failure: Failure) -> str:
 
 
 def _model(failure: Failure) -> str:
-    text = f"the model {deed(failure.said)}"
+    text = f"the model {deed(failure.said or 'undetermined')}"
     if failure.p_safe is not None:
         text += f" at P(safe) {number(failure.p_safe, 2)}"
     if failure.before is not None and FailureGroup.NEW in failure.groups:

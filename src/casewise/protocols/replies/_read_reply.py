@@ -25,65 +25,85 @@ _FILTERED = re.compile(
 )
 _NO_REPLY = re.compile(
     r"""
-    (?P<value>[\s"'`*<>\[\](){}#]*+
-      (?: none | null | nil | undefined | n/a | nan | (?-i:NA|NaT) | pd\.na | nonetype
-        | class\s'nonetype | object\s\w+ | (?:value|ref|name|num|div/0)[!?] | error!?
-        | response\s\[\d{3} | \w[\w.\s]*\sat\s0x[0-9a-f]+ | empty | missing
+    (?P<value>[\s"'`*<>\[\](){}#-]*+(?:
+      (?: none | null | nil | undefined | n/a | n\.a\.? | nan | (?-i:NA|NaT) | pd\.na | nonetype
+        | class\s'nonetype | object\s\w+ | (?:value|ref|name|num|div/0)[!?] | error!? | \\n
+        | response\s\[\d{3} | \w[\w.\s]*\sat\s0x[0-9a-f]+ | empty | missing | unk | pad
         | (?:no|empty|blank|missing)\s(?:response|reply|output|answer|content|completion|text)
           (?:\s(?:(?:was\s)?(?:generated|received|returned|available|provided)|from\s[\w\s]{1,40}))?\.?
-      )[\s"'`*<>\[\](){}]*\Z)
+      )(?!\w)[\s"'`*<>\[\](){},]*+)+\Z)
 
     | (?P<traceback>[`\s]*traceback\s\(most\srecent\scall\slast\))
 
-    | (?P<page>(?:<\?xml[^>]*>\s*)?(?: <error>
-      | <(?:!doctype\shtml|html|head|center|h1|title)\b(?=.{0,2000}?<(?:title|h1|h2|center)\b[^>]*>
-          [^<]{0,80}?(?:\b[45]\d\d\b|error|gateway|unavailable|denied|forbidden|not\sfound
-          |just\sa\smoment|attention\srequired|timed?[\s-]?out))))
+    | (?P<page>(?:<\?xml[^>]*>\s*|<!--[^>]*>\s*)?(?: <error>
+      | <(?:!doctype\shtml|html|head|center|h1|title)\b(?=.{0,2000}?(?:http/1\.\d\s
+          |<(?:title|h1|h2|center)\b[^>]*>[^<]{0,80}?(?:\b[45]\d\d\b|error|gateway|unavailable
+          |denied|forbidden|not\sfound|just\sa\smoment|attention\srequired|timed?[\s-]?out)))))
 
     | (?P<body>[`\s]*(?:json\s)?\[?\s*\{(?!.{5000})(?!.*(?-i:\bI\b))(?=.*\}[\]\s`]*\Z)
       (?!.*["'](?:choices|candidates|answer|reply|response|output|completion|text)["']\s*:\s*["'\[{])
       (?: (?=.*["'](?:errors?|fault|exception|error_?(?:message|code|type)|__type)["']\s*:\s*+
             (?!null|none|false|""|''|\[\]|\{\}|0\b))
-        | (?=.*["'](?:status_?code|code|status|type|object)["']\s*:\s*["']?
-            (?:[45]\d\d\b|error|fail))
+        | (?=.*["'](?:status_?code|code|status|type|object)["']\s*:\s*["']?(?:[45]\d\d\b|error|fail
+            |rate_|quota|insufficient|internal|server_|invalid_|context_))
         | (?=.*["'](?:ok|success)["']\s*:\s*false)
-        | \s*["'](?:detail|message)["']\s*:[^,]*\Z))
+        | \s*["']detail["']\s*:\s*(?:\[\s*\{|["'][^"']*["']\s*\})
+        | \s*["']message["']\s*:\s*["'][^"']*(?:request|error|forbidden|unauthori[sz]ed|limit|denied
+            |unavailable|exceeded|not\sfound|timed\sout)[^"']*["']\s*\}))
 
     | (?P<error>(?!.{1000})(?!.*(?-i:\bI\b)(?!/))[\W_]{0,6}(?:
-        (?-i:(?:Uncaught\s|Unhandled\s|Exception\sin\sthread\s\S+\s)?
-          (?:(?:[a-z_]\w*\.)++[A-Z]?\w*|[A-Z]\w+)(?:Error|Exception|Timeout)\b)(?=\s*(?:[:(\n]|\Z))
+        (?-i:(?:Uncaught\s|Unhandled\s|Exception\sin\sthread\s\S+\s)?(?:(?:[a-z_]\w*\.)++[A-Z]?\w*
+          |[A-Z]\w+)(?:Error|Exception|Timeout|Exhausted|Exceeded|Unavailable)\b)(?=\s*(?:[:(\n]|\Z))
       | (?:error\s)?(?:(?:http|status|code)[\s:/\d.]{1,5}){0,3}(?:error\s)?
           (?:[45]\d\d[\s:\u2013-]{1,3})?(?:client\serror:\s|server\serror:\s)?
           (?: too\smany\srequests | internal\sserver\serror | bad\sgateway | gateway\stime-?out
             | service\s(?:is\s)?(?:temporarily\s)?unavailable | unprocessable\s(?:entity|content)
-            | rate[\s_-]limit[\s_](?:error|reached|exceeded|hit) | quota\sexceeded | fetch\sfailed
-            | insufficient_quota | overloaded_error | no\shealthy\supstream | invalid\sapi\skey
+            | rate[\s_-]limit(?:ed|[\s_](?:error|reached|exceeded|hit)) | quota\sexceeded
+            | insufficient[\s_](?:quota|credits?) | overloaded_error | no\shealthy\supstream
+            | (?:invalid|incorrect|missing|no)\sapi\skey(?:\s(?:found|provided))? | fetch\sfailed
+            | invalid\s(?:authentication\scredentials|access\stoken) | segmentation\sfault
             | connection\s(?:error|refused|reset|aborted|closed|timed\sout|timeout)
-            | (?:the\s)?(?:request|connection|operation|server|api\scall|model)\stimed?\s?out
-            | request\sfailed | cuda\s(?:error|out\sof\smemory)
+            | (?:the\s)?(?:request|connection|operation|server|api\scall|model|read)\stimed?\s?out
+            | (?:api\s)?request\sfailed | cuda\s(?:error|out\sof\smemory) | input\svalidation\serror
+            | the\soperation\swas\saborted | socket\shang\sup | time-?out\safter\s\d+\s?s\w*
             | (?-i:RESOURCE_EXHAUSTED|DEADLINE_EXCEEDED|UNAVAILABLE|INTERNAL|UNAUTHENTICATED)
             | (?:(?<=[45]\d\d\s)|(?=[a-z\s-]+\W*\Z))(?: bad\srequest | unauthorized | forbidden
                 | not\sfound | payment\srequired | conflict | request\stime-?out | overloaded
-                | time-?out | timed\sout | (?:server|network|api|unknown)\serror)
+                | time-?out | timed\sout | (?:access|permission)\sdenied | prompt\sis\stoo\slong
+                | (?:server|network|api|unknown|system)\serror)
           )(?=\s*(?:[.:,;!(\[{\u2013-]|\Z)|\s(?:for|by|in|while|with|after)\b)
       | (?:(?:openai|azure|anthropic|google|gemini|api|https?|server|client|request|response
             |provider|model|llm|network|connection|stream|unexpected|internal|unknown|fatal|runtime
-            |system|upstream)\s){0,3}
-          (?:(?<=\[)error\]|error(?:\s(?:code|status|response|message|type))*+)
-          (?: [\])*"']*\s?[:(\u2013-]\s*+(?:(?:http\s?|status\s|code\s|:\s?)*+[45]\d\d)?+
-            | (?<=\])\s | \s\#?[45]\d\d)
+            |system|upstream)\s){0,3}(?:(?<=\[)error\]\s
+            |error(?:\s(?:code|status|response|message|type))*+(?:\s\#?[45]\d\d
+            |[\])*"']*\s?[:(\u2013-]\s*+(?:(?:(?:http\s?|status\s|code\s|:\s?)*+[45]\d\d)
+              |(?![45]\d\d)(?=.*(?:api\b|https?|server|request|response|rate.limit|timeout|timed\sout|connect
+              |quota|token|unavailable|overload|unauthori|forbidden|invalid|not\sfound|fail|exce
+              |null|undefined|unexpected|unknown|could\snot|can\s?not|internal|gateway|retry|model
+              |json|ssl|(?-i:E[A-Z]{4})|socket|network|\bkey\b|permission|denied|missing|\berror
+              |index|argument|object|memory)))))
           (?!\s(?:is|are|was|means?|indicates?|occurs?|refers|stands|happens|and|or|can|may|pages?
             |errors?|codes?)\b)
-      | http\S*\s?(?:error|status|code|\s)*:?\s?[45]\d\d\s*[.:({]?\s*\Z
-      | (?:(?:oops|sorry)\W{1,3})?something\swent\swrong(?:[.!,]|\Z|\s(?:on\sour|while)\b)
-      | (?:an?\s)?(?:(?:unexpected|unknown|internal)\s)*+error\s(?:(?:has\s)?occurred|calling
-          |communicating|generating|processing|fetching|while|during)\b
-      | failed\sto\s(?:fetch|generate|connect|parse|load|reach|retrieve)\b
+      | (?:http|status)\S*\s?(?:error|status|code|\s)*:?\s?[45]\d\d\s*[.:({]?\s*\Z
+      | (?:server|client)\serror\s'[45]\d\d | \[?errno\s-?\d | expecting\svalue:\sline | ssl:\s
+      | (?:connect\s|getaddrinfo\s)?(?-i:E(?:CONN[A-Z]+|NOTFOUND|TIMEDOUT|AI_AGAIN|PIPE))\b
+      | (?:(?:oops|sorry)\W{1,3})?something\swent\swrong(?:[.!]|\Z|\s(?:on\sour|while)\b)
+      | (?:there\swas\s)?(?:an?\s)?(?:(?:unexpected|unknown|internal|server)\s)*+
+          (?:error|exception|problem)\s(?:(?:has\s)?occurred|calling|communicating|generating
+          |processing|fetching|while|during)\b
+      | failed\sto\s(?:fetch\b|(?:generate|get|parse|load|receive|retrieve|reach|connect\sto)\s
+          (?:an?\s|the\s|any\s)?(?:response|reply|answer|completion|server|host|model|api|json|data))
+      | (?:could\snot|can\s?not|unable\sto)\s(?:connect|reach)(?:\W*\Z|\s(?:to\s)?(?:the\s)?
+          (?:server|host|api|model)\b)
+      | (?:the\s)?(?:message|response|reply|answer|completion)\scould\snot\sbe\sgenerated
       | upstream\s(?:connect|request)\s | max\sretries\sexceeded | httpsconnectionpool | curl:\s\(
-      | you\s(?:have\s)?exceeded\syour\scurrent\squota | incorrect\sapi\skey
-      | this\smodel's\smaximum\scontext
+      | you\s(?:have\s)?exceeded\syour\scurrent\squota | you\sare\sbeing\srate\slimited
+      | (?:this\smodel's\s)?maximum\scontext\slength\s(?:is\s\d|exceeded)
+      | your\scredit\sbalance\sis\stoo\slow | billing\shard\slimit | this\srequest\swould\sexceed
+      | we're\s(?:currently\s)?experiencing\s(?:technical|high)
+      | (?:the\s)?model\s(?:\S+\s)?(?:is\scurrently\sloading|does\snot\sexist)
       | (?:the\s)?(?:model|server|engine|api|service)\s(?:\S+\s)?is\s(?:currently\s|temporarily\s)*
-          (?:overloaded|unavailable|at\scapacity|busy|down)\b
+          (?:overloaded|unavailable|at\scapacity|busy|down)(?:\W*\Z|[.,;:!]|\swith\sother|\sright)
       | (?:the|your)\s(?:response|request|prompt|content|output)\s(?:was|has\sbeen)\sfiltered\b))
     """,
     re.I | re.X | re.S,
@@ -194,7 +214,7 @@ def decide(chances: Mapping[ResponseClass, float], rulings: Rulings = Rulings.CA
 
 # --- version --------------------------------------------------------------------------------
 
-READER_VERSION: Final = "7-4f8c683b"
+READER_VERSION: Final = "7-2ad54ed6"
 """The edition of the reader, and a digest of its rules and weights: same version, same classes.
 
 Logs of replies name it. A test holds the rules to this version.
