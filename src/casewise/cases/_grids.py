@@ -8,6 +8,8 @@ import codecs
 import datetime
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -206,6 +208,13 @@ def read_workbook(path: Path, form: TableForm) -> RawTable:
     """Read one sheet of a workbook: the named one, or the first that holds anything."""
     from python_calamine import CalamineError, CalamineWorkbook
 
+    read_bytes(path, 1)
+    trial = [sys.executable, "-P", Path(__file__).with_name("_workbook.py"), path]
+    ended = subprocess.run(trial, capture_output=True, check=False)
+    # What can't be read ends with 1, and the same is raised here.
+    if ended.returncode not in (0, 1) or b"MemoryError" in ended.stderr:
+        expected = "a workbook that takes at most 1 GiB of memory; or save the sheet as CSV"
+        raise InputError("the workbook is too large", path, expected=expected)
     try:
         book = CalamineWorkbook.from_path(str(path))
         names = book.sheet_names

@@ -17,7 +17,7 @@ from casewise.cases._grids import (
     read_workbook,
 )
 from casewise.errors import InputError, first_line, some
-from casewise.files import parse_json, read_lines, read_text
+from casewise.files import check_size, parse_json, read_bytes, read_lines, read_text
 
 
 def read_table(path: Path, split: str | None = None, form: TableForm | None = None) -> RawTable:
@@ -31,7 +31,7 @@ def read_table(path: Path, split: str | None = None, form: TableForm | None = No
     if reader is None:
         expected = f"a file that ends in one of {', '.join(readers)}"
         raise InputError("can't be read as a table", path, expected=expected)
-    if path.is_file() and not path.stat().st_size:
+    if not read_bytes(path, 1):
         raise InputError("the file is empty", path)
     return replace(reader(path, form or TableForm()), split=split)
 
@@ -197,10 +197,9 @@ def _read_frame(path: Path, form: TableForm) -> RawTable:  # noqa: ARG001 - one 
             with path.open("rb") as file:
                 is_file = file.read(6) == b"ARROW1"
             frame = pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
-    except FileNotFoundError:
-        raise InputError("no such file", path) from None
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         raise InputError(f"can't be read as {kind}: {first_line(error)[:80]}", path) from None
+    check_size(frame, path)
     rows: list[tuple[str, Row]] = [
         (f"row {number}", _named(row, labels))
         for number, row in enumerate(frame.iter_rows(named=True), start=1)
@@ -292,7 +291,7 @@ def read_tables(
     notes: list[str] = []
     if not path.exists():
         raise InputError("no such file or folder", path)
-    if path.is_file():
+    if not path.is_dir():
         if split is not None:
             raise InputError("a file has no splits", path, field="split", found=split)
         files: _Files = [(path, None)]

@@ -17,8 +17,12 @@ from casewise.files._atomic import (
     write_atomically,
 )
 from casewise.files._text import (
+    LONGEST,
+    TOO_LONG,
     address_of,
     cache_dir,
+    check_archive,
+    check_size,
     csv_cells,
     csv_rows,
     csv_text,
@@ -39,8 +43,12 @@ from casewise.files._text import (
 __all__ = [
     "HeldError",
     "Journal",
+    "LONGEST",
+    "TOO_LONG",
     "address_of",
     "cache_dir",
+    "check_archive",
+    "check_size",
     "create_file",
     "csv_cells",
     "csv_rows",

@@ -10,32 +10,87 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from zipfile import BadZipFile, ZipFile
 
 from casewise.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LARGEST: Final = 1 << 28
+"""Bytes of the largest file that is read whole: 256 MiB."""
+
+LONGEST: Final = 1 << 26
+"""Bytes of the longest line, and characters of the longest cell, that is read: 64 MiB."""
+
+MOST_ROWS: Final = 1 << 23
+"""Rows of the largest table that is read."""
+
+TOO_LONG: Final = f"too long (expected at most {LONGEST >> 20} MiB a line)"
 
 
 def read_text(path: Path) -> str:
     """Read a UTF-8 file (a byte order mark is dropped), line ends untouched.
 
     Raises:
-        InputError: The file is missing, a folder, unreadable, empty, or not UTF-8.
+        InputError: The file is missing, a folder, unreadable, too large, empty, or not UTF-8.
     """
     return utf8_text(read_bytes(path), path)
 
 
-def read_bytes(path: Path, most: int = -1) -> bytes:
+def read_bytes(path: Path, most: int | None = None) -> bytes:
     """Read the bytes of a file, or at most so many from its start.
 
     Raises:
-        InputError: The file is missing, a folder, or unreadable.
+        InputError: The file is missing, no file, unreadable, or too large to be read whole.
     """
     with _opened(path) as file:
-        return file.read(most)
+        data = file.read(LARGEST + 1 if most is None else most)
+    if len(data) > LARGEST:
+        raise _too_large(
+            path, "the file", f"{LARGEST >> 20} MiB; else JSON Lines, or several files"
+        )
+    return data
+
+
+def _too_large(path: Path, what: str, most: str) -> InputError:
+    return InputError(f"{what} is too large", path, expected=f"at most {most}")
+
+
+def check_archive(path: Path) -> None:
+    """Refuse an archive, such as a log, that unpacks to far more than it holds.
+
+    Raises:
+        InputError: It does, or is no file.
+    """
+    with _opened(path) as file, suppress(BadZipFile):
+        for one in ZipFile(file).infolist():
+            if one.file_size > max(LARGEST, 100 * one.compress_size):
+                raise _too_large(path, f"{one.filename} in it", "a hundred times what is packed")
+
+
+def check_size(table: "pl.DataFrame", path: Path) -> None:
+    """Refuse a table that takes far more memory than its file.
+
+    Raises:
+        InputError: It has too many rows, or a column that holds too much.
+    """
+    import polars as pl
+
+    if table.estimated_size() > max(LARGEST, 1000 * path.stat().st_size):
+        raise _too_large(path, "the table", "a thousand times what is packed")
+    if table.height > MOST_ROWS:
+        raise _too_large(path, "the table", f"{MOST_ROWS} rows")
+    for sizes in table.select(pl.col(pl.String).str.len_bytes().cast(pl.Int64)):
+        if (sizes > LONGEST).any() or int(sizes.sum()) > 8 * LARGEST:
+            raise _too_large(
+                path, f"column {sizes.name!r}", f"{LONGEST >> 20} MiB a cell, 2 GiB in all"
+            )
 
 
 def utf8_text(data: bytes, path: Path) -> str:
@@ -83,24 +138,23 @@ def read_lines(path: Path) -> Iterator[str]:
     Lines end at line feeds alone, which are left out.
 
     Raises:
-        InputError: As ``read_text``; wrong encoding once its line is reached.
+        InputError: As ``read_text``; wrong encoding, or too long, once its line is reached.
     """
-    empty = True
-    with _opened(path) as file:
-        for number, data in enumerate(file, start=1):
-            empty = empty and not data.strip()
-            try:
-                line = data.removesuffix(b"\n")
-                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise _wrong_encoding(data, error, path, line=number) from None
-    if empty:
-        raise InputError("the file is empty", path)
+    for number, data in enumerate(raw_lines(path, LONGEST), start=1):
+        if data is None:
+            raise InputError(TOO_LONG, path, f"line {number}")
+        try:
+            yield data.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise _wrong_encoding(data, error, path, line=number) from None
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
+        # To open a pipe waits for who writes to it, and a device may have no end.
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError("is a pipe or a device, expected a file", path)
         with path.open("rb") as file:
             yield file
     except FileNotFoundError:
@@ -164,9 +218,6 @@ def whole_characters(value: Any) -> Any:
         return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     return value
 
-
-_LONGEST = (1 << 31) - 1
-"""Most characters of a cell on every system; contexts exceed the usual 131,072."""
 
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """Beginning of a cell that a spreadsheet may run, after apostrophes; in Japanese, full-width
@@ -244,7 +295,7 @@ def csv_rows(
         InputError: A quote is out of place, or the file ends within one; the message names the
             line. Rows before it have been given.
     """
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(LONGEST)
     lines = io.StringIO(text, newline="") if isinstance(text, str) else text
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -258,7 +309,7 @@ def csv_rows(
 
 def csv_cells(line: str) -> tuple[str, ...]:
     """Cells of one line of any text, to tell the form of a file."""
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(LONGEST)
     return tuple(next(csv.reader([line]), ()))
 
 

@@ -25,7 +25,7 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, is_zipfile
 
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
-from casewise.files import address_of, is_elsewhere, place_of
+from casewise.files import address_of, check_archive, is_elsewhere, place_of
 from casewise.logs._header import Header, TokenUsage, Usage
 from casewise.protocols import RunCondition
 
@@ -302,6 +302,8 @@ def read_header(path: Path) -> LogHeader:
     Raises:
         InputError: The file is no log, is cut short, or belongs to another task.
     """
+    if not is_elsewhere(path):
+        check_archive(path)
     try:
         if is_elsewhere(path) or not is_zipfile(path):
             log = Header.model_validate(_read_header(path))
@@ -557,6 +559,7 @@ def is_readable(path: Path) -> bool:
         PermissionError: This process may not read it.
     """
     try:
+        check_archive(path)
         with ZipFile(path) as archive:
             for name in archive.namelist():
                 _content(archive, name)

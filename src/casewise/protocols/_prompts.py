@@ -13,6 +13,7 @@ from casewise.cases import Case, casebench_templates
 from casewise.choices import Delivery
 from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
+from casewise.files import read_text
 from casewise.protocols._conversations import Opening
 from casewise.protocols._lexicon import base_language
 
@@ -200,16 +201,13 @@ def _upstream(protocol: "Protocol") -> Template:
 
 
 def _from_file(path: Path, *, needs_context: bool) -> Template:
-    try:
-        text = path.read_text("utf-8-sig")
-    except FileNotFoundError:
+    if not path.exists():
         raise InputError(
             "no such template",
             file=path,
             expected=f"'{OURS}', '{UPSTREAM}' or the path of a template",
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"can't be read as UTF-8 text: {error}", file=path) from None
+        )
+    text = read_text(path)
     try:
         template = parse_template(text, f"file/{path.name}")
     except UsageError as error:

@@ -15,7 +15,7 @@ import polars as pl
 
 from casewise.cases import Case, SharedCases, is_output
 from casewise.errors import InputError, some
-from casewise.files import address_of, is_elsewhere, place_of
+from casewise.files import address_of, is_elsewhere, place_of, read_bytes
 from casewise.logs import LoggedRun, is_readable, list_logs, read_header
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores._judgement_table import (
@@ -330,11 +330,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _kind(path: Path) -> _Kind:
     """Tell a file's kind by its first bytes, then by its content."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(4096).removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    start = read_bytes(path, 4096).removeprefix(b"\xef\xbb\xbf")
     if start.startswith(b"PAR1"):
         return _Kind.TABLE
     if path.suffix == ".eval" or (start.startswith(b"PK") and path.suffix != ".parquet"):

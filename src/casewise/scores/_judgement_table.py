@@ -12,7 +12,7 @@ import polars as pl
 
 from casewise.cases import Case, SharedCases, flags_query, load_output, other_labels
 from casewise.errors import InputError
-from casewise.files import guard_cell, unguard_cell
+from casewise.files import check_size, guard_cell, read_bytes, unguard_cell
 from casewise.protocols import Protocol, ResponseClass, acting, published_as
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -168,12 +168,13 @@ def read_table(path: Path) -> pl.DataFrame:
     """
     try:
         if path.suffix.lower() == ".csv":
-            table = _each_text(pl.read_csv(path, infer_schema=False), unguard_cell)
+            table = _each_text(pl.read_csv(read_bytes(path), infer_schema=False), unguard_cell)
         else:
             table = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"not a judgement table: {reason}", file=path) from None
+    check_size(table, path)
     lacking = [name for name in _NEEDED if name not in table.columns]
     if lacking:
         raise InputError("not a judgement table: a column is missing", file=path, field=lacking[0])

@@ -19,6 +19,7 @@ from casewise.files import (
     csv_text,
     parse_json,
     quoted,
+    read_bytes,
     read_lines,
     unguard_cell,
     whole_characters,
@@ -481,9 +482,8 @@ def find_labels(folders: Iterable[Path], table: pl.DataFrame) -> list[FoundLabel
     for path in sorted(places.values()):
         try:
             # The folder may hold other tables, and large ones.
-            with path.open("rb") as file:
-                if b"stratum_replies" not in file.readline(MOST_HEADER):
-                    continue
+            if b"stratum_replies" not in read_bytes(path, MOST_HEADER).partition(b"\n")[0]:
+                continue
             sheet = LabelSheet(path)
         except (InputError, OSError):
             continue

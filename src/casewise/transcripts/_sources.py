@@ -12,7 +12,16 @@ from typing import Any, Final
 
 from casewise.cases import WORKBOOKS, delimiter_of, read_table
 from casewise.errors import InputError
-from casewise.files import csv_rows, parse_json, raw_lines, read_bytes, read_text
+from casewise.files import (
+    LONGEST,
+    TOO_LONG,
+    check_size,
+    csv_rows,
+    parse_json,
+    raw_lines,
+    read_bytes,
+    read_text,
+)
 from casewise.transcripts._conversation import (
     FIELDS,
     MESSAGES,
@@ -125,7 +134,10 @@ def _csv_cells(columns: tuple[str, ...], read: Iterator[Any]) -> Rows:
 
 def _lines(path: Path, encoding: str) -> Iterator[str]:
     with path.open(encoding=encoding, newline="", errors="replace") as file:
-        yield from file
+        while line := file.readline(LONGEST):
+            if len(line) == LONGEST:
+                raise InputError(TOO_LONG, path)
+            yield line
 
 
 def _encoding(path: Path) -> str:
@@ -154,13 +166,10 @@ def _parquet(path: Path) -> tuple[tuple[str, ...], Rows]:
 
     def rows() -> Iterator[Mapping[str, Any]]:
         for batch in frame.collect_batches(chunk_size=_BATCH, maintain_order=True):
+            check_size(batch, path)
             yield from batch.iter_rows(named=True)
 
     return columns, enumerate(rows(), start=1)
-
-
-LONGEST: Final = 2**26
-"""Bytes of the longest line that is read: 64 MiB."""
 
 
 def read_json_lines(path: Path) -> Iterator[Conversation | BadLine]:
@@ -175,7 +184,7 @@ def read_json_lines(path: Path) -> Iterator[Conversation | BadLine]:
 
     def read(data: bytes | None, number: int, unit: str) -> Conversation:
         if data is None:
-            raise UnreadableError(f"too long (expected at most {LONGEST >> 20} MiB a line)")
+            raise UnreadableError(TOO_LONG)
         try:
             text = data.decode("utf-8-sig" if number == 1 else "utf-8")
             # What stands twice in an object is named by its key, which may be anything.

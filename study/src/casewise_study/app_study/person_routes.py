@@ -170,10 +170,7 @@ def _add_return(app: FastAPI, site: Site) -> None:
 
         Ask first in another person's browser: any page may lead there, and the two are linked.
         """
-        person = person_of(token)
-        if _other_here(site, request, person) is not None:
-            return site.show("other_person.html", site.known(request), token=token)
-        return _admit(site, request, person)
+        return _admit(site, request, person_of(token), token)
 
     @app.post("/resume/{token}")
     def resume_here(request: Request, token: str, sent: SentForm) -> Response:
@@ -182,17 +179,13 @@ def _add_return(app: FastAPI, site: Site) -> None:
         return _admit(site, request, person_of(token))
 
 
-def _other_here(site: Site, request: Request, person: Person) -> Person | None:
-    """The person who is known in the browser, if it is another."""
+def _admit(site: Site, request: Request, person: Person, token: str = "") -> Response:
+    """Admit a person who has shown to be one, in whosever browser; by a link, ask before."""
     known = site.known(request)
-    here = known.person if known is not None else None
-    return here if here is not None and here.id != person.id else None
-
-
-def _admit(site: Site, request: Request, person: Person) -> Response:
-    """Admit a person who has shown to be one, in whosever browser."""
-    if (other := _other_here(site, request, person)) is not None:
-        site.store.same_browser(other, person)
+    if known is not None and known.person is not None and known.person.id != person.id:
+        if token:
+            return site.show("other_person.html", known, token=token)
+        site.store.same_browser(known.person, person)
     return site.remember(go(place_of(person)), Visitor(person.key))
 
 
