@@ -404,11 +404,15 @@ class Vote(Strict):
         return value
 
 
+MOST_VOTES = 10**9
+"""Votes of one side that a case can have: more are a mistake, and overflow what is made of them."""
+
+
 class VoteCounts(Strict):
     """Number of people who called a case safe and unsafe, where the single votes are not known."""
 
-    safe: int = Field(ge=0)
-    unsafe: int = Field(ge=0)
+    safe: int = Field(ge=0, le=MOST_VOTES)
+    unsafe: int = Field(ge=0, le=MOST_VOTES)
 
 
 def _votes_form(value: object) -> str:

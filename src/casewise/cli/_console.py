@@ -4,11 +4,12 @@ import codecs
 import io
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -74,15 +75,33 @@ def _near(character: str) -> str:
     return plain or "?"
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+"""Characters that move a terminal's cursor, colour it, or turn its lines round."""
+
+
+def _shown(text: str) -> str:
+    """Text whose control characters are named by their numbers, as JSON names them."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class _Console(Console):
+    """Console on which texts of others stay texts."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects, and texts without control characters."""
+        shown = (_shown(one) if isinstance(one, str) else one for one in objects)
+        super().print(*shown, **options)
+
+
 def out() -> Console:
     """Console of results. Piped, nothing is folded (unless COLUMNS says so), and has no colours."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
-    return Console(width=width, highlight=False, soft_wrap=False)
+    return _Console(width=width, highlight=False, soft_wrap=False)
 
 
 def err() -> Console:
     """Console of notes, progress and errors."""
-    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    return _Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def working(text: str) -> Status:
@@ -107,10 +126,11 @@ def note_all(lines: Iterable[str]) -> None:
 
 
 def write_out(text: str) -> None:
-    """Write text as it is: results that programs read.
+    """Write text as it is, but for control characters: results that programs read.
 
     Where the encoding lacks a character, JSON names it by its number, so that nothing is lost.
     """
+    text = _shown(text)
     sys.stdout.write(text if _is_writable(text) else _escaped(text))
     sys.stdout.flush()
 
