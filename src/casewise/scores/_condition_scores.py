@@ -241,6 +241,10 @@ class Score:
     def __dir__(self) -> list[str]:
         return [*object.__dir__(self), *self.measures]
 
+    def __repr__(self) -> str:
+        group, measured = self.group or "", self.measures.get(self.headline)
+        return f"<Score {self.condition.title} {group} n={self.n} {self.headline} {measured}>"
+
     @property
     def acts(self) -> bool:
         """Tell whether the model replied, and did not judge."""

@@ -160,6 +160,9 @@ class Comparison:
     """Differences of the measures of an evidence ladder, of runs at its rung 0; over the cases that
     both models were graded on at every rung that both were asked."""
 
+    def __repr__(self) -> str:
+        return f"<Comparison {self.before} to {self.after} n={self.n} {self.differences[:1]}>"
+
     @property
     def told(self) -> tuple[Difference, ...]:
         """Differences that sentences tell: corrected where people labelled replies of both runs."""

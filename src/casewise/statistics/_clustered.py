@@ -201,6 +201,9 @@ class Estimate:
     uneven: bool = False
     """True if its queries have unequal numbers of pairs."""
 
+    def __repr__(self) -> str:
+        return f"<Estimate {self.value:.4g} ({self.interval[0]:.4g} to {self.interval[1]:.4g})>"
+
     @property
     def moves(self) -> FloatArray:
         """Distance that each cluster moved, of a change. Shape ``(clusters,)``."""
