@@ -188,11 +188,6 @@ class Measure:
         """Tell whether scores leave the measure out where the answers lack what it needs."""
         return self.needs in (Needs.CONTEXTS, Needs.SEEN, Needs.TOOL_CALLS)
 
-    @property
-    def is_of_pairs(self) -> bool:
-        """Tell whether it is of pairs of cases of one query."""
-        return self.needs in (Needs.PAIRS, Needs.ALL_PAIRS, Needs.CONTEXTS, Needs.SEEN)
-
     def is_for(self, family: Family, protocol: str = "") -> bool:
         """Tell whether answers of a family, or of a protocol, can have a value."""
         told = family in self.of or protocol in self.of

@@ -529,7 +529,8 @@ def _judging(
         return _scores_table(title(scores), scores, number_columns(rows), baselines)
 
     def pairs(rows: Sequence[Measure]) -> Table:
-        beside = [one for one in baselines if one.pairs] if width is None else ()
+        # Others know no context.
+        beside = [one for one in baselines if _sees_contexts(one)]
         return _scores_table(View.PAIRS, paired, context_columns(paired, rows), beside)
 
     parts = [_fitted(View.SCORES, width, numbers)]
@@ -542,6 +543,10 @@ def _judging(
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
     extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
     return [*parts, *(table for table in (*extra, _costs(report.rows)) if table.rows)]
+
+
+def _sees_contexts(score: Score) -> bool:
+    return any(score.measures[name].value > 0 for name in ("flip_rate", "shift_pcc"))
 
 
 def _fitted(view: View, width: int | None, make: Callable[[Sequence[Measure]], Table]) -> Table:

@@ -9,7 +9,16 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule, make_labels
-from casewise.choices import RULES, Delivery, Fixing, MeasureKind, Split, UnreadPolicy, WeighBy
+from casewise.choices import (
+    RULES,
+    Delivery,
+    Fixing,
+    MeasureKind,
+    Needs,
+    Split,
+    UnreadPolicy,
+    WeighBy,
+)
 from casewise.measures import (
     bounds,
     calls_a_tool,
@@ -517,7 +526,7 @@ def _without_fixed(
 ) -> dict[str, Estimate]:
     """Measures of a condition, without an interval of what the design of the cases fixes.
 
-    A baseline has none of pairs of contexts that could be nothing but 0.
+    A baseline that knows no context has no changes of verdicts to count.
 
     Every score passes through here, so that no command prints an interval of what cannot vary.
     """
@@ -525,9 +534,9 @@ def _without_fixed(
     for name, one in measures.items():
         given = _design(one, condition, labels)
         fixed = any(needed in given for needed in find(name).fixed_by)
-        empty = fixed and one.value == 0 and find(name).is_of_pairs
-        fixing = UNDEFINED if empty and BASELINE in condition.model else one
-        found[name] = replace(fixing, reason=BY_DESIGN) if fixed else one
+        found[name] = replace(one, reason=BY_DESIGN) if fixed else one
+        if fixed and one.value == 0 and BASELINE in condition.model:
+            found[name] = UNDEFINED if find(name).needs is Needs.ALL_PAIRS else found[name]
     return found
 
 
