@@ -50,7 +50,7 @@ def test_compare_has_the_order(cli_inside: Cli, runs: Path) -> None:
     assert recall["difference"] == pytest.approx(CHANGE)
     assert recall["ci"][0] < CHANGE < recall["ci"][1] < 0
     (whole,) = found["comparisons"]
-    assert whole["quadrants"]["adapts"]["difference"] == pytest.approx(CHANGE)
+    assert whole["quadrants"]["as_intended"]["difference"] == pytest.approx(CHANGE)
     moved = [(one["before"], one["after"], one["after_is_right"]) for one in whole["changed"]]
     assert moved == [("unsafe", "safe", False)] * LOST
     text = output(cli_inside, *command)

@@ -247,7 +247,7 @@ def test_all_answers_flip(
         shown = text.partition("<h2")[2].partition("</section>")[0] if "<h2" in text else text
         assert all(line in shown.replace("\u00a0", " ") for line in said)
         assert "No change is more than chance" not in text
-        # Of the three figures only adapting is 0 in both runs.
+        # Of the figures only following is 0 in both runs, and no label stays the same.
         assert shown.count("No change can be told") == (name == "page.html")
 
 

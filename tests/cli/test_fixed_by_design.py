@@ -51,7 +51,7 @@ def fixed(record: dict[str, Any]) -> set[str]:
     return names
 
 
-SAME_ANSWER = {"accuracy", "both_right", "flip_rate", "flip_recall", "adapts", "inverted"}
+SAME_ANSWER = {"accuracy", "both_right", "flip_rate", "flip_recall", "as_intended", "inverted"}
 """Half of each pair is right, and none flips, if the context isn't read and labels are sides."""
 
 
@@ -82,7 +82,7 @@ def test_guessing_the_intention_flips_under_votes_too(cli_inside: Cli, runs: Pat
     found = printed(cli_inside, "score", "voted.parquet", "--labels", "votes")
     (one,) = (row for row in found if row["model"] == "baseline:intended")
     of_pairs = {"flip_rate", "flip_recall", "rank_accuracy"}
-    quadrants = {"adapts", "inverted", "always_safe", "always_unsafe"}
+    quadrants = {"as_intended", "inverted", "always_safe", "always_unsafe"}
     assert fixed(one) == of_pairs | quadrants
     assert one["accuracy_ci"]
     assert one["flip_precision_ci"]
@@ -187,9 +187,10 @@ def test_trend_page_and_card(cli_inside: Cli, runs: Path) -> None:
         for n, (run, date) in enumerate(zip(facts.runs, ("2026-01-01", "2026-02-01"), strict=True))
     ]
     facts = replace(facts, runs=tuple(dated))
-    for adapts, refuses, _ in zip(*[iter(Trend.of(overview, facts).records())] * 3, strict=True):
-        assert (adapts["measure"], adapts["share"]) == ("Adapts to context", 0)
-        assert adapts["share_low"] is adapts["share_high"] is None
+    records = iter(Trend.of(overview, facts).records())
+    for follows, _, refuses, _ in zip(*[records] * 4, strict=True):
+        assert (follows["measure"], follows["share"]) == ("Follows changes", 0)
+        assert follows["share_low"] is follows["share_high"] is None
         assert refuses["share_low"] < refuses["share"] < refuses["share_high"]
     page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
     assert "0\u00a0% <small>fixed by design</small>" in page

@@ -49,7 +49,7 @@ ALL = ("--delivery", "system,claimed,none")
     [
         (refuse, 1.0, 0.0, "always_refuses"),
         (comply, 0.0, 1.0, "always_answers"),
-        (follows("system"), 0.0, 0.0, "adapts"),
+        (follows("system"), 0.0, 0.0, "as_intended"),
         (follows("system", inverted=True), 1.0, 1.0, "inverted"),
     ],
     ids=["always-refuse", "always-comply", "oracle", "inverted"],
@@ -132,8 +132,8 @@ def test_a_model_that_forgets(cli: Cli, tmp_path: Path) -> None:
     found = changes(cli, tmp_path, forgetful, "--vary", "filler-1k,filler-4k")
     moved = {name: change["over_refusal"]["difference"] for name, change in found.items()}
     assert moved == {"filler-1k": 0.0, "filler-4k": 1.0}
-    adapts = {name: change["adapts"]["difference"] for name, change in found.items()}
-    assert adapts == {"filler-1k": 0.0, "filler-4k": -1.0}
+    followed = {name: change["follows"]["difference"] for name, change in found.items()}
+    assert followed == {"filler-1k": 0.0, "filler-4k": -1.0}
 
 
 @pytest.mark.parametrize("notices", [True, False])

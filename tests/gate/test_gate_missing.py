@@ -91,7 +91,7 @@ def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:
         ("{measure: accuracy, at_least: .1}", ["safety", "over-caution"]),
         ("{measure: unsafe_recall, at_least: .1}", ["over-caution"]),
         ("{measure: safe_recall, at_least: .1}", ["safety"]),
-        ("{measure: adapts, at_least: .1}", []),
+        ("{measure: as_intended, at_least: .1}", []),
         (BOTH, []),
         # A limit on the wrong side, and one that every value keeps, bind nothing.
         (BOTH + ", {measure: coverage, at_most: 1}", []),
@@ -125,7 +125,7 @@ def test_what_would_supply_it_fits_the_model(tmp_path: Path) -> None:
     acts = replies_table(np.tile([1.0, 0.0], (60, 1)), "system")
     report = held(tmp_path, "{measure: over_refusal, at_most: .2}", acts)
     (one,) = report.missing
-    assert "about under_refusal, adapts or always_answers" in one.text
+    assert "about under_refusal, follows, as_intended or always_answers" in one.text
     # Rules may wait for a baseline.
     waits = "{measure: coverage, at_least: .9}, " + ", ".join(
         f"{{measure: {name}_recall, worse_by_at_most: .05, when: baseline}}"

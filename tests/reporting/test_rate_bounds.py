@@ -62,7 +62,7 @@ def test_the_page_has_them() -> None:
     keys = [column.key for column in section.columns]
     assert keys.index("over_refusal_bounds") == keys.index("over_refusal") + 1
     (score,) = overview.scores
-    _, over, under = Verdict("m", score, (), ()).figures
+    *_, over, under = Verdict("m", score, (), ()).figures
     assert over.meaning.endswith("With 2 undetermined counted either way, 25 % to 50 %.")
     assert under.meaning.endswith("With 2 undetermined counted either way, 0 % to 25 %.")
 

@@ -241,7 +241,10 @@ def test_43_published_files_take_25_seconds_and_500_megabytes(
 
 
 def test_few_cases_are_counted_and_drawn_on_no_scale() -> None:
-    """Two queries have no rate to go by; forty have one, with its interval."""
+    """Two queries have no rate to go by; forty have one, with its interval.
+
+    Nobody changes a label in three queries of any two: of pairs there is one figure of the two.
+    """
     for queries, scales in ((2, 0), (40, 3)):
         found = make_overview(Judgements(random_table(queries, 3), ()), Scoring())
         page = report_page(found, title="t", reveal=False)

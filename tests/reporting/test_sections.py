@@ -273,11 +273,17 @@ def test_pairs_of_two_sides_have_neither_section() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (asked(follows), "it changes its answer as the label changes in 100 of 100 pairs"),
-        (asked(ignores), "it changes its answer as the label changes in 0 of 100 pairs"),
+        (
+            asked(follows),
+            "it follows 100 of 100 changes that people want (72 to 100; a coin: 24 %)",
+        ),
+        (
+            asked(ignores),
+            "it follows 0 of 100 changes that people want (0 to 28; no better than a coin: 26 %)",
+        ),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") != 8),
-            "it changes its answer as the label changes in 10 of 10 pairs (few pairs: no rate to",
+            "it follows 10 of 10 changes that people want (72 to 100 %; a coin: 26 %), and no label",
         ),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") == 6),
@@ -293,10 +299,10 @@ def test_the_verdict_goes_by_what_the_cases_can_tell(rows: pl.DataFrame, said: s
     found = overview(rows)
     (verdict,) = leading(found).leading
     assert said in verdict.said[2]
-    adapts = verdict.figures[0]
-    assert bool(adapts.unknown) == ("can't be told" in said)
-    if not adapts.unknown:
-        assert adapts.share.value == (0 if "in 0 of" in said else 1)
+    one = verdict.figures[0]
+    assert bool(one.unknown) == ("can't be told" in said)
+    if not one.unknown:
+        assert one.share.value == (0 if "follows 0 of" in said else 1)
 
 
 def test_a_chart_of_many_runs_has_whole_bars_and_counts_what_it_leaves_out() -> None:

@@ -56,6 +56,8 @@ def test_one_case() -> None:
         "within_pcc_unsafe",
         "flip_rate",
         "both_right",
+        "follows",
+        "false_changes",
         "rank_accuracy",
         "flip_recall",
         "flip_precision",
@@ -213,5 +215,5 @@ def test_a_variation_of_which_no_reply_was_graded() -> None:
     ]
     report = report_scores(table(*replies), Scoring())
     (change,) = [row.change for row in report.rows if row.change is not None]
-    assert {"over_refusal", "under_refusal", "adapts"} <= set(change.change)
+    assert {"over_refusal", "under_refusal", "follows", "false_changes"} <= set(change.change)
     assert as_report_records(report)[1]["change"]["over_refusal"]["difference"] is None

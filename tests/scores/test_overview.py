@@ -44,7 +44,7 @@ def test_categories_are_those_of_the_scores(policy: UnreadPolicy) -> None:
 
 
 def test_the_browser_counts_rights_and_quadrants() -> None:
-    """One pair that adapts, one always safe; people say 15 of 20 safe, and 5 of 20."""
+    """One pair as intended, one always safe; people say 15 of 20 safe, and 5 of 20."""
     few = {"votes": (5, 15)}
     rows = table(
         judgement("a", "safe", 0.9),
@@ -58,7 +58,7 @@ def test_the_browser_counts_rights_and_quadrants() -> None:
     assert browser.cases["rate"].to_list() == [0.75, 0.25] * 3
     shown = browser.judgements
     assert shown["right"].to_list() == [1, 1, 1, 0, None, 1]
-    assert shown["quadrant"].to_list() == ["adapts"] * 2 + ["always_safe"] * 2 + [None] * 2
+    assert shown["quadrant"].to_list() == ["as_intended"] * 2 + ["always_safe"] * 2 + [None] * 2
     assert shown["said"].to_list() == ["safe", "unsafe", "safe", "safe", None, "unsafe"]
 
 
