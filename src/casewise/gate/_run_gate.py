@@ -107,18 +107,18 @@ def undecided_passes(
         scores: By condition, the baseline's score before its own.
     """
     for row in rows:
-        runs, rule = scores.get(row.run, ())[not row.rule.compares and -1 :], row.rule
-        if row.verdict is not GateVerdict.PASS or rule.allows_gaps or not runs:
+        rule, name = row.rule, row.rule.measure.name
+        runs = scores.get(row.run, ())[0 if rule.compares else -1 :]
+        states = [one.state for one in runs if one.state and one.state.unread]
+        if row.verdict is not GateVerdict.PASS or rule.allows_gaps or not states:
             continue
-        is_open = any(one.state and one.state.is_broken for one in runs)
-        if ends := [
-            one.bounds[rule.measure.name] for one in runs if rule.measure.name in one.bounds
-        ]:
+        is_open = any(one.is_broken for one in states)
+        if ends := [one.bounds[name] for one in runs if name in one.bounds]:
             worst = ends[-1][rule.good < 0] - (ends[0][rule.good > 0] if rule.compares else 0)
-            is_open = rule.good * (worst - rule.bar) < 0
+            is_open |= rule.good * (worst - rule.bar) < 0
         if is_open:
-            text = f"{row.run}: answers that were not read could decide {rule.measure.name}."
-            yield Missing(row.run, "answers", f"{text} Ask for them again.")
+            text = f"{row.run}: answers that were not read could decide {name}: ask for them again."
+            yield Missing(row.run, "answers", text)
 
 
 def check_together(

@@ -120,7 +120,7 @@ class Scores(Result[Score]):
                     f", right most often{ties} of {len(models)} models" if len(models) > 1 else ""
                 )
                 found.append(replace(best, subject=f"{best.subject}{more}"))
-                found += [one for one in running if one is not best and _namesakes(one, best)]
+                found += [one for one in running if one.score.condition.place and one is not best]
             else:
                 found += kind[:1]
         return found
@@ -137,12 +137,6 @@ class Scores(Result[Score]):
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
         return plain_rows(self.record())
-
-
-def _namesakes(a: Verdict, b: Verdict) -> bool:
-    """Tell whether two runs differ in their paths alone."""
-    conditions = {one.score.condition.same_but("place") for one in (a, b)}
-    return a.score.condition.place is not None and len(conditions) == 1
 
 
 def _right(verdict: Verdict) -> float:

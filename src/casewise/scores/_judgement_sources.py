@@ -169,18 +169,15 @@ def _told_apart(table: pl.DataFrame, frames: Mapping[Path, pl.DataFrame]) -> pl.
     """Table in which runs under one condition over the same cases have their paths' names."""
     top = os.path.commonpath([path.absolute().parent for path in frames])
     places = {
-        run: os.path.relpath(path, top).replace(";", ",")
+        run: os.path.relpath(path, top)
         for path, rows in frames.items()
         for run in rows["run_id"].unique()
     }
     keys = (*CONDITION, "dataset_hash")
-    again = pl.struct(*keys, "case_id", "epoch").is_duplicated().any().over(keys)
-    several = pl.col("run_id").n_unique().over(keys) > 1
+    again = pl.struct(*keys, "case_id", "epoch", "twin_id").is_duplicated().any().over(keys)
     place = "from=" + pl.col("run_id").replace_strict(places, default=None)
     variant = pl.concat_str("variant", place, separator=";", ignore_nulls=True)
-    return table.with_columns(
-        pl.when(again & several).then(variant).otherwise("variant").alias("variant")
-    )
+    return table.with_columns(pl.when(again).then(variant).otherwise("variant").alias("variant"))
 
 
 def nothing_judged(logs: Sequence[LoggedRun], paths: Iterable[Path]) -> InputError:

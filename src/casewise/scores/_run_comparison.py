@@ -401,16 +401,17 @@ def _bounds(
 
 def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Container[str]:
     """Measures whose finding the unread could turn: counted for one run and against the other."""
-    if any(one.no_majority or (one.state and one.state.is_broken) for one in (before, after)):
+    states = [one.state for one in (before, after) if one.state and one.state.unread]
+    if before.no_majority or any(one.is_broken for one in states):
         return change
-    found = set()
-    for name, (low, high) in before.bounds.items():
+    turned = set()
+    for name, (low, high) in before.bounds.items() if states else ():
         one, (least, most) = change[name], after.bounds[name]
         moved = np.array([0, least - high - one.value, most - low - one.value])
-        ends = [end + moved for end in one.interval]
-        if len(set((ends[0] > 0) * 1 - (ends[1] < 0))) > 1:
-            found.add(name)
-    return {name for name in change if name in found or (found and name not in before.bounds)}
+        first, last = (end + moved for end in one.interval)
+        if np.ptp(1 * (first > 0) - (last < 0)):
+            turned.add(name)
+    return {name for name in change if name in turned or (turned and name not in before.bounds)}
 
 
 def _difference(

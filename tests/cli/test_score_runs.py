@@ -1,0 +1,145 @@
+"""What is said of a run without a majority, one that contradicts itself, and two of one name."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import ROOT, Cli
+from support.gated import pairs_table
+
+import casewise as cw
+
+STRANGERS = ROOT.parent / "shared/data/strangers"
+
+
+def stranger(name: str) -> Path:
+    path = STRANGERS / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip("shared data are not here")
+    return path
+
+
+def judge(wrong: int = 0, *, queries: int = 30, run: str = "1") -> pl.DataFrame:
+    """A judge of pairs that is wrong in the first queries."""
+    right = np.ones((queries, 2), bool)
+    right[:wrong] = False
+    return pairs_table(right, model="ckpt", run_id=run)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+@pytest.fixture
+def views(cli_inside: Cli, tmp_path: Path) -> Callable[..., dict[str, str]]:
+    """Every view of some runs, by paths in the folder."""
+
+    def shown(*runs: str | Path) -> dict[str, str]:
+        found = {
+            one: cli_inside("score", *runs, "--format", one, env={"COLUMNS": "1000"}).stdout
+            for one in ("table", "markdown", "json")
+        }
+        for name in ("page.html", "card.md"):
+            done = cli_inside("report", *runs, "--out", name)
+            assert done.returncode == 0, done.stderr
+            found[name] = (tmp_path / name).read_text("utf-8")
+        return {name: flat(text) for name, text in found.items()}
+
+    return shown
+
+
+@pytest.mark.parametrize("ties", ["half", "drop"])
+def test_tied_votes_have_no_majority(cli_inside: Cli, tmp_path: Path, ties: str) -> None:
+    run = judge(10).with_columns(votes_safe=pl.lit(10, pl.Int64), votes_unsafe=pl.lit(10, pl.Int64))
+    run.write_parquet(tmp_path / "run.parquet")
+    for labels in ((), ("--labels", "votes")):
+        text = flat(cli_inside("score", "run.parquet", "--ties", ties, *labels).stdout)
+        assert "Nothing can be said of it: no majority in any case." in text
+        assert "of every 100" not in text
+    # What the authors meant has no ties.
+    assert "of every 100" in cli_inside("score", "run.parquet", "--labels", "intended").stdout
+
+
+def test_two_tied_runs_give_no_verdict(cli_inside: Cli, tmp_path: Path) -> None:
+    for name, wrong in (("old", 0), ("new", 25)):
+        run = judge(wrong, run=name).with_columns(
+            votes_safe=pl.lit(10, pl.Int64), votes_unsafe=pl.lit(10, pl.Int64)
+        )
+        run.write_parquet(tmp_path / f"{name}.parquet")
+    text = flat(cli_inside("compare", "old.parquet", "new.parquet").stdout)
+    assert "No verdict: no majority in any case" in text
+    assert "of every 100" not in text
+    assert "No change" not in text
+
+
+def test_a_strangers_ties_have_no_majority_in_every_view(
+    views: Callable[..., dict[str, str]],
+) -> None:
+    for name, text in views(stranger("ties")).items():
+        assert "no majority in any case" in text, name
+        assert "of every 100 acceptable requests" not in text, name
+
+
+@pytest.mark.parametrize(("alike", "share"), [(0, 0), (15, 50), (30, 100)])
+def test_repeats_tell_how_often_a_model_agrees_with_itself(
+    views: Callable[..., dict[str, str]], tmp_path: Path, alike: int, share: int
+) -> None:
+    """Two epochs; in the second the first queries have the same verdicts, the rest the opposite."""
+    again = judge(30).with_columns(epoch=pl.lit(2, pl.Int64))
+    same = pl.col("query_id").rank("dense") <= alike
+    other = pl.col("verdict").replace({"safe": "unsafe", "unsafe": "safe"})
+    again = again.with_columns(verdict=pl.when(same).then(other).otherwise("verdict"))
+    pl.concat([judge(), again]).write_parquet(tmp_path / "run.parquet")
+    for name, text in views("run.parquet").items():
+        assert f"over repeats it agrees with itself in {share} of 100" in text, name
+    (score, *_) = cw.score(tmp_path / "run.parquet").record()
+    assert score["self_agreement"] == share / 100
+
+
+def test_three_repeats_count_by_pairs(cli_inside: Cli, tmp_path: Path) -> None:
+    """safe, safe, unsafe: one pair of three agrees; without repeats there is no figure."""
+    epochs = [judge().with_columns(epoch=pl.lit(n, pl.Int64)) for n in (1, 2)]
+    epochs.append(judge(30).with_columns(epoch=pl.lit(3, pl.Int64)))
+    pl.concat(epochs).write_parquet(tmp_path / "run.parquet")
+    judge().write_parquet(tmp_path / "once.parquet")
+    (score, *_) = json.loads(cli_inside("score", "run.parquet", "--format", "json").stdout)
+    assert score["self_agreement"] == pytest.approx(1 / 3)
+    (once, *_) = json.loads(cli_inside("score", "once.parquet", "--format", "json").stdout)
+    assert once["self_agreement"] is None
+    assert "agrees with itself" not in cli_inside("score", "once.parquet").stdout
+
+
+def test_a_stranger_that_reverses_itself_agrees_in_none(cli_inside: Cli) -> None:
+    text = flat(cli_inside("score", stranger("epochflip")).stdout)
+    assert "agrees with itself in 0 of 100" in text
+
+
+def test_two_runs_of_one_name_are_both_shown_by_their_paths(
+    views: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    for name, wrong in (("good", 0), ("bad", 20)):
+        (tmp_path / name).mkdir()
+        judge(wrong, run=name).write_parquet(tmp_path / name / "run.parquet")
+    for name, text in views("good/run.parquet", "bad/run.parquet").items():
+        for place in ("good", "bad"):
+            assert f"from={place}/run.parquet" in text or f"from {place}/run.parquet" in text, name
+        if name in {"table", "markdown"}:
+            assert "alls unsafe 67 of every 100" in text, name
+            assert "alls unsafe 0 of every 100" in text, name
+    found = cw.score([tmp_path / "good/run.parquet", tmp_path / "bad/run.parquet"])
+    assert {one.condition.title for one in found} == {
+        "ckpt (binary, from good/run.parquet)",
+        "ckpt (binary, from bad/run.parquet)",
+    }
+    # A run by itself needs no path.
+    (alone,) = cw.score(tmp_path / "good/run.parquet")
+    assert alone.condition.title == "ckpt (binary)"
+
+
+def test_a_strangers_two_runs_are_both_shown(cli_inside: Cli) -> None:
+    text = flat(cli_inside("score", stranger("same_a"), stranger("same_b")).stdout)
+    assert "ckpt (binary, from same_a.parquet) 400 judgements made." in text
+    assert "ckpt (binary, from same_b.parquet) 400 judgements made." in text
