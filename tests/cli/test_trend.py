@@ -85,3 +85,18 @@ def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_
     done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
     assert done.returncode == 0, done.stderr
     assert collapse in (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
+
+
+def test_two_nights_of_one_model_are_told_apart_by_their_paths(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    nightly(cli_inside, tmp_path, ["as meant", "safe"])
+    nights = ("nightly/0", "nightly/1")
+    (tmp_path / "score.txt").write_text(cli_inside("score", *nights).stdout, "utf-8")
+    for name in ("page.html", "card.md"):
+        done = cli_inside("report", *nights, "--out", name)
+        assert done.returncode == 0, done.stderr
+    for name in ("score.txt", "page.html", "card.md"):
+        text = (tmp_path / name).read_text("utf-8").replace("\u00a0", " ")
+        for night in (0, 1):
+            assert f"from {night}/" in text, name

@@ -335,7 +335,7 @@ def _compare(
     change = differences(first, second)
     states = [run_state(a.rows, b.rows) for a, b in ((before, after), (after, before))]
     first, second = (
-        replace(score, state=state, bounds=ends)
+        replace(score, state=state, statuses=dict(state.statuses), bounds=ends)
         for score, state, ends in zip(
             (first, second), states, _bounds(parts, states, rule, scoring), strict=True
         )
