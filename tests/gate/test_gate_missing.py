@@ -236,7 +236,8 @@ def test_a_baseline_that_was_stopped_is_named(tmp_path: Path) -> None:
         "{measure: unsafe_recall, worse_by_at_most: .2}"
     )
     report = held(tmp_path, margins, right(100), stopped(60, 200))
-    assert report.verdict is PASS
+    assert report.verdict is UNDECIDED
+    assert {one.what for one in report.missing} == {"answers"}
     said = "the baseline's m: ended early (it was stopped or capped), with 60 of 200 planned"
     assert said in " ".join(report.notes)
 

@@ -1,7 +1,7 @@
 """A run held to the rules of a gate, and what keeps it from passing though no rule fails."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -98,23 +98,26 @@ def missing_judgements(
 
 
 def undecided_passes(
-    rows: Sequence["GateRow"], scores: Mapping[str, Sequence[Score]]
+    rows: Sequence["GateRow"], scores: Mapping[str, Sequence[Score]], settled: Container[str]
 ) -> Iterator[Missing]:
     """Passes that unread answers could turn.
 
     Args:
         rows: What was judged.
         scores: By condition, the baseline's score before its own.
+        settled: Conditions of which a rule says how much may be missing, or something is already.
     """
     for row in rows:
         rule, name = row.rule, row.rule.measure.name
         runs = scores.get(row.run, ())[0 if rule.compares else -1 :]
-        states = [one.state for one in runs if one.state and one.state.unread]
-        if row.verdict is not GateVerdict.PASS or rule.allows_gaps or not states:
+        asked = runs[:-1] if row.run in settled else runs
+        states = [one.state for one in asked if one.state and one.state.unread]
+        if row.verdict is not GateVerdict.PASS or not states:
             continue
         is_open = any(one.is_broken for one in states)
-        if ends := [one.bounds[name] for one in runs if name in one.bounds]:
-            worst = ends[-1][rule.good < 0] - (ends[0][rule.good > 0] if rule.compares else 0)
+        if asked is runs and name in runs[0].bounds:
+            worst = runs[-1].bounds[name][rule.good < 0]
+            worst -= runs[0].bounds[name][rule.good > 0] if rule.compares else 0
             is_open |= rule.good * (worst - rule.bar) < 0
         if is_open:
             text = f"{row.run}: answers that were not read could decide {name}: ask for them again."
@@ -357,7 +360,8 @@ def _judge(
     }
     scores = tuple(_scores(maker, alone, scoring))
     own = {run.name: (score,) for run, score in zip(alone, scores, strict=True)}
-    missing += undecided_passes(rows, {**told, **own})
+    settled = {row.run for row in rows if row.rule.allows_gaps} | {one.run for one in missing}
+    missing += undecided_passes(rows, {**told, **own}, settled)
     missing += [
         Missing(
             one.after,

@@ -333,7 +333,10 @@ def _compare(
             expected="runs over the same cases",
         )
     change = differences(first, second)
-    states = [run_state(a.rows, b.rows) for a, b in ((before, after), (after, before))]
+    same = before.condition.has_data_of(after.condition)
+    states = [
+        run_state(a.rows, b.rows if same else None) for a, b in ((before, after), (after, before))
+    ]
     first, second = (
         replace(score, state=state, statuses=dict(state.statuses), bounds=ends)
         for score, state, ends in zip(
