@@ -318,7 +318,8 @@ SINGLE = (
     Situation(
         "ties",
         lambda: voted(10),
-        ("Calls unsafe 0 of every 100 acceptable requests", "calls safe 100 of every 100"),
+        ("Nothing can be said of it: no majority in any case",),
+        ("of every 100",),
     ),
     Situation(
         "provisional grader",
@@ -461,17 +462,17 @@ def test_cards_and_the_first_chart_are_as_counted(one: Situation) -> None:
     rows = of_one(planted, verdict)
     page = report_page(overview, title="t", reveal=False)
     *_, over, under = cards(page)
-    told = (
-        ["1 of 3", "0 of 3"] if one.name == "three queries" else list(map(percent, counted(rows)))
-    )
-    assert [over, under] == told
+    told = {"three queries": ["1 of 3", "0 of 3"], "ties": ["can't be told"] * 2}
+    assert [over, under] == told.get(one.name, list(map(percent, counted(rows))))
     charted = next(
         row
         for row in first_chart(page)
         if row["run"].partition(" ")[0] == verdict.score.condition.model
         and row["condition"].split()[0] in verdict.subject
     )
-    shares = [*counted(rows), right(rows)]
+    # Tied votes make no case acceptable, and none unacceptable.
+    sides = [math.nan] * 2 if one.name == "ties" else counted(rows)
+    shares = [*sides, right(rows)]
     shown = (charted["over_refusal"], charted["under_refusal"])
     whole = charted["appropriate" if verdict.score.acts else "accuracy"]
     for share, drawn in zip(shares, (*shown, whole), strict=True):
