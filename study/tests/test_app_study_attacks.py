@@ -54,8 +54,6 @@ FORGOTTEN = (
     "%5BPARTICIPANT%5D",
     "<your id>",
     "PROLIFIC_PID",
-    "workerid",
-    "ASSIGNMENT_ID_NOT_AVAILABLE",
     "undefined",
 )
 """What stands in a link whose platform or tool has not filled it in."""
@@ -63,7 +61,7 @@ FORGOTTEN = (
 PID = "5f0c1d2e3b4a59687766554"
 """All but the last digit of a Prolific id."""
 
-PLATFORMS = {"prolific": f"PROLIFIC_PID={PID}0", "mturk": "workerId=A1B2C3D4E5"}
+PLATFORMS = {"prolific": f"PROLIFIC_PID={PID}0"}
 
 LINE = re.compile(r"\S+ (GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|OTHER) (\S+) \d{3} [\d.]+ms\n")
 
@@ -129,7 +127,7 @@ def test_nobody_answers_for_another(server: Serving, ada: Guest) -> None:
 
 @pytest.mark.parametrize("platform", ["none", *PLATFORMS])
 def test_a_placeholder_names_nobody(tmp_path: Path, platform: str) -> None:
-    name = {"prolific": "PROLIFIC_PID", "mturk": "workerId"}.get(platform, "participant")
+    name = {"prolific": "PROLIFIC_PID"}.get(platform, "participant")
     with Serving(study_on(platform, tmp_path)) as server:
         for forgotten in FORGOTTEN:
             for _ in range(2):  # the second person with the link
@@ -154,15 +152,6 @@ def test_platforms_ids_have_their_form(tmp_path: Path) -> None:
             with Guest(server, f"/?PROLIFIC_PID={PID}a") as same:
                 assert same.page.status_code == 409
         assert len(server.store.collected().people) == 1
-    other = tmp_path / "mturk"
-    other.mkdir()
-    with Serving(study_on("mturk", other)) as server:
-        for wrong in ("W123", "1", f"{PID}0", "A1-B2", "A" * 65):
-            with Guest(server, f"/?workerId={wrong}") as lost:
-                assert lost.page.status_code == 400, wrong
-                assert "A worker id is a capital A" in lost.page.text
-        with Guest(server, "/?workerId=a1b2c3&assignmentId=ASSIGNMENT") as ada:
-            assert ada.at == "/consent"
 
 
 def test_an_id_that_can_be_guessed_lets_nobody_in(tmp_path: Path, address: str) -> None:
@@ -176,7 +165,7 @@ def test_an_id_that_can_be_guessed_lets_nobody_in(tmp_path: Path, address: str) 
         before = server.store.collected()
         taken = 0
         for number in range(1, 21):
-            for name in ("participant", "PROLIFIC_PID", "workerId"):
+            for name in ("participant", "PROLIFIC_PID"):
                 with Guest(server, f"/?{name}={number}") as eve:
                     if eve.page.status_code == 409:
                         taken += 1
@@ -188,7 +177,7 @@ def test_an_id_that_can_be_guessed_lets_nobody_in(tmp_path: Path, address: str) 
                         assert eve.client.post("/withdraw", data=sent).status_code == 403
                     else:
                         assert eve.at == "/consent"
-        assert taken == 3 * 3
+        assert taken == 3 * 2
         # Both have opened the link before either agrees: the second stays outside too.
         with Guest(server, "/?participant=30") as bob, Guest(server, "/?participant=30") as eve:
             bob.begin()

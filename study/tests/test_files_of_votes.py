@@ -1,4 +1,4 @@
-"""Files of votes and tasks: no cell is run by a spreadsheet, and a folder is replaced whole."""
+"""Files of votes: no cell is run by a spreadsheet, and a folder is replaced whole."""
 
 import tempfile
 from collections.abc import Callable
@@ -10,8 +10,6 @@ from files.test_guard import QUICK, TEXTS, raw, run_by
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewise.files import csv_text
-from casewise_study.exchange.platform_files import read_csv
 from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
 from casewise_study.votes.collected_csv import write_collected
 from casewise_study.votes.result_files import VoteColumn, write_folder
@@ -21,17 +19,13 @@ from casewise_study.votes.result_files import to_csv as votes_csv
 
 @QUICK
 @given(st.lists(TEXTS.filter(lambda text: text.strip() != ""), min_size=1, max_size=3))
-def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
+def test_tables_of_votes_come_back(texts: list[str]) -> None:
     columns = [VoteColumn("reason", str, "a text")]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())
         assert not run_by(path)
         assert [row.cells["reason"] for row in read_votes_table(path, columns)] == texts
-        path.write_bytes(csv_text(["reason", "n"], [(text, "1") for text in texts]).encode())
-        assert not run_by(path)
-        rows = read_csv(path, ["reason"], kind="reasons", guarded=True)
-        assert [row.cells["reason"] for row in rows] == texts
 
 
 def test_numbers_of_votes_stay_numbers() -> None:
@@ -43,11 +37,11 @@ def votes(out: Path) -> None:
     write_collected(out, Collected(people, (), ()), force=out.exists())
 
 
-def tasks(out: Path) -> None:
+def files(out: Path) -> None:
     write_folder(out, {"a.txt": b"next", "deep/b.txt": b"next"})
 
 
-@pytest.mark.parametrize(("write", "stands"), [(votes, True), (tasks, False)])
+@pytest.mark.parametrize(("write", "stands"), [(votes, True), (files, False)])
 def test_every_writer_of_folders_replaces_them_so(
     tmp_path: Path,
     write: Callable[[Path], None],

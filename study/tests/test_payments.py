@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.exchanged import prolific_csv, turk_csv
+from support.exchanged import prolific_csv
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study, write_three_arms
 
@@ -186,7 +186,7 @@ def test_no_platform_id_and_no_personal_code_is_in_any_export(
     for options in (
         ("export", "study.yaml", "--with-reasons", "--with-demographics", "--out", "export"),
         (
-            *("collect", "prolific", file, "--study", "study.yaml"),
+            *("demographics", "study.yaml", file),
             *("--only-exported", "--out", "collected"),
         ),
         ("backup", "study.yaml", "--out", "backup"),
@@ -230,35 +230,10 @@ def test_without_a_platform_people_stand_by_personal_code(tmp_path: Path, cli_in
     assert "runs without a platform" in needless.stderr
 
 
-def test_mechanical_turks_workers_are_found_by_the_salt(tmp_path: Path, cli_inside: Cli) -> None:
-    study = write_three_arms(
-        tmp_path, recruitment=Recruitment(platform=Platform.MTURK, **CODES), timing=Timing()
-    )
-    (tmp_path / "salt").write_text("a salt of the tests")
-    from casewise_study.study.accounts import hash_platform_id
-
-    rater = hash_platform_id(b"a salt of the tests", "A2WORKER")
-    cases = [study.design.cells[place].case_id for place in study.design.blocks[0]]
-    (tmp_path / "votes").mkdir()
-    lines = "".join(f"{rater},{case},safe\r\n" for case in cases)
-    (tmp_path / "votes/votes.csv").write_text("rater,case_id,verdict\r\n" + lines)
-    worker = {"WorkerId": "A2WORKER", "AssignmentId": "a1", "AssignmentStatus": "Submitted"}
-    (tmp_path / "r.csv").write_text(turk_csv([worker]), "utf-8")
-    call = ("annotate", "payments", "study.yaml", "r.csv", "--votes", "votes", "--out", "p.csv")
-    refused = cli_inside(*call)
-    assert refused.returncode == 2
-    assert "--salt-file" in refused.stderr
-    done = cli_inside(*call, "--salt-file", "salt")
-    assert done.returncode == 0, done.stderr
-    (row,) = listed(tmp_path / "p.csv")
-    assert (row["platform_id"], row["rater"], row["proposed"]) == ("A2WORKER", rater, "pay")
-    assert "names no amounts" in done.stderr
-
-
 def test_only_the_exported_are_collected(tmp_path: Path, cli_inside: Cli) -> None:
     raters = a_full_study(tmp_path)
     file = submissions(tmp_path, (1, "APPROVED", ""), (2, "APPROVED", ""))
-    call = ("annotate", "collect", "prolific", file, "--study", "study.yaml", "--out")
+    call = ("annotate", "demographics", "study.yaml", file, "--out")
     done = cli_inside(*call, "kept", "--only-exported")
     assert done.returncode == 0, done.stderr
     kept = read_collected(tmp_path / "kept", load_study(tmp_path / "study.yaml"))

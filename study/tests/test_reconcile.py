@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.exchanged import prolific_csv, turk_csv
+from support.exchanged import prolific_csv
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study, write_three_arms
 
@@ -14,7 +14,6 @@ from casewise_study.store.study_store import Store
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise_study.study.schema import Platform, Recruitment
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.collected import PersonStatus
 from casewise_study.votes.results import summarise
 
 CODES = {"completed": "C0FFEE", "screened_out": "5C0DE", "withdrawn": "60BACC"}
@@ -242,36 +241,12 @@ def test_a_bad_export_is_refused_and_changes_nothing(tmp_path: Path, cli_inside:
         refused("not a status", whole.replace(DONE, "PERHAPS"))
         refused("no column 'Participant id'", whole.replace("Participant id", "Who"))
         refused("no rows below the header", whole.splitlines()[0])
-        refused("this is Mechanical Turk's results", turk_csv([{"WorkerId": "A1"}]))
         refused("row", whole[: whole.rindex("C0FFEE") - 3])
         refused("nobody in it came to this study", whole.replace(account(1), account(2)))
         refused("no completion code of this study", whole.replace("C0FFEE", "OTHER"))
         file.write_text(whole, "utf-8")
         assert cli_inside("annotate", "reconcile", "study.yaml", good).returncode == 0
         assert store.progress().unconfirmed == 0
-
-
-def test_mechanical_turk(tmp_path: Path, cli_inside: Cli) -> None:
-    clock = Clock()
-    turk = PROLIFIC.model_copy(update={"platform": Platform.MTURK})
-    path = write_study(tmp_path, blocks=2, recruitment=turk)
-    with Store(load_study(path), f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
-        for number in (1, 2):
-            enter(store, str(number), platform_key=store.keys.platform_key("mturk", f"A{number}"))
-            finish(store, clock, str(number))
-        statuses = {"A1": "Approved", "A2": "Rejected"}
-        made = [
-            {"WorkerId": who, "AssignmentId": f"for {who}", "AssignmentStatus": status}
-            | {"Answer.surveycode": "C0FFEE"}
-            for who, status in statuses.items()
-        ]
-        (tmp_path / "results.csv").write_text(turk_csv(made), "utf-8")
-        done = cli_inside("annotate", "reconcile", "study.yaml", "results.csv")
-        assert "1 people confirmed, 1 lost a place, 0 got one" in done.stderr
-        assert [person.status for person in store.collected().people] == [
-            PersonStatus.COMPLETED,
-            PersonStatus.COMPLETED,
-        ]
 
 
 def test_what_was_confirmed_is_in_a_backup(tmp_path: Path, address: str, cli_inside: Cli) -> None:

@@ -149,7 +149,7 @@ def test_secrets_are_made_once_and_for_their_owner(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
     assert made.secret not in repr(made)
-    assert made.platform_key("prolific", "a") != made.platform_key("mturk", "a")
+    assert made.platform_key("prolific", "a") != made.platform_key("none", "a")
     monkeypatch.setenv("CASEWISE_ADMIN_TOKEN", "short")
     with pytest.raises(UsageError, match="at least 16"):
         load_secrets(path)

@@ -13,7 +13,7 @@ from casewise.evaluation.tasks._samples import to_message
 from casewise.protocols._prompts import render_query
 from casewise_study.app_base import templates
 from casewise_study.app_study.screens import shown
-from casewise_study.exchange.sittings import _with_history
+from casewise_study.exchange.blocks_csv import _with_history
 from casewise_study.study.language import paragraphs
 from casewise_study.study.reading_times import case_words
 

@@ -275,7 +275,7 @@ def test_headings_of_what_people_read_are_bold() -> None:
 def test_a_card_of_hardly_anything(tmp_path: Path) -> None:
     study = a_study(tmp_path, queries=1, arms=(Arm.NONE,), votes=1, size=1, checks=0)
     bare = study.model_copy(
-        update={"tutorial": (), "recruitment": Recruitment(platform=Platform.MTURK)}
+        update={"tutorial": (), "recruitment": Recruitment(platform=Platform.PROLIFIC)}
     )
     bare._path = study.path
     (tmp_path / "votes.csv").write_text(
@@ -285,7 +285,7 @@ def test_a_card_of_hardly_anything(tmp_path: Path) -> None:
     export_study(results, tmp_path / "out", ExportChoices())
     card = (tmp_path / "out/data-card.md").read_text()
     assert "No worked examples." in card
-    assert "On Amazon Mechanical Turk." in card
+    assert "On Prolific." in card
     assert "It can't be told." in card
     assert "mean share safe 1.000; Krippendorff's alpha –." in card
     assert "nan" not in card.split()
@@ -335,11 +335,11 @@ def test_the_card_says_what_was_checked_of_people(
         return (out / "data-card.md").read_text("utf-8")
 
     people = len({vote.rater for vote in collected.votes})
-    cards = [card("unknown", None, Platform.MTURK), card("unasked", known, Platform.NONE)]
+    cards = [card("unknown", None, Platform.PROLIFIC), card("unasked", known, Platform.NONE)]
     assert all(
         "Whether anybody confirmed who these people are is not known." in one for one in cards
     )
-    for text in (*cards, card("known", known, Platform.MTURK)):
+    for text in (*cards, card("known", known, Platform.PROLIFIC)):
         assert f"0 of {people} ids voted on two contexts of a query" in text
         assert "never sees" not in text
     assert "several ids shared a browser, is not known" in card_of(tmp_path / "unknown")

@@ -37,8 +37,8 @@ TABLE = [
     ("annotate export list.yaml --out votes", "list.yaml"),
     ("annotate backup study/study.yaml --out b.db", "study"),
     ("annotate backup absent.yaml --out b.db", "absent.yaml"),
-    ("annotate tasks csv study/study.yaml --out full", "full"),
-    ("annotate collect csv garbage.csv --study study/study.yaml --out votes", "garbage.csv"),
+    ("annotate blocks study/study.yaml --out full", "full"),
+    ("annotate export study/study.yaml --votes garbage.csv --out votes", "garbage.csv"),
     ("annotate serve study/study.yaml --rate nonsense", "TODO"),
     ("annotate purge study/study.yaml --rater nobody", "study"),
 ]

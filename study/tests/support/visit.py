@@ -22,7 +22,6 @@ from casewise_study.study.schema import Platform, Study
 ACCOUNTS = {
     Platform.NONE: "sim-{:06d}",
     Platform.PROLIFIC: "51a{:021x}",
-    Platform.MTURK: "ASIM{:010d}",
 }
 """Ids of simulated people, in the form of each platform's."""
 

@@ -35,9 +35,6 @@ from casewise_study.study.accounts import (
 from casewise_study.study.schema import ComprehensionQuestion, Platform
 from casewise_study.votes.collected import TOOL_ANSWERS, PersonStatus
 
-_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""MTurk's assignmentId of those who only look."""
-
 _SHOWN = 60
 """Characters of an id that isn't one which its page shows."""
 
@@ -65,8 +62,6 @@ def _add_start(app: FastAPI, site: Site) -> None:
         """Start here: platforms and invitations link to this address."""
         platform = site.study.recruitment.platform
         given = dict(request.query_params)
-        if given.get("assignmentId") == _PREVIEW:
-            return site.show("preview.html")
         account = given_account(platform, given)
         known = site.known(request)
         visitor = Visitor(secrets.token_urlsafe(16), panel=_panel(given))

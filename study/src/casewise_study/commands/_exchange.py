@@ -1,8 +1,6 @@
-"""``casewise annotate tasks``, ``collect`` and ``payments``: to platforms and back."""
+"""``casewise annotate blocks``, ``prolific`` and ``payments``: to other tools and back."""
 
 from collections import Counter
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -21,77 +19,75 @@ from casewise_study.commands._store import (
     study_keys,
     to_collect,
 )
+from casewise_study.exchange.blocks_csv import blocks_csv
 from casewise_study.exchange.payments import Payment, Proposal, payments_csv, propose_payments
-from casewise_study.exchange.platform_files import csv_tasks, read_csv_answers
 from casewise_study.exchange.prolific import join_prolific, prolific_files, study_url
-from casewise_study.exchange.sittings import (
-    is_open_to_others,
-    keep_salt,
-    plan_tasks,
-    read_salt,
-)
 from casewise_study.exchange.submissions import read_standings
 from casewise_study.study.accounts import account_fault
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import load_study
 from casewise_study.votes.collected import Collected
-from casewise_study.votes.collected_csv import read_collected, write_collected
+from casewise_study.votes.collected_csv import write_collected
 from casewise_study.votes.result_files import check_free, is_in_export, write_folder
 
-
-class Where(StrEnum):
-    """Prolific, or any other tool by plain CSV."""
-
-    PROLIFIC = "prolific"
-    CSV = "csv"
+Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new or an empty folder.")]
 
 
-PlatformName = Annotated[Where, typer.Argument(metavar="PLATFORM", help=", ".join(Where))]
-Out = Annotated[Path, typer.Option(metavar="FOLDER", help="A new or an empty folder.")]
-
-NEXT = {
-    Where.PROLIFIC: "paste what study.md says, or post study.json to Prolific's API",
-    Where.CSV: "fill rater and verdict beside study, block and position",
-}
-
-
-def tasks(
-    platform: PlatformName,
-    study: StudyFile,
-    out: Out,
-    url: Annotated[
-        str | None, typer.Option(help="prolific: where the study's own server can be reached.")
-    ] = None,
+def blocks(
+    file: StudyFile,
+    to: Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to write.")],
 ) -> None:
-    """Write a study's tasks as the files that a platform takes.
+    """Write who is to judge what as CSV, for people who judge with another tool.
 
-    prolific: the study's address with its parameters, codes, places and pay;
-    people judge on your own server. csv: one row a page, for any other tool.
+    A row a page: block, position, case_id, query_id, arm, check, query, context.
+    One person judges one block. The votes come back by casewise annotate export
+    --votes: rater, case_id and verdict of each.
 
-    Content warning: the files hold queries and contexts that may be distressing.
+    Content warning: the file holds queries and contexts that may be distressing.
 
     [bold]Examples[/]
 
-    casewise annotate tasks csv study.yaml --out tasks
+    casewise annotate blocks study.yaml --out blocks.csv
 
-    casewise annotate tasks prolific study.yaml --url https://study.example.org/ --out sheet
+    casewise annotate export study.yaml --votes answers.csv --out votes
     """
-    if (url is None) == (platform is Where.PROLIFIC):
+    if to.exists():
+        raise UsageError(f"{to} is there already: give another name")
+    study = _ready(file)
+    if study.collection.is_sequential:
         raise UsageError(
-            "prolific needs --url, the address of the study's server"
-            if url is None
-            else f"--url is for prolific, not for {platform}"
+            "collection.rule is sequential, so blocks are drawn as people come to the study's own "
+            "server; for blocks as CSV plan with --collection fixed"
         )
-    check_free(out)
     with working("reading the cases"):
-        planned = plan_tasks(_with_planned_blocks(_ready(study), platform))
-    files = csv_tasks(planned) if url is None else prolific_files(planned, url)
+        content = blocks_csv(study)
+    with new_file(to) as new:
+        new.write_bytes(content)
+    write_out(f"{to}\n")
+    note(f"{len(study.design.blocks)} blocks: one a person, whose arms the people don't see")
+
+
+def prolific(
+    file: StudyFile,
+    url: Annotated[str, typer.Option(help="Where the study's server can be reached.")],
+    out: Out,
+) -> None:
+    """Write the settings of a study on Prolific: address, codes, places, time and pay.
+
+    study.md is to paste from, study.json is the body that Prolific's API takes.
+    People are recruited there, and judge on your own server.
+
+    [bold]Examples[/]
+
+    casewise annotate prolific study.yaml --url https://study.example.org/ --out sheet
+    """
+    check_free(out)
+    files = prolific_files(_ready(file), url)
     write_folder(out, files)
     for name in files:
         write_out(f"{out / name}\n")
-    pages = sum(map(len, planned.blocks))
-    note(f"{len(planned.blocks)} blocks, {pages} pages. Next: {NEXT[platform]}.")
+    note("Next: paste what study.md says, or post study.json to Prolific's API.")
 
 
 def _ready(path: Path) -> Study:
@@ -101,124 +97,56 @@ def _ready(path: Path) -> Study:
     return study
 
 
-def _with_planned_blocks(study: Study, platform: Where) -> Study:
-    """A study whose blocks the platform's files can hold."""
-    if study.collection.is_sequential and platform is not Where.PROLIFIC:
-        raise UsageError(
-            f"{platform}: collection.rule is sequential, so blocks are drawn as people come to the "
-            "study's own server; for files of tasks plan with --collection fixed"
-        )
-    return study
-
-
-def collect(
-    platform: PlatformName,
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="What the platform exports.")
+def demographics(
+    file: StudyFile,
+    exports: Annotated[
+        list[Path],
+        typer.Argument(metavar="EXPORT...", help="Prolific's demographic exports (CSV)."),
     ],
-    study: Annotated[Path, typer.Option(metavar="STUDY", help="The study file (.yaml).")],
     out: Out,
-    salt_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Makes pseudonyms of the names of people; made if there is none. Keep it: "
-            "the same file gives the same person the same pseudonym.",
-        ),
-    ] = None,
-    panel: Annotated[
-        str | None, typer.Option(help="Where people were recruited. Default: the platform.")
-    ] = None,
-    votes: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="prolific: what was collected, to join people to."),
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="prolific: where the study was served. Default: the .db file beside the study.",
-        ),
-    ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES", help="prolific: taken over from the export, apart by commas; no more."
-        ),
+        typer.Option(metavar="NAMES", help="Taken over, apart by commas; no others are."),
     ] = None,
     only_exported: Annotated[
         bool,
         typer.Option(
             "--only-exported",
-            help="prolific: leave out whoever is not in the export, such as colleagues who tried.",
+            help="Leave out whoever is not in the export, such as colleagues who tried.",
         ),
     ] = False,
+    database: DatabaseOption = None,
 ) -> None:
-    """Take in answers that other tools collected, or Prolific's demographics.
+    """Join Prolific's demographics to the people of the study, as plain CSV.
 
-    csv: study, rater, block, position, verdict and, if known, time, seconds,
-    confidence, reason. prolific: the demographic export, joined to the people
-    of the study's own server (--database), or of --votes under the salt they
-    were collected with. With a salt, pseudonyms alone are written.
-
-    A person's first block counts, and a block counts once; what doesn't is told.
-    The folder is read by casewise annotate export --votes.
+    Pseudonyms alone are written. The folder is read by casewise annotate
+    export --votes.
 
     [bold]Examples[/]
 
-    casewise annotate collect csv answers.csv --study study.yaml
-    --salt-file salt.txt --out votes
-
-    casewise annotate collect prolific prolific_export.csv --study study.yaml
-    --columns Age,Sex --out votes-with-people
+    casewise annotate demographics study.yaml prolific_export.csv --columns Age,Sex --out people
     """
-    if platform is Where.PROLIFIC and columns is None and not only_exported:
-        raise UsageError("prolific needs --columns NAMES, or --only-exported")
-    if platform is not Where.PROLIFIC and (votes or columns or database or only_exported):
-        raise UsageError(
-            "--votes, --database, --columns and --only-exported are for prolific, "
-            f"not for {platform}"
-        )
-    if votes is None:
-        if platform is Where.PROLIFIC and salt_file is not None:
-            raise UsageError("--salt-file goes with --votes: a study's server has its own secrets")
-    elif database is not None:
-        raise UsageError("--votes and --database: give one of them")
-    elif salt_file is None:
-        raise UsageError("--votes needs --salt-file, the salt that they were collected with")
+    if columns is None and not only_exported:
+        raise UsageError("give --columns NAMES, or --only-exported")
     check_free(out)
-    planned = plan_tasks(_with_planned_blocks(load_study(study), platform))
-    salt = None
-    if salt_file is not None:
-        salt = read_salt(salt_file, create=platform is not Where.PROLIFIC)
-    join = partial(
-        join_prolific, files=files, columns=_listed(columns), only_exported=only_exported
-    )
-    with working("reading the answers"):
-        if platform is not Where.PROLIFIC:
-            name = salt.pseudonym if salt else None
-            taken = read_csv_answers(files, planned, name=name, panel=panel or platform)
-        elif votes is not None and salt is not None:
-            taken = join(read_collected(votes, planned.study), name=salt.pseudonym)
-        else:
-            # The study's own server knows people by a keyed hash of their account.
-            with open_store(planned.study, study, database, "collect prolific") as store:
-                taken = join(store.collected(), name=rater_of(store, Where.PROLIFIC))
-    if salt is not None:
-        keep_salt(salt)
-        if salt.new:
-            note(f"{salt.path}: a new salt; keep it, and keep it to yourself")
-        elif is_open_to_others(salt.path):
-            note(f"warning: others can read {salt.path}: chmod 600 {salt.path}")
-    write_collected(out, taken.collected)
-    for line in taken.notes:
+    study = load_study(file)
+    names = [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
+    with (
+        working("reading the export"),
+        open_store(study, file, database, "demographics") as store,
+    ):
+        joined = join_prolific(
+            store.collected(),
+            exports,
+            columns=names,
+            name=rater_of(store, Platform.PROLIFIC),
+            only_exported=only_exported,
+        )
+    write_collected(out, joined.collected)
+    for line in joined.notes:
         note(f"note: {line}")
-    _summarise(taken.collected)
+    _summarise(joined.collected)
     write_out(f"{out}\n")
-
-
-def _listed(columns: str | None) -> list[str]:
-    return [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
 
 
 def _summarise(collected: Collected) -> None:
@@ -238,24 +166,17 @@ def payments(
     ],
     exports: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="EXPORT...", help="The platform's exports of submissions (CSV)."),
+        typer.Argument(metavar="EXPORT...", help="Prolific's exports of submissions (CSV)."),
     ] = None,
     database: DatabaseOption = None,
-    votes: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="What annotate collect wrote, in place of a database."),
-    ] = None,
-    salt_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The salt that it was collected with.")
-    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier list.")] = False,
 ) -> None:
     """List who is to be paid, by the platform's ids: pay, bonus, ask or reject, and why.
 
-    The study holds no platform id: the export of submissions from Prolific or
-    Mechanical Turk brings them. Without a platform people stand by personal
-    code. Proposals follow the rules of the study file; you decide, on the
-    platform. Nobody is rejected for judging otherwise than others.
+    The study holds no platform id: Prolific's export of submissions brings
+    them. Without a platform people stand by personal code. Proposals follow
+    the rules of the study file; you decide, on the platform. Nobody is
+    rejected for judging otherwise than others.
 
     The list identifies people: it is yours alone, and no export holds it.
     Delete it when everybody is paid.
@@ -268,17 +189,15 @@ def payments(
     """
     study = load_study(file)
     _check_place(to, force=force)
-    if (votes is None) != (salt_file is None) or (votes is not None and database is not None):
-        raise UsageError("give --votes FOLDER with its --salt-file, or else --database")
     platform = study.recruitment.platform
-    propose = partial(propose_payments, study, files=exports or [])
-    if votes is not None and salt_file is not None:
-        salt = read_salt(salt_file, create=False)
-        made = propose(read_collected(votes, study), name=salt.pseudonym, codes={})
-    else:
-        with open_store(study, file, database, "payments") as store:
-            codes = store.personal_codes() if platform is Platform.NONE else {}
-            made = propose(store.collected(), name=rater_of(store, platform), codes=codes)
+    with open_store(study, file, database, "payments") as store:
+        made = propose_payments(
+            study,
+            store.collected(),
+            exports or [],
+            name=rater_of(store, platform),
+            codes=store.personal_codes() if platform is Platform.NONE else {},
+        )
     _write_private(to, payments_csv(made))
     _say_payments(study, made)
 

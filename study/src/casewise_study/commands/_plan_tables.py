@@ -266,10 +266,7 @@ def _notes(planned: PlanSheet) -> list[str]:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
     recruited = study.recruitment.platform is not Platform.NONE
     if study.pay.per_hour and recruited and not planned.knows_fee:
-        notes.append(
-            "The platform's fee is not counted: give --fee (MTurk's was .2, and .4 with ten or "
-            "more people a HIT; see the platform's prices)."
-        )
+        notes.append("The platform's fee is not counted: give --fee (see the platform's prices).")
     if measured.arms_apart > 1:
         notes.append(
             f"In some blocks two arms differ by {measured.arms_apart} cases: not every query has "

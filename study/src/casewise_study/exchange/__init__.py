@@ -1,1 +1,1 @@
-"""Exchange with platforms: write a study's tasks as their files, read their results."""
+"""Exchange with Prolific and other tools: blocks as CSV, Prolific's settings and exports."""

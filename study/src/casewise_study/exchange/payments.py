@@ -1,6 +1,6 @@
-"""Payments by the platform's own names for people: a list for whoever runs the study alone.
+"""Payments by Prolific's own names for people: a list for whoever runs the study alone.
 
-The study keeps no platform id. The platform's export of submissions brings them, and each is
+The study keeps no platform id. Prolific's export of submissions brings them, and each is
 matched with the person who came under it; without a platform, people are named by personal code.
 """
 
@@ -12,14 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from casewise.errors import UsageError
-from casewise_study.exchange.submissions import (
-    FORMATS,
-    ExportFormat,
-    Submission,
-    read_submissions,
-)
+from casewise_study.exchange.submissions import KIND, OPEN, Submission, read_submissions
 from casewise_study.study.planning import session_pay
-from casewise_study.study.schema import Study
+from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_rules import Rule
 from casewise_study.votes.collected import (
     Collected,
@@ -96,26 +91,24 @@ def propose_payments(
         InputError: A file that isn't such an export.
         UsageError: Files without a platform, or a platform without files.
     """
-    form = FORMATS.get(study.recruitment.platform)
-    if (form is None) == bool(files):
-        raise UsageError(
-            "the study runs without a platform: give no export of one"
-            if form is None
-            else f"give {form.kind}: platform ids are in no other place"
-        )
-    if form is None:
-        given = [(Submission(), person.rater) for person in collected.people]
+    alone = study.recruitment.platform is Platform.NONE
+    if alone and files:
+        raise UsageError("the study runs without a platform: give no export of one")
+    if not alone and not files:
+        raise UsageError(f"give {KIND}: platform ids are in no other place")
+    given: list[tuple[Submission | None, str]]
+    if alone:
+        given = [(None, person.rater) for person in collected.people]
     else:
-        rows = (row for path in files for row in read_submissions(path, form))
+        rows = (row for path in files for row in read_submissions(path))
         given = [(row, name(row.account)) for row in rows if row.account]
-    return tuple(_payments(study, collected, given, form, codes))
+    return tuple(_payments(study, collected, given, codes))
 
 
 def _payments(
     study: Study,
     collected: Collected,
-    given: Sequence[tuple[Submission, str]],
-    form: ExportFormat | None,
+    given: Sequence[tuple[Submission | None, str]],
     codes: Mapping[str, str],
 ) -> Iterator[Payment]:
     each = session_pay(study) or None
@@ -123,15 +116,15 @@ def _payments(
     people = {person.rater: person for person in collected.people}
     screened = {person.rater: _flags(person) for person in screen(study, collected).people}
     checks, failed = collected.checked
-    undecided = Counter(rater for row, rater in given if form and row.status in form.open)
+    undecided = Counter(rater for row, rater in given if row and row.status in OPEN)
     for row, rater in given:
         person, flags = people.get(rater), screened.get(rater, [])
         payment = Payment(
-            platform_id=row.account,
-            submission=row.name,
-            platform_status=row.status,
+            platform_id=row.account if row else "",
+            submission=row.name if row else "",
+            platform_status=row.status if row else "",
             rater=getattr(person, "rater", ""),
-            personal_code="" if form else codes.get(rater, ""),
+            personal_code="" if row else codes.get(rater, ""),
             code=_shown_code(study, person),
             status=getattr(person, "status", None),
             started=getattr(person, "started", None),
@@ -141,11 +134,11 @@ def _payments(
             checks_failed=failed[rater],
             flags=";".join(flag.rule for flag in flags),
         )
-        if form and row.status not in (*form.open, _PAID):
+        if row and row.status not in (*OPEN, _PAID):
             proposed, why = Proposal.NOTHING, "nothing is left to decide"
         elif undecided[rater] > 1:
             proposed, why = Proposal.ASK, "several submissions of one person await a decision"
-        elif row.code and payment.code and row.code != payment.code:
+        elif row and row.code and payment.code and row.code != payment.code:
             proposed, why = Proposal.ASK, f"sent the code {row.code}, and was shown another"
         else:
             proposed, why = _propose(person, payment, flags)

@@ -7,17 +7,19 @@ and of its demographic export.
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from casewise.errors import UsageError
+from casewise.errors import UsageError, some
 from casewise.sheets import Cell, Code, Column, Table, markdown, money
 from casewise.sheets import Row as Line
-from casewise_study.exchange.sittings import TakenIn, Tasks, tell
 from casewise_study.exchange.submissions import (
-    FORMATS,
+    CODE,
+    PERSON,
+    STATUSES,
+    SUBMISSION,
     Submission,
     furthest,
     read_submissions,
@@ -25,15 +27,23 @@ from casewise_study.exchange.submissions import (
 from casewise_study.study.language import HEADING, paragraphs
 from casewise_study.study.planning import PROLIFIC_RETURN, session_pay
 from casewise_study.study.reading_times import reading
-from casewise_study.study.schema import Platform, Study
+from casewise_study.study.schema import Study
 from casewise_study.study.study_texts import whole_minutes
 from casewise_study.votes.collected import Collected, PersonRecord, PersonStatus
 
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-_EXPORT = FORMATS[Platform.PROLIFIC]
-_NAMING = (_EXPORT.person, _EXPORT.submission, _EXPORT.code)
+_NAMING = (PERSON, SUBMISSION, CODE)
 _REVIEW = {"action": "MANUALLY_REVIEW"}
 _GONE = {"", "CONSENT_REVOKED", "CONSENT REVOKED", "DATA_EXPIRED", "DATA EXPIRED"}
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Collected data with demographics, and notes for whoever runs the study."""
+
+    collected: Collected
+    notes: tuple[str, ...]
 
 
 def study_url(url: str, query: str = _PARAMETERS) -> str:
@@ -48,19 +58,18 @@ def study_url(url: str, query: str = _PARAMETERS) -> str:
     return f"{url}{'&' if parts.query else '?'}{query}"
 
 
-def prolific_files(tasks: Tasks, url: str) -> dict[str, bytes]:
+def prolific_files(study: Study, url: str) -> dict[str, bytes]:
     """A sheet to paste from, and the same as the body that Prolific's API takes.
 
     Raises:
         UsageError: Not the address of a study on the web.
     """
-    body = _body(tasks, study_url(url))
+    body = _body(study, study_url(url))
     made = json.dumps(body, ensure_ascii=False, indent=2)
-    return {"study.json": f"{made}\n".encode(), "study.md": _sheet(tasks.study, body).encode()}
+    return {"study.json": f"{made}\n".encode(), "study.md": _sheet(study, body).encode()}
 
 
-def _body(tasks: Tasks, url: str) -> dict[str, Any]:
-    study = tasks.study
+def _body(study: Study, url: str) -> dict[str, Any]:
     returned = {"action": "REQUEST_RETURN", "return_reason": "Withdrew from the study."}
     codes = (
         (study.recruitment.completed, "COMPLETED", _REVIEW),
@@ -69,7 +78,7 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
     )
     return {
         "name": study.title,
-        "internal_name": tasks.mark,
+        "internal_name": study.id,
         "description": "\n\n".join(
             one.removeprefix(HEADING)
             for one in paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")
@@ -80,7 +89,7 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
         "completion_codes": [
             {"code": code, "code_type": kind, "actions": [action]} for code, kind, action in codes
         ],
-        "total_available_places": len(tasks.blocks),
+        "total_available_places": len(study.design.blocks),
         "estimated_completion_time": whole_minutes(reading(study).planned_minutes()),
         "reward": round(session_pay(study) * 100) or None,
     }
@@ -128,7 +137,7 @@ def join_prolific(
     columns: Sequence[str],
     name: Callable[[str], str],
     only_exported: bool = False,
-) -> TakenIn:
+) -> Joined:
     """Add demographics from Prolific's export to people, in the named columns only.
 
     Nobody's status or votes change. Who returned the submission is given nothing: that withdraws
@@ -139,7 +148,7 @@ def join_prolific(
         collected: What the study collected.
         files: Demographic exports.
         columns: Taken over; every other is left unread.
-        name: Makes the pseudonym of a participant, under the salt that the study used.
+        name: Makes the pseudonym of a participant.
         only_exported: Leave out people who are not in the export, with all that they answered.
 
     Raises:
@@ -147,7 +156,7 @@ def join_prolific(
         UsageError: A column that isn't there, or that names people.
     """
     given = [one for path in files for one in _rows(path, columns)]
-    rows = {name(account): one for account, one in furthest(given, _EXPORT).items()}
+    rows = {name(account): one for account, one in furthest(given).items()}
     people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
     notes = _join_notes(collected, rows, given, name)
     joined = replace(collected, people=people)
@@ -155,11 +164,11 @@ def join_prolific(
         before = len(collected.votes)
         joined = _only(joined, rows)
         notes += (f"left out, not being in the export: {before - len(joined.votes)} votes",)
-    return TakenIn(joined, notes)
+    return Joined(joined, notes)
 
 
 def _rows(path: Path, columns: Sequence[str]) -> list[Submission]:
-    read = read_submissions(path, _EXPORT)
+    read = read_submissions(path)
     _check_columns(columns, read[0].cells, path)
     return read
 
@@ -200,11 +209,11 @@ def _join_notes(
     name: Callable[[str], str],
 ) -> tuple[str, ...]:
     statuses = Counter(row.status for row in rows.values())
-    there = filter(statuses.get, _EXPORT.statuses)
+    there = filter(statuses.get, STATUSES)
     counts = ", ".join(f"{statuses[status]} {status}" for status in there)
     total = [f"the export has {len(rows)} people: {counts}"] if rows else []
     times = Counter(name(one.account) for one in given if one.account)
-    nameless = [one.record or "" for one in given if not one.account]
+    nameless = [one.record for one in given if not one.account]
     several = sorted(rater for rater, number in times.items() if number > 1)
     known = {person.rater: person.status for person in collected.people}
     unknown = [rater for rater in rows if rater not in known]
@@ -212,18 +221,18 @@ def _join_notes(
     voters = {vote.rater for vote in collected.votes}
     done = {rater for rater, status in known.items() if status is PersonStatus.COMPLETED}
 
-    def among(status: str, some: Container[str]) -> list[str]:
-        return [rater for rater, row in rows.items() if row.status == status and rater in some]
+    def among(status: str, people: Container[str]) -> list[str]:
+        return [rater for rater, row in rows.items() if row.status == status and rater in people]
 
     waiting = "completed the study and awaits your review"
     returned = "returned the submission, which withdraws the consent, and yet there are"
     decide = "votes; decide whether to keep them"
     late = f"timed out on Prolific, and yet there are {decide}"
-    foreign = "in the study under this salt: left out"
+    foreign = "in the study: left out"
     counts_once = "in several records: the furthest submission counts"
     return (
         *total,
-        *tell(
+        *_tell(
             (nameless, "record has", "records have", "no participant: left out"),
             (several, "person stands", "people stand", counts_once),
             (unknown, "of the export isn't", "of the export aren't", foreign),
@@ -232,4 +241,17 @@ def _join_notes(
             (among("TIMED-OUT", voters), "has", "have", late),
             (among("AWAITING REVIEW", done), "has", "have", waiting),
         ),
+    )
+
+
+def _tell(*lines: tuple[Sequence[str], str, str, str]) -> tuple[str, ...]:
+    """Summarise in a line each how many things something applies to, naming the first.
+
+    Args:
+        lines: Names, of which none makes no line; the subject of one, and of many; the rest.
+    """
+    return tuple(
+        f"{len(names)} {one if len(names) == 1 else many} {what} ({some(names, _NAMED)})"
+        for names, one, many, what in lines
+        if names
     )

@@ -1,95 +1,105 @@
-"""Platforms' exports of submissions: a row is somebody's work, and what became of it."""
+"""Prolific's exports of submissions: a row is somebody's work, and what became of it.
+
+Statuses are those of its API reference ("Submission object").
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError, some
-from casewise_study.exchange.platform_files import read_csv
+from casewise.files import csv_rows, read_text
 from casewise_study.study.schema import Platform, Study
+from casewise_study.votes.result_files import ValuePlace
+
+PERSON, SUBMISSION, CODE = "Participant id", "Submission id", "Completion code"
+"""Columns that name people, or what they brought back."""
+
+KIND = "Prolific's export of submissions (CSV)"
+
+STATUSES = (
+    *("APPROVED", "AWAITING REVIEW", "REJECTED", "TIMED-OUT"),
+    *("SCREENED OUT", "RETURNED", "ACTIVE", "RESERVED"),
+)
+"""Of a person's submissions, the one whose status stands first counts, then the last row."""
+
+OPEN = ("AWAITING REVIEW", "TIMED-OUT")
+"""To be decided, or, where the platform's time ran out, still to be made good."""
+
+_STATUS = "Status"
+_DONE = ("APPROVED", "AWAITING REVIEW")
+_AT_WORK = ("ACTIVE", "RESERVED")
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A row of a platform's export; whose is empty where the platform doesn't say."""
+    """A row of an export; the account is empty where the platform doesn't say whose it is."""
 
-    account: str = ""
-    name: str = ""
+    account: str
+    name: str
     """The platform's name for what was sent in."""
-    status: str = ""
-    """One of ``ExportFormat.statuses``."""
-    code: str = ""
+    status: str
+    """One of ``STATUSES``."""
+    code: str
     """Completion code that the person brought back."""
-    record: str | None = None
+    record: str
     """Place in the file, for messages."""
-    cells: Mapping[str, str] = field(default_factory=dict)
+    cells: Mapping[str, str]
     """All of the row, by column."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportFormat:
-    """The columns of a platform's export, and its statuses."""
-
-    person: str
-    submission: str
-    status: str
-    code: str
-    kind: str
-    statuses: tuple[str, ...]
-    """Of a person's submissions, the one whose status stands first counts, then the last row."""
-    open: tuple[str, ...]
-    """To be decided, or, where the platform's time ran out, still to be made good."""
-    done: tuple[str, ...]
-    """Work that the platform has, and that was not refused."""
-    at_work: tuple[str, ...] = ()
-
-
-# Prolific's statuses are those of its API reference ("Submission object").
-FORMATS = {
-    Platform.PROLIFIC: ExportFormat(
-        *("Participant id", "Submission id", "Status", "Completion code"),
-        kind="Prolific's export of submissions (CSV)",
-        statuses=(
-            *("APPROVED", "AWAITING REVIEW", "REJECTED", "TIMED-OUT"),
-            *("SCREENED OUT", "RETURNED", "ACTIVE", "RESERVED"),
-        ),
-        open=("AWAITING REVIEW", "TIMED-OUT"),
-        done=("APPROVED", "AWAITING REVIEW"),
-        at_work=("ACTIVE", "RESERVED"),
-    ),
-    Platform.MTURK: ExportFormat(
-        *("WorkerId", "AssignmentId", "AssignmentStatus", "Answer.surveycode"),
-        kind="Mechanical Turk's results (CSV)",
-        statuses=("APPROVED", "SUBMITTED", "REJECTED"),
-        open=("SUBMITTED",),
-        done=("APPROVED", "SUBMITTED"),
-    ),
-}
-
-
-def read_submissions(path: Path, form: ExportFormat) -> list[Submission]:
+def read_submissions(path: Path) -> list[Submission]:
     """Read an export, one row at least.
 
     Raises:
         InputError: A file that isn't such an export, or a status that is none.
     """
     read = []
-    for row in read_csv(path, (form.person, form.submission, form.status), kind=form.kind):
-        cells = {name: cell.strip() for name, cell in row.cells.items()}
-        status = cells[form.status].upper().replace("_", " ")
+    for place, given in _rows(path):
+        cells = {name: cell.strip() for name, cell in given.items()}
+        status = cells[_STATUS].upper().replace("_", " ")
         status = "TIMED-OUT" if status == "TIMED OUT" else status
-        if status not in form.statuses:
-            raise row.place.refuse("not a status", form.status, status, ", ".join(form.statuses))
-        code = cells.get(form.code, "")
-        who, name = cells[form.person], cells[form.submission]
-        read.append(Submission(who, name, status, code, row.place.record, cells))
+        if status not in STATUSES:
+            raise place.refuse("not a status", _STATUS, status, ", ".join(STATUSES))
+        who, name, code = cells[PERSON], cells[SUBMISSION], cells.get(CODE, "")
+        read.append(Submission(who, name, status, code, place.record or "", cells))
     return read
 
 
-def furthest(given: Iterable[Submission], form: ExportFormat) -> dict[str, Submission]:
+def _rows(path: Path) -> list[tuple[ValuePlace, dict[str, str]]]:
+    """The rows below the header, one at least. Rows of empty cells are skipped."""
+    text = read_text(path)
+    if text.lstrip()[:1] in ("{", "["):
+        raise InputError("looks like JSON", file=path, expected=KIND)
+    names: tuple[str, ...] = ()
+    rows = []
+    for row in csv_rows(text, path, guarded=False):
+        record = f"row ending at line {row.line}"
+        if not any(cell.strip() for cell in row.cells):
+            continue
+        if names:
+            rows.append((ValuePlace(path, record), row.by_name(names, path, record)))
+        else:
+            names = tuple(cell.strip() for cell in row.cells)
+            _check_header(names, ValuePlace(path, "header"))
+    if not rows:
+        raise InputError("no rows below the header", file=path, expected=KIND)
+    return rows
+
+
+def _check_header(names: tuple[str, ...], place: ValuePlace) -> None:
+    if missing := [name for name in (PERSON, SUBMISSION, _STATUS) if name not in names]:
+        if len(names) == 1 and ";" in names[0]:
+            raise place.refuse("columns stand apart by semicolons", expected="commas")
+        raise place.refuse(f"no column {missing[0]!r}", expected=KIND)
+    if twice := [name for name in names if name and names.count(name) > 1]:
+        raise place.refuse("the column stands twice", twice[0])
+
+
+def furthest(given: Iterable[Submission]) -> dict[str, Submission]:
     """The submission of each person that counts, by the person's id on the platform."""
     found: dict[str, Submission] = {}
-    ranks = form.statuses.index
+    ranks = STATUSES.index
     for one in given:
         before = found.get(one.account, one)
         if one.account and ranks(one.status) <= ranks(before.status):
@@ -118,30 +128,29 @@ def read_standings(
         InputError: A file that isn't such an export, or another study's.
         UsageError: The study has no platform.
     """
-    form = FORMATS.get(study.recruitment.platform)
-    if form is None:
-        raise UsageError("the study runs without a platform: nothing confirms who came")
     codes = study.recruitment
+    if codes.platform is Platform.NONE:
+        raise UsageError("the study runs without a platform: nothing confirms who came")
     own = {*_NO_CODES, codes.completed, codes.screened_out, codes.withdrawn}
     given = []
     for path in files:
-        read = read_submissions(path, form)
+        read = read_submissions(path)
         here = [one for one in read if one.account and came(one.account)]
         if not here:
             raise InputError(
-                "nobody in it came to this study", file=path, expected=f"{form.kind} of this study"
+                "nobody in it came to this study", file=path, expected=f"{KIND} of this study"
             )
-        brought = {one.code for one in here if one.status in form.done} - {*_NO_CODES}
+        brought = {one.code for one in here if one.status in _DONE} - {*_NO_CODES}
         if brought and not brought & own:
             raise InputError(
                 "no completion code of this study",
                 file=path,
-                field=form.code,
+                field=CODE,
                 found=some(sorted(brought), 3),
                 expected=f"{codes.completed}, or another of recruitment's",
             )
         given += read
     return {
-        account: None if one.status in form.at_work else one.status in form.done
-        for account, one in furthest(given, form).items()
+        account: None if one.status in _AT_WORK else one.status in _DONE
+        for account, one in furthest(given).items()
     }

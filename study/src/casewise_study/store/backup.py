@@ -18,7 +18,7 @@ from casewise_study.store.database import Database, read_address, upgrade
 from casewise_study.store.tables import metadata, study
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
-from casewise_study.votes.result_files import TASKS, FolderKind, new_folder
+from casewise_study.votes.result_files import NEW_FILES, FolderKind, new_folder
 
 _BUSY_SECONDS = 30
 _ROWS = 1000
@@ -79,7 +79,7 @@ def restore_study(folder: Path, out: Path, address: str | None = None) -> Backup
     of = load_study(file)
     source = file.with_suffix(".db")
     parts, left_out = _parts(file, of)
-    with new_folder(out, TASKS) as new:
+    with new_folder(out, NEW_FILES) as new:
         own = new / source.name
         counts = _copy(of, f"sqlite:///{source}", own, parts, "restored")
         if address is not None:

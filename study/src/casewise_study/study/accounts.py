@@ -16,9 +16,6 @@ from casewise.errors import InputError, UsageError
 from casewise.files import create_file
 from casewise_study.study.schema import Platform
 
-PSEUDONYM = 16
-"""Hexadecimal digits of a pseudonym: 64 bits, so that a thousand people collide with p < 1e-13."""
-
 
 def keyed_hash(key: bytes, text: str) -> str:
     """HMAC-SHA256 (RFC 2104) of a text in UTF-8: 64 hexadecimal digits.
@@ -28,46 +25,25 @@ def keyed_hash(key: bytes, text: str) -> str:
     return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def hash_platform_id(salt: bytes, id: str) -> str:
-    """The pseudonym of a platform's name for a person, always the same under one salt.
-
-    The keyed hash of the name without white space around it, cut to ``PSEUDONYM`` digits.
-
-    Raises:
-        ValueError: An empty salt or an empty name.
-    """
-    name = id.strip()
-    if not salt or not name:
-        raise ValueError("an empty salt or an empty name")
-    return keyed_hash(salt, name)[:PSEUDONYM]
-
-
 ACCOUNT_PARAMETER = {
     Platform.NONE: "participant",
     Platform.PROLIFIC: "PROLIFIC_PID",
-    Platform.MTURK: "workerId",
 }
 """Name of a person's id in the address."""
 
-ACCOUNT_FORM = {
-    Platform.PROLIFIC: "24 digits from 0 to 9 and a to f",
-    Platform.MTURK: "a capital A, then capital letters and digits",
-}
+ACCOUNT_FORM = {Platform.PROLIFIC: "24 digits from 0 to 9 and a to f"}
 """Form of an id, in words."""
 
 _FORM = {
     Platform.NONE: re.compile(r".{1,200}", re.DOTALL),
     Platform.PROLIFIC: re.compile(r"[0-9a-f]{24}"),
-    # CustomerId in the API's service model.
-    Platform.MTURK: re.compile(r"A[A-Z0-9]{0,63}"),
 }
 
 _PLACEHOLDER = re.compile(r"[{}\ufffd]|^[\[<%$@#].*[\]>%$@#]$|^[$:]\w+$", re.DOTALL)
 """Marks of survey tools, such as {{%ID%}}, ${ID}, %ID%, [ID]; and what "%AC" of one decodes to."""
 
 _NAMES = {
-    *("participant", "participantid", "prolificpid", "pid", "workerid", "assignmentid", "hitid"),
-    *("sessionid", "studyid", "assignmentidnotavailable", "workeridnotavailable"),
+    *("participant", "participantid", "prolificpid", "pid", "sessionid", "studyid"),
     *("undefined", "null", "nan"),
 }
 """Names of parameters in place of their values, and what scripts write for a value they lack."""
@@ -108,9 +84,7 @@ def account_fault(platform: Platform, account: str) -> AccountFault | None:
 def normal_account(platform: str, account: str) -> str:
     """Normalise an id: white space removed, case as the platform writes it."""
     account = account.strip()
-    if platform == Platform.PROLIFIC:
-        return account.lower()
-    return account.upper() if platform == Platform.MTURK else account
+    return account.lower() if platform == Platform.PROLIFIC else account
 
 
 def _is_placeholder(text: str) -> bool:

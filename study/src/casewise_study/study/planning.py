@@ -257,8 +257,6 @@ def check_ready(study: Study) -> list[str]:
         for run in study.screening.models or ()
         if not (study.folder / run).exists()
     ]
-    if recruitment.signed and recruitment.platform is Platform.MTURK:
-        problems.append("recruitment.signed is true: Mechanical Turk signs no links")
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
         problems.append("recruitment.completed is the default code: choose one nobody can guess")
     return problems

@@ -37,7 +37,6 @@ class Platform(StrEnum):
 
     NONE = "none"
     PROLIFIC = "prolific"
-    MTURK = "mturk"
 
 
 class StudyCell(NamedTuple):

@@ -63,7 +63,7 @@ _INSIDE = {
     "pay.seconds_per_task": "a case or an attention check; null: by their words",
     "pay.minutes_besides": "consent, tutorial and questions; null: by their words",
     "pay.fee": "the platform's, as a share of the pay",
-    "recruitment.platform": "none, prolific or mturk",
+    "recruitment.platform": "none or prolific",
     "recruitment.return_url": "where people go at the end, with {code}; null shows the code",
     "consent.ethics": "the board that approved the study, and its number; or null",
     "safeguards.helplines": "where people whom a text troubles find help",

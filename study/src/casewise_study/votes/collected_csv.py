@@ -45,7 +45,14 @@ SECONDS = "seconds, a number from 0"
 TIME = "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00"
 
 
-_RATER = VoteColumn("rater", str, "a pseudonym", needed=True)
+def _read_pseudonym(cell: str) -> str:
+    """A name that is published, and so no address of a person."""
+    if "@" in cell:
+        raise ValueError
+    return cell
+
+
+_RATER = VoteColumn("rater", _read_pseudonym, "a pseudonym, without @", needed=True)
 _POSITION = VoteColumn("position", read_count, COUNT, filled=True)
 _SECONDS = VoteColumn("seconds", read_seconds, SECONDS)
 

@@ -47,7 +47,6 @@ _STEEPEST = 50.0
 _PLATFORMS = {
     Platform.NONE: "By invitation, without a platform.",
     Platform.PROLIFIC: "On Prolific.",
-    Platform.MTURK: "On Amazon Mechanical Turk.",
 }
 
 

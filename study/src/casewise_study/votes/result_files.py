@@ -223,8 +223,8 @@ class FolderKind:
     """File without which a folder is not taken for one of this kind."""
 
 
-TASKS = FolderKind(frozenset(), "")
-"""A study's tasks as a platform's files."""
+NEW_FILES = FolderKind(frozenset(), "")
+"""Files that replace none."""
 
 PLAIN = FolderKind(frozenset({"checks.csv", "people.csv", "votes.csv"}), "votes.csv")
 """Plain CSV of what was collected."""
@@ -256,7 +256,7 @@ def new_folder(out: Path, kind: FolderKind, *, force: bool = False) -> Iterator[
 
 
 def write_folder(
-    out: Path, files: Mapping[str, bytes], kind: FolderKind = TASKS, *, force: bool = False
+    out: Path, files: Mapping[str, bytes], kind: FolderKind = NEW_FILES, *, force: bool = False
 ) -> None:
     """Write files, named by their paths under the folder.
 
@@ -270,7 +270,7 @@ def write_folder(
             path.write_bytes(data)
 
 
-def check_free(out: Path, kind: FolderKind = TASKS, *, force: bool = False) -> None:
+def check_free(out: Path, kind: FolderKind = NEW_FILES, *, force: bool = False) -> None:
     """Refuse to write over anything but, with ``force``, an earlier edition.
 
     Raises:
@@ -282,7 +282,7 @@ def check_free(out: Path, kind: FolderKind = TASKS, *, force: bool = False) -> N
     if not out.is_dir() or out.is_symlink():
         raise UsageError(f"{out} is no folder: give another place")
     names = {path.name for path in out.iterdir()}
-    if names and kind is TASKS:
+    if names and kind is NEW_FILES:
         raise UsageError(f"{out}: is there already; name a new or an empty folder")
     if names and kind.mark not in names and not names - EXPORT.names:
         raise UsageError(f"{out} holds files of such names, and is no export: give another place")
