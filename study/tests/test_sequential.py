@@ -26,7 +26,6 @@ from support.studies import (
 from casewise.cases import (
     SEQUENTIAL_VOTES,
     Side,
-    digest,
     load_cases,
     sequential_tags,
     write_cases,
@@ -37,8 +36,7 @@ from casewise_study.store.standing import Vacancy
 from casewise_study.store.study_store import Store
 from casewise_study.study.block_design import DrawnFrom, draw_block
 from casewise_study.study.schema import Arm, Study
-from casewise_study.study.study_file import by_arm, load_study, study_cases, study_hashes
-from casewise_study.study.study_rules import Collection, StoppingRule
+from casewise_study.study.study_file import by_arm, load_study, study_cases
 from casewise_study.votes.cells import NO_INTERVALS, Stopped, cell_stops
 from casewise_study.votes.collected import Collected, vote_table
 from casewise_study.votes.collected_csv import read_collected
@@ -434,12 +432,3 @@ def test_every_drawn_block_is_sound(data: st.DataObject) -> None:
     if len(wanted) == cells:
         arms = Counter(place % 3 for place in block)
         assert max(arms.values()) - min(arms[arm] for arm in range(3)) <= 1
-
-
-def test_what_is_fixed_has_the_hash_that_it_had(tmp_path: Path) -> None:
-    """A database that was begun before collection could be sequential goes on."""
-    fixed = write_three_arms(tmp_path)
-    before = digest(fixed.model_dump(mode="json", exclude={"collection"}))
-    assert study_hashes(fixed)[0] == before
-    sequential = fixed.model_copy(update={"collection": Collection(rule=StoppingRule.SEQUENTIAL)})
-    assert before not in study_hashes(sequential)

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,12 @@ import pytest
 from conftest import ROOT, Cli
 from support.serving import Guest, Serving
 from support.studied import World, a_study, simulate
-from support.studies import KEYS, Clock, enter, write_study
+from support.studies import write_study
 
-from casewise.cases import digest
 from casewise_study.exchange.payments import Payment, Proposal, propose_payments
 from casewise_study.simulation.drawn_studies import screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
-from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Study
-from casewise_study.study.study_file import load_study, study_hashes
 from casewise_study.study.study_rules import LIMITS, Rule, Screening
 from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import read_collected, write_collected
@@ -92,32 +88,6 @@ def test_a_study_without_such_rules_records_nothing(tmp_path: Path) -> None:
         assert ada.at == "/done"
         (person,) = server.store.collected().people
         assert (person.trap_pages, person.watched) == (None, None)
-
-
-def test_an_earlier_study_opens_and_exports_as_before(tmp_path: Path) -> None:
-    study = load_study(write_study(tmp_path))
-    text = re.sub(r"(?m)^tool_question:.*\n", "", (tmp_path / "study.yaml").read_text("utf-8"))
-    rules = "".join(f"  {name}: {json.dumps(value)}\n" for name, value in BEFORE_SIGNALS.items())
-    text = re.sub(r"(?m)^screening:\n(  .*\n)+", f"screening:\n{rules}", text)
-    (tmp_path / "study.yaml").write_text(text, "utf-8")
-    earlier = load_study(tmp_path / "study.yaml")
-    dumped = study.model_dump(mode="json") | {"screening": BEFORE_SIGNALS}
-    del dumped["tool_question"], dumped["collection"]
-    assert digest(dumped) in study_hashes(earlier)
-    address = f"sqlite:///{tmp_path / 'study.db'}"
-    with Store(earlier, address, KEYS, clock=Clock()) as store:
-        enter(store, "ada")
-        before = store.collected()
-    # The database as the version before left it.
-    with sqlite3.connect(tmp_path / "study.db") as database:
-        database.execute("DROP TABLE page_signal")
-        database.execute("ALTER TABLE assignment DROP COLUMN drawn")
-        database.execute("ALTER TABLE participant DROP COLUMN confirmed")
-        database.execute("UPDATE alembic_version SET version_num = 'v0004'")
-    database.close()
-    with Store(earlier, address, KEYS, clock=Clock()) as store:
-        assert store.collected() == before
-    assert earlier.screening.rules == (Rule.ATTENTION, Rule.FAST)
 
 
 @pytest.fixture(scope="module")

@@ -8,36 +8,26 @@ import time
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection
-from support.first_tables import make_first_tables
+from conftest import Cli
+from sqlalchemy import Connection, inspect, text
 from support.postgres import Postgres
 from support.studies import KEYS, Clock, enter, write_study
 
 from casewise.errors import InputError, UsageError
-from casewise_study.store.database import Database, StoreUnavailableError, upgrade
+from casewise_study.store.database import Database, StoreUnavailableError, make_tables
 from casewise_study.store.study_store import Store
 from casewise_study.store.tables import metadata
 from casewise_study.study.accounts import load_secrets
 from casewise_study.study.study_file import load_study
 
 
-@pytest.mark.parametrize("begun_before", [False, True])
-def test_the_migrations_make_the_tables_that_the_code_expects(
-    address: str, begun_before: bool
-) -> None:
+def test_the_tables_are_made_once(address: str) -> None:
     database = Database(address)
-    if begun_before:
-        database.write(make_first_tables)
-    upgrade(database)
-    upgrade(database)
-
-    def differences(connection: Connection) -> list[object]:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        return list(compare_metadata(context, metadata))
-
-    assert database.read(differences) == []
+    make_tables(database)
+    made = database.read(lambda connection: str(inspect(connection).get_multi_columns()))
+    assert all(f"'{name}'" in made for name in metadata.tables)
+    make_tables(database)
+    assert database.read(lambda connection: str(inspect(connection).get_multi_columns())) == made
     database.close()
 
 
@@ -129,15 +119,37 @@ def test_what_is_no_database_of_a_study_is_refused(tmp_path: Path) -> None:
     for address in ("nonsense", "sqlite://", "sqlite:///:memory:", "mysql://a@b/c"):
         with pytest.raises(UsageError, match="--database"):
             Database(address)
-    path = tmp_path / "later.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
-        connection.execute("INSERT INTO alembic_version VALUES ('v9999')")
-    connection.close()
-    database = Database(f"sqlite:///{path}")
-    with pytest.raises(UsageError, match="another version of casewise"):
-        upgrade(database)
+
+
+@pytest.mark.parametrize(
+    ("command", "change"),
+    [
+        ("export", "CREATE TABLE version (number TEXT)"),
+        ("payments", "DROP TABLE exclusion"),
+        ("reconcile", "ALTER TABLE participant DROP COLUMN confirmed"),
+        ("serve", "ALTER TABLE participant ADD COLUMN age INTEGER"),
+    ],
+)
+def test_a_database_of_another_form_is_refused(
+    command: str, change: str, address: str, tmp_path: Path, cli_inside: Cli
+) -> None:
+    path = write_study(tmp_path)
+    with Store(load_study(path), address, KEYS) as store:
+        enter(store, "ada")
+    database = Database(address)
+    with database.engine.begin() as connection:
+        connection.execute(text(change))
     database.close()
+    (tmp_path / "export.csv").write_text("Participant id,Submission id,Status\n", "utf-8")
+    more = {"export": ("--out", "o"), "payments": ("--out", "p"), "reconcile": ("export.csv",)}
+    call = ("annotate", command, path.name, *more.get(command, ()), "--database", address)
+    done = cli_inside(*call, env={"COLUMNS": "400"})
+    assert done.returncode == 2
+    assert done.stderr.count("error: ") == 1
+    assert "no database of a study as this version of casewise makes it" in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "p").exists()
 
 
 def test_secrets_are_made_once_and_for_their_owner(

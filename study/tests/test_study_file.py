@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
 from support.serving import Guest, Serving
 
-from casewise.cases import Case, digest, write_cases
+from casewise.cases import Case, write_cases
 from casewise.errors import InputError
 from casewise_study.study.language import paragraphs
 from casewise_study.study.planning import check_ready, open_points
@@ -22,7 +22,6 @@ from casewise_study.study.schema import Arm, Block, Pay, Platform, Study, StudyC
 from casewise_study.study.study_file import (
     load_study,
     study_cases,
-    study_hashes,
     study_yaml,
     write_study,
 )
@@ -310,13 +309,3 @@ def test_open_points_are_named_until_given_or_waived(cli_inside: Cli, tmp_path: 
         assert all(value in ada.page.text for value in said.values())
         assert "If you stop early" not in ada.page.text
         assert "our board" not in ada.page.text
-
-
-def test_a_database_from_before_safeguards_goes_on(tmp_path: Path) -> None:
-    study = on_disk(tmp_path, pairs(3))
-    fields = yaml.safe_load(study_yaml(study))
-    del fields["safeguards"]
-    (tmp_path / "study.yaml").write_text(yaml.safe_dump(fields), "utf-8")
-    earlier = load_study(tmp_path / "study.yaml")
-    before = digest(earlier.model_dump(mode="json", exclude={"collection", "safeguards"}))
-    assert before in study_hashes(earlier)

@@ -63,7 +63,6 @@ WALLED = {
     "fastapi": ("app_base.py", "app_study/"),
     "uvicorn": ("app_base.py",),
     "sqlalchemy": ("store/",),
-    "alembic": ("store/",),
     "babel": ("study/language.py",),
 }
 """Libraries that only some files may import."""

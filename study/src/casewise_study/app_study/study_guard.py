@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
@@ -256,11 +256,7 @@ class Sessions:
     def read_visit(self, cookie: str) -> Visitor | None:
         """Read a visitor's cookie; None if it was not signed here or is too old."""
         said = _read(self._visits, cookie, SESSION_SECONDS)
-        # Earlier versions: the first wrote three parts, the next let in by the id alone in four.
-        if said is None or (len(said) == 4 and said[3]):
-            return None
-        key, platform_key, panel, signed, earlier = (*said, False, "")[:5]
-        return Visitor(key, platform_key or None, panel, signed, earlier or None)
+        return Visitor(*said) if said is not None and len(said) == len(fields(Visitor)) else None
 
     def token(self, key: str) -> str:
         """The signed token in a person's own address."""

@@ -54,7 +54,7 @@ def _opening(results: Results) -> list[str]:
         f"({funnel.came} came)",
         f"{met} of {len(results.cells)} cells {decided}have their {study.votes} votes",
         f"flagged: {funnel.flagged_any} people ({flagged})",
-        *filter(None, (study.screening.told_gone, results.groups.told)),
+        *([results.groups.told] if results.groups.told else []),
         "",
     ]
 

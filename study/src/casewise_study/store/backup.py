@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Table, func, insert, select, text
 from casewise.cases import CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
 from casewise.files import new_file, read_bytes
-from casewise_study.store.database import Database, read_address, upgrade
+from casewise_study.store.database import Database, make_tables, read_address
 from casewise_study.store.tables import metadata, study
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
@@ -46,7 +46,7 @@ def back_up(file: Path, address: str, out: Path, *, force: bool = False) -> Back
 
     Args:
         file: The study file.
-        address: Of its database. SQLite is not changed, nor brought to this version's tables.
+        address: Of its database. SQLite is not changed.
         out: The folder.
         force: Replace an earlier backup.
 
@@ -167,12 +167,12 @@ def _load(copy: Path, address: str) -> None:
 
 @contextlib.contextmanager
 def _both(address: str, path: Path) -> Iterator[tuple[Database, Database]]:
-    """A PostgreSQL and an SQLite file, both with the tables of this version."""
+    """A PostgreSQL and an SQLite file, both with the tables of a study."""
     with contextlib.ExitStack() as stack:
         databases = (Database(address), Database(f"sqlite:///{path}"))
         for database in databases:
             stack.callback(database.close)
-            upgrade(database)
+            make_tables(database)
         yield databases
 
 

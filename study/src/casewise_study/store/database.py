@@ -1,4 +1,4 @@
-"""The database: connections, migrations, and transactions that are tried again."""
+"""The database: connections, tables, and transactions that are tried again."""
 
 import contextlib
 import os
@@ -12,15 +12,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from casewise.errors import CasewiseError, UsageError
+from casewise_study.store.tables import metadata
 
 Clock = Callable[[], datetime]
 
@@ -262,27 +260,29 @@ def _postgresql(url: URL) -> Engine:
 
 
 _LOCK = 0x63617365
-"""PostgreSQL's advisory lock while tables change: "case" in letters."""
+"""PostgreSQL's advisory lock while tables are made: "case" in letters."""
 
 
-def upgrade(database: Database) -> None:
-    """Make the tables, or bring them up to date; of two servers that start at once, one does.
+def make_tables(database: Database) -> None:
+    """Make the tables of an empty database; of two servers that start at once, one does.
 
     Raises:
-        UsageError: A newer version of casewise made the database.
+        UsageError: The database holds other tables than these.
     """
 
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", "casewise_study.store:migrations")
-        config.set_main_option("path_separator", "os")
-        command.upgrade(config, "heads")
+        there = {
+            name: {column["name"] for column in columns}
+            for (_, name), columns in inspect(connection).get_multi_columns().items()
+        }
+        if not there:
+            metadata.create_all(connection)
+        elif there != {table.name: set(table.columns.keys()) for table in metadata.sorted_tables}:
+            raise UsageError(
+                f"{database.url.database}: no database of a study as this version of casewise "
+                "makes it; give an empty one by --database, or the version that made it"
+            )
 
-    try:
-        database.write(work)
-    except CommandError as error:
-        raise UsageError(
-            f"--database: made by another version of casewise, or not by casewise ({error})"
-        ) from None
+    database.write(work)

@@ -42,7 +42,7 @@ from casewise_study.study.accounts import Secrets
 from casewise_study.study.page_signals import PageSignals, PageWatch, sum_signals
 from casewise_study.study.reading_times import Page
 from casewise_study.study.schema import SecondAccounts, Study, StudyCell
-from casewise_study.study.study_file import study_cases, study_hashes
+from casewise_study.study.study_file import study_cases, study_hash
 from casewise_study.votes.collected import (
     CheckRecord,
     Collected,
@@ -87,13 +87,6 @@ def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | 
 def change(connection: Connection, person: int, **values: Any) -> None:
     """Change a person's row."""
     connection.execute(update(participant).where(participant.c.id == person).values(values))
-
-
-def give_codes(connection: Connection, keys: Secrets) -> None:
-    """Give a personal code to everybody who began before there were any."""
-    lacking = participant.c.code_key.is_(None) & ~participant.c.purged
-    for row in connection.execute(select(participant.c.id, participant.c.key).where(lacking)).all():
-        change(connection, row.id, code_key=keys.code_key(keys.personal_code(row.key)))
 
 
 def end(connection: Connection, person: int, status: PersonStatus, now: datetime) -> None:
@@ -300,7 +293,7 @@ def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> No
     Raises:
         UsageError: The database is of another study, or of other secrets.
     """
-    own, *earlier = study_hashes(of)
+    own = study_hash(of)
     proof = keys.derived("proof")
     row = connection.execute(select(study)).one_or_none()
     if row is None:
@@ -308,7 +301,7 @@ def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> No
         connection.execute(insert(study).values(values | {"created": now}))
         numbers = [{"number": number} for number in range(len(of.design.blocks))]
         connection.execute(insert(block), numbers)
-    elif row.hash not in (own, *earlier):
+    elif row.hash != own:
         raise UsageError(
             f"the database holds the study {row.name!r} as it was when it was first served; "
             "this study file says something else. Serve the file as it was, or begin "

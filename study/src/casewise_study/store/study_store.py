@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, case, insert, literal, select,
 
 from casewise.cases import Side
 from casewise_study.store import blocks, people
-from casewise_study.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
+from casewise_study.store.database import PATIENCE, Clock, Database, make_tables, steady_clock
 from casewise_study.store.standing import (
     AnswerStep,
     Person,
@@ -48,7 +48,7 @@ class Store:
         clock: Clock | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        """Open the database; make or renew its tables.
+        """Open the database, and make the tables of an empty one.
 
         Args:
             of: The study.
@@ -58,7 +58,7 @@ class Store:
             patience: Seconds for which a transaction is tried again.
 
         Raises:
-            UsageError: The database is of another study, or of other secrets.
+            UsageError: The database is of another study or form, or of other secrets.
         """
         self.study = of
         self.keys = keys
@@ -70,9 +70,8 @@ class Store:
         self.pages = lru_cache(maxsize=4096)(partial(pages_of, of))
         self._database = Database(address, patience=patience)
         try:
-            upgrade(self._database)
+            make_tables(self._database)
             self._write(people.claim, of=of, keys=keys)
-            self._database.write(partial(people.give_codes, keys=keys))
             self._go_on_from(self._database.read(people.latest))
         except BaseException:
             self.close()

@@ -13,7 +13,6 @@ from casewise.files import write_atomically
 from casewise_study.study.block_design import query_codes
 from casewise_study.study.language import Language, open_language
 from casewise_study.study.schema import Arm, Study
-from casewise_study.study.study_rules import EARLIER
 
 _HEAD = """\
 # A study of people's votes, made by `casewise annotate plan`. Before the first person comes, all
@@ -155,35 +154,9 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
-_ADDED = (
-    ("screening.models",),
-    ("screening.unread_share", "screening.changed_p", "safeguards.access"),
-    ("safeguards",),
-    ("tool_question", *(f"screening.{name}" for name in EARLIER[6:12])),
-    ("second_accounts", "demographics", "exit_question", "debriefing", "recruitment.signed"),
-)
-"""Parts that studies did not have before, the latest first; a file without them means what it
-meant then."""
-
-
-def study_hashes(study: Study) -> tuple[str, ...]:
-    """The hash of a study, and those that versions gave it that did not know all its parts."""
-    dumped = study.model_dump(mode="json")
-    if gone := study.screening.gone:
-        rules = dumped["screening"] | gone
-        dumped["screening"] = {name: rules[name] for name in (*EARLIER, *rules) if name in rules}
-    if not study.collection.is_sequential:
-        del dumped["collection"]  # what is fixed has the hash that it always had
-    hashes = [digest(dumped)]
-    for added in _ADDED:
-        for path in added:
-            part, _, field = path.partition(".")
-            if not field and part not in study.model_fields_set:
-                del dumped[part]
-            elif field and field not in getattr(study, part).model_fields_set:
-                dumped[part].pop(field, None)
-        hashes.append(digest(dumped))
-    return tuple(hashes)
+def study_hash(study: Study) -> str:
+    """The hash of all that the file says."""
+    return digest(study.model_dump(mode="json"))
 
 
 MOST_BYTES = 32_000_000

@@ -1,17 +1,8 @@
 """The rules that a study file fixes: when a case has votes enough, and whom screening flags."""
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field
 
 from casewise.statistics import LEAST_VOTES, POSTERIOR, Boundary
 
@@ -45,14 +36,6 @@ LIMITS = {
 }
 """The field of ``Screening`` that sets each rule."""
 
-EARLIER = (
-    *("attention_failed", "fast_share", "fast_seconds"),
-    *("one_answer_share", "agreement_p", "agreement_most"),
-    *("honeypot_pages", "left_share", "copied_share", "even_times", "words_p", "tool_told"),
-    *("unread_share", "changed_p"),
-)
-"""Keys of ``screening`` in earlier study files, in their order; some of them are gone."""
-
 
 class StudyPart(BaseModel):
     """A part of a study file: strict, finite and fixed."""
@@ -64,7 +47,7 @@ class Screening(StudyPart):
     """Rules that flag people, fixed before the study starts. Flags never delete.
 
     Null switches a rule off. Votes, times and checks are weighed together (``unread_share``); rules
-    on single ones flag extremes. Rules that an earlier file lacks are off.
+    on single ones flag extremes.
     """
 
     attention_failed: int | None = Field(default=2, ge=0)
@@ -94,35 +77,6 @@ class Screening(StudyPart):
     """Runs of models on the study's cases, by path from the study file: flagged are the most who
     give a model's verdicts, of whom no greater share than ``unread_share`` is expected to have
     judged themselves."""
-
-    _gone: dict[str, Any] = PrivateAttr(default={})
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _as_it_was(cls, given: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
-        """Read an earlier file: set aside keys that are gone, and leave rules off that it lacks."""
-        keys = given if isinstance(given, dict) else {}
-        gone = {name: keys[name] for name in EARLIER if name in keys.keys() - cls.model_fields}
-        if not gone:
-            return read(given)
-        kept = {name: value for name, value in keys.items() if name not in gone}
-        rules = read(dict.fromkeys(cls.model_fields) | kept)
-        rules._gone = gone
-        rules.model_fields_set.intersection_update(kept)
-        return rules
-
-    @property
-    def gone(self) -> Mapping[str, Any]:
-        """Keys of an earlier file that casewise no longer has, with their values."""
-        return self._gone
-
-    @property
-    def told_gone(self) -> str | None:
-        """A sentence on the rules that an earlier file sets, and nobody is flagged by."""
-        bound = "agreement_most"  # of agreement_p
-        names = [name for name, value in self._gone.items() if value is not None and name != bound]
-        told = f"The study file sets {' and '.join(names)}: rules that casewise no longer has; "
-        return told + "nobody is flagged by them." if names else None
 
     @property
     def rules(self) -> tuple[Rule, ...]:
