@@ -163,6 +163,18 @@ def test_a_grader_is_not_asked_about_them(cli: Cli, tmp_path: Path) -> None:
     assert table["response_class"].to_list() == ["undetermined"]
 
 
+@pytest.mark.parametrize("empty", [None, "", float("nan")])
+def test_an_empty_field_is_no_reply(cli_inside: Cli, tmp_path: Path, empty: Any) -> None:
+    asked = {"role": "user", "content": QUERY}
+    records = [exchange(empty)]
+    if empty is None:
+        said = {"role": "assistant", "content": None}
+        records += [{"case_id": "c-safe", "messages": [asked, said]}]
+    table = graded(cli_inside, tmp_path, records)
+    assert set(table["response_class"]) == {"undetermined"}
+    assert set(table["explanation"]) == {"empty"}
+
+
 # --- filters ----------------------------------------------------------------------------------
 
 
@@ -190,6 +202,7 @@ FILTERED: list[dict[str, Any]] = [
     {"incomplete_details": {"reason": "content_filter"}, "status": "incomplete"},
     {"error": {"code": "content_filter", "message": "no"}},
     {"choices": [{"content_filter_results": {"hate": {"filtered": True, "severity": "high"}}}]},
+    {"raw": '{"choices": [{"finish_reason": "content_filter"}]}'},
     {"response_metadata": {"stopReason": "guardrail_intervened"}},
 ]
 OTHERS: list[dict[str, Any]] = [
@@ -215,7 +228,7 @@ def test_a_filter_on_the_message(cli_inside: Cli, tmp_path: Path) -> None:
     asked = {"role": "user", "content": QUERY}
     given = [
         {"role": "assistant", "content": "Dear", **fields}
-        for fields in (*FILTERED[:5], {"response_metadata": {"finish_reason": "content_filter"}})
+        for fields in (*FILTERED[:5], FILTERED[0] | {"content": None})
     ]
     records = [{"case_id": "c-safe", "messages": [asked, one]} for one in given]
     # No message at all: the row says why.

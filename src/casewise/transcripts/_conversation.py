@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.cases import Turn, read_turns
+from casewise.cases import Turn, printed, read_turns
 from casewise.files import whole_characters
 from casewise.protocols import RUNG_NAME, is_rung
 
@@ -137,6 +137,7 @@ def ending_of(metadata: object) -> tuple[bool, bool]:
 
 def _leaves(value: object, path: str = "", depth: int = 9) -> Iterator[str]:
     """Each leaf with its path, letters and digits alone: ``choicesfinishreason=contentfilter``."""
+    value = printed(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
     if isinstance(value, Mapping) and depth:
         for name, inner in value.items():
             yield from _leaves(inner, path + _letters(str(name)), depth - 1)
@@ -299,15 +300,16 @@ def _turns(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
 
 
 _NOTHING = (Turn(role="assistant", content=""),)
-"""Reply of a provider that declined without a word."""
+"""Reply whose field holds none, or of a provider that declined without a word."""
 
 
 def _exchange(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
     """A query and its reply, which stand in fields of their own."""
-    none = given(record, REPLIES)[1] is None
-    if none and not declined:
+    reply = given(record, REPLIES)[1]
+    if reply is None and not declined and not record.keys() & REPLIES:
         raise unreadable("no messages and no reply", record, EXPECTED)
-    roles = (("system", SYSTEMS), ("user", QUERIES), ("assistant", REPLIES))
+    none = reply is None or (declined and not isinstance(reply, str))
+    roles = [("system", SYSTEMS), ("user", QUERIES), *([] if none else [("assistant", REPLIES)])]
     turns = turns_of([one for role, names in roles for one in _message(record, role, names)])
     return (*turns, *_NOTHING) if none else turns
 
@@ -364,6 +366,9 @@ def _plain(message: object) -> object:
     plain["role"] = _ROLES.get(str(plain.get("role")), plain.get("role"))
     if plain["role"] == "tool" and isinstance(message.get("name"), str):
         plain["name"] = message["name"]
+    if plain["role"] == "assistant" and "content" in plain and not plain.get("refusal"):
+        # Providers send null where a filter left nothing.
+        plain["content"] = plain["content"] or ""
     if plain.get("content") is not None:
         plain.pop("refusal", None)
     if isinstance(called := message.get("function_call"), Mapping):

@@ -82,15 +82,15 @@ def read_table_conversations(path: Path) -> Iterator[Conversation | BadLine]:
 
 
 def _with_parsed(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with its messages, metadata and choices as JSON holds them."""
-    for name in (*MESSAGES, "metadata", "choices"):
+    """A record with its messages and metadata as JSON holds them."""
+    for name in (*MESSAGES, "metadata"):
         cell = record.get(name)
         if not isinstance(cell, str) or not cell.strip():
             continue
         try:
             record[name] = parse_json(cell, file=Path(name))
         except InputError as error:
-            if name in MESSAGES:
+            if name != "metadata":
                 raise UnreadableError(f"column {name!r}: {error.problem}") from None
     return record
 
