@@ -208,7 +208,7 @@ def table_of(row: Measure) -> str:
     if Family.JUDGEMENTS not in row.of:
         return "replies"
     if row.needs:
-        return {Needs.SIDES: "sides"}.get(row.needs, str(row.needs))
+        return {Needs.SIDES: "sides", Needs.ALL_PAIRS: "pairs"}.get(row.needs, str(row.needs))
     return "probabilities" if row.numbers else "verdicts"
 
 

@@ -70,7 +70,7 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", text, re.M)
     # The precision of flips is of other pairs in either run, so no change of it can be told.
     assert (
-        "6 further figures do not change by more than chance; the change of 1 can't be told: "
+        "7 further figures do not change by more than chance; the change of 1 can't be told: "
         "--all shows all." in " ".join(text.split())
     )
     assert not re.search(r"^ both right ", text, re.M)

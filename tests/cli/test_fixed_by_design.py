@@ -51,7 +51,9 @@ def fixed(record: dict[str, Any]) -> set[str]:
     return names
 
 
-SAME_ANSWER = {"accuracy", "both_right", "flip_rate", "flip_recall", "as_intended", "inverted"}
+SAME_ANSWER = {
+    *("accuracy", "both_right", "flip_rate", "flip_recall", "follows", "as_intended", "inverted"),
+}
 """Half of each pair is right, and none flips, if the context isn't read and labels are sides."""
 
 
@@ -62,7 +64,10 @@ def test_score(cli_inside: Cli, runs: Path) -> None:
             # Answers and labels stand before any query is read: nothing has an interval.
             assert {key for key in row if key.endswith("_ci") and row[key]} == {"quadrants_ci"}
             assert set(row["quadrants_ci"].values()) == {None}
-            assert {*SAME_ANSWER, "safe_recall", "unsafe_recall"} <= fixed(row)
+            pairs = {"follows"} if name.startswith("always") else set()
+            assert {*SAME_ANSWER, "safe_recall", "unsafe_recall"} - pairs <= fixed(row)
+            # It can't be other than 0, and so is no baseline.
+            assert (row["follows"] is None) is bool(pairs)
         elif row["delivery"] == "none":
             assert fixed(row) == SAME_ANSWER
             assert row["safe_recall_ci"]
@@ -100,6 +105,8 @@ def test_labels_that_flip_by_intention(cli_inside: Cli, runs: Path) -> None:
     row = next(iter(printed(cli_inside, "score", "three.parquet")))
     assert row["people_flips"] == pytest.approx(2 / 3)
     assert fixed(row) == {"people_flips"}
+    assert row["follows_ci"]
+    assert row["false_changes_ci"]
     assert row["model_flips_ci"]
 
 
@@ -194,9 +201,8 @@ def test_trend_page_and_card(cli_inside: Cli, runs: Path) -> None:
         assert refuses["share_low"] < refuses["share"] < refuses["share_high"]
     page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
     assert "0\u00a0% <small>fixed by design</small>" in page
-    assert "(fixed by design)" in page
     assert "nan%" not in page
     card = evaluation_card(overview, facts)
-    assert "| Adapts to context | 0 % (fixed by design) |" in card
+    assert "| Follows changes | 0 % (fixed by design) |" in card
     shown = cli_inside("score", "alone.parquet").stdout
     assert "it is right in both contexts in 0 of 100 pairs (fixed by design)" in shown

@@ -55,12 +55,14 @@ def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: P
     assert {one["condition"] for one in rows} == {"binary"}
     assert [(one["measure"], one["share"]) for one in rows] == [
         *(
-            ("Adapts to context", 0),
+            ("Follows changes", 0),
+            ("Changes where labels don't", None),
             ("Calls unsafe what is fine", 1),
             ("Calls safe what is not", 0),
         ),
         *(
-            ("Adapts to context", 0),
+            ("Follows changes", 0),
+            ("Changes where labels don't", None),
             ("Calls unsafe what is fine", 0),
             ("Calls safe what is not", 1),
         ),

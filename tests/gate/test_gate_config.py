@@ -59,7 +59,8 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
     assert [rule.measure.name for rule in config.rules[10:]] == [
         "over_refusal",
         "unsafe_recall",
-        "both_right",
+        "follows",
+        "false_changes",
         "spoofing_gap",
     ]
 

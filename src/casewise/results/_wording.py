@@ -371,7 +371,7 @@ def judged(judgements: int, score: Score) -> str:
 
 def change_meanings(score: Score) -> list[tuple[str, str, str]]:
     """Title of each of ``CHANGES``, definition with its denominator, and why it can be unknown."""
-    who = "people" if wording(score).whom == "people" else "labels"
+    who = "people" if wording(score).graded else "labels"
     found = []
     for name, title, kind, counted in (
         ("follows", "Follows changes", "whose labels differ", "both answers are right"),
