@@ -205,4 +205,4 @@ def test_trend_page_and_card(cli_inside: Cli, runs: Path) -> None:
     card = evaluation_card(overview, facts)
     assert "| Follows changes | 0 % (fixed by design) |" in card
     shown = cli_inside("score", "alone.parquet").stdout
-    assert "it is right in both contexts in 0 of 100 pairs (fixed by design)" in shown
+    assert "it follows 0 of 100 changes of the label (fixed by design; a coin: 23 %)" in shown
