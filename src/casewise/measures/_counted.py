@@ -225,27 +225,24 @@ class Counted:
     @property
     def left_out(self) -> dict[str, float]:
         """Pairs in neither figure of ``changes``: with a tied label, and with a side unread."""
-        (every, tied), (read, tied_read) = (
-            (len(one.all_pairs), (one.truth.safe[one.all_pairs] == 0.5).any(axis=1).sum())
-            for one in (self.every, self.on_a_side_read)
-        )
-        epochs = max(1, len(set(self.every.epoch.tolist())))
-        unread = every - tied - (read - tied_read)
-        return {"tied": float(tied / epochs), "unread": float(unread / epochs)}
+        pairs, epochs = self.every.all_pairs, 1 + self.every.epoch.max(initial=0)
+        tied = int((self.every.truth.safe[pairs] == 0.5).any(axis=1).sum())
+        unread = len(pairs) - tied - self.changes.untied
+        return {"pairs_tied": float(tied / epochs), "pairs_unread": float(unread / epochs)}
 
     @property
-    def coin(self) -> tuple[float, float]:
-        """Both figures of ``changes`` where the verdicts are shuffled over the cases, on average.
+    def coin(self) -> dict[str, float]:
+        """Figures of ``changes`` where the verdicts are shuffled over the cases, on average.
 
-        A shuffle puts any two verdicts on a pair alike; NaN of fewer than two.
+        A shuffle puts any two verdicts on a pair alike; none of fewer than two.
         """
         said, counts = np.unique(self.on_a_side_read.verdict, return_counts=True)
         n = counts.sum()
-        if n < 2:
-            return math.nan, math.nan
+        if n < 2 or np.isnan(said).any():
+            return {}
         chances = (np.outer(counts, counts) - np.diag(counts)) / (n * (n - 1))
-        apart = np.abs(said[:, None] - said)
-        return float(said @ chances @ (1 - said)), float((chances * apart).sum())
+        apart = float((chances * np.abs(said[:, None] - said)).sum())
+        return {"follows": float(said @ chances @ (1 - said)), "false_changes": apart}
 
     @cached_property
     def within(self) -> WithinQueries:

@@ -530,7 +530,8 @@ def _judging(
 
     def pairs(rows: Sequence[Measure]) -> Table:
         # Others know no context.
-        beside = [one for one in baselines if _sees_contexts(one)]
+        sees = ("flip_rate", "shift_pcc")
+        beside = [one for one in baselines if any(one.measures[name].value > 0 for name in sees)]
         return _scores_table(View.PAIRS, paired, context_columns(paired, rows), beside)
 
     parts = [_fitted(View.SCORES, width, numbers)]
@@ -543,10 +544,6 @@ def _judging(
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
     extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
     return [*parts, *(table for table in (*extra, _costs(report.rows)) if table.rows)]
-
-
-def _sees_contexts(score: Score) -> bool:
-    return any(score.measures[name].value > 0 for name in ("flip_rate", "shift_pcc"))
 
 
 def _fitted(view: View, width: int | None, make: Callable[[Sequence[Measure]], Table]) -> Table:
@@ -714,11 +711,11 @@ def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:
         return
     rows = []
     for one in whole:
-        model, coins = one.score.condition.model, [each.baseline for each in one.figures[:2]]
+        model, pairs = one.score.condition.model, one.figures[:2]
         rows.append(Row([one.score.condition.text, *(each.cell for each in one.figures)], model))
+        coins = [each.baseline and whole_percent(each.baseline[1]) for each in pairs]
         if any(coins):
-            shares = [coin and whole_percent(coin[1]) for coin in coins]
-            rows.append(Row(["a coin", *shares, None, None], model, dim=True))
+            rows.append(Row(["a coin", *coins, None, None], model, dim=True))
     for held in dict.fromkeys(tuple(each.baseline for each in one.figures[2:]) for one in whole):
         told = [one for one in held if one is not None]
         if len(told) == len(held):

@@ -355,13 +355,7 @@ def _shares(score: Score) -> tuple[Share, ...]:
 def _sizes(score: Score) -> tuple[float, ...]:
     """Pairs under the figures of changes, and cases under the others; NaN where unknown."""
     sizes = (score.measures[name].size for name in mistake_measures(score))
-    return (
-        *(
-            _size_of_pairs(score, name)[0] if score.measures[name].pairs else math.nan
-            for name in CHANGES
-        ),
-        *sizes,
-    )
+    return (*(_size_of_pairs(score, name)[0] for name in CHANGES), *sizes)
 
 
 _COIN = "a coin"
@@ -370,8 +364,8 @@ _COIN = "a coin"
 
 def _coins(score: Score) -> Iterable[tuple[str, float] | None]:
     """The coin beside both figures of changes: whether it can be told from it, and its share."""
-    for name, coin in zip(CHANGES, score.coin, strict=True):
-        share = Share.of(score.measures[name])
+    for name in CHANGES:
+        share, coin = Share.of(score.measures[name]), score.coin.get(name, math.nan)
         beyond = share.low > coin if name == "follows" else share.high < coin
         text = _COIN if beyond or not share.known else f"no better than {_COIN}"
         yield (text, coin) if share.value == share.value else None

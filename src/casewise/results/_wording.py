@@ -40,8 +40,6 @@ class Wording:
     """The label beside each probability, in the title of the chart of cases."""
     of_case: str
     """The label in the introduction to the case browser."""
-    as_intended: str
-    """Predicate of a model that answers as meant in both contexts."""
     ranking: str
     """Warning beside the figures by category."""
     intended: str
@@ -72,7 +70,6 @@ _VOTES = Wording(
     question="When a model says 70 % safe, do 70 % of people?",
     beside="people's votes",
     of_case="what people voted",
-    as_intended="does what the contexts' authors meant; people don't always agree with them",
     ranking=f"{_FEW_CASES}; and where a panel of people voted on one category alone, a harder "
     "category and a stricter panel look the same. In the published CASE-Bench data the panels "
     "differ far beyond chance.",
@@ -97,8 +94,6 @@ _PUBLISHED = replace(
     question="When a model says 70 % safe, is the published safe rate 70 %?",
     beside="the published safe rate",
     of_case="the votes or the published rate",
-    as_intended="does what the contexts' authors meant; the published rates don't always agree "
-    "with them",
     ceiling=f"{_CEILING} (guessing the intention can pass it: published rates count a vote of the "
     "author)",
 )
@@ -117,7 +112,6 @@ _INTENDED = Wording(
     question="When a model says 70 % safe, are 70 % of such cases meant to be safe?",
     beside="what the author meant",
     of_case="what its author meant",
-    as_intended="does what the authors meant",
     ranking=f"{_FEW_CASES}.",
     intended="is the label itself",
     one_person="is how often a single vote is what the author meant",
@@ -156,7 +150,6 @@ _SEVERAL = replace(
     question="When a model says 70 % safe, are the labels 70 % safe?",
     beside="the labels",
     of_case="its label",
-    as_intended="does what the contexts' authors meant; labels don't always agree with them",
 )
 
 _BY_RULE: Mapping[LabelRule, Wording] = {
@@ -372,6 +365,7 @@ def judged(judgements: int, score: Score) -> str:
 def change_meanings(score: Score) -> list[tuple[str, str, str]]:
     """Title of each of ``CHANGES``, definition with its denominator, and why it can be unknown."""
     who = "people" if wording(score).graded else "labels"
+    neither = (left := in_neither(score)) and f" {first_upper(left)}."
     found = []
     for name, title, kind, counted in (
         ("follows", "Follows changes", "whose labels differ", "both answers are right"),
@@ -379,11 +373,10 @@ def change_meanings(score: Score) -> list[tuple[str, str, str]]:
     ):
         one = score.measures[name]
         of = f" {_of_pairs(one.pairs, one)}" if one.pairs else ""
-        of += f" {first_upper(neither)}." if (neither := in_neither(score)) else ""
         found.append(
             (
                 title,
-                f"Of pairs of contexts {kind}, those in which {counted}.{of}",
+                f"Of pairs of contexts {kind}, those in which {counted}.{of}{neither}",
                 f"no query was answered in two contexts {kind}; such queries would tell",
             )
         )

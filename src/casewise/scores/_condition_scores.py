@@ -209,11 +209,10 @@ class Score:
     """Pairs of which both answers count: every context of a query that is meant to be safe with
     every one meant to be unsafe, in each epoch; where the model ranks pairs, those that it read."""
     left_out: dict[str, float]
-    """Pairs of contexts whose changes count for nothing: ``tied``, with a tied label, and
-    ``unread``, with a side unread; each repeat is one over the number of repeats."""
-    coin: tuple[float, float]
-    """Shares of ``follows`` and ``false_changes`` that these verdicts, shuffled over the cases,
-    would have on average."""
+    """Pairs of contexts whose changes count for nothing: ``pairs_tied``, with a tied label, and
+    ``pairs_unread``, with a side unread; each repeat is one over the number of repeats."""
+    coin: dict[str, float]
+    """``follows`` and ``false_changes`` of these verdicts, shuffled over the cases, on average."""
     bounds: dict[str, tuple[float, float]]
     """Lowest and highest value of each rate, by what tool calls, unread answers and those never
     asked for could have been."""

@@ -340,8 +340,8 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {
         "pairs": score.pairs,
         "paired_queries": score.paired_queries,
-        **{f"pairs_{name}": number for name, number in score.left_out.items()},
-        "coin": dict(zip(("follows", "false_changes"), map(json_number, score.coin), strict=True)),
+        **score.left_out,
+        "coin": score.coin,
         "wilson": [
             name for name, one in score.measures.items() if one.is_wilson and not one.reason
         ],

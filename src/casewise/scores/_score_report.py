@@ -50,10 +50,10 @@ from casewise.scores._ranked_pairs import ranked_pairs
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
+    FloatArray,
     one_person,
     oracle,
     reliability_icc,
-    shift_ceiling,
 )
 
 ANSWERS: dict[str, pl.Expr] = {
@@ -179,11 +179,23 @@ def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> It
         "brier": best.brier,
     }
     paired = make_answers(baseline_table(kept, "always-safe"), Labels(safe, safe)).pairs
-    figures["shift_pcc"] = shift_ceiling(safe[paired], unsafe[paired])
+    figures["shift_pcc"] = _shift_ceiling(safe[paired], unsafe[paired])
     for side in ("safe", "unsafe"):
         here = (kept["intended"] == side).fill_null(False).to_numpy()
         figures[f"within_pcc_{side}"] = reliability_icc(safe[here], unsafe[here]).pcc
     yield _row(base, len(kept), "ceiling", figures)
+
+
+def _shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
+    """Correlation with the shifts of votes that knowing every true rate would give, 0..1.
+
+    The root of the part of their variance that is no chance of who voted; NaN where that is below
+    0, or can't be told. Shapes ``(pairs, 2)``.
+    """
+    shift = np.subtract(*(safe / (safe + unsafe)).T)
+    noise = 2 * reliability_icc(safe.ravel(), unsafe.ravel()).sampling_variance
+    part = 1 - noise / shift.var(ddof=1) if len(shift) > 1 and np.ptp(shift) else -1.0
+    return math.sqrt(part) if part >= 0 else math.nan
 
 
 def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
@@ -200,7 +212,7 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
         bins=(),
         merged_bins=(),
         pairs=0,
-        coin=(math.nan, math.nan),
+        coin={},
         bounds={},
         statuses={},
         cut=None,

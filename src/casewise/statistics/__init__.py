@@ -21,7 +21,6 @@ from casewise.statistics._ceilings import (
     oracle,
     panel,
     reliability_icc,
-    shift_ceiling,
     split_half,
     tallies,
 )
@@ -339,7 +338,6 @@ __all__ = [
     "seen_context",
     "separation",
     "share_bounds",
-    "shift_ceiling",
     "shift_pcc",
     "sign_flip_p",
     "smallest_effect",

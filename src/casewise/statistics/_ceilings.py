@@ -283,26 +283,6 @@ def reliability_icc(safe: FloatArray, unsafe: FloatArray) -> VoteReliability:
     return VoteReliability(icc, pcc, within, harmonic, len(s))
 
 
-def shift_ceiling(safe: FloatArray, unsafe: FloatArray) -> float:
-    """Correlation with the votes' shifts that knowing every true rate would give, 0..1.
-
-    The square root of the share of their variance that is no chance of who voted. NaN where that
-    is below 0, of equal shifts, and without a pair whose cases both have two votes.
-
-    Args:
-        safe: Safe votes on both cases of each pair. Shape ``(pairs, 2)``; NaN is none.
-        unsafe: Unsafe votes. Shape ``(pairs, 2)``.
-    """
-    votes = safe + unsafe
-    several = (votes > 1).all(axis=1)
-    share, votes = (safe / votes)[several], votes[several]
-    if len(share) < 2:
-        return math.nan
-    noise = (share * (1 - share) / (votes - 1)).sum(axis=1).mean()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.sqrt(1 - noise / (share[:, 0] - share[:, 1]).var(ddof=1)))
-
-
 def split_half(safe: FloatArray, unsafe: FloatArray, seed: int, splits: int = SPLITS) -> float:
     """Reliability of the shares, up to 1, from random halves of each case's votes.
 

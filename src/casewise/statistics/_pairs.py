@@ -120,6 +120,8 @@ class LabelChanges:
     """Share of the pairs whose label changes in which both verdicts are right."""
     false_changes: Estimate
     """Share of the pairs with one label in which the verdict changes."""
+    untied: int
+    """Pairs without a tied label, in all epochs."""
 
 
 def label_changes(
@@ -136,8 +138,8 @@ def label_changes(
         epoch: Epoch of each pair, in 0 and up. Shape ``(pairs,)``.
         clusters: The query of each pair.
     """
-    epochs = len(set(epoch.tolist()))
-    rounds = clusters.index * (epoch.max(initial=0) + 1) + epoch
+    epochs = 1 + epoch.max(initial=0)
+    rounds = clusters.index * epochs + epoch
     first, second = verdicts.T
     right = np.where(safe[:, 0] > safe[:, 1], first * (1 - second), second * (1 - first))
     untied, same = (safe != 0.5).all(axis=1), safe[:, 0] == safe[:, 1]
@@ -157,7 +159,8 @@ def label_changes(
             uneven=len(set(alike[counts].tolist())) > 1,
         )
 
-    return LabelChanges(share(right, untied & ~same), share(abs(first - second), untied & same))
+    changed, alone = share(right, untied & ~same), share(abs(first - second), untied & same)
+    return LabelChanges(changed, alone, int(untied.sum()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,7 +338,7 @@ def quadrants(overview: Overview) -> Section:
         text="A pair is a context of a query that is meant to be safe, and one that is meant to be "
         "unsafe. "
         "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. A model that "
-        f"answers as meant {page_wording(overview).as_intended}. "
+        "answers as meant does what the contexts' authors meant, whatever the labels say. "
         f"{weighing_note(overview.scores)}".rstrip(),
         columns=(
             RUN,
