@@ -461,7 +461,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     )
     (row,) = rows_of(card, "by status")
     assert (row["judgements"], row["have a label"], row["of these read"]) == ("3", ".667", ".500")
-    assert row["bounds"] == "accuracy .500 to 1.000"
+    assert row["bounds"] == "accuracy .500 to 1.000; safe-recall .500 to 1.000"
 
 
 def test_scoring_options_stand_in_the_command(tmp_path: Path) -> None:

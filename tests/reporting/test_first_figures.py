@@ -333,8 +333,9 @@ def test_the_verdict_is_about_the_run_of_the_cards() -> None:
     assert found.score is compared[0].scores[1]
     assert found.subject == "bad, compared with good before"
     over, under = (100 * one.share.value for one in found.figures[2:])
-    assert found.said[1].startswith(f"Calls unsafe {over:.0f} of every 100 ")
-    assert f"and calls safe {under:.0f} of every 100 " in found.said[1]
+    after = found.said[1].partition("; after: ")[2]
+    assert after.startswith(f"calls unsafe {over:.0f} of every 100 ")
+    assert f"and calls safe {under:.0f} of every 100 " in after
     facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, scoring)
     page = report_page(overview, title="t", reveal=False).replace("\u00a0", " ")
     for text in (page.partition('class="words"')[2], evaluation_card(overview, facts)):

@@ -363,6 +363,7 @@ def bounds(answers: Answers, unasked: int = 0) -> dict[str, tuple[float, float]]
     return found | {
         name: ends(*(float((kind * one).sum()) for one in both), float(kind.sum()))
         for name, (kind, *both) in zip(names, sides, strict=True)
+        if kind.any() or unasked
     }
 
 
