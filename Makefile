@@ -1,6 +1,6 @@
 # Everything a fresh machine needs: Python 3.11 or newer, make, and a package index that pip knows.
 #
-#   make demo    set up, and let the embedded model judge the starter cases
+#   make demo    set up, and let the embedded model judge eight of the starter cases: up to a minute
 #   make test    set up, check style and types, run the tests (SHUFFLE=1: in an order by chance, whose seed is printed)
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
@@ -30,7 +30,8 @@ LOCKED := $(VENV)/locked.txt
 .PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published figures images release lock clean
 
 demo: $(READY)
-	@$(BIN)/casewise run
+	@echo "The embedded model judges 8 of the 56 starter cases: up to a minute on two cores (all: casewise run)"
+	@$(BIN)/casewise run --limit 8
 	@echo "So that a shell finds casewise: . $(BIN)/activate"
 
 # By files: those that share a browser, a model or a run of their own stay on one worker. In the order

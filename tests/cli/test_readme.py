@@ -166,6 +166,22 @@ def test_make_has_the_targets(target: str) -> None:
     assert runs[target] in done.stdout
 
 
+def test_make_demo_is_short_and_says_so_first(tmp_path: Path) -> None:
+    """At up to six seconds of two cores a judgement, a minute holds twelve, with the start."""
+    lines = shell("make --dry-run demo", ROOT).stdout.splitlines()
+    (place,) = (n for n, line in enumerate(lines) if "/casewise run" in line)
+    assert re.search(r"^echo .* minute", lines[place - 1])
+    planned = cli_in(tmp_path)(*shlex.split(lines[place])[1:], "--dry-run")
+    (requests,) = re.findall(r"(\d+) requests; nothing was sent", planned.stdout + planned.stderr)
+    assert 2 <= int(requests) <= 12
+
+
+def test_the_readme_names_the_targets() -> None:
+    assert {"make demo", "make test", "make docs"} <= set(re.findall(r"`(make \w+)`", README))
+    # Each block of commands stands right below the sentence that tells of it.
+    assert "of these lines" not in README
+
+
 def test_pip_install(tmp_path: Path) -> None:
     # The extra's requirements are in the environment already: --dry-run checks that they resolve.
     command = block_with("pip install", FIRST).splitlines()[0]
