@@ -286,7 +286,7 @@ class HeldError(UsageError):
 
 
 @contextmanager
-def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> Iterator[bool]:
+def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> Iterator[None]:
     """Hold a lock while the block runs, and leave a note beside it that says who does.
 
     The lock is the operating system's: it goes with the process, however that ends. What a killed
@@ -297,9 +297,6 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
         lock: A file for the lock alone. It and the note are made here, and deleted in the end.
         what: What is held, as a person knows it; None is the lock's folder.
         command: What the note says that this process does. Give no keys.
-
-    Yields:
-        Whether it could be locked.
 
     Raises:
         HeldError: Another process, or another block of this one, holds it.
@@ -317,8 +314,10 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
         except BlockingIOError:
             raise HeldError(lock.parent if what is None else what, _holder(note)) from None
         stack.callback(note.unlink, missing_ok=True)
-        stack.enter_context(_renewed(note))
-        yield is_locked
+        ended = Event()
+        stack.callback(ended.set)
+        Thread(target=_renew, args=(note, ended), daemon=True).start()
+        yield
 
 
 RENEWED_S = 2
@@ -344,28 +343,19 @@ def _is_renewed(note: Path, *, is_locked: bool) -> bool:
         return False
 
 
-@contextmanager
-def _renewed(note: Path) -> Iterator[None]:
-    """Renew a note while the block runs."""
-    ended = Event()
-
-    def renew() -> None:
-        with suppress(OSError):
-            while not ended.wait(RENEWED_S):
-                os.utime(note)
-
-    thread = Thread(target=renew, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+def _renew(note: Path, ended: Event) -> None:
+    """Renew a note, until its holder has ended."""
+    with suppress(OSError):
+        while not ended.wait(RENEWED_S):
+            os.utime(note)
 
 
 @contextmanager
 def locked(lock: Path) -> Iterator[bool]:
-    """Hold a lock while the block runs; yields and raises as ``hold`` does, but for the note.
+    """Hold a lock while the block runs, without a note.
+
+    Yields:
+        Whether it could be locked: some network file systems have no locks.
 
     Raises:
         BlockingIOError: Another process, or another block of this one, holds it.

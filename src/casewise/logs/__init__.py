@@ -50,7 +50,7 @@ from casewise.logs._read import (
     runs_of,
     without_keys,
 )
-from casewise.logs._resume import arguments_started, resume_line, without_option
+from casewise.logs._resume import recorded_line, resume_line, without_option
 from casewise.logs._write import LogStatus, LogWriter, without_texts
 
 __all__ = [
@@ -89,7 +89,6 @@ __all__ = [
     "START",
     "SampleRecord",
     "TARGETS",
-    "arguments_started",
     "calls_of",
     "counting",
     "input_tokens",
@@ -100,6 +99,7 @@ __all__ = [
     "read_header",
     "read_records",
     "read_samples",
+    "recorded_line",
     "resume_line",
     "runs_of",
     "without_keys",

@@ -9,17 +9,17 @@ from casewise.files import address_of, is_elsewhere
 from casewise.logs._read import OURS, START
 
 
-def arguments_started(log_dir: Path) -> list[str]:
-    """Arguments of the ``casewise run`` that a folder was last started with; empty if unknown."""
+def recorded_line(log_dir: Path) -> str | None:
+    """The command line that goes on in a folder, as it was last started; None if unknown."""
     if is_elsewhere(log_dir):
-        return []
+        return None
     try:
         command = json.loads((log_dir / OURS / START).read_text("utf-8"))["command"]
         arguments = shlex.split(command)[1:]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
+        return None
     # Whoever runs models from Python has another command line.
-    return arguments if arguments[:1] == ["run"] else []
+    return resume_line(arguments, log_dir) if arguments[:1] == ["run"] else None
 
 
 def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun, arguments_started, resume_line
+from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun, recorded_line, resume_line
 from casewise.scores._run_record import (
     RunRecord,
     clean_arguments,
@@ -115,18 +115,15 @@ def command_to_resume(runs: Sequence[LoggedRun]) -> str:
     It is the command that started them, where the folder holds it; else it is made from the logs.
     """
     log_dir = _folder(runs[0])
-    started = arguments_started(log_dir)
-    if started:
-        return resume_line(started, log_dir)
     records = [_record(one) for one in runs if _folder(one) == log_dir]
-    return " && ".join(resume_line(one, log_dir) for one in run_commands(records))
+    return recorded_line(log_dir) or " && ".join(
+        resume_line(one, log_dir) for one in run_commands(records)
+    )
 
 
 def recorded_command(path: Path) -> str | None:
     """Command that goes on in a log folder, or in that of a log; None where none is recorded."""
-    log_dir = path if path.is_dir() else _folder_of(path)
-    started = arguments_started(log_dir)
-    return resume_line(started, log_dir) if started else None
+    return recorded_line(path if path.is_dir() else _folder_of(path))
 
 
 def _folder(run: LoggedRun) -> Path:

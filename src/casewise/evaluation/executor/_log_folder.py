@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from inspect_ai.model import Model
@@ -62,10 +63,10 @@ from casewise.logs import (
     LogFolder,
     LoggedRun,
     LogHeader,
-    arguments_started,
     counting,
     is_readable,
     read_records,
+    recorded_line,
     resume_line,
     runs_of,
     without_option,
@@ -73,7 +74,7 @@ from casewise.logs import (
 from casewise.protocols import Status
 
 
-def locked(folder: Path, what: Path | None = None) -> AbstractContextManager[bool]:
+def locked(folder: Path, what: Path | None = None) -> AbstractContextManager[None]:
     """Hold a folder while a block runs, as ``hold`` does, with this command in the note.
 
     Args:
@@ -235,7 +236,7 @@ class _HeldFolder:
 
     def _kept(self) -> int:
         """Number of judgements that are kept: without its journal, only those in logs are."""
-        if self._journaled and self.journal is not None and self.journal.is_kept():
+        if self._journaled and self.journal is not None and self.journal.file.is_ours():
             return self._judged
         try:
             return read_done(self._cells, self._log_dir).judged
@@ -514,7 +515,7 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
 
 def resume(
     cells: Sequence[Cell], folder: LogFolder, *, same_server: bool = False
-) -> tuple[tuple[Cell, ...], Done]:
+) -> tuple[list[Cell], Done]:
     """Check that a plan may go on, or begin, in a folder.
 
     Args:
@@ -530,60 +531,54 @@ def resume(
             answers from another address; or what ``read_done`` refuses.
     """
     done, headers = read_done(cells, folder), folder.headers()
-    keys = [cell.identity for cell in cells]
-    held = [(header.key.identity, header.model, _addresses_of(header)) for header in headers]
-    if not set(keys) & {key for key, *_ in held}:
-        _refuse_stopped(folder.path, runs_of(headers))
-    planned, addressed = set(keys), list[Cell]()
-    for cell, key in zip(cells, keys, strict=True):
-        request = cell.request
-        address = server_address(cell.model, request.model_base_url, request.model_args)
-        # Another target of the name is another file, and is asked anew.
-        others = set() if cell.model.startswith(f"{TARGETS}/") else {cell.model}
-        before = [
-            one
-            for other, model, addresses in held
-            if other == key or (model in others and other not in planned)
-            for one in addresses
-        ]
-        if address and before and address not in before and not same_server:
-            raise UsageError(
-                redacted(
-                    f"{address_of(folder.path)}: {cell.model} was asked at {before[-1]}, and is "
-                    f"now at {address}: if it is the same, as a server that was started again, "
-                    "give --same-server; else another --log-dir"
+    planned = {cell.identity: cell for cell in cells}
+    held = [(header, header.key.identity) for header in headers]
+    where = address_of(folder.path)
+    if not any(key in planned for _, key in held):
+        for run in runs_of(headers):
+            if not run.complete and _holds_answers(folder.path, run.logs):
+                command = recorded_line(folder.path) or "start it with its own options"
+                raise UsageError(
+                    f"{where} holds a run that was stopped ({_title(run.first)}), and nothing of "
+                    f"this one. To go on with that: {command}; for this one, give another --log-dir"
                 )
+    addressed, opened = list[Cell](), dict[str, str]()
+    for key, cell in planned.items():
+        # Another target of the name is another file, and is asked anew.
+        model = None if cell.model.startswith(f"{TARGETS}/") else cell.model
+        before = [
+            header
+            for header, other in held
+            if other == key or (header.model == model and other not in planned)
+        ]
+        known = dict.fromkeys(filter(None, chain.from_iterable(map(_addresses_of, before))))
+        request = cell.request
+        asked = cell.model, request.model_base_url, request.model_args
+        now = opened.get(str(asked)) or server_address(*asked)
+        opened[str(asked)] = now
+        is_known = same_server or now in known or not (now and known)
+        if not is_known and _holds_answers(folder.path, before):
+            message = (
+                f"{where}: {cell.model} was asked at {' and '.join(known)}, and is now at {now}: "
+                "if it is the same, as a server that was started again, give --same-server; else "
+                "another --log-dir"
             )
-        known = dict.fromkeys((address, *before)) if address else ()
-        addressed.append(replace(cell, addresses=tuple(known)))
-    return tuple(addressed), done
+            raise UsageError(redacted(message))
+        addresses = dict.fromkeys((now, *known)) if now else ()
+        addressed.append(replace(cell, addresses=tuple(addresses)))
+    return addressed, done
 
 
-def _addresses_of(header: LogHeader) -> list[str]:
-    given = header.metadata.get(ADDRESSES)
-    if isinstance(given, list):
-        return [*map(str, given)]
-    url = address_at(header.log.eval.model_base_url or "", "").url
-    return [url] if url else []
+def _addresses_of(header: LogHeader) -> Iterable[str]:
+    given = header.log.eval.model_base_url or ""
+    return header.metadata.get(ADDRESSES) or (address_at(given, "").url,)
 
 
-def _refuse_stopped(log_dir: Path, runs: Iterable[LoggedRun]) -> None:
-    """Refuse to begin another run in a folder beside what a stopped one left."""
-    for run in runs:
-        if run.complete or not (has_answers(log_dir) or _has_judgements(run)):
-            continue
-        started = arguments_started(log_dir)
-        command = resume_line(started, log_dir) if started else "start it with its own options"
-        raise UsageError(
-            f"{address_of(log_dir)} holds a run that was stopped ({_title(run.first)}), and "
-            f"nothing of this one. To go on with that: {command}; for this one, give another "
-            "--log-dir"
-        )
-
-
-def _has_judgements(run: LoggedRun) -> bool:
+def _holds_answers(log_dir: Path, headers: Iterable[LogHeader]) -> bool:
+    """Tell whether logs, or the journal beside them, hold any answer."""
     with suppress(InputError):
-        return any(record.judged for log in run.logs for record in read_records(log))
+        records = chain.from_iterable(map(read_records, headers))
+        return has_answers(log_dir) or any(record.judged for record in records)
     return False
 
 

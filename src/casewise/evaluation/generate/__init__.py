@@ -156,7 +156,7 @@ def _ending_told(
     except (UsageError, InputError, ModelError):
         raise
     except BaseException as error:
-        kept = len(journal.known) - journal.before if journal.is_kept() else 0
+        kept = len(journal.known) - journal.before if journal.file.is_ours() else 0
         ending = Ending(
             *reason_of(error, counts, observers.signal()),
             judged=0,

@@ -46,11 +46,11 @@ class ReplyJournal:
     """Journal of answers by key, which are on the disk before anything builds on them."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = Journal(folder / ANSWERS, sync=True)
+        self.file = Journal(folder / ANSWERS, sync=True)
         self.failed = folder / FAILED
         self.known: dict[str, RequestOutcome] = {}
         """Answers by key; the first one under a key stands."""
-        for line in journal_lines(self._file.path):
+        for line in journal_lines(self.file.path):
             # A line that was cut short is no answer.
             with suppress(ValueError, TypeError, AttributeError, KeyError):
                 record: dict[str, Any] = json.loads(line.data)
@@ -61,7 +61,7 @@ class ReplyJournal:
     def keep(self, key: str, reply: RequestOutcome) -> None:
         """Write an answer to the disk."""
         record = {name: value for name, value in asdict(reply).items() if value}
-        self._file.append(json.dumps({"key": key, **record}, ensure_ascii=True).encode())
+        self.file.append(json.dumps({"key": key, **record}, ensure_ascii=True).encode())
         self.known.setdefault(key, reply)
 
     def keep_failure(self, model: str, reason: str) -> None:
@@ -69,13 +69,9 @@ class ReplyJournal:
         with closing(Journal(self.failed)) as file:
             file.append(json.dumps({"model": model, "error": reason}).encode())
 
-    def is_kept(self) -> bool:
-        """Tell whether the file is still there, and this start's alone."""
-        return self._file.is_ours()
-
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self.file.close()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ counts (``_faults``, ``_reachability``, ``_provider_calls``), answers kept for t
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -234,11 +235,10 @@ def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any
         return address_at(base_url or os.environ.get(variable, ""), variable).url
     if loads_weights(name, base_url):
         return ""
-    try:
+    # Of a model that can't be opened the run says so.
+    with suppress(ModelError):
         return address_of_model(open_model(name, base_url=base_url, model_args=model_args)).url
-    except ModelError:
-        # The run ends with it.
-        return ""
+    return ""
 
 
 def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tuple[str, ...]:

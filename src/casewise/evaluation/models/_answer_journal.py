@@ -130,7 +130,7 @@ class AnswerJournal:
         """Answers that this run has had to each request of one sample."""
         self._forgotten = False
         self._redact = make_redactor()
-        self._file = Journal(path)
+        self.file = Journal(path)
         self._places: dict[str, tuple[int, int]] = {}
         """Offsets and lengths of the lines of earlier starts, by key."""
         for line in journal_lines(path):
@@ -139,13 +139,9 @@ class AnswerJournal:
                 key = line.data[:_KEY].decode(errors="replace")
                 self._places[key] = line.start, len(line.data)
 
-    def is_kept(self) -> bool:
-        """Tell whether the file is still there, and this run's alone."""
-        return self._file.is_ours()
-
     def close(self) -> None:
         """Close the file, and remove it if it is forgotten."""
-        self._file.close()
+        self.file.close()
         if self._forgotten:
             self.path.unlink(missing_ok=True)
 
@@ -159,7 +155,7 @@ class AnswerJournal:
         if place is None:
             return None
         try:
-            answer = ModelOutput.model_validate_json(self._file.read(*place)[_KEY + 1 :])
+            answer = ModelOutput.model_validate_json(self.file.read(*place)[_KEY + 1 :])
         except ValueError:
             return None
         self.served += 1
@@ -169,7 +165,7 @@ class AnswerJournal:
         """Add an answer; once this returns, it outlives the process."""
         text = self._redact(answer.model_dump_json(exclude_none=True))
         try:
-            self._file.append(f"{key} {text}".encode())
+            self.file.append(f"{key} {text}".encode())
         except OSError as error:
             self.failure = error
             # An OSError would be taken for a failed connection, and the request asked again.
