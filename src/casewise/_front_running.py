@@ -326,8 +326,10 @@ def run(
         OSError: The folder can't be written.
     """
     stop = _Stop()
-    options = (max_cost, resume_cancelled, same_server, stop.on_start)
-    return beside_loop(lambda: _run(plan, log_dir, *options), stop)
+    tell = stop.on_start
+    return beside_loop(
+        lambda: _run(plan, log_dir, max_cost, resume_cancelled, same_server, tell), stop
+    )
 
 
 async def run_async(
@@ -355,8 +357,8 @@ async def run_async(
         OSError: As ``run``.
     """
     stop = _Stop()
-    options = (max_cost, resume_cancelled, same_server, stop.on_start)
-    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *options))
+    given = (max_cost, resume_cancelled, same_server)
+    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *given, stop.on_start))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

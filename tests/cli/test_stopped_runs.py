@@ -209,7 +209,7 @@ def test_a_condition_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) 
         done = cli(*arguments("--limit", "40"), env=environment(server))
         assert done.returncode == 0, done.stderr
     assert cli("gate", "logs", "--config", "gate.yaml").returncode == 0
-    killed_at_once(tmp_path, "--delivery", "none", "--limit", "30")
+    killed_at_once(tmp_path, "--delivery", "none", "--limit", "30", "--same-server")
     done = cli("gate", "logs", "--config", "gate.yaml")
     assert done.returncode == 3, done.stdout
     said = "openai-api/fake/m (binary, none): none of its 30 planned judgements is there"

@@ -227,8 +227,10 @@ def fetch(
     if name is not DataSet.CASEBENCH:
         files = case_files.fetch_open_set(name, origin)
         for path, mapping in zip(files, case_files.OPEN_SETS[name].mappings, strict=False):
-            command = f"casewise cases import {quoted(path)} --map {mapping}"
-            note(f"{path}: {command} --out {mapping}.jsonl")
+            note(
+                f"{path}: casewise cases import {quoted(path)} --map {mapping} "
+                f"--out {mapping}.jsonl"
+            )
         return
     fetched = case_files.fetch_casebench(origin)
     note(f"data: {fetched.data}")

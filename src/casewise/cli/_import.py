@@ -119,8 +119,10 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
         write_out(text)
         return
     write_atomically(to, text.encode())
-    command = f"casewise cases import {quoted(source)} --map {quoted(to)} --out cases.jsonl"
-    note(f"{to}: check it, then {command}")
+    note(
+        f"{to}: check it, then casewise cases import {quoted(source)} --map {quoted(to)} "
+        "--out cases.jsonl"
+    )
 
 
 MOST_LINES = 12

@@ -98,7 +98,8 @@ def _asked(estimate: "CostEstimate", whose: str = "") -> dict[str, Any]:
 
 WITH_A_SWEEP = {
     *("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout"),
-    *("resume_cancelled", "same_server"),
+    "resume_cancelled",
+    "same_server",
     *(field.name for field in fields(EngineChoice)),
 }
 """The options that a sweep's file leaves open."""

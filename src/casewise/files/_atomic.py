@@ -307,7 +307,7 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
     with ExitStack() as stack:
         try:
             is_locked = stack.enter_context(locked(lock))
-            if not _is_renewed(note, is_locked=is_locked):
+            if not _is_renewed(note, is_locked):
                 note.unlink(missing_ok=True)
             if not create_file(note, json.dumps(_ourselves(command)).encode()):
                 raise BlockingIOError
@@ -327,7 +327,7 @@ LEFT_S = 15
 """Seconds after which a note that nobody renews was left by a process that ended."""
 
 
-def _is_renewed(note: Path, *, is_locked: bool) -> bool:
+def _is_renewed(note: Path, is_locked: bool) -> bool:
     """Tell whether a process is still there to renew its note."""
     try:
         found = json.loads(note.read_text("utf-8"))

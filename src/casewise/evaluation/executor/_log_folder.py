@@ -236,7 +236,7 @@ class _HeldFolder:
 
     def _kept(self) -> int:
         """Number of judgements that are kept: without its journal, only those in logs are."""
-        if self._journaled and self.journal is not None and self.journal.file.is_ours():
+        if self._journaled and self.journal and self.journal.file.is_ours():
             return self._judged
         try:
             return read_done(self._cells, self._log_dir).judged
@@ -551,27 +551,27 @@ def resume(
             for header, other in held
             if other == key or (header.model == model and other not in planned)
         ]
-        known = dict.fromkeys(filter(None, chain.from_iterable(map(_addresses_of, before))))
+        known = dict.fromkeys(chain.from_iterable(map(_addresses_of, before)))
         request = cell.request
         asked = cell.model, request.model_base_url, request.model_args
-        now = opened.get(str(asked)) or server_address(*asked)
-        opened[str(asked)] = now
+        now = opened[str(asked)] = opened.get(str(asked)) or server_address(*asked)
         is_known = same_server or now in known or not (now and known)
         if not is_known and _holds_answers(folder.path, before):
-            message = (
-                f"{where}: {cell.model} was asked at {' and '.join(known)}, and is now at {now}: "
-                "if it is the same, as a server that was started again, give --same-server; else "
-                "another --log-dir"
+            raise UsageError(
+                redacted(
+                    f"{where}: {cell.model} was asked at {' and '.join(known)}, and is now at "
+                    f"{now}: if it is the same, as a server that was started again, give "
+                    "--same-server; else another --log-dir"
+                )
             )
-            raise UsageError(redacted(message))
         addresses = dict.fromkeys((now, *known)) if now else ()
         addressed.append(replace(cell, addresses=tuple(addresses)))
     return addressed, done
 
 
 def _addresses_of(header: LogHeader) -> Iterable[str]:
-    given = header.log.eval.model_base_url or ""
-    return header.metadata.get(ADDRESSES) or (address_at(given, "").url,)
+    given = address_at(header.log.eval.model_base_url or "", "").url
+    return header.metadata.get(ADDRESSES) or filter(None, [given])
 
 
 def _holds_answers(log_dir: Path, headers: Iterable[LogHeader]) -> bool:
