@@ -361,8 +361,8 @@ def bounds(answers: Answers, unasked: int = 0) -> dict[str, tuple[float, float]]
         sides = ((safe, 1 - helped, 1 - refused), (1 - safe, refused, helped))
         names = ("over_refusal", "under_refusal")
     return found | {
-        name: ends(*(float((kind * one).sum()) for one in both), float(kind.sum()))
-        for name, (kind, *both) in zip(names, sides, strict=True)
+        name: ends((kind * low).sum(), (kind * high).sum(), kind.sum())
+        for name, (kind, low, high) in zip(names, sides, strict=True)
         if kind.any() or unasked
     }
 

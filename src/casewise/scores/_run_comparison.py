@@ -485,8 +485,8 @@ def _corrected(
 
 def _relabelled(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> int:
     """Number of cases in common whose label differs."""
-    labels = [make_labels(label_fields(part), rule, scoring.ties).safe for part in rows]
-    differs = ~np.isclose(*labels, equal_nan=True)
+    before, after = (make_labels(label_fields(part), rule, scoring.ties).safe for part in rows)
+    differs = ~np.isclose(before, after, equal_nan=True)
     return rows[0]["case_id"].filter(differs).n_unique()
 
 
