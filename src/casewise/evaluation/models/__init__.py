@@ -232,7 +232,7 @@ def server_address(name: str, base_url: str | None, model_args: Mapping[str, Any
     if name.startswith(_SERVED):
         # Their clients have it with the first request alone.
         variable = f"{name.split('/')[0].upper()}_BASE_URL"
-        return address_at(base_url or os.getenv(variable, ""), variable).url
+        return address_at(base_url or os.environ.get(variable, ""), variable).url
     if loads_weights(name, base_url):
         return ""
     # Of a model that can't be opened the run says so.
