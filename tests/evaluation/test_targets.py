@@ -253,8 +253,9 @@ def test_every_fault(cli: Cli, tmp_path: Path, how: str) -> None:
         assert {row["verdict"] for row in own} <= {"safe", None}
         assert {row["status"] for row in own} <= {"ok", "refused"}
         assert ("refused" in {row["status"] for row in own}) <= (fault == "filter")
-        # By what a file knows, another model's answer is one that is not accepted.
-        kind = {"other-model": "unreadable_answer"}.get(fault, KINDS[fault])
+        # By what a file knows, such an answer is not accepted, or has no reply.
+        is_unread = fault in ("other-model", "no-choices")
+        kind = "unreadable_answer" if is_unread else KINDS[fault]
         kinds = {kind, "timeout"} if fault == "large" else {kind}
         assert server.failed[model]
         assert kinds & first[name].keys(), (model, first.get(name))
