@@ -314,6 +314,7 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
         except BlockingIOError:
             raise HeldError(lock.parent if what is None else what, _holder(note)) from None
         stack.callback(note.unlink, missing_ok=True)
+        note.chmod(0o644)
         ended = Event()
         stack.callback(ended.set)
         Thread(target=_renew, args=(note, ended), daemon=True).start()
