@@ -126,6 +126,24 @@ def test_no_verdict_comes_into_a_context(
     assert [case.context for case in cases] == [None] * 3
 
 
+def test_contexts_by_key_are_asked_for(cli_inside: Cli, tmp_path: Path) -> None:
+    """Two contexts of a query under keys, the second with the fields of the first."""
+    contexts = dict(zip("ab", ({"where": place} for place in PLACES), strict=True))
+    rows = [{"question": query, "contexts": contexts} for query in QUERIES]
+    (tmp_path / "t.json").write_text(json.dumps(rows), "utf-8")
+    _, questions = drafted(cli_inside, tmp_path / "t.json")
+    assert questions == ["is 'contexts.b.where' of another context (each)?"]
+
+
+def test_verdicts_under_peoples_names_stay_out(cli_inside: Cli, tmp_path: Path) -> None:
+    context = {"where": PLACES[0], "by": {"ann": "ok", "bob": "not ok"}}
+    rows = [{"question": query, "context": context} for query in QUERIES]
+    (tmp_path / "t.json").write_text(json.dumps(rows), "utf-8")
+    draft, _ = drafted(cli_inside, tmp_path / "t.json")
+    assert "context.where" in draft
+    assert "context.by" not in draft
+
+
 # --- a row a person -----------------------------------------------------------------------------
 
 
@@ -165,7 +183,7 @@ def test_people_of_other_names(cli_inside: Cli, tmp_path: Path, name: str) -> No
 
 
 def test_repeated_rows_are_asked_about(cli_inside: Cli, tmp_path: Path) -> None:
-    """Nothing tells what a row is: 18 rows, of which 15 repeat a query."""
+    """Nothing tells what a row is: 18 rows, of which 12 repeat one of 6 cases."""
     rows = [
         {"question": query, "setting": place, "who": n, "x": n * 7 % 5}
         for query in QUERIES
@@ -174,4 +192,4 @@ def test_repeated_rows_are_asked_about(cli_inside: Cli, tmp_path: Path) -> None:
     ]
     _, questions = drafted(cli_inside, table(tmp_path / "t.csv", rows))
     (question,) = questions
-    assert question.startswith("15 of the first 18 rows repeat the query and context of another")
+    assert question.startswith("12 of the first 18 rows repeat the query and context of another")

@@ -69,7 +69,7 @@ _CONTEXT = (
     *_words(
         "context parent history background profile user role policy kontext rolle zweck contexte "
         "rôle contexto propósito 上下文 背景 platform relationship purpose system situation "
-        "deployment before where channel story vignette place asker scenario"
+        "deployment before where channel story vignette place asker scenario setting"
     ),
 )
 _LANGUAGE = _words("lang sprache idioma 语言")
@@ -147,8 +147,8 @@ class _Column:
     @cached_property
     def has_records(self) -> bool:
         """Tell whether a cell holds mappings, or lists in a list, also printed ones."""
-        opened = (part if isinstance(part, list) else [part] for part in map(_opened, self.cells))
-        return any(isinstance(one, dict | list) for parts in opened for one in parts)
+        parts = (part for cell in map(_opened, self.cells) for part in items(cell, None))
+        return any(isinstance(part, dict | list) for part in parts)
 
     @cached_property
     def has_texts(self) -> bool:
@@ -289,7 +289,7 @@ def _examples(text: str, tables: Sequence[RawTable]) -> tuple[tuple[Case, ...], 
             f"{len(found.problems)} of the first {found.rows} rows don't fit: what is lacking? "
         )
         problem += str(found.problems[0])
-    elif found.repeated > RARELY * found.rows:
+    elif not found.joined and found.repeated > RARELY * found.rows:
         problem = (
             f"{found.repeated} of the first {found.rows} rows repeat the query and context of "
             "another: is a row one person's verdict (vote, rater), a reply, or another context?"
@@ -439,7 +439,7 @@ class _Guesses:
             self._take_measure()
         few = [c for c in left if c.has_texts and len(c.kinds) <= max(FEW, c.rows // 4)]
         self._take([c for c in few if c.is_called(*_CATEGORY)], "category: NAME")
-        nested = [c for c in left if c.has_records]
+        nested = [c for c in left if c.has_records or "[]" in c.name]
         self._leave(nested, "records, and maybe verdicts among them")
         self.questions += (
             f"is each record in {c.name!r} a context (each), and which of it are verdicts?"
@@ -447,12 +447,17 @@ class _Guesses:
         )
         contexts = [c for c in left if c.is_called(*_CONTEXT) or (self.keyed and c.name == "key")]
         # A verdict in the context would tell the model what to say.
-        telling = [c for c in contexts if c.numbers or _names_sides(c) or _is_verdict(c)]
+        telling = [
+            c for c in contexts if c.numbers or _names_sides(c) or _says_sides(c) or _is_verdict(c)
+        ]
         self._leave(telling, "a number or a verdict, and no part of the context")
         used: set[str] = set()
         for column in contexts:
             if column in left:
-                self._take([column], f"{_parameter(column, used)}: {_value(column)}")
+                name = _parameter(column, used)
+                self._take([column], f"{name}: {_value(column)}")
+                if name.endswith("_too"):
+                    self.questions.append(f"is {column.name!r} of another context (each)?")
 
     def _sides(self, column: _Column) -> str:
         """Sides of a column's values; a question where some of them are unknown."""
@@ -709,7 +714,7 @@ _STATISTIC = re.compile(
 LEAST_CONTEXTS = 3
 """Columns under names that share a beginning or an end which may be a context each."""
 _RATER = re.compile(
-    r"(rater|annotator|worker|coder|judge|participant|respondent|labell?er)"
+    r"(\w+[ _.])?(rater|annotator|worker|coder|judge|participant|respondent|labell?er)"
     r"([ _.]?(id|name|no|nr|number))?",
     re.I,
 )

@@ -311,7 +311,7 @@ def _exchange(record: Mapping[str, Any], *, declined: bool) -> tuple[Turn, ...]:
     none = reply is None or (declined and not isinstance(reply, str))
     roles = [("system", SYSTEMS), ("user", QUERIES), *([] if none else [("assistant", REPLIES)])]
     turns = turns_of([one for role, names in roles for one in _message(record, role, names)])
-    return (*turns, *_NOTHING) if none else turns
+    return turns + _NOTHING * none
 
 
 def _message(record: Mapping[str, Any], role: str, names: Sequence[str]) -> list[dict[str, str]]:
