@@ -207,6 +207,7 @@ MOST = "{measure: safe_recall, at_most: 0.5}"
         ((MOST, LEAST), True),
         ((LEAST, "{measure: unsafe_recall, at_least: 0.5}", MOST), True),
         ((LEAST, "{measure: safe_recall, at_most: 0.5, where: {protocol: bin*}}"), True),
+        ((LEAST, "{measure: safe_recall, at_most: 0.5, labels: intended}"), True),
         ((LEAST, "{measure: safe_recall, at_most: 0.5, where: {category: c}}"), False),
         ((LEAST, "{measure: unsafe_recall, at_most: 0.5}"), False),
         ((LEAST, "{measure: safe_recall, at_most: 0.95}"), False),

@@ -141,7 +141,8 @@ def check_together(
 
 def _scope(rule: GateRule, family: Family) -> tuple[object, ...]:
     cases = {column: set(values) for column, values in rule.where if column in CASE_COLUMNS}
-    return rule.measure.name, rule.labels, cases, family.name
+    labels = Scoring(rule.labels).rule(family.runs[-1].rows)
+    return rule.measure.name, labels, cases, family.name
 
 
 def missing_sides(

@@ -534,8 +534,8 @@ def mistakes_sentence(score: Score, comparison: Comparison | None = None) -> str
         if (own := comparison.own) is None:
             return both
         return (
-            f"{both} The labels of {comparison.relabelled} of {own.cases} cases differ, and these "
-            f"are those before; by its own, after: {mistakes_sentence(own)}"
+            f"{both} The labels of {comparison.relabelled} of {own.cases} cases differ: both rates "
+            f"are by those before; by its own, after: {mistakes_sentence(own)}"
         )
     if score.mass < LOW_MASS:
         return (

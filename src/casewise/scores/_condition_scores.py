@@ -88,11 +88,6 @@ class RunState:
         return max(0, self.planned - self.there)
 
     @property
-    def ended_early(self) -> bool:
-        """Tell whether the run ended before its plan did."""
-        return bool(self.stopped) or self.not_asked > 0
-
-    @property
     def sentence(self) -> str:
         """First sentence of every view of a run that ended early, or had errors; else empty."""
         if self.stopped or (self.not_asked and self.is_recorded):
