@@ -43,8 +43,8 @@ def collected(study: Study) -> Collected:
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_what_is_written_is_read(study: Study, collected: Collected, data: st.DataObject) -> None:
-    pseudonyms, people = TEXTS.filter(lambda text: "@" not in text), len(collected.people)
-    names = data.draw(st.lists(pseudonyms, min_size=people, max_size=people, unique=True))
+    pseudonyms, size = TEXTS.filter(lambda text: "@" not in text), len(collected.people)
+    names = data.draw(st.lists(pseudonyms, min_size=size, max_size=size, unique=True))
     renamed = dict(zip((one.rater for one in collected.people), names, strict=True))
 
     def draw(values: st.SearchStrategy[Any]) -> Any:
