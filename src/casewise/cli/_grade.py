@@ -173,7 +173,7 @@ def _print(tally: scores.LineTally, file: Path) -> None:
             f"note: of {count(tally.shortened)} long replies the rules read the first "
             f"{count(transcripts.READ_AT_MOST)} characters"
         )
-    note_all(f"note: {one}" for one in tally.endings.notes)
+    note_all(tally.endings.notes)
     if tally.unnamed:
         note(
             f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "

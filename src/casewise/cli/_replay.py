@@ -245,7 +245,7 @@ def _find_turns(
         about = (one.case.id, one.conversation, one.line, one.user, one.case.category)
         rows.append((*about, status, kind, look.likely))
     note_all(str(line) for line in prefixes.bad)
-    note_all(f"note: {one}" for one in endings.notes)
+    note_all(endings.notes)
     left_out = {str(why): n for why, n in (*prefixes.left_out.items(), *lacking.items())}
     if not rows:
         why = ", ".join(f"{n}: {words}" for words, n in left_out.items())

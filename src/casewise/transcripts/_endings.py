@@ -51,7 +51,8 @@ class Endings:
         """Count a reply."""
         self.replies += 1
         if (kind := name_non_reply(reply)) is not None:
-            self.lacking[kind] += 1
+            if kind != "filter message":
+                self.lacking[kind] += 1
             return
         self.told += cut
         self.lengths[len(reply)] += 1
@@ -77,7 +78,7 @@ class Endings:
             kinds = (f"{count(n)} {kind}{'s' * (n > 1)}" for kind, n in self.lacking.items())
             notes.append(
                 f"{count(self.lacking.total())} of {count(self.replies)} replies are none "
-                f"({', '.join(kinds)}): undetermined, a filter's message a refusal"
+                f"({', '.join(kinds)}): undetermined"
             )
         found = []
         if self.told:
