@@ -209,7 +209,7 @@ def read_workbook(path: Path, form: TableForm) -> RawTable:
     from python_calamine import CalamineError, CalamineWorkbook
 
     read_bytes(path, 1)
-    trial = [sys.executable, "-P", Path(__file__).with_name("_workbook.py"), path]
+    trial = [sys.executable, "-P", f"{Path(__file__).with_name('_workbook.py')}", f"{path}"]
     ended = subprocess.run(trial, capture_output=True, check=False)
     # What can't be read ends with 1, and the same is raised here.
     if ended.returncode not in (0, 1) or b"MemoryError" in ended.stderr:
