@@ -25,6 +25,7 @@ import polars as pl
 import pytest
 from conftest import ROOT, Cli, clean_env, forget_models
 from support.fake_openai import Answer, FakeServer
+from support.tables import random_table
 
 import casewise as cw
 from casewise.cases import Case, VoteCounts, open_cases, write_cases
@@ -603,3 +604,14 @@ def test_notes_are_warnings(two_runs: Path) -> None:
     with pytest.warns(UserWarning, match="passed over notes.txt") as seen:
         cw.judgements("after")
     assert seen[0].filename == __file__
+
+
+def test_what_the_front_door_gives_prints_in_short() -> None:
+    """Whatever the number of cases, whose influences stand in every figure."""
+    before, after = (random_table(900, 1, skill=skill) for skill in (0.3, 0.7))
+    found, changed = cw.score(before), cw.compare(before, after, bootstrap=0)
+    for one in (found[0], found[:1], list(found), found[0].accuracy, changed[0], changed[:1]):
+        assert len(str(one)) == len(repr(one)) < 500
+    assert f"{found[0].accuracy.value:.4g}" in repr(found[0])
+    for many in (found[0].measures, changed[0].differences, found.report, found, changed):
+        assert len(repr(many)) < 10_000
