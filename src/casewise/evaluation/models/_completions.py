@@ -8,7 +8,7 @@ type is left out; what is no answer raises.
 import json
 import math
 import re
-from typing import Any
+from typing import Any, TypeGuard
 
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import UnreadAnswerError
@@ -162,7 +162,7 @@ _HELD = ("text", "thinking", "content", "value")
 
 def _place(place: dict[str, Any]) -> dict[str, Any]:
     """Log-probability of a token; where there are no alternatives, None stands for them."""
-    value = place.get("logprob")
+    value: Any = place.get("logprob")
     is_number = isinstance(value, int | float) and math.isfinite(value)
     return {
         "token": _text(place.get("token")),
@@ -185,7 +185,7 @@ def _usage(usage: dict[str, Any]) -> dict[str, Any] | None:
     return usage | details | {"total_tokens": sent + answered}
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> TypeGuard[int]:
     """Tell whether a value can be a number of an answer's tokens."""
     return type(value) is int and 0 <= value <= MAX_TOKENS
 
