@@ -50,12 +50,14 @@ def check(outcomes: list[Outcome]) -> None:
 def unsettled(outcomes: list[Outcome], cases: int) -> list[Outcome]:
     """Those with cases that were neither judged nor filtered.
 
-    What a stranger answered before the model had said its own name is an error of the table.
+    What a stranger answered before the model had said its own name is an error of the table; a
+    turn without choices is an empty answer.
     """
     return [
         one
         for one in outcomes
         if one.judged + one.refused < cases
+        and one.fault != "no-choices"
         and (one.fault != "other-model" or one.judged + sum(one.errors.values()) != cases)
     ]
 
