@@ -54,8 +54,8 @@ def replay(cli: Cli, tmp_path: Path) -> Replay:
         write_talks(tmp_path / "talks.jsonl", talks)
         with FakeServer(answer) as server:
             env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
-            command = ["replay", "talks.jsonl", "-m", NEW, "--log-dir", "logs", *options]
-            done = cli(*command, env=env)
+            command = ["replay", "talks.jsonl", "-m", NEW, "--log-dir", "logs", "--same-server"]
+            done = cli(*command, *options, env=env)
         assert done.returncode == code, done.stderr
         return Done(done.returncode, done.stdout, done.stderr, server.requests)
 
