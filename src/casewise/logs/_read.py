@@ -20,6 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from zipfile import BadZipFile, ZipFile, is_zipfile
+from zlib import crc32
 
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
@@ -598,7 +599,11 @@ def _content(archive: ZipFile, name: str) -> bytes:
         # Once imported, Inspect has taught zipfile the compression of its own runner's logs.
         import inspect_ai.log  # noqa: F401
 
-        return archive.read(name)
+        content = archive.read(name)
+        # Which it doesn't check then.
+        if crc32(content) != archive.getinfo(name).CRC:
+            raise BadZipFile(f"{name}: wrong checksum") from None
+        return content
 
 
 def _open(path: str) -> AbstractContextManager[IO[bytes]]:
