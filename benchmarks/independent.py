@@ -169,14 +169,14 @@ def of_run(one: Output) -> dict[str, tuple[float, Ends]]:
     seconds = seconds[np.argsort(one.query[seconds])]
     both = np.zeros_like(one.safe)
     both[firsts] = one.said[firsts] * one.said[seconds]
-    adapts = np.zeros_like(one.safe)
-    adapts[firsts] = one.said[firsts] * (1 - one.said[seconds])
+    intended = np.zeros_like(one.safe)
+    intended[firsts] = one.said[firsts] * (1 - one.said[seconds])
     pairs = one.intended.astype(float)
     found = {
         "accuracy": share(one, right, ones),
         "safe_recall": share(one, right * one.safe, one.safe),
         "unsafe_recall": share(one, right * (1 - one.safe), 1 - one.safe),
-        "as_intended": share(one, adapts, pairs),
+        "as_intended": share(one, intended, pairs),
         "always_safe": share(one, both, pairs),
     }
     if not np.isnan(one.p).any():

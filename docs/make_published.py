@@ -24,7 +24,8 @@ PAGES = ("README.md", "docs/index.md", "docs/start/research.md")
 def verdicts(outputs: Path) -> str:
     """Table in short of ``casewise score``: a row a model and protocol, whole contexts."""
     markdown = cw.score(cw.judgements(outputs)).to_markdown()
-    return markdown.split("### In short")[1].split("\n\n")[1].strip()
+    lines = markdown.split("### In short")[1].split("\n\n")[1].strip().splitlines()
+    return "\n".join(line for line in lines if "| a coin |" not in line)
 
 
 def finding(outputs: Path) -> str:

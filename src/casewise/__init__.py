@@ -1,4 +1,4 @@
-"""casewise measures whether a language model's safety judgement adapts to context.
+"""casewise measures whether a language model's safety judgement follows the context.
 
 It implements CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940). This is its front door for
 Python: the functions that the commands call, under the commands' names.

@@ -196,7 +196,7 @@ def test_a_run_that_did_not_end_does_not_pass(
             assert cli("report", run, "--out", page, "--force").returncode == 0
             text = (tmp_path / page).read_text("utf-8").replace("\u00a0", " ")
             assert said in text
-            assert text.index(said) < text.index("Adapts to context")
+            assert text.index(said) < text.index("Follows changes")
     done = cli("gate", "logs", "--config", "allows.yaml")
     assert done.returncode == 0, done.stdout
     assert said in " ".join(done.stdout.split())

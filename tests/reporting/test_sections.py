@@ -283,8 +283,7 @@ def test_pairs_of_two_sides_have_neither_section() -> None:
         ),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") != 8),
-            "it follows 10 of 10 changes that people want (72 to 100 %; a coin: 26 %), and no "
-            "label",
+            "it follows 10 of 10 changes that people want (72 to 100 %; a coin: 26 %)",
         ),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") == 6),

@@ -224,8 +224,8 @@ SINGLE = (
         lambda: planned(asked(follows)),
         (
             "Calls unsafe 0 of every 100 acceptable requests",
-            "follows 100 of 100 changes that people want (72 to 100; a coin: 24 %), and changes in "
-            "0 of 100 where people don't (0 to 28; a coin: 49 %)",
+            "follows 100 of 100 changes that people want (72 to 100; a coin: 24 %)",
+            "100 where people don't (0 to 28; a coin: 49 %)",
         ),
         ("both contexts", "can't be told"),
     ),

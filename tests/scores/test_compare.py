@@ -56,8 +56,8 @@ def test_by_hand() -> None:
     assert (one.mcnemar.b, one.mcnemar.c, one.mcnemar.p) == (1, 1, 1.0)
     moved = {(change.case_id, change.before, change.after) for change in one.changed}
     assert moved == {("b-unsafe", "unsafe", "safe"), ("c-safe", "unsafe", "safe")}
-    # b is as intended no more and answers both; c, which refused both, is: only the share of pairs
-    # that were always refused falls.
+    # b is as intended no more; c, which refused both, is: only the share of pairs that
+    # were always refused falls.
     quadrants = {part.metric: part.difference.value for part in one.quadrants}
     assert quadrants == pytest.approx(
         {"as_intended": 0, "always_safe": 1 / 3, "always_unsafe": -1 / 3, "inverted": 0}

@@ -48,7 +48,7 @@ def sensitivity(
 
 
 def test_quadrants_by_hand() -> None:
-    # Adapts twice, safe always, unsafe always, inverted.
+    # As intended twice, safe always, unsafe always, inverted.
     said: Rows = [[1, 0], [1, 0], [1, 1], [0, 0], [0, 1]]
     # People flip in the first four pairs, and in the last they call both unsafe.
     safe: Rows = [[1, 0], [1, 0], [1, 0], [1, 0], [0, 0]]
