@@ -594,16 +594,16 @@ def _read_summaries(archive: ZipFile) -> Iterable[dict[str, Any]]:
 
 def _content(archive: ZipFile, name: str) -> bytes:
     try:
-        return archive.read(name)
+        content = archive.read(name)
     except NotImplementedError:
         # Once imported, Inspect has taught zipfile the compression of its own runner's logs.
         import inspect_ai.log  # noqa: F401
 
         content = archive.read(name)
-        # Which it doesn't check then.
-        if crc32(content) != archive.getinfo(name).CRC:
-            raise BadZipFile(f"{name}: wrong checksum") from None
-        return content
+    # With that compression, zipfile does not check it.
+    if crc32(content) != archive.getinfo(name).CRC:
+        raise BadZipFile(f"{name}: wrong checksum")
+    return content
 
 
 def _open(path: str) -> AbstractContextManager[IO[bytes]]:
