@@ -139,7 +139,7 @@ def test_the_first_tables_are_of_published_outputs(casebench: Path, published: M
     for page in (README, INDEX):
         sentence = " ".join(page.split("<!-- end -->")[1].split("!")[0].split())
         for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
-            over, under = (cell.split()[0] for cell in rates[name].split("|")[4:6])
+            over, under = (cell.split()[0] for cell in rates[name].split("|")[5:7])
             said = rf"{model} calls {over}\b[^;.]* unsafe[^;.]* {under}\b[^;.]* safe"
             assert re.search(said, sentence)
 
