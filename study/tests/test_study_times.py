@@ -393,7 +393,7 @@ def test_the_consent_the_platform_and_the_pay_are_one_figure(
 
     def posted() -> dict[str, Any]:
         url = ("--url", "https://study.example/")
-        done = cli_inside("annotate", "tasks", "prolific", "study.yaml", *url, "--out", "sheet")
+        done = cli_inside("annotate", "prolific", "study.yaml", *url, "--out", "sheet")
         assert done.returncode == 0, done.stderr
         text = (tmp_path / "sheet" / "study.json").read_text("utf-8")
         shutil.rmtree(tmp_path / "sheet")

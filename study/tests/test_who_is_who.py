@@ -11,17 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from conftest import Cli
 from support.fake_openai import serving_thread
 from support.planned import waive
 from support.serving import Guest, Serving
-from support.studies import KEYS, Clock, enter, finish, write_study
+from support.studies import KEYS, Clock, write_study
 
-from casewise.cases import digest
 from casewise_study.app_study.study_guard import Arrivals, ProlificLinks, address_range
-from casewise_study.store.study_store import Store
-from casewise_study.study.study_file import load_study
 
 PID = "5f0c1d2e3b4a596877665544"
 OTHER = "5f0c1d2e3b4a596877665545"
@@ -327,25 +323,3 @@ def test_arrivals_are_forgotten_after_the_minutes() -> None:
     assert arrivals.near("192.0.2.4", "eve", clock()) is None
     assert len(arrivals._last) == 1
     assert Arrivals(0).near("192.0.2.1", "ada", clock()) is None
-
-
-def test_a_study_that_began_before_these_rules_goes_on(tmp_path: Path) -> None:
-    path = write_study(tmp_path)
-    fields = yaml.safe_load(path.read_text("utf-8"))
-    added = ("second_accounts", "safeguards")
-    for name in added:
-        del fields[name]
-    del fields["recruitment"]["signed"]
-    path.write_text(yaml.safe_dump(fields), "utf-8")
-    study, address = load_study(path), f"sqlite:///{tmp_path / 'study.db'}"
-    clock = Clock()
-    with Store(study, address, KEYS, clock=clock) as store:
-        enter(store, "ada")
-        finish(store, clock, "ada")
-        dumped = study.model_dump(mode="json", exclude={*added, "collection"})
-        del dumped["recruitment"]["signed"]
-        store._database.write(
-            lambda one: one.exec_driver_sql(f"UPDATE study SET hash = '{digest(dumped)}'")
-        )
-    with Store(study, address, KEYS, clock=clock) as store:
-        assert len(store.collected().votes) == 3
