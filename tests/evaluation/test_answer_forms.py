@@ -127,7 +127,7 @@ def test_half_a_character_in_replies(cli: Cli, tmp_path: Path) -> None:
 
 
 KNOWN = [100, 50]
-COUNTS: Mapping[str, tuple[Any, list[int | None]]] = {
+COUNTS: Mapping[str, tuple[Any, Sequence[int | None]]] = {
     "beyond a column": (USAGE | {"prompt_tokens": 9_300_000_000_000_000_000}, [None, None]),
     "of 400 digits": (USAGE | {"completion_tokens": 10**400}, [None, None]),
     "one too many": (USAGE | {"prompt_tokens": 10**9 + 1}, [None, None]),
