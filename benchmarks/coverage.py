@@ -188,12 +188,16 @@ def replying(study: Study, _: np.random.Generator) -> Figures:
     return found | {"tool_call_rate": called[1], "change of tool_call_rate": paired_change(*called)}
 
 
+SHARED = (*outcomes(Family.JUDGEMENTS), "follows", "false_changes")
+"""Measures of judgements that replies may have, too."""
+
+
 def _with_changes(before: Answers, after: Answers) -> Figures:
     first, second = (measure(one) for one in (before, after))
     acts = is_acting(after.protocol)
     found: Figures = {}
     for name, value in second.items():
-        key = f"{name} (replies)" if acts and name in outcomes(Family.JUDGEMENTS) else name
+        key = f"{name} (replies)" if acts and name in SHARED else name
         found[key] = value
         if name in compared() or find(name).kind is MeasureKind.OUTCOME:
             found[f"change of {key}"] = paired_change(first[name], value)

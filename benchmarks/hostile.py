@@ -1117,6 +1117,8 @@ def taken(answers: Answers, places: IntArray) -> Answers:
         no_context=answers.no_context[places],
         pairs=none,
         contexts=none,
+        all_pairs=none,
+        epoch=answers.epoch[places],
         seen=none,
         votes_safe=answers.votes_safe[places],
         votes_unsafe=answers.votes_unsafe[places],
@@ -1167,6 +1169,7 @@ def study_of(answers: Answers, drawn: IntArray, resampling: Resampling | None = 
         clusters=Clusters(draw, len(drawn), resampling),
         pairs=pairs(answers.pairs),
         contexts=pairs(answers.contexts),
+        all_pairs=pairs(answers.all_pairs),
         seen=pairs(answers.seen),
     )
 

@@ -17,6 +17,7 @@ FILES = {path: root for root in (SRC, STUDY) for path in sorted(root.rglob("*.py
 (PAGE,) = ROOT.glob("docs/**/your-machine.md")
 
 DYNAMIC = {
+    "evaluation/models/__init__.py": {"..._BASE_URL"},
     "evaluation/models/_lean_client.py": {"INSPECT_HTTP_..."},
     "evaluation/models/_faults.py": {
         *("..._KEY", "..._TOKEN", "..._SECRET", "..._PASSWORD", "..._CREDENTIALS")

@@ -38,7 +38,7 @@ NAMES = {
         CasewiseError InputError SHORT UsageError some
     """,
     "casewise.files": """
-        create_file csv_rows csv_text new_file read_bytes
+        create_file csv_rows csv_text new_file quoted read_bytes
         read_text replace_folder write_atomically
     """,
     "casewise.scores": """

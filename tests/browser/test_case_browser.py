@@ -71,7 +71,7 @@ def test_filters_leave_what_the_table_says(open_page: Open) -> None:
         overview, wrong, pl.col("run") == 1
     )
     assert choose(page, outcome="not read") == 2
-    assert choose(page, run="model-1", outcome="right", quadrant="as meant") == cases_where(
+    assert choose(page, run="model-1", outcome="right", quadrant="as intended") == cases_where(
         overview, right, pl.col("run") == 1, pl.col("quadrant") == "as_intended"
     )
     page.click("#clear")

@@ -376,7 +376,7 @@ def test_dates_stand_on_one_line(open_page: Open, width: int) -> None:
     )
     assert {lines for _, lines in found} == {1}
     told = [text for text, _ in found]
-    # Under the title, of both runs of the verdict, and in the table thrice for each run.
-    assert told.count("2026-02-02 04:30") == 3
+    # Under the title, of both runs of the verdict, and in a table for each of four figures.
+    assert told.count("2026-02-02 04:30") == 4
     assert {"2026-02-02", "2026-02-02 04:30 UTC,", "2026-01-01 10:00 UTC"} <= set(told)
     assert not overflowing(page)

@@ -110,7 +110,7 @@ def test_no_command_is_left_out() -> None:
 
 def test_the_readme_is_one_screen() -> None:
     """One picture, no wall of options; the warnings stay, in two lines."""
-    assert len(README.split()) < 800
+    assert len(README.split()) < 700
     assert README.count("![") == 1
     warnings = [line for line in README.splitlines() if line.startswith(">")]
     assert [line[:6] for line in warnings] == ["> **Co", "> **No"]
@@ -133,15 +133,14 @@ def test_the_first_tables_are_of_published_outputs(casebench: Path, published: M
         page = (ROOT / name).read_text("utf-8")
         assert "<!-- published: " in page
         assert page == published.with_tables(page, casebench / "exp"), "make published"
-    # Each sentence below it has one protocol of each model.
+    # The sentence below the index's table has one protocol of each model.
     table = published.verdicts(casebench / "exp")
     rates = {row.split("|")[1].strip(): row for row in table.splitlines() if "| binary |" in row}
-    for page in (README, INDEX):
-        sentence = " ".join(page.split("<!-- end -->")[1].split("!")[0].split())
-        for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
-            over, under = (cell.split()[0] for cell in rates[name].split("|")[5:7])
-            said = rf"{model} calls {over}\b[^;.]* unsafe[^;.]* {under}\b[^;.]* safe"
-            assert re.search(said, sentence)
+    sentence = " ".join(INDEX.split("<!-- end -->")[1].split("!")[0].split())
+    for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):
+        over, under = (cell.split()[0] for cell in rates[name].split("|")[5:7])
+        said = rf"{model} calls {over}\b[^;.]* unsafe[^;.]* {under}\b[^;.]* safe"
+        assert re.search(said, sentence)
 
 
 def test_the_first_lines_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

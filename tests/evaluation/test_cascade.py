@@ -135,7 +135,8 @@ def test_graders_together_are_a_run_of_their_own(
 ) -> None:
     """Logs that a model graded alone, or the rules, are not taken for these."""
     with FakeServer(act) as server:
-        done(cli, *RESPOND, "--grader", JUDGE, "--log-dir", "logs", server=server)
+        again = ("--grader", JUDGE, "--log-dir", "logs", "--same-server")
+        done(cli, *RESPOND, *again, server=server)
         assert len(to(server, "judge")) == 2 * QUERIES
 
 

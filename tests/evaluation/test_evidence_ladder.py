@@ -34,7 +34,8 @@ def climb(cli: Cli, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
 
     def run(ladder: str = "ladder", *options: str) -> list[dict[str, Any]]:
         with FakeServer(comply) as server:
-            command = [*RUN, "-m", "openai-api/fake/m", "--evidence", ladder, *options]
+            command = [*RUN, "-m", "openai-api/fake/m", "--evidence", ladder, "--same-server"]
+            command += options
             done = cli(*command, env=fake(server))
         assert done.returncode == 0, done.stderr
         return server.requests

@@ -33,7 +33,8 @@ def published() -> set[str]:
     """
     of_pairs = {row.name for row in measures() if Family.PAIRS in row.of}
     pairs = [set(outcomes(family)) for family in Family]
-    shared = {f"{name} (replies)" for name in pairs[0] & pairs[1]}
+    both = (pairs[0] & pairs[1]) | {"follows", "false_changes"}
+    shared = {f"{name} (replies)" for name in both}
     scores = {*(row.name for row in scored()), *shared} - of_pairs
     changes = {*compared(), *pairs[0], *pairs[1], *shared} - of_pairs
     gains = {f"context_gain.{side}" for side in ("all", "safe", "unsafe")} | {"spoofing_gap"}

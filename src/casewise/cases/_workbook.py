@@ -5,14 +5,15 @@ Run by path; it imports no part of casewise.
 """
 
 import sys
-from contextlib import suppress
 
 from python_calamine import CalamineWorkbook
 
 if __name__ == "__main__":
-    with suppress(ImportError):  # Windows
+    try:
         from resource import RLIMIT_AS, setrlimit
-
+    except ImportError:
+        pass  # Windows has no such limit.
+    else:
         setrlimit(RLIMIT_AS, (1 << 30, 1 << 30))
     book = CalamineWorkbook.from_path(sys.argv[1])
     for name in book.sheet_names:

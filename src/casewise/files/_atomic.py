@@ -234,7 +234,7 @@ class Journal:
             OSError: It could not be written, as when somebody deleted the file; the error names it.
         """
         if not self.is_ours():
-            raise OSError(errno.ESTALE, "deleted, or written by another process", str(self.path))
+            raise OSError(errno.EIO, "deleted, or written by another process", str(self.path))
         data = lines + b"\n"
         try:
             written = os.write(self._file, data)

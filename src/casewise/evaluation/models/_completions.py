@@ -8,17 +8,14 @@ type is left out; what is no answer raises.
 import json
 import math
 import re
-from typing import Any, TypeGuard
+from typing import Any
 
 from casewise.evaluation.models._fault_table import FaultKind
-from casewise.evaluation.models._faults import UnreadAnswerError
+from casewise.evaluation.models._faults import UnreadAnswerError, is_count
 from casewise.files import whole_characters
 
 LEAST_LOGPROB = -9999.0
 """OpenAI's own log-probability of what is improbable; some servers say null."""
-
-MAX_TOKENS = 10**9
-"""Tokens of an answer above which a count is no count."""
 
 
 def read_completion(body: bytes) -> dict[str, Any]:
@@ -183,11 +180,6 @@ def _usage(usage: dict[str, Any]) -> dict[str, Any] | None:
         if name.endswith("details")
     }
     return usage | details | {"total_tokens": sent + answered}
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Tell whether a value can be a number of an answer's tokens."""
-    return type(value) is int and 0 <= value <= MAX_TOKENS
 
 
 def _text(value: Any) -> str:

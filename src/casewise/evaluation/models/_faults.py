@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from functools import cache, lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote, unquote_plus
 
 from casewise.errors import CasewiseError, UsageError
@@ -209,6 +209,15 @@ def _forms(secret: str) -> tuple[str, ...]:
         whole = b64encode(b"x" * before + plain).decode()
         found.append(whole[4 if before else 0 : -4])
     return tuple(form for form in dict.fromkeys(found) if len(form) >= SHORTEST)
+
+
+MAX_TOKENS = 10**9
+"""Tokens of an answer above which a count is no count."""
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Tell whether a value can be a number of an answer's tokens."""
+    return type(value) is int and 0 <= value <= MAX_TOKENS
 
 
 def valid(record: Any) -> Any:

@@ -31,7 +31,7 @@ from casewise.evaluation.models._batches import (
     cause_of,
     count_answered,
 )
-from casewise.evaluation.models._completions import is_count, read_completion
+from casewise.evaluation.models._completions import read_completion
 from casewise.evaluation.models._connections import limit_body, without_retries
 from casewise.evaluation.models._fault_table import (
     LONGEST_S,
@@ -50,6 +50,7 @@ from casewise.evaluation.models._faults import (
     count_fault,
     failure_reason,
     holding,
+    is_count,
     keep_secret,
     redacted,
     redacted_body,
