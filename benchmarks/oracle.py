@@ -24,7 +24,10 @@ from typing import Any
 import polars as pl
 
 ORACLE = Path(__file__).with_name("oracle.json.gz")
-NAMES = ("model", "protocol", "delivery", "ablation", "variant")
+NAMES = (
+    *("model", "protocol", "delivery", "ablation", "variant", "before", "after"),
+    *("metric", "case_id", "source", "figure"),
+)
 """What tells the records of a list apart."""
 SETS = {
     "xstest": "xstest/xstest_prompts.csv",
@@ -144,9 +147,9 @@ def flat(value: Any, path: str) -> Iterator[tuple[str, float | None]]:
             yield from flat(inner, f"{path}/{key}")
     elif isinstance(value, list):
         for place, inner in enumerate(value):
-            name = place
-            if isinstance(inner, dict) and "model" in inner:
-                name = " ".join(str(inner.get(key)) for key in NAMES)
+            record = inner if isinstance(inner, dict) else {}
+            named = [record[key] for key in NAMES if isinstance(record.get(key), str)]
+            name = " ".join(named) or place
             yield from flat(inner, f"{path}/{name}")
     elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         yield path, value
