@@ -1,6 +1,5 @@
 """Logs of ``inspect eval casewise/judge``, as the documents show it, in every form it writes."""
 
-import shutil
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -85,15 +84,21 @@ def test_a_stopped_log_is_scored(cli_process: Cli, logs: Path, tmp_path: Path) -
     assert model_rows(done.stdout)[0]["n"] == 2 * CASES
 
 
-def test_a_log_that_was_altered_is_named(cli_process: Cli, logs: Path, tmp_path: Path) -> None:
-    """A byte within a packed file is another: bad input, and no traceback."""
+@pytest.mark.parametrize("place", ["content", "checksum"])
+def test_a_log_that_was_altered_is_named(
+    cli_process: Cli, logs: Path, tmp_path: Path, place: str
+) -> None:
+    """A byte is another: bad input, also where what is packed can still be unpacked."""
     (log,) = (logs / "eval").iterdir()
     copy = tmp_path / log.name
-    shutil.copy(log, copy)
     with ZipFile(log) as archive:
-        header = archive.getinfo("summaries.json")
-    data = bytearray(copy.read_bytes())
-    data[header.header_offset + 30 + len(header.filename) + header.compress_size // 2] ^= 255
+        packed = archive.getinfo("summaries.json")
+    data = bytearray(log.read_bytes())
+    if place == "content":
+        data[packed.header_offset + 30 + len(packed.filename) + packed.compress_size // 2] ^= 255
+    else:
+        # The checksum stands in the list of files, at the archive's end.
+        data[data.rindex(packed.CRC.to_bytes(4, "little"))] ^= 255
     copy.write_bytes(data)
     done = cli_process("score", copy)
     assert done.returncode == 2

@@ -572,14 +572,13 @@ def is_readable(path: Path) -> bool:
 
 
 def _summaries_of(path: str) -> "Iterable[EvalSampleSummary | dict[str, Any]]":
-    try:
-        with _open(path) as opened, ZipFile(opened) as archive:
-            return _read_summaries(archive)
-    except BadZipFile:
-        # A log in Inspect's form of JSON.
-        from inspect_ai.log import read_eval_log_sample_summaries
+    with _open(path) as opened:
+        if is_zipfile(opened):
+            return _read_summaries(ZipFile(opened))
+    # A log in Inspect's form of JSON.
+    from inspect_ai.log import read_eval_log_sample_summaries
 
-        return read_eval_log_sample_summaries(path)
+    return read_eval_log_sample_summaries(path)
 
 
 def _read_summaries(archive: ZipFile) -> Iterable[dict[str, Any]]:
