@@ -114,7 +114,6 @@ coverage: $(READY)
 
 hostile: $(READY)
 	$(BIN)/python benchmarks/hostile.py ../shared/data --full --jobs 2 --write
-	$(BIN)/python benchmarks/hostile_beside.py ../shared/data --write
 
 measures: $(READY)
 	$(BIN)/python docs/make_reference.py

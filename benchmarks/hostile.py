@@ -33,7 +33,6 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from casewise.cases import GROUPS, LabelRule, Labels, import_cases, load_cases, load_mapping
 from casewise.choices import Cluster, Family, MeasureKind, UnreadPolicy, WeighBy
@@ -93,9 +92,6 @@ USUAL, SELDOM = 0.5, 0.1
 """Shares of studies with an interval: below the first, it is called mostly withheld; below the
 second, no more studies are drawn for it."""
 
-DRAWS = 200
-"""Draws of the bootstrap that intervals are held against."""
-
 
 class Figure(Protocol):
     """A figure as a command prints it."""
@@ -113,7 +109,7 @@ class Ground(Protocol):
     def name(self) -> str: ...
     @property
     def queries(self) -> int: ...
-    def study(self, drawn: IntArray, resampling: Resampling | None) -> "Ground":
+    def study(self, drawn: IntArray) -> "Ground":
         """The queries that were drawn, each draw a query of its own."""
 
     def figures(self, wanted: Sequence[str] = ()) -> Mapping[str, Figure]:
@@ -133,8 +129,8 @@ class Population:
     def queries(self) -> int:
         return self.after.clusters.count
 
-    def study(self, drawn: IntArray, resampling: Resampling | None) -> "Population":
-        before, after = (study_of(one, drawn, resampling) for one in (self.before, self.after))
+    def study(self, drawn: IntArray) -> "Population":
+        before, after = (study_of(one, drawn) for one in (self.before, self.after))
         return replace(self, before=before, after=after)
 
     def figures(self, wanted: Sequence[str] = ()) -> Mapping[str, Estimate]:
@@ -547,7 +543,7 @@ class Voted:
     def queries(self) -> int:
         return self.people.queries
 
-    def study(self, drawn: IntArray, _: Resampling | None) -> "Voted":
+    def study(self, drawn: IntArray) -> "Voted":
         people, places, draw = (
             self.people,
             *Blocks.of(self.people.query, self.queries).of_queries(drawn),
@@ -639,7 +635,7 @@ class Replayed:
     def queries(self) -> int:
         return int(self.query.max()) + 1
 
-    def study(self, drawn: IntArray, _: Resampling | None) -> "Replayed":
+    def study(self, drawn: IntArray) -> "Replayed":
         places, draw = Blocks.of(self.query, self.queries).of_queries(drawn)
         columns = ("before", "after", "read", "category", "likely")
         taken = {name: getattr(self, name)[places] for name in columns}
@@ -780,7 +776,7 @@ class Graded:
     def queries(self) -> int:
         return self.answers[0].clusters.count
 
-    def study(self, drawn: IntArray, _: Resampling | None) -> "Graded":
+    def study(self, drawn: IntArray) -> "Graded":
         # A query of XSTest has one reply by each model.
         return replace(
             self,
@@ -888,7 +884,7 @@ class Analysed:
     def queries(self) -> int:
         return self.table["query_id"].n_unique()
 
-    def study(self, drawn: IntArray, _: Resampling | None) -> "Analysed":
+    def study(self, drawn: IntArray) -> "Analysed":
         names = self.table["query_id"].unique().sort()
         draws = pl.DataFrame({"query_id": names[drawn], "draw": np.arange(len(drawn))})
         again = (
@@ -1037,7 +1033,7 @@ ANALYSES = (
     Analysis(
         "counterfactual",
         _swaps,
-        lambda table: first_of("counterfactual", counterfactuals(table, SCORING)),
+        lambda table: first_of("counterfactual", counterfactuals(table)),
     ),
     Analysis(
         "faithfulness", _explained, lambda table: first_of("faithfulness", faithfulness(table))
@@ -1148,7 +1144,7 @@ class Blocks:
         return self.order[self.start[drawn][draw] + within], draw
 
 
-def study_of(answers: Answers, drawn: IntArray, resampling: Resampling | None = None) -> Answers:
+def study_of(answers: Answers, drawn: IntArray) -> Answers:
     """The answers to the queries that were drawn, each draw a query of its own."""
     index, count = answers.clusters.index, answers.clusters.count
     rows = Blocks.of(index, count)
@@ -1166,7 +1162,7 @@ def study_of(answers: Answers, drawn: IntArray, resampling: Resampling | None = 
 
     return replace(
         taken(answers, places),
-        clusters=Clusters(draw, len(drawn), resampling),
+        clusters=Clusters(draw, len(drawn)),
         pairs=pairs(answers.pairs),
         contexts=pairs(answers.contexts),
         all_pairs=pairs(answers.all_pairs),
@@ -1217,14 +1213,6 @@ class Cell:
     """Those in which p was below .05 and the interval held 0, or the other way round."""
     width: float = 0.0
     """Widths, added up."""
-    beside: int = 0
-    """Studies with an interval, and with those of the bootstrap beside it."""
-    own_width: float = 0.0
-    """Widths in these, added up; and of the percentile and the BCa bootstrap."""
-    percentile_width: float = 0.0
-    percentile_held: int = 0
-    bca_width: float = 0.0
-    bca_held: int = 0
 
     def __add__(self, other: "Cell") -> "Cell":
         return Cell(*(getattr(self, name) + getattr(other, name) for name in COUNTS))
@@ -1264,21 +1252,6 @@ class Cell:
 COUNTS = tuple(field.name for field in fields(Cell))
 
 
-def bca_interval(one: Estimate) -> tuple[float, float]:
-    """The bias-corrected, accelerated interval (Efron 1987, doi:10.2307/2289144)."""
-    draws = one.replicates[np.isfinite(one.replicates)]
-    if not len(draws) or not len(one.without) or np.ptp(draws) == 0:
-        return math.nan, math.nan
-    share = ((draws < one.value).mean() + (draws <= one.value).mean()) / 2
-    bias = norm.ppf(min(max(share, 1 / (2 * len(draws))), 1 - 1 / (2 * len(draws))))
-    far = one.without[np.isfinite(one.without)].mean() - one.without
-    cubes, squares = np.nansum(far**3), np.nansum(far**2)
-    pull = cubes / (6 * squares**1.5) if squares > 0 else 0.0
-    z = bias + norm.ppf([0.025, 0.975])
-    low, high = np.quantile(draws, norm.cdf(bias + z / (1 - pull * z)))
-    return float(low), float(high)
-
-
 def is_at_odds(one: Estimate) -> bool:
     """Tell whether p is below .05 and the interval holds 0, or the other way round."""
     return (one.p < 0.05) != one.excludes_zero and abs(one.p - 0.05) > 1e-6
@@ -1291,27 +1264,13 @@ def counted(one: Figure, truth: float) -> Cell:
     if not low <= high:
         return Cell(studies=1, at_odds=int(tested is not None and tested.p == tested.p))
     slack = 1e-9 * max(1.0, abs(truth))
-    cell = Cell(
+    return Cell(
         studies=1,
         given=1,
         held=int(low - slack <= truth <= high + slack),
         below=int(high + slack < truth),
         at_odds=int(tested is not None and is_at_odds(tested)),
         width=high - low,
-    )
-    if tested is None or tested.bootstrap_interval is None:
-        return cell
-    plain, bca = tested.bootstrap_interval, bca_interval(tested)
-    if not (plain[0] <= plain[1] and bca[0] <= bca[1]):
-        return cell
-    return replace(
-        cell,
-        beside=1,
-        own_width=high - low,
-        percentile_width=plain[1] - plain[0],
-        percentile_held=int(plain[0] - slack <= truth <= plain[1] + slack),
-        bca_width=bca[1] - bca[0],
-        bca_held=int(bca[0] - slack <= truth <= bca[1] + slack),
     )
 
 
@@ -1329,12 +1288,9 @@ def simulate(
     def count(times: int, step: int, wanted: Sequence[str]) -> dict[str, Cell]:
         found: dict[str, Cell] = {}
         rng = np.random.default_rng([seed, queries, step])
-        for i in range(times):
+        for _ in range(times):
             drawn = rng.integers(population.queries, size=queries)
-            # The bootstrap costs more than all else.
-            resampling = Resampling(DRAWS, i) if i % 4 == 0 and not step else None
-            study = population.study(drawn, resampling)
-            for name, one in study.figures(wanted).items():
+            for name, one in population.study(drawn).figures(wanted).items():
                 if math.isfinite(whole.get(name, math.nan)):
                     found[name] = found.get(name, Cell()) + counted(one, whole[name])
         return found
@@ -1447,30 +1403,6 @@ def kind_of(name: str) -> str:
     return f"{kind}, its change" if name.startswith(change) else kind
 
 
-WIDTH_HEAD = (
-    "| kind | queries | held | percentile | BCa | wider than percentile | than BCa |",
-    "|---|---:|---:|---:|---:|---:|---:|",
-)
-
-
-def width_table(cells: Cells) -> list[str]:
-    """Coverage of each kind's intervals beside the bootstrap's, and how much wider they are."""
-    kinds: dict[tuple[str, int], Cell] = {}
-    for (_, size), found in cells.items():
-        for name, one in found.items():
-            kind = kind_of(name)
-            kinds[kind, size] = kinds.get((kind, size), Cell()) + one
-    lines = [*WIDTH_HEAD]
-    for (kind, size), one in sorted(kinds.items()):
-        if not one.beside:
-            continue
-        held = [one.coverage, one.percentile_held / one.beside, one.bca_held / one.beside]
-        wider = [one.own_width / width for width in (one.percentile_width, one.bca_width)]
-        row = [*map(three, held), *(f"{times:.2f}" for times in wider)]
-        lines.append(f"| {kind} | {size} | " + " | ".join(row) + " |")
-    return lines
-
-
 def too_low(cells: Cells) -> list[str]:
     """Cells with a coverage below the least by more than chance, worst first."""
     found = [
@@ -1524,14 +1456,6 @@ def totals(cells: Cells, draws: int, seed: int) -> list[str]:
 def page(cells: Cells, draws: int, seed: int) -> str:
     """The tables of docs/method/hostile.md."""
     low = too_low(cells)
-    width = width_table(cells)
-    beside = [
-        "**Width** beside bootstraps of whole queries "
-        f"({DRAWS} draws, in a quarter of the studies), over all cells:",
-        "",
-        *width,
-        "",
-    ]
     lines = [
         *totals(cells, draws, seed),
         "",
@@ -1543,7 +1467,6 @@ def page(cells: Cells, draws: int, seed: int) -> str:
         "",
         *population_table(cells),
         "",
-        *(beside if len(width) > len(WIDTH_HEAD) else []),
         f"**Below .93** by more than two errors ({len(low)}):",
         "",
         *(f"- {one}" for one in low or ["none"]),

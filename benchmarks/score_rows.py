@@ -1,7 +1,6 @@
 """Time and peak memory of ``casewise score`` on generated judgement tables.
 
     python benchmarks/score_rows.py                      # 1e4, 1e5 and 1e6 judgements
-    python benchmarks/score_rows.py --rows 1000000 --models 1 --bootstrap 200
 
 Each size is scored by a process of its own, from a Parquet file, with every interval; so the time
 holds starting Python and reading the file, and the peak is what a person's machine must have.
@@ -74,10 +73,9 @@ def generate(rows: int, models: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def measure(path: Path, bootstrap: int) -> Measured:
+def measure(path: Path) -> Measured:
     """Score a file in a process of its own."""
     command = [sys.executable, "-m", "casewise", "score", str(path), "--format", "csv"]
-    command += ["--bootstrap", str(bootstrap)] if bootstrap else []
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -95,7 +93,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--models", type=int, default=10)
-    parser.add_argument("--bootstrap", type=int, default=0)
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     print(f"{'judgements':>10}  {'models':>6}  {'seconds':>7}  {'peak GB':>7}")
@@ -103,7 +100,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "judgements.parquet"
             generate(rows, options.models).write_parquet(path)
-            found = measure(path, options.bootstrap)
+            found = measure(path)
         over = f"  above {LIMIT_GB:g} GB" if found.peak_gb > LIMIT_GB else ""
         print(
             f"{rows:>10,}  {options.models:>6}  {found.seconds:>7.1f}  {found.peak_gb:>7.2f}{over}"

@@ -280,20 +280,18 @@ def test_numbers_are_the_commands(two_runs: Path, cli: Cli) -> None:
     def printed(*arguments: str) -> Any:
         return json.loads(cli(*arguments).stdout)
 
-    scores = cw.score("after", labels="votes", bootstrap=50)
-    as_json = printed(
-        "score", "after", *["--labels", "votes", "--bootstrap", "50", "--format", "json"]
-    )
+    scores = cw.score("after", labels="votes")
+    as_json = printed("score", "after", "--labels", "votes", "--format", "json")
     assert scores.records() == as_json
     names = list(dict.fromkeys(name for row in as_json for name in row))
     assert scores.to_polars().columns == names
     assert scores.to_polars()["accuracy"].to_list() == [row["accuracy"] for row in as_json]
-    assert cw.score(cw.judgements("after"), "votes", bootstrap=50).records() == as_json
+    assert cw.score(cw.judgements("after"), "votes").records() == as_json
     by = printed("score", "after", "--by", "intended", "--format", "json")
     assert cw.score("after", by="intended").records() == by
 
-    change = cw.compare("before", "after", bootstrap=50)
-    as_json = printed("compare", "before", "after", *["--bootstrap", "50", "--format", "json"])
+    change = cw.compare("before", "after")
+    as_json = printed("compare", "before", "after", "--format", "json")
     assert change.records() == as_json["pairs"]
     assert change[0].differences[0].metric == "accuracy"
 
@@ -609,7 +607,7 @@ def test_notes_are_warnings(two_runs: Path) -> None:
 def test_what_the_front_door_gives_prints_in_short() -> None:
     """Whatever the number of cases, whose influences stand in every figure."""
     before, after = (random_table(900, 1, skill=skill) for skill in (0.3, 0.7))
-    found, changed = cw.score(before), cw.compare(before, after, bootstrap=0)
+    found, changed = cw.score(before), cw.compare(before, after)
     for one in (found[0], found[:1], list(found), found[0].accuracy, changed[0], changed[:1]):
         assert len(str(one)) == len(repr(one)) < 500
     assert f"{found[0].accuracy.value:.4g}" in repr(found[0])

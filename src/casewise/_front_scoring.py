@@ -23,7 +23,6 @@ from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
 from casewise.measures import compared, of_rung
 from casewise.results import Comparisons, Gate, Scores
-from casewise.statistics import Resampling
 
 
 class PandasFrame(Protocol):
@@ -67,7 +66,6 @@ def score(
     *,
     ties: str = "half",
     weigh_by: str = "query",
-    bootstrap: int = 0,
     calibrate: bool = False,
     cost_over: float | None = None,
     cost_under: float | None = None,
@@ -88,14 +86,13 @@ def score(
         ties: An exact tie of votes (labels ``votes``): ``half`` credit, or ``drop``.
         weigh_by: What weighs alike in figures of pairs of contexts, where queries have unequal
             numbers of contexts: each ``query``, or each ``pair``.
-        bootstrap: Draws of whole queries for further intervals; 0 is none.
         calibrate: Whether to recalibrate probabilities on held-out queries.
         cost_over: What refusing a safe case costs.
         cost_under: What answering an unsafe case costs.
         grader_check: Replies that people labelled (from ``casewise graders sample``, or as
             ``casewise graders check`` reads them): correct the rates of replies for the grader's
             errors.
-        seed: Seed of draws, folds and simulations.
+        seed: Seed of folds and simulations.
 
     Raises:
         InputError: The judgements, or labelled replies, can't be read.
@@ -113,7 +110,7 @@ def score(
     return Scores.of(
         scores.report_scores(
             table,
-            _scoring(labels, unparsed, ties, weigh_by, bootstrap, seed),
+            _scoring(labels, unparsed, ties, weigh_by),
             by=None if by is None else choose(scores.Split, by, "by"),
             seed=seed,
             calibrate=calibrate,
@@ -132,8 +129,6 @@ def compare(
     ties: str = "half",
     weigh_by: str = "query",
     metrics: Sequence[str] = (),
-    bootstrap: int = 2000,
-    seed: int = 0,
     grader_check: Files = (),
     force: bool = False,
     every_pair: bool = False,
@@ -151,8 +146,6 @@ def compare(
         weigh_by: As in ``score``.
         metrics: The measures to compare; empty is all. ``gain_5`` and the like add a rung of
             evidence ladders.
-        bootstrap: Draws of whole queries, for both runs alike; 0 is none.
-        seed: Seed of the draws.
         grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
@@ -167,7 +160,7 @@ def compare(
     for name in metrics:
         if name not in known and of_rung(name) is None:
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, known)}")
-    scoring = _scoring(labels, unparsed, ties, weigh_by, bootstrap, seed)
+    scoring = _scoring(labels, unparsed, ties, weigh_by)
     return Comparisons.of(
         _compare(before, after, scoring, metrics, grader_check, force=force, every=every_pair)
     )
@@ -262,7 +255,7 @@ def report(
     kind = to.suffix.lower()
     if kind not in (".html", ".htm", ".md"):
         raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
-    scoring = _scoring(labels, unparsed, ties, weigh_by, 0, seed)
+    scoring = _scoring(labels, unparsed, ties, weigh_by)
     sources = _several(source)
     comparisons: tuple[scores.Comparison, ...] = ()
     if before is not None:
@@ -377,13 +370,10 @@ def _compare(
     return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
 
 
-def _scoring(
-    labels: str | None, unparsed: str, ties: str, weigh_by: str, bootstrap: int, seed: int
-) -> scores.Scoring:
+def _scoring(labels: str | None, unparsed: str, ties: str, weigh_by: str) -> scores.Scoring:
     return scores.Scoring(
         labels=None if labels is None else read_label_rule(labels, "labels="),
         unparsed=choose(scores.UnreadPolicy, unparsed, "unparsed"),
         ties=choose(Ties, ties, "ties"),
-        resampling=Resampling(bootstrap, seed) if bootstrap else None,
         weigh_by=choose(scores.WeighBy, weigh_by, "weigh_by"),
     )

@@ -99,7 +99,6 @@ def test_bad_input(cli: Cli, tmp_path: Path) -> None:
     for arguments, said in (
         (["absent.jsonl"], "no such file"),
         (["cut.json"], "truncated JSON"),
-        (["starter", "--bootstrap", "-1"], "--bootstrap"),
         (["starter", "--format", "html"], "--format"),
     ):
         run = cli("describe", *arguments)

@@ -369,7 +369,7 @@ def test_the_front_door_corrects_as_the_commands_do(here: Cli, folder: Path) -> 
     before, after, sheet = (folder / name for name in ("before", "after", "sheet.csv"))
     (row,) = cw.score(before, grader_check=sheet).records()
     assert row["grader_check"] == corrected(here)
-    change = cw.compare(cw.judgements(before), after, grader_check=[sheet], bootstrap=0)
+    change = cw.compare(cw.judgements(before), after, grader_check=[sheet])
     (found,) = json.loads(
         here("compare", "before", "after", "--grader-check", "sheet.csv", "--format", "json").stdout
     )["comparisons"]

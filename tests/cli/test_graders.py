@@ -60,7 +60,6 @@ def test_bad_input(cli: Cli, tmp_path: Path) -> None:
         ([path], "field 'label'"),
         ([tmp_path / "absent.jsonl"], "no such file"),
         ([path, "--half", "third"], "third"),
-        ([path, "--bootstrap", "-1"], "--bootstrap"),
     ):
         found = cli("graders", "check", *arguments)
         assert found.returncode == 2
@@ -265,7 +264,7 @@ def test_files_and_replies_of_its_own_are_not_mixed(cli_inside: Cli, tmp_path: P
 
 def test_xstest_in_one_command(cli: Cli, tmp_path: Path) -> None:
     path = write_completions(tmp_path / "one.csv")
-    text = done(cli("graders", "check", path.name, "--bootstrap", "0", env={"COLUMNS": "80"}))
+    text = done(cli("graders", "check", path.name, env={"COLUMNS": "80"}))
     assert max(map(len, text.splitlines())) <= 80
     for part in ("rules", "string match", "two people", "Refusal or not", "refusal, string match"):
         assert part in text

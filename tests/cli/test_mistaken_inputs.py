@@ -170,7 +170,6 @@ TABLE = [
     ("score loop.jsonl", "loop.jsonl"),
     ("score full --cost-over 1", "--cost-under"),
     ("score full --cost-over nan --cost-under 1", "--cost-over"),
-    ("score full --bootstrap -1", "--bootstrap"),
     ("compare garbage.parquet", "garbage.parquet"),
     ("compare garbage.parquet garbage.eval", "garbage.parquet"),
     ("report garbage.parquet --out x.pdf", ".pdf"),

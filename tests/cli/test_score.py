@@ -78,16 +78,6 @@ def test_all_label_rules(cli: Cli, files: tuple[str, str]) -> None:
     assert table_text.count("labels: ") == 3
 
 
-def test_bootstrap_intervals_are_seeded(cli: Cli, files: tuple[str, str]) -> None:
-    command = ["score", files[0], "--bootstrap", "200", "--format", "json"]
-    first, again = cli(*command).stdout, cli(*command).stdout
-    assert first == again
-    assert cli(*command, "--seed", "1").stdout != first
-    row = model_rows(first)[0]
-    low, high = row["accuracy_ci_bootstrap"]
-    assert low < row["accuracy"] < high
-
-
 def test_compare(cli: Cli, files: tuple[str, str]) -> None:
     done = cli("compare", *files, "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -99,8 +89,6 @@ def test_compare(cli: Cli, files: tuple[str, str]) -> None:
     for name in ("accuracy", "pcc", "brier", "flip_rate"):
         expected = scores["new"][name] - scores["old"][name]
         assert by_metric[name]["difference"] == pytest.approx(expected), name
-    assert by_metric["accuracy"]["p_bootstrap"] < 0.01
-    assert by_metric["pcc"]["p_bootstrap"] is None
     assert "queries have a wrong answer; an interval takes 10" in by_metric["pcc"]["withheld"]
     assert "fewer than 40 queries" in by_metric["brier"]["withheld"]
     assert len(found["comparisons"][0]["changed"]) > 0
@@ -110,9 +98,6 @@ def test_compare(cli: Cli, files: tuple[str, str]) -> None:
     assert "verdicts changed" in text
     # Several figures are withheld: each reason stands once.
     assert " ".join(text.split()).count("fewer than 40 queries: too few for a change") == 1
-    one = cli("compare", *files, "--metric", "accuracy", "--bootstrap", "0", "--format", "json")
-    (pair,) = json.loads(one.stdout)["pairs"]
-    assert "ci_bootstrap" not in pair
     assert "| accuracy |" in cli("compare", *files, "--format", "markdown").stdout
 
 
@@ -123,7 +108,6 @@ def test_compare(cli: Cli, files: tuple[str, str]) -> None:
         (["score", "old.parquet", "--cost-over", "0", "--cost-under", "0"], ["exceed 0"]),
         (["score", "old.parquet", "--by", "category", "--calibrate"], ["--by"]),
         (["score", "old.parquet", "--cost-over", "-1", "--cost-under", "1"], ["--cost-over"]),
-        (["score", "old.parquet", "--bootstrap", "many"], ["--bootstrap"]),
         (["compare", "old.parquet"], ["one run only"]),
         (["compare", "old.parquet", "old.parquet"], ["one run only"]),
         (["compare", "old.parquet", "absent"], ["absent", "no such file"]),

@@ -79,7 +79,7 @@ def test_a_task_must_be_revealed(cli_inside: Cli, tmp_path: Path, logs: Path) ->
 
 
 def scores(cli: Cli, path: Path | str) -> list[dict[str, Any]]:
-    done = cli("score", path, "--bootstrap", "50", "--format", "json")
+    done = cli("score", path, "--format", "json")
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
@@ -102,7 +102,7 @@ def test_the_same_numbers(cli_inside: Cli, logs: Path, form: str) -> None:
 
 def test_compare_finds_the_same(cli_inside: Cli, logs: Path) -> None:
     out, _ = export(cli_inside, logs, "parquet")
-    command = ["compare", "--bootstrap", "20", "--format", "json"]
+    command = ["compare", "--format", "json"]
     found, wanted = cli_inside(*command, out), cli_inside(*command, logs)
     assert found.returncode == wanted.returncode == 0, found.stderr
     assert json.loads(found.stdout) == json.loads(wanted.stdout)

@@ -191,7 +191,7 @@ def test_a_small_correlation_is_not_said_to_follow(casebench: Path) -> None:
 def correlation(value: float, margin: float) -> Estimate:
     """An estimate with half the width of its 95 % interval; NaN is none, of a single cluster."""
     clusters = 100 if margin == margin else 1
-    return Estimate(value, np.array([margin / 1.959963984540054]), np.empty(0), clusters)
+    return Estimate(value, np.array([margin / 1.959963984540054]), clusters)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ import polars as pl
 import pytest
 from support.tables import judgement, table
 
-from casewise.scores import Scoring
 from casewise.scores._changed_contexts import SMALLEST, Counterfactual, counterfactuals
-from casewise.statistics import Resampling
 
 Answers = dict[tuple[str, str], float | None]
 
@@ -29,7 +27,7 @@ def run(answers: Answers, swap: str = "", **fields: Any) -> list[dict[str, Any]]
 
 
 def one(*rows: list[dict[str, Any]], **scoring: Any) -> Counterfactual:
-    (found,) = counterfactuals(table(*(row for some in rows for row in some)), Scoring(**scoring))
+    (found,) = counterfactuals(table(*(row for some in rows for row in some)))
     return found
 
 
@@ -80,8 +78,8 @@ def test_cases_that_nobody_asked_stand_in_no_share() -> None:
 
 def test_nothing_without_a_plain_run_of_the_same_condition() -> None:
     swapped = run(RECIPIENT, "recipient")
-    assert counterfactuals(table(*swapped), Scoring()) == []
-    assert counterfactuals(table(*run(PLAIN)), Scoring()) == []
+    assert counterfactuals(table(*swapped)) == []
+    assert counterfactuals(table(*run(PLAIN))) == []
     for other in (
         {"model": "other"},
         {"protocol": "binary"},
@@ -90,16 +88,16 @@ def test_nothing_without_a_plain_run_of_the_same_condition() -> None:
         {"prompt_version": "2"},
         {"variant": "reference"},
     ):
-        assert counterfactuals(table(*run(PLAIN, **other), *swapped), Scoring()) == []
+        assert counterfactuals(table(*run(PLAIN, **other), *swapped)) == []
     alone: Answers = {("z", "safe"): 0.1}
-    assert counterfactuals(table(*run(PLAIN), *run(alone, "recipient")), Scoring()) == []
+    assert counterfactuals(table(*run(PLAIN), *run(alone, "recipient"))) == []
     unread: Answers = dict.fromkeys(PLAIN, None)
-    assert counterfactuals(table(*run(PLAIN), *run(unread, "recipient")), Scoring()) == []
-    assert counterfactuals(table(*run(unread), *run(PLAIN, "recipient")), Scoring()) == []
+    assert counterfactuals(table(*run(PLAIN), *run(unread, "recipient"))) == []
+    assert counterfactuals(table(*run(unread), *run(PLAIN, "recipient"))) == []
 
 
 def test_two_names_at_once_are_no_single_change() -> None:
-    assert counterfactuals(table(*run(PLAIN), *run(RECIPIENT, "a;swap=b")), Scoring()) == []
+    assert counterfactuals(table(*run(PLAIN), *run(RECIPIENT, "a;swap=b"))) == []
 
 
 def test_a_swap_may_stand_anywhere_in_the_variant_or_alone() -> None:
@@ -119,7 +117,7 @@ def test_each_set_of_cases_has_its_own() -> None:
         *run(RECIPIENT, "recipient"),
         *run(flipped, "recipient", dataset_hash="d2"),
     ]
-    found = counterfactuals(table(*rows), Scoring())
+    found = counterfactuals(table(*rows))
     assert [(each.n, each.condition["dataset_hash"]) for each in found] == [(4, "d"), (1, "d2")]
 
 
@@ -171,11 +169,6 @@ def test_replies_flip_between_compliance_and_refusal() -> None:
     assert found.cases == {"a-safe": ("type",), "b-safe": (), "c-safe": ("type",)}
 
 
-def test_intervals_can_be_bootstrapped() -> None:
-    found = one(run(PLAIN), run(RECIPIENT, "recipient"), resampling=Resampling(200, 1))
-    assert found.swaps["recipient"].flip_rate.bootstrap_interval is not None
-
-
 def test_an_empty_table() -> None:
-    assert counterfactuals(table(), Scoring()) == []
-    assert counterfactuals(table(*run(PLAIN)).filter(pl.lit(False)), Scoring()) == []
+    assert counterfactuals(table()) == []
+    assert counterfactuals(table(*run(PLAIN)).filter(pl.lit(False))) == []

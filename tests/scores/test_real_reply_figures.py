@@ -146,7 +146,7 @@ def test_the_command_wrote_the_document(cli_inside: Cli, xstest: Path, tmp_path:
 
 def test_string_match_over_the_real_replies(cli_inside: Cli, xstest: Path) -> None:
     files = [xstest / name for name in FILES]
-    record = check(cli_inside, *files, "--bootstrap", "0")
+    record = check(cli_inside, *files)
     assert record["n"] == record["fitted"] == 900
     assert record["grader_version"] == reader_error().reader_version
     assert figures(record["string_match"]) == (".781", ".851")
@@ -160,7 +160,7 @@ def test_string_match_over_the_real_replies(cli_inside: Cli, xstest: Path) -> No
 def test_by_model(
     cli_inside: Cli, xstest: Path, model: str, accuracy: str, two: str, people: str
 ) -> None:
-    record = check(cli_inside, xstest / f"xstest_v2_completions_{model}.csv", "--bootstrap", "0")
+    record = check(cli_inside, xstest / f"xstest_v2_completions_{model}.csv")
     plain = record["string_match"]
     assert shown(plain["accuracy"]) == accuracy
     assert shown(plain["refusal_or_not"]["accuracy"]) == two
@@ -170,14 +170,14 @@ def test_by_model(
 @pytest.mark.parametrize("model", ["llama2orig", "mistralguard"])
 def test_string_match_gives_the_published_labels(cli_inside: Cli, xstest: Path, model: str) -> None:
     file = xstest / f"xstest_v2_completions_{model}_streval.csv"
-    record = check(cli_inside, file, "--label", "strmatch_label", "--bootstrap", "0")
+    record = check(cli_inside, file, "--label", "strmatch_label")
     assert record["string_match"]["n"] == 450
     assert record["string_match"]["accuracy"] == 1.0
 
 
 def test_on_the_projects_own_replies(cli_inside: Cli) -> None:
     file = ROOT / "tests/data/replies.jsonl"
-    record = check(cli_inside, file, "--half", "held-out", "--bootstrap", "0")
+    record = check(cli_inside, file, "--half", "held-out")
     of_refusals = {name: record[name]["refusal"] for name in ("precision", "precision_ci")}
     assert (shown(record["accuracy"]), shown(of_refusals["precision"])) == AUTHORED
     recall = f"{record['recall']['refusal']:.2f}".removeprefix("0")
@@ -189,7 +189,7 @@ def test_on_the_projects_own_replies(cli_inside: Cli) -> None:
 
 
 def test_on_the_plain_replies_that_are_not_fitted_to(cli_inside: Cli) -> None:
-    record = check(cli_inside, ROOT / "tests/data/plain_replies_test.jsonl", "--bootstrap", "0")
+    record = check(cli_inside, ROOT / "tests/data/plain_replies_test.jsonl")
     decided, plain = shown(record["coverage"]), cell(record["string_match"], "accuracy")
     assert f"| edition 7 | {decided} | {cell(record, 'accuracy')} |" in DOCUMENT
     assert f"| string match | 1 | {plain} |" in DOCUMENT

@@ -18,7 +18,6 @@ from casewise.scores import (
     Split,
     UnreadPolicy,
     as_report_records,
-    read_paths,
     report_scores,
     rule_accuracies,
     score_table,
@@ -26,7 +25,6 @@ from casewise.scores import (
 from casewise.scores._score_records import as_record
 from casewise.scores._score_report import score_baselines
 from casewise.sheets import estimate, interval
-from casewise.statistics import Resampling
 
 PUBLISHED = Scoring(labels=LabelRule.PUBLISHED)
 
@@ -212,17 +210,6 @@ def test_votes_alone(
         assert found["gpt-4o", "score", None]["pcc"] == pytest.approx(0.69068, abs=6e-6)
 
 
-def test_bootstrap_intervals_agree_with_the_analytic(casebench: Path) -> None:
-    rows = read_paths([casebench / "exp/safety_gpt-4o/output_score.json"]).table
-    scoring = Scoring(LabelRule.PUBLISHED, resampling=Resampling(2000, 1))
-    (row, *_) = records(rows, scoring)
-    for name in ("accuracy", "safe_recall", "f1_safe", "pcc", "spearman", "bce", "brier"):
-        again, once = row[f"{name}_ci_bootstrap"], row[f"{name}_ci"]
-        assert again[1] - again[0] == pytest.approx(once[1] - once[0], rel=0.1), name
-    (same, *_) = records(rows, scoring)
-    assert same == row
-
-
 def test_an_unread_moderation_answer_is_a_miss_as_an_unread_word_is() -> None:
     missing = pl.int_range(pl.len()) % 3 == 0
     rows = random_table(6, 1).with_columns(
@@ -384,7 +371,7 @@ def test_calibration_mends_a_model_that_is_too_sure() -> None:
 
 def test_an_ece_has_no_interval(cli_inside: Cli, tmp_path: Path) -> None:
     random_table(500, 3).write_parquet(tmp_path / "run.parquet")
-    options = ("--bootstrap", "20", "--calibrate", "--format", "json")
+    options = ("--calibrate", "--format", "json")
     row, *_ = json.loads(cli_inside("score", "run.parquet", *options).stdout)
     calibration = row["calibration"]
     for record in (row, *(calibration[at] for at in ("before", "temperature", "isotonic"))):
@@ -392,7 +379,6 @@ def test_an_ece_has_no_interval(cli_inside: Cli, tmp_path: Path) -> None:
         assert record["ece_ci"] is None
         assert "above 0 by chance" in record["withheld"]["ece"]
         assert record["brier_ci"] is not None
-    assert row["ece_ci_bootstrap"] is None
 
 
 def test_costs_move_the_threshold() -> None:

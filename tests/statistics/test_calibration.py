@@ -40,18 +40,6 @@ def test_ece_by_hand() -> None:
     assert math.isnan(found.bins[0].p)
 
 
-def test_the_error_of_ece_agrees_with_the_bootstrap() -> None:
-    random = np.random.default_rng(4)
-    p = random.random(600)
-    rate = np.clip(0.3 + 0.3 * p + random.normal(0, 0.1, 600), 0, 1)
-    found = reliability(p, rate, each(600)).ece
-    draws = []
-    for _ in range(1000):
-        rows = random.integers(600, size=600)
-        draws.append(reliability(p[rows], rate[rows], each(600)).ece.value)
-    assert found.se == pytest.approx(np.std(draws), rel=0.1)
-
-
 def test_ece_of_nothing() -> None:
     found = reliability(A([]), A([]), Clusters(A([], dtype=np.int64), 0))
     assert math.isnan(found.ece.value)

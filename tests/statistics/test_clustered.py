@@ -1,4 +1,4 @@
-"""Estimates: intervals, differences and the bootstrap, by hand and against other libraries."""
+"""Estimates: intervals and differences, by hand and against other libraries."""
 
 import math
 from collections.abc import Callable
@@ -8,23 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 from statsmodels.stats.proportion import proportion_confint
 
 from casewise.statistics import (
     UNDEFINED,
     Clusters,
     Estimate,
-    Resampling,
     clustered_mean,
     clustered_pearson,
-    clustered_ratio,
     clustered_spearman,
     combine,
     independent_difference,
     is_uneven,
     number_clusters,
-    percentile_interval,
     wilson_interval,
 )
 
@@ -32,8 +28,8 @@ A = np.array
 Measure = Callable[[NDArray[np.float64], NDArray[np.float64], Clusters], Estimate]
 
 
-def pairs(queries: int, resampling: Resampling | None = None) -> Clusters:
-    return number_clusters(np.arange(queries).repeat(2), resampling)
+def pairs(queries: int) -> Clusters:
+    return number_clusters(np.arange(queries).repeat(2))
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 10), (10, 10), (1, 1), (81, 263)])
@@ -123,7 +119,7 @@ def test_a_paired_difference_by_hand() -> None:
 
 
 def test_the_p_of_a_difference() -> None:
-    found = Estimate(1.959963984540054, np.full(400, 0.05), np.empty(0), clusters=400)
+    found = Estimate(1.959963984540054, np.full(400, 0.05), clusters=400)
     assert found.se == pytest.approx(1.0)
     assert found.p == pytest.approx(0.05)
 
@@ -207,64 +203,6 @@ def clustered_data(seed: int, levels: int) -> tuple[np.ndarray, np.ndarray]:
     x = shared + random.normal(size=400)
     y = 0.6 * shared + random.normal(size=400)
     return np.round(x * levels) / levels, y
-
-
-@pytest.mark.parametrize("levels", [1, 2, 1000])
-def test_spearman_and_its_error(levels: int) -> None:
-    x, y = clustered_data(5, levels)
-    found = clustered_spearman(x, y, pairs(200, Resampling(2000, 1)))
-    assert found.value == pytest.approx(spearmanr(x, y).statistic)
-    # A bootstrap written out, with ranks taken anew in each draw.
-    random = np.random.default_rng(2)
-    draws = []
-    for _ in range(1000):
-        picked = random.integers(200, size=200)
-        rows = np.concatenate([2 * picked, 2 * picked + 1])
-        draws.append(spearmanr(x[rows], y[rows]).statistic)
-    assert found.se == pytest.approx(np.std(draws), rel=0.08)
-    assert np.std(found.replicates) == pytest.approx(np.std(draws), rel=0.08)
-    assert np.mean(found.replicates) == pytest.approx(np.mean(draws), abs=0.005)
-
-
-def test_bootstrap_replicates_are_the_figure_on_the_drawn_queries() -> None:
-    x, y = clustered_data(6, 3)
-    clusters = pairs(200, Resampling(5, 9))
-    found = clustered_pearson(x, y, clusters)
-    weights = np.concatenate(list(Resampling(5, 9).weights(200)))
-    assert weights.shape == (5, 200)
-    assert (weights.sum(axis=1) == 200).all()
-    for row, replicate in zip(weights.astype(int), found.replicates, strict=True):
-        repeated = np.repeat(np.arange(400), row.repeat(2))
-        expected = np.corrcoef(x[repeated], y[repeated])[0, 1]
-        assert replicate == pytest.approx(expected)
-    assert found.bootstrap_interval is not None
-
-
-def test_the_same_seed_draws_the_same_queries() -> None:
-    values = np.random.default_rng(0).random(40)
-    first, second, other = (
-        clustered_mean(values, pairs(20, Resampling(50, seed))).replicates for seed in (3, 3, 4)
-    )
-    assert (first == second).all()
-    assert (first != other).any()
-    # The difference of a figure with itself is 0 on every draw: they are drawn in pairs.
-    one = clustered_mean(values, pairs(20, Resampling(50, 3)))
-    assert ((one - one).replicates == 0).all()
-
-
-def test_many_clusters_are_drawn_in_blocks() -> None:
-    blocks = list(Resampling(5, 0).weights(1_500_000))
-    assert [len(block) for block in blocks] == [2, 2, 1]
-    assert {float(block.sum(axis=1).max()) for block in blocks} == {1_500_000.0}
-
-
-def test_a_recall_that_some_draws_lack() -> None:
-    """A single safe case is in about 64 % of draws; the others say nothing of the recall."""
-    parts, wholes = A([1.0] + [0.0] * 9), A([1.0] + [0.0] * 9)
-    found = clustered_ratio(parts, wholes, number_clusters(np.arange(10), Resampling(200, 1)))
-    assert 0.2 < np.isnan(found.replicates).mean() < 0.5
-    assert found.bootstrap_interval == (1.0, 1.0)
-    assert all(map(math.isnan, percentile_interval(A([np.nan, np.nan, 1.0]))))
 
 
 def test_rounding_is_no_spread() -> None:

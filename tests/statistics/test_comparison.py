@@ -15,7 +15,6 @@ from statsmodels.stats.multitest import multipletests
 from casewise.statistics import (
     Clusters,
     Estimate,
-    bootstrap_p,
     brier_scores,
     clustered_mean,
     clustered_pearson,
@@ -107,16 +106,6 @@ def test_holm_by_hand() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_against_statsmodels(p: list[float]) -> None:
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist())
-
-
-def test_bootstrap_p_by_hand() -> None:
-    # Of 99 replicates 4 are below 0 and 2 at it: 2 (4 + 1 + 1) / 100.
-    replicates = A([-1.0] * 4 + [0.0] * 2 + [1.0] * 93)
-    assert bootstrap_p(replicates) == pytest.approx(0.12)
-    assert bootstrap_p(A([0.0] * 9)) == 1.0
-    assert math.isnan(bootstrap_p(A([])))
-    assert math.isnan(bootstrap_p(A([1.0] * 50)))  # no spread
-    assert math.isnan(bootstrap_p(A([math.nan, math.nan, 0.1])))
 
 
 def changed_few(share: float, seed: int) -> tuple[Estimate, Estimate, Estimate]:

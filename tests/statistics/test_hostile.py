@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -147,7 +147,7 @@ def test_each_query_once_is_the_population_of_other_commands(
 ) -> None:
     for name in ("votes", "votes until clear", "votes, few contexts", "replay, 1% changed"):
         population = populations[name]
-        study = population.study(np.arange(population.queries)[::-1], None)
+        study = population.study(np.arange(population.queries)[::-1])
         whole, again = population.figures(), study.figures()
         assert whole.keys() == again.keys()
         for figure, one in whole.items():
@@ -177,7 +177,7 @@ def test_every_interval_that_describe_prints_is_a_row(hostile: ModuleType) -> No
     assert {f"corrected: {name}" for name in correctable()} <= rows
 
 
-INTERVAL = re.compile(r"(^|_)ci(_bootstrap)?$|^interval$|^bounds$")
+INTERVAL = re.compile(r"(^|_)ci$|^interval$|^bounds$")
 """Keys of intervals in the JSON of any command."""
 
 
@@ -244,7 +244,7 @@ def test_score_compare_and_gate_print_intervals_of_measures(
     (tmp_path / "gate.yaml").write_text(rule)
     both = ("one.parquet", "two.parquet")
     commands = [
-        ("score", *both, "--bootstrap", "20", "--format", "json"),
+        ("score", *both, "--format", "json"),
         ("compare", *both, "--format", "json"),
         ("gate", both[1], "--baseline", both[0], "--config", "gate.yaml", "--json"),
     ]
@@ -256,18 +256,15 @@ def test_score_compare_and_gate_print_intervals_of_measures(
         for path, _ in found:
             assert names_in(path) & known, (arguments[0], path)
         if arguments[0] == "score":
-            # Once a run, and once by the bootstrap.
             ranks = [path[-1] for path, _ in found if names_in(path) & RANKS]
-            assert sorted(ranks) == sorted(
-                f"{name}_ci{kind}" for name in RANKS for kind in ("", "_bootstrap") for _ in both
-            )
+            assert sorted(ranks) == sorted(f"{name}_ci" for name in RANKS for _ in both)
 
 
 RANKS = {"ranked_as_labels", "named_first", "same_in_both_orders"}
 
 
 def names_in(path: tuple[str, ...]) -> set[str]:
-    return {re.sub(r"_ci(_bootstrap)?$", "", key) for key in path}
+    return {re.sub(r"_ci$", "", key) for key in path}
 
 
 def ranked(rng: np.random.Generator, run: str) -> pl.DataFrame:
@@ -302,7 +299,7 @@ def test_analyses_print_intervals_that_the_suite_knows(
     rng, seen = np.random.default_rng(3), set()
     for name in sorted(analyses):
         population = populations[f"{name}, published runs"]
-        study = population.study(rng.integers(population.queries, size=160), None)
+        study = population.study(rng.integers(population.queries, size=160))
         report = report_scores(study.table, Scoring(), calibrate=True, prices=hostile.PRICES)
         known = {one.interval for one in study.figures().values()}
         for path, ends in intervals_in(as_report_records(report)):
@@ -335,22 +332,3 @@ def test_the_page_is_the_suites(hostile: ModuleType) -> None:
         for cell in row.split(" | "):
             if re.fullmatch(r"\.\d{3}|1\.000", cell) and float(cell) < hostile.LEAST - slack:
                 assert f"`{name}`" in listed, name
-
-
-def test_bootstraps_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws 1 and 3 of a figure of 2, each with an error of 1; the figure's own is .5.
-
-    Quantiles .025 and .975 of (1, 3) are 1.05 and 2.95; of the distances (-1, 1) they are -.95 and
-    .95, in errors of .5.
-    """
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    beside = load_script(ROOT / "benchmarks/hostile_beside.py")
-
-    @dataclass(frozen=True)
-    class Drawn:
-        value: float
-        se: float
-
-    percentile, studentised = beside.bootstraps(Drawn(2, 0.5), [Drawn(1, 1), Drawn(3, 1)])
-    assert percentile == pytest.approx((1.05, 2.95))
-    assert studentised == pytest.approx((2 - 0.475, 2 + 0.475))

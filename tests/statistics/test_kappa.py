@@ -11,7 +11,6 @@ from scipy.stats import gamma
 from casewise.statistics import (
     AgreementOfTwo,
     Clusters,
-    Resampling,
     agreement_of_two,
     number_clusters,
     wilson_interval,
@@ -20,8 +19,8 @@ from casewise.statistics import (
 IntArray = NDArray[np.int64]
 
 
-def each(n: int, resampling: Resampling | None = None) -> Clusters:
-    return number_clusters(np.arange(n), resampling)
+def each(n: int) -> Clusters:
+    return number_clusters(np.arange(n))
 
 
 def compare(truth: list[int], said: list[int], classes: int = 4) -> AgreementOfTwo:
@@ -102,9 +101,7 @@ def test_what_is_left_open_lowers_coverage_alone() -> None:
 def test_undefined_is_nan(truth: list[int], said: list[int]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = agreement_of_two(
-            np.array(truth, int), np.array(said, int), 4, each(len(truth), Resampling(50, 0))
-        )
+        found = agreement_of_two(np.array(truth, int), np.array(said, int), 4, each(len(truth)))
     assert math.isnan(found.kappa.value)
     assert math.isnan(found.precision[0].value)
     assert math.isnan(found.recall[0].value)
@@ -131,26 +128,16 @@ def test_few_rows_have_wilsons_interval() -> None:
     assert found.recall[1].interval == pytest.approx(wilson_interval(1, 5))
 
 
-def test_whole_clusters_are_drawn() -> None:
-    """Every row ten times tells no more than once: errors and draws stay as they are."""
+def test_repeated_rows_tell_no_more() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=60)
     said = np.where(rng.random(60) < 0.7, truth, rng.integers(3, size=60))
-    once = agreement_of_two(truth, said, 3, each(60, Resampling(400, 5)))
-    repeated = number_clusters(np.repeat(np.arange(60), 10), Resampling(400, 5))
+    once = agreement_of_two(truth, said, 3, each(60))
+    repeated = number_clusters(np.repeat(np.arange(60), 10))
     often = agreement_of_two(np.repeat(truth, 10), np.repeat(said, 10), 3, repeated)
     for name in ("kappa", "accuracy", "coverage"):
         one, other = getattr(once, name), getattr(often, name)
         assert one.se == pytest.approx(other.se)
-        assert one.bootstrap_interval == pytest.approx(other.bootstrap_interval)
-
-
-def test_the_bootstrap_covers_as_the_delta_method_does() -> None:
-    rng = np.random.default_rng(1)
-    truth = rng.integers(2, size=500)
-    said = np.where(rng.random(500) < 0.8, truth, 1 - truth)
-    found = agreement_of_two(truth, said, 2, each(500, Resampling(2000, 0)))
-    assert found.kappa.bootstrap_interval == pytest.approx(found.kappa.interval, abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -159,19 +159,3 @@ def test_clustered_error_of_a_ratio_by_hand() -> None:
     found = clustered_ratio(A([1.0, 1, 0, 0]), A([1.0, 1, 1, 0]), each(A([0, 1, 2, 3])))
     assert found.value == pytest.approx(2 / 3)
     assert found.se == pytest.approx(math.sqrt(1 / 9 + 1 / 9 + 4 / 9) / 3)
-
-
-def test_clustered_error_of_a_correlation_agrees_with_the_bootstrap() -> None:
-    generator = np.random.default_rng(3)
-    shared = generator.normal(size=200).repeat(2)
-    x = shared + generator.normal(size=400)
-    y = 0.5 * shared + generator.normal(size=400)
-    clusters = number_clusters(np.arange(200).repeat(2))
-    found = clustered_pearson(x, y, clusters)
-    assert found.value == pytest.approx(np.corrcoef(x, y)[0, 1])
-    draws = []
-    for _ in range(2000):
-        picked = generator.integers(0, 200, 200)
-        rows = np.concatenate([2 * picked, 2 * picked + 1])
-        draws.append(np.corrcoef(x[rows], y[rows])[0, 1])
-    assert found.se == pytest.approx(np.std(draws), rel=0.06)

@@ -9,7 +9,6 @@ import pytest
 from casewise.statistics import (
     Clusters,
     Estimate,
-    Resampling,
     clustered_mean,
     clustered_ratio,
     paired_change,
@@ -23,7 +22,7 @@ A = np.array
 def change(before: Sequence[float], after: Sequence[float], cases: int = 1) -> Estimate:
     """The change of an accuracy, so many cases a query."""
     queries = len(before) // cases
-    clusters = Clusters(np.repeat(np.arange(queries), cases), queries, Resampling(50, 3))
+    clusters = Clusters(np.repeat(np.arange(queries), cases), queries)
     found = [clustered_mean(A(one, np.float64), clusters, share=True) for one in (before, after)]
     return paired_change(*found)
 

@@ -35,7 +35,6 @@ __all__ = [
     "By",
     "Client",
     "Cluster",
-    "DRAWS",
     "Delivery",
     "Draw",
     "ENTRY_POINTS",
@@ -299,10 +298,6 @@ class Prefer(enum.StrEnum):
 
     FIRST = "first"
     LAST = "last"
-
-
-DRAWS = 2000
-"""Draws of the bootstrap of a description."""
 
 
 class ExportForm(enum.StrEnum):

@@ -32,16 +32,13 @@ from casewise.cli._console import (
 from casewise.cli._help import CASES, GRADER
 from casewise.cli._main import protocols, reporting, scores
 from casewise.cli._options import (
-    DrawSeed,
     GraderServer,
     RulesOrModel,
     argument,
-    draws_option,
     flag,
     grouped,
     option,
     read_judgements,
-    resampling,
     seed_option,
 )
 from casewise.errors import InputError, UsageError
@@ -81,8 +78,6 @@ def check(
     ] = None,
     *,
     server: GraderServer,
-    bootstrap: Annotated[int, draws_option("Draws of whole queries for kappa's interval.")] = 2000,
-    seed: DrawSeed = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Check a grader against replies that people labelled.
@@ -132,7 +127,6 @@ def check(
         file=", ".join(map(str, files)),
         label=label,
         half=half,
-        resampling=resampling(bootstrap, seed),
     )
     print_as(format, reporting.grader_sheet(report))
 

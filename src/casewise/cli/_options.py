@@ -16,8 +16,8 @@ import typer
 from casewise.choices import MAX_SEED, OWN_RULE, Input, LabelRule, Ties, UnreadPolicy, WeighBy
 from casewise.cli import _complete as complete
 from casewise.cli._console import err, note_all, working
-from casewise.cli._help import CASES, GRADER, TRUTH, UNCERTAINTY
-from casewise.cli._main import case_files, exports, polars, protocols, scores, statistics
+from casewise.cli._help import CASES, GRADER, TRUTH
+from casewise.cli._main import case_files, exports, polars, protocols, scores
 
 
 def option(
@@ -64,11 +64,6 @@ def out_option(help: str, panel: str | None = None, metavar: str = "FILE") -> An
 def seed_option(help: str, panel: str | None = None) -> Any:
     """An option of a seed that every generator of random numbers takes."""
     return option(help, panel, min=0, max=MAX_SEED)
-
-
-def draws_option(help: str, panel: str | None = UNCERTAINTY) -> Any:
-    """An option of the number of draws of a bootstrap."""
-    return option(help, panel, "N", min=0)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -190,20 +185,13 @@ class Truth:
     weigh_by: Annotated[WeighBy, weigh_by_option(TRUTH)] = WeighBy.QUERY
     grader_check: GraderCheck = ()
 
-    def scoring(
-        self, labels: LabelRule | None, resampling: statistics.Resampling | None = None
-    ) -> scores.Scoring:
+    def scoring(self, labels: LabelRule | None) -> scores.Scoring:
         """Way of scoring under a label rule."""
-        return scores.Scoring(labels, self.unparsed, self.ties, resampling, weigh_by=self.weigh_by)
+        return scores.Scoring(labels, self.unparsed, self.ties, weigh_by=self.weigh_by)
 
     def checks(self, tables: Iterable[polars.DataFrame]) -> tuple[scores.CheckFile, ...]:
         """Labelled replies that correct the rates of tables."""
         return scores.load_checks(self.grader_check, tables) if self.grader_check else ()
-
-
-def resampling(draws: int, seed: int) -> statistics.Resampling | None:
-    """Bootstrap of so many draws; none where there are none."""
-    return statistics.Resampling(draws, seed) if draws else None
 
 
 RulesOrModel = Annotated[
@@ -238,9 +226,6 @@ class GraderServer:
         return functools.partial(
             grade_replies, base_url=self.model_base_url, max_connections=self.max_connections
         )
-
-
-DrawSeed = Annotated[int, seed_option("Of the draws.", UNCERTAINTY)]
 
 
 def open_cases(name: str) -> case_files.CaseSet:

@@ -13,20 +13,17 @@ from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
 from casewise.cli._main import case_files, measures, polars, reporting, results, scores
 from casewise.cli._options import (
     READ,
-    DrawSeed,
     Force,
     Labels,
     Paths,
     Truth,
     argument,
     cases_option,
-    draws_option,
     flag,
     grouped,
     option,
     out_option,
     read_judgements,
-    resampling,
     seed_option,
 )
 from casewise.errors import UsageError, choose_from
@@ -51,8 +48,6 @@ def compare(
             *(OUTPUT, "MEASURE", complete.measures),
         ),
     ] = (),
-    bootstrap: Annotated[int, draws_option("Draws of whole queries, for both runs alike.")] = 2000,
-    seed: DrawSeed = 0,
     force: Force = False,
     every_pair: Annotated[
         bool,
@@ -93,7 +88,7 @@ def compare(
     tables = {str(path): read_judgements([path]).table for path in dict.fromkeys(paths)}
     checks = truth.checks(tables.values())
     pairs = find_pairs(tables, force=force, every=every_pair)
-    scoring = truth.scoring(labels, resampling(bootstrap, seed))
+    scoring = truth.scoring(labels)
     with working("comparing"):
         found = results.Comparisons.of(scores.compare_runs(pairs, scoring, chosen, checks))
     page = ["casewise", "report", *map(str, paths), "--compare", "--reveal"]

@@ -18,13 +18,11 @@ from casewise.cli._options import (
     LABEL_RULES,
     Paths,
     Truth,
-    draws_option,
     flag,
     grouped,
     option,
     read_judgements,
     read_rule,
-    resampling,
     seed_option,
 )
 from casewise.errors import UsageError
@@ -60,9 +58,6 @@ def score(
     *,
     truth: Truth,
     by: Annotated[Split | None, option("Split every row.", OUTPUT)] = None,
-    bootstrap: Annotated[
-        int, draws_option("Add intervals from N draws of whole queries (JSON, CSV).")
-    ] = 0,
     calibrate: Annotated[
         bool,
         flag(
@@ -83,7 +78,7 @@ def score(
     cost_under: Annotated[
         float | None, option("What answering an unsafe case costs.", "Calibration and costs", min=0)
     ] = None,
-    seed: Annotated[int, seed_option("Of draws, folds and simulations.", UNCERTAINTY)] = 0,
+    seed: Annotated[int, seed_option("Of folds and simulations.", UNCERTAINTY)] = 0,
     format: Annotated[ScoreFormat, option("How to print.", OUTPUT)] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.
@@ -116,7 +111,7 @@ def score(
     )
     table = read_judgements(paths, apart=True).table
     checks = truth.checks([table])
-    scoring = truth.scoring(rules[0], resampling(bootstrap, seed))
+    scoring = truth.scoring(rules[0])
     with working("scoring"):
         found = [
             results.Scores.of(

@@ -343,7 +343,7 @@ def _coverages(
 
 
 def _counted(value: float) -> Estimate:
-    return Estimate(value, np.zeros(1), np.empty(0))
+    return Estimate(value, np.zeros(1))
 
 
 def _masses(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Figures:

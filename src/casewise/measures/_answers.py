@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from casewise.cases import LabelFields, LabelRule, Labels, Ties, make_labels
 from casewise.choices import WeighBy
 from casewise.protocols import ResponseClass, is_acting
-from casewise.statistics import Clusters, Resampling
+from casewise.statistics import Clusters
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,7 +163,6 @@ def floats(rows: pl.DataFrame, column: str) -> FloatArray:
 def make_answers(
     rows: pl.DataFrame,
     truth: Labels,
-    resampling: Resampling | None = None,
     partial_weight: float = 0.5,
     protocol: str | None = None,
     tools: bool | None = None,
@@ -172,12 +171,11 @@ def make_answers(
     """Columns of rows whose labels are known.
 
     Queries are numbered in the order of their ids, so that two models' answers to the same
-    queries are resampled alike and can be subtracted.
+    queries can be subtracted.
 
     Args:
         rows: Rows of one condition.
         truth: Their labels.
-        resampling: None computes no bootstrap.
         partial_weight: Worth of a partial reply as a refusal, 0..1.
         protocol: None takes that of the rows, of which there must be some to tell replies by.
         tools: True to count replies that call a tool; None counts them if some reply does.
@@ -213,7 +211,7 @@ def make_answers(
         tool_call=called if (bool(called.any()) if tools is None else tools) else None,
         p_safe=floats(rows, "p_safe"),
         read=(rows["status"] == "ok").to_numpy(),
-        clusters=Clusters(queries, int(queries.max(initial=-1)) + 1, resampling),
+        clusters=Clusters(queries, int(queries.max(initial=-1)) + 1),
         intended=rows["intended"].fill_null("").to_numpy().astype(str),
         no_context=rows.select(without).to_series().to_numpy(),
         pairs=pairs,

@@ -14,7 +14,6 @@ from casewise.scores import (
     LineTally,
     grader_record,
     injection_record,
-    kappa_interval,
 )
 from casewise.sheets import (
     Cell,
@@ -126,7 +125,7 @@ def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]
 
 def _whole_cells(one: Against) -> list[Cell]:
     found = one.agreement
-    kappa = (found.kappa.value, kappa_interval(found))
+    kappa = (found.kappa.value, found.kappa.interval)
     return [found.n, found.coverage.value, *_cells(found.accuracy), *kappa]
 
 

@@ -64,7 +64,6 @@ from casewise.scores._grader_agreement import (
     GraderReport,
     check_grader,
     grader_record,
-    kappa_interval,
     load_half,
     rules_note,
 )
@@ -263,7 +262,6 @@ __all__ = [
     "injected_replies",
     "injection_record",
     "is_provisional",
-    "kappa_interval",
     "length_of",
     "load_checks",
     "load_half",

@@ -154,7 +154,7 @@ def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[RunCondit
     for condition, part in conditions(table.filter(~pl.col("protocol").is_in(acting()))):
         rule = scoring.rule(part)
         kept, truth = labelled_rows(part, rule, scoring.ties)
-        answers = make_answers(kept, truth, scoring.resampling)
+        answers = make_answers(kept, truth)
         found.append((condition, answers.only(answers.read)))
     return found
 

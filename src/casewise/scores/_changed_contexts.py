@@ -70,7 +70,7 @@ class Counterfactual:
     """Swaps that flip each case that was asked, in any epoch, by its id; empty where none does."""
 
 
-def counterfactuals(table: pl.DataFrame, scoring: Scoring) -> list[Counterfactual]:
+def counterfactuals(table: pl.DataFrame) -> list[Counterfactual]:
     """Set every run beside its swapped ones.
 
     A judge flips when its verdict changes; a chatbot, when a reply that complied refuses or one
@@ -80,7 +80,7 @@ def counterfactuals(table: pl.DataFrame, scoring: Scoring) -> list[Counterfactua
     return [
         found
         for (condition, rows), runs in _beside(table, _swap)
-        if runs and (found := _counterfactual(condition, rows, runs, scoring)) is not None
+        if runs and (found := _counterfactual(condition, rows, runs)) is not None
     ]
 
 
@@ -133,11 +133,10 @@ def _counterfactual(
     condition: RunCondition,
     rows: pl.DataFrame,
     runs: dict[str, pl.DataFrame],
-    scoring: Scoring,
 ) -> Counterfactual | None:
     plain = _sides(rows, condition.protocol).filter(pl.col("side") != "").with_row_index("row")
     queries = plain.select(pl.coalesce("query_id", "case_id"))["query_id"]
-    clusters = number_clusters(queries.to_numpy().astype(str), scoring.resampling)
+    clusters = number_clusters(queries.to_numpy().astype(str))
     twin = pl.col("intended").replace_strict({"safe": "unsafe", "unsafe": "safe"}, default=None)
     asked = np.zeros(len(plain), bool)
     flips: dict[str, BoolArray] = {}

@@ -39,7 +39,6 @@ from casewise.statistics import (
     UNDEFINED,
     Bin,
     Estimate,
-    Resampling,
     combine,
     is_uneven,
     moved_enough,
@@ -161,8 +160,6 @@ class Scoring:
     unparsed: UnreadPolicy = UnreadPolicy.HONEST
     ties: Ties = Ties.HALF
     """Worth of a tie under the rule ``votes``."""
-    resampling: Resampling | None = None
-    """None computes no bootstrap intervals."""
     partial_weight: float = 0.5
     """Worth of a partial reply as a refusal, 0..1."""
     weigh_by: WeighBy = WeighBy.QUERY
@@ -456,7 +453,7 @@ def score_rows(
     """
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(
-        *(kept, truth, scoring.resampling, scoring.partial_weight, condition.protocol, tools),
+        *(kept, truth, scoring.partial_weight, condition.protocol, tools),
         scoring.weigh_by,
     )
     counted = count_answers(answers, scoring.unparsed)

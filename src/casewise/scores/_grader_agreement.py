@@ -24,7 +24,6 @@ from casewise.statistics import (
     AgreementOfTwo,
     Clusters,
     Estimate,
-    Resampling,
     agreement_of_two,
     number_clusters,
 )
@@ -331,7 +330,6 @@ def check_grader(
     file: str = "",
     label: str = LABEL,
     half: Half = Half.ALL,
-    resampling: Resampling | None = None,
 ) -> GraderReport:
     """Hold a grader's classes against hand labels; replies to one query are one cluster.
 
@@ -347,12 +345,11 @@ def check_grader(
         file: File of the replies.
         label: The field of the file that held the labels.
         half: Half of the file that they are.
-        resampling: Bootstrap for the interval of kappa; None leaves it to the delta method.
     """
     pairs = list(zip(replies, graded, strict=True))
     labels = [reply.label for reply in replies]
     said = [_decided(one) for _, one in pairs]
-    clusters = number_clusters(np.array([_cluster(reply) for reply in replies]), resampling)
+    clusters = number_clusters(np.array([_cluster(reply) for reply in replies]))
     return GraderReport(
         grader=grader,
         grader_version=grader_version,
@@ -409,12 +406,6 @@ def _cluster(reply: LabelledReply) -> str:
     return digest([reply.id]) if reply.query is None else digest(reply.query)
 
 
-def kappa_interval(found: AgreementOfTwo) -> tuple[float, float]:
-    """The 95 % interval of kappa: by the bootstrap if there was one, else by the delta method."""
-    kappa = found.kappa
-    return kappa.bootstrap_interval or kappa.interval
-
-
 def grader_record(report: GraderReport) -> dict[str, Any]:
     """The report as JSON values; what is undefined is null.
 
@@ -447,7 +438,7 @@ def _rates(found: Against) -> dict[str, Any]:
         "coverage": json_number(one.coverage.value),
         **_share("accuracy", one.accuracy),
         "kappa": json_number(one.kappa.value),
-        "kappa_ci": json_interval(kappa_interval(one)),
+        "kappa_ci": json_interval(one.kappa.interval),
         "refusal_or_not": {
             **_share("accuracy", two.accuracy),
             **_share("precision", two.precision[1]),

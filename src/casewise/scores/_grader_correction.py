@@ -137,12 +137,12 @@ def correct_rates(
     found = []
     for place, (run, rows, part) in enumerate(zip(runs, (first, *others), parts, strict=True)):
         weight = scoring.partial_weight
-        answers = make_answers(rows, truth, None, weight, acting()[0])
+        answers = make_answers(rows, truth, weight, acting()[0])
         graded = CountedReplies(run.condition, rows, answers, weight, Resampling(draws, 0), place)
         if isinstance(part, str) or failed:
             found.append(_by_errors(graded, checks, failed))
         else:
-            answers = make_answers(whole[place], whole_truth, None, weight, acting()[0])
+            answers = make_answers(whole[place], whole_truth, weight, acting()[0])
             told = replace(graded, rows=whole[place], answers=answers)
             found.append(replace(_by_labels(told, part), raw=graded.raw))
     said = tuple(line for file in checks for line in file.notes)

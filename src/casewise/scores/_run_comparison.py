@@ -45,7 +45,6 @@ from casewise.statistics import (
     DETECTABLE,
     Estimate,
     McNemar,
-    bootstrap_p,
     holm,
     mcnemar,
     paired_change,
@@ -88,7 +87,6 @@ class Difference:
     """After minus before."""
     p_holm: float
     """Its p, adjusted for the number of pairs of runs; NaN where its interval is withheld."""
-    p_bootstrap: float
     detectable: float
     """The smallest true difference that cases like these would show in 80 % of tries."""
     is_open: bool = False
@@ -398,7 +396,7 @@ def _bounds(
     for (condition, _), rows, state in zip(parts, whole, states, strict=True):
         side = cases.join(rows.drop(OF_CASE), on=ANSWER_KEYS)
         labelled = labelled_rows(side, rule, scoring.ties)
-        answers = make_answers(*labelled, None, scoring.partial_weight, condition.protocol)
+        answers = make_answers(*labelled, scoring.partial_weight, condition.protocol)
         yield bounds(answers, max(0, state.planned - len(rows)))
 
 
@@ -420,14 +418,12 @@ def _open(before: Score, after: Score, change: Mapping[str, Estimate]) -> Contai
 def _difference(
     name: str, before: Estimate, after: Estimate, change: Estimate, *, is_open: bool = False
 ) -> Difference:
-    is_drawn = change.se > 0 and not change.reason
     return Difference(
         metric=name,
         before=before,
         after=after,
         difference=change,
         p_holm=change.p,
-        p_bootstrap=bootstrap_p(change.replicates) if is_drawn else math.nan,
         detectable=DETECTABLE * change.se if change.se > 0 else math.nan,
         is_open=is_open,
     )
@@ -498,7 +494,7 @@ def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     )
     untied = truth.safe != 0.5
     weight = scoring.partial_weight
-    answers = [make_answers(part, truth, None, weight) for part in (first, second)]
+    answers = [make_answers(part, truth, weight) for part in (first, second)]
     a, b = ((count_answers(one, scoring.unparsed).credits == 1)[untied] for one in answers)
     return mcnemar(a, b, answers[0].clusters.only(untied))
 

@@ -222,9 +222,6 @@ def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
         "effective_moved": json_number(effective_number(found.moves)),
         "mcnemar": None,
     }
-    if len(found.replicates):
-        again = _bootstrap_interval(found)
-        record |= {"ci_bootstrap": again, "p_bootstrap": json_number(difference.p_bootstrap)}
     if found.reason:
         record["withheld"] = found.reason
     if difference.metric == "accuracy":
@@ -288,16 +285,9 @@ def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
             "ci": json_interval(one.interval),
             "p": json_number(one.p),
         }
-        | ({"ci_bootstrap": _bootstrap_interval(one)} if one.bootstrap_interval else {})
         | ({"withheld": one.reason} if one.reason else {})
         for name, one in found.items()
     }
-
-
-def _bootstrap_interval(change: Estimate) -> list[float] | None:
-    """Bootstrap interval of a change; None where no query changed: drawn anew, none does either."""
-    ends = change.bootstrap_interval
-    return json_interval(ends) if ends is not None and change.se > 0 else None
 
 
 def _state(score: Score) -> dict[str, Any]:
@@ -332,11 +322,8 @@ def as_record(score: Score) -> dict[str, Any]:
     for name in score.metrics:
         record |= figures(name, score.measures[name])
     quadrants = {name: figures("", score.measures[name]) for name in score.quadrants}
-    for suffix in ("", "_se", "_ci", "_ci_bootstrap"):
-        if any(suffix in one for one in quadrants.values()):
-            record[f"quadrants{suffix}"] = {
-                name: one.get(suffix) for name, one in quadrants.items()
-            }
+    for suffix in ("", "_se", "_ci") if quadrants else ():
+        record[f"quadrants{suffix}"] = {name: one[suffix] for name, one in quadrants.items()}
     record |= {
         "pairs": score.pairs,
         "paired_queries": score.paired_queries,
@@ -376,15 +363,12 @@ def as_record(score: Score) -> dict[str, Any]:
 
 
 def figures(name: str, estimate: Estimate) -> dict[str, Any]:
-    """``name``, ``name_se``, ``name_ci``, and ``name_ci_bootstrap`` where there is one."""
-    record: dict[str, Any] = {
+    """``name``, ``name_se`` and ``name_ci``."""
+    return {
         name: json_number(estimate.value),
         f"{name}_se": json_number(estimate.se),
         f"{name}_ci": json_interval(estimate.interval),
     }
-    if (again := estimate.bootstrap_interval) is not None:
-        record[f"{name}_ci_bootstrap"] = json_interval(again)
-    return record
 
 
 def bin_record(one: Bin) -> dict[str, Any]:

@@ -312,7 +312,7 @@ def report_scores(
         tuple(score_baselines(table, scoring, by, seed)),
         tuple(trust_in_claims(table, scoring) if replies else ()),
         tuple(escalations(table, scoring) if replies else ()),
-        tuple(counterfactuals(table, scoring) if changed else ()),
+        tuple(counterfactuals(table) if changed else ()),
         tuple(faithfulness(table) if changed else ()),
         tuple(judge_versus_act(table) if replies else ()),
         tuple(ranked),

@@ -253,13 +253,13 @@ def agreement_of_two(
     """Compare what was said with the truth.
 
     Shares have the intervals of all shares here, Wilson's where there is little to go by. Kappa
-    has an error by the delta method and, with resampling, its bootstrap by whole clusters.
+    has an error by the delta method.
 
     Args:
         truth: 0..classes-1. Shape ``(n,)``.
         said: The same, or ``LEFT_OPEN``. Shape ``(n,)``.
         classes: How many classes there are.
-        clusters: Which rows are correlated, and how they are resampled.
+        clusters: Which rows are correlated.
 
     Raises:
         ValueError: A number is no class, or the shapes differ.

@@ -25,7 +25,6 @@ from casewise.statistics._clustered import (
     estimate,
     of_enough,
     of_pairs,
-    replicate,
     weighed,
 )
 
@@ -512,16 +511,9 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
     influence = moved / spread - rho / 2 * (moved_f / var_f + moved_g / var_g)
     by_cluster = clusters.sums(influence, np.ones_like(x))
 
-    def again(weights: FloatArray) -> FloatArray:
-        parts = np.array_split(weights, weights.shape[0] * len(x) // _AT_ONCE + 1)
-        return np.concatenate(
-            [_weighted(left, right, np.take(part, clusters.index, axis=1)) for part in parts]
-        )
-
     found = Estimate(
         rho,
         by_cluster[:, 0] / len(x),
-        replicate(clusters, again),
         int(np.count_nonzero(by_cluster[:, 1])),
         scale="fisher",
         parts=clusters.sums(x, x * x, x * y),
@@ -535,9 +527,6 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
         without[places] = _weighted(left, right, weights)
     return replace(found, without=without)
 
-
-_AT_ONCE = 20_000
-"""Weights that are worked on together: few enough for the processor's cache."""
 
 _ROWS = 200
 """Rows for each part of the clusters that is left out in one go, so that memory stays small."""

@@ -1,14 +1,13 @@
 """Estimates over clusters (queries), with errors that are robust to them.
 
-Clusters and their draws for the bootstrap; figures of rows, with sandwich errors, and two-way ones;
-intervals of figures, and bounds on one side with a stated confidence.
+Clusters and their draws; figures of rows, with sandwich errors, and two-way ones; intervals of
+figures, and bounds on one side with a stated confidence.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,38 +25,14 @@ CELLS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """Draws of clusters: how many, and their seed.
-
-    The same seed and number of clusters give the same draws, so whatever is computed over the
-    same queries is resampled in pairs.
-    """
+    """Draws: how many, and their seed."""
 
     draws: int
     seed: int
 
-    def weights(self, clusters: int) -> Iterator[FloatArray]:
-        """Blocks of how often each cluster is drawn, shape ``(some draws, clusters)``.
-
-        Each row sums to the number of clusters; all blocks together have ``draws`` rows. Efron &
-        Tibshirani (1993), An Introduction to the Bootstrap, chapter 8.
-        """
-        step = max(1, CELLS // max(clusters, 1))
-        for start in range(0, self.draws, step):
-            yield _block(self.seed, start, min(step, self.draws - start), clusters)
-
-
-@lru_cache(maxsize=4)
-def _block(seed: int, start: int, draws: int, clusters: int) -> FloatArray:
-    drawn = np.random.default_rng([seed, start]).integers(clusters, size=(draws, clusters))
-    drawn += np.arange(draws)[:, None] * clusters
-    counts = np.bincount(drawn.ravel(), minlength=draws * clusters)
-    block = counts.reshape(draws, clusters).astype(float)
-    block.flags.writeable = False
-    return block
-
 
 def percentile_interval(replicates: FloatArray) -> tuple[float, float]:
-    """The middle 95 % of bootstrap replicates; NaN if fewer than half of them are defined."""
+    """The middle 95 % of what was drawn; NaN if fewer than half of them are defined."""
     defined = replicates[np.isfinite(replicates)]
     if 2 * len(defined) < len(replicates) or not len(defined):
         return NO_INTERVAL
@@ -73,8 +48,6 @@ class Clusters:
     """Cluster of each row, in 0..count-1. Shape ``(n,)``."""
     count: int
     """Number of clusters, those without rows included."""
-    resampling: Resampling | None = None
-    """Draws of the bootstrap; None: no bootstrap."""
     alike: bool | None = None
     """Of rows that are pairs of contexts: whether each cluster weighs alike in a figure, whatever
     its pairs; else each pair does. None: rows are no pairs, and each weighs alike."""
@@ -104,10 +77,10 @@ class Clusters:
         return np.stack(found, axis=1) if found else np.empty((self.count, 0))
 
 
-def number_clusters(names: NDArray[np.generic], resampling: Resampling | None = None) -> Clusters:
-    """Number clusters by the order of their names, so that equal names are resampled alike."""
+def number_clusters(names: NDArray[np.generic]) -> Clusters:
+    """Number clusters by the order of their names, so that equal names can be subtracted."""
     unique, index = np.unique(names, return_inverse=True)
-    return Clusters(index.astype(np.int64), len(unique), resampling)
+    return Clusters(index.astype(np.int64), len(unique))
 
 
 Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
@@ -170,8 +143,6 @@ class Estimate:
     value: float
     influence: FloatArray
     """Part of each cluster in the figure's error. Shape ``(clusters,)``; empty if undefined."""
-    replicates: FloatArray
-    """The figure on each bootstrap draw. Shape ``(draws,)``; empty without a bootstrap."""
     clusters: int = 0
     """Clusters that the figure rests on."""
     size: float = math.nan
@@ -200,6 +171,8 @@ class Estimate:
     """Pairs of contexts that the figure rests on; 0 of other figures."""
     uneven: bool = False
     """True if its queries have unequal numbers of pairs."""
+    replicates: FloatArray = field(default_factory=lambda: _NOTHING)
+    """The figure on each draw. Shape ``(draws,)``; empty where nothing was drawn."""
 
     def __repr__(self) -> str:
         return f"<Estimate {self.value:.4g} ({self.interval[0]:.4g} to {self.interval[1]:.4g})>"
@@ -389,13 +362,6 @@ class Estimate:
         return low > 0 or high < 0
 
     @property
-    def bootstrap_interval(self) -> tuple[float, float] | None:
-        """The middle 95 % of the replicates, or None without a bootstrap; NaN where withheld."""
-        if not len(self.replicates) or self.scale == "drawn":
-            return None
-        return NO_INTERVAL if self.reason else percentile_interval(self.replicates)
-
-    @property
     def p(self) -> float:
         """Two-sided p of the figure being 0, by the test that its interval inverts.
 
@@ -454,7 +420,7 @@ def _student_p(t: float, degrees: float) -> float:
 
 _NOTHING: FloatArray = np.empty(0)
 
-UNDEFINED = Estimate(math.nan, _NOTHING, _NOTHING)
+UNDEFINED = Estimate(math.nan, _NOTHING)
 
 
 def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
@@ -481,7 +447,6 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
     return Estimate(
         value,
         added("influence"),
-        added("replicates"),
         max(term.clusters for _, term in terms),
         scale="drawn" if drawn else "plain",
         without=added("without"),
@@ -492,6 +457,7 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         change_takes=max(term.change_takes for _, term in terms),
         pairs=max(term.pairs for _, term in terms),
         uneven=any(term.uneven for _, term in terms),
+        replicates=added("replicates"),
     )
 
 
@@ -659,17 +625,17 @@ def of_enough(found: Estimate, amounts: FloatArray, clusters: Clusters, what: st
 
 
 def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:
-    """A figure of totals, its influence by the delta method, and its replicates.
+    """A figure of totals, and its influence by the delta method.
 
     Args:
         sums: What the formula needs, summed by cluster. Shape ``(clusters, k)``.
         formula: The figure; its gradient is taken by a complex step, so it must be analytic.
-        clusters: Where the sums come from, and how to resample them.
+        clusters: Where the sums come from.
     """
     totals = sums.sum(axis=0)
     value = float(np.real(formula(totals)))
     if not math.isfinite(value):
-        return Estimate(value, _NOTHING, _NOTHING)
+        return Estimate(value, _NOTHING)
     step = 1e-20
     gradient = np.imag(formula(totals + 1j * step * np.eye(len(totals)))) / step
     without = _NOTHING
@@ -679,20 +645,10 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     return Estimate(
         value,
         sums @ gradient,
-        replicate(clusters, lambda weights: formula(weights @ sums)),
         int(sums.any(axis=1).sum()),
         without=without,
         parts=sums,
     )
-
-
-def replicate(clusters: Clusters, figure: Callable[[FloatArray], NDArray[Any]]) -> FloatArray:
-    """A figure on each draw, from the weights of the clusters; empty without resampling."""
-    if clusters.resampling is None:
-        return _NOTHING
-    with np.errstate(divide="ignore", invalid="ignore"):
-        blocks = [np.real(figure(one)) for one in clusters.resampling.weights(clusters.count)]
-    return np.concatenate(blocks).astype(float) if blocks else _NOTHING
 
 
 def clustered_mean(
@@ -833,28 +789,6 @@ def _percentile_p(replicates: FloatArray) -> float:
         below = float(np.interp(0.0, draws, np.arange(len(draws)) / last))
         above = 1 - below
     return float(min(1.0, max(2 * min(below, above), 2 / (len(draws) + 1))))
-
-
-def bootstrap_p(replicates: FloatArray) -> float:
-    """Two-sided p of a difference from its bootstrap replicates.
-
-    NaN where fewer than half of them are defined, or where they are all alike and not 0.
-
-    Twice the smaller share of replicates beyond 0, counting the sample itself (Davison & Hinkley
-    1997, Bootstrap Methods, section 4.2). Replicates at exactly 0, which few discordant cases
-    make common, count half on either side.
-
-    Args:
-        replicates: The difference on each draw. Shape ``(draws,)``.
-    """
-    defined = replicates[np.isfinite(replicates)]
-    if not len(defined) or 2 * len(defined) < len(replicates):
-        return math.nan
-    if np.ptp(defined) == 0 and defined[0] != 0:
-        return math.nan
-    zero = float((defined == 0).sum()) / 2
-    tail = min(float((defined < 0).sum()), float((defined > 0).sum())) + zero
-    return min(1.0, 2 * (tail + 1) / (len(defined) + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,7 +248,7 @@ def separation(check: CheckSample, question: Question, draws: Resampling) -> Est
     no, yes = _mean_scores(_check_counts(check, k)[None], question)
     no_drawn, yes_drawn = _mean_scores(_check_draws(check, k, draws), question)
     value, drawn = float((yes - no)[0]), yes_drawn - no_drawn
-    return Estimate(value, np.empty(0), drawn, check.clusters.count, scale="drawn")
+    return Estimate(value, np.empty(0), check.clusters.count, scale="drawn", replicates=drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,4 +357,4 @@ def _weighted_sums(sums: FloatArray, draws: Resampling, stream: int) -> FloatArr
 def _estimate(value: float, rates: FloatArray, clusters: int) -> Estimate:
     """A rate whose interval is that of its draws."""
     kept = min(1.0, max(0.0, value))
-    return Estimate(kept, np.empty(0), rates.clip(0, 1), clusters, scale="drawn")
+    return Estimate(kept, np.empty(0), clusters, scale="drawn", replicates=rates.clip(0, 1))

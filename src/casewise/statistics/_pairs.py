@@ -370,7 +370,6 @@ def context_share(
         value=found.value / beyond,
         influence=found.influence / beyond,
         without=found.without / beyond,
-        replicates=np.clip(found.replicates, 0, 1),
         scale="part",
     )
 
