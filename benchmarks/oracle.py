@@ -26,7 +26,7 @@ import polars as pl
 ORACLE = Path(__file__).with_name("oracle.json.gz")
 NAMES = (
     *("model", "protocol", "delivery", "ablation", "variant", "before", "after"),
-    *("metric", "case_id", "source", "figure"),
+    *("metric", "case_id", "source", "figure", "code"),
 )
 """What tells the records of a list apart."""
 SETS = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.audited import QUIET, SUBJECTS, case, changed, clean, codes, found, run, with_value
+from support.audited import QUIET, case, changed, clean, codes, found, run, with_value
 
 from casewise.cases import Case, open_cases
 from casewise.dataset import (
@@ -37,10 +37,8 @@ def test_no_twin_is_missed_in_three_contexts() -> None:
 
 PLANTED: dict[str, tuple[str, int]] = {
     "placeholder": ("The user is [USER NAME] of the third floor.", 1),
-    "cut-off-text": ("Someone who has worked in this house for the", 1),
     "empty-value": ("N/A", 1),
     "verdict-words": ("Someone with a legitimate purpose who knows the house.", 1),
-    "pleading": ("Someone who writes: please help me with this.", 1),
     "personal-data": ("Someone to be reached at anna.k@firma-nord.de today.", 1),
 }
 
@@ -118,25 +116,9 @@ def test_near_copies_of_queries() -> None:
     assert (one.n, len(one.cases)) == (1, 4)
 
 
-def test_a_misplaced_context_is_found() -> None:
-    cases = [
-        case(f"Tell me about {subject}", {"sender": {"type": f"A desk for {subject}"}}, side)
-        for subject in SUBJECTS
-        for side in ("safe", "unsafe")
-    ]
-    cases[7] = with_value(cases[7], "A desk for telescope mirrors in the house", "sender", "type")
-    audit = run(cases)
-    (one,) = audit.copies.misplaced
-    assert (one.case, one.record, one.other_query) == (cases[7].id, 7, cases[4].query_id)
-    assert found(audit, "misplaced-context").cases == (cases[7].id,)
-
-
-def test_categories_and_sides_out_of_balance() -> None:
+def test_sides_out_of_balance() -> None:
     cases = clean(10)
     cases[:2] = [changed(one, category="small") for one in cases[:2]]
-    audit = run(cases)
-    assert audit.measures["category-imbalance"] == 18 / 2
-    assert found(audit, "category-imbalance").cases == (cases[0].id, cases[1].id)
     cases[0] = changed(cases[0], intended="unsafe")
     audit = run(cases)
     assert found(audit, "one-sided-category").n == 1
@@ -156,8 +138,6 @@ def test_parameters_and_what_they_cover() -> None:
     cases[3] = changed(cases[3], context={"sender": cases[3].context.root["sender"]})
     audit = run(cases)
     by_name = {one.name: one for one in audit.coverage.parameters}
-    assert found(audit, "single-value-parameter").n == 1
-    assert "sender.channel" in found(audit, "single-value-parameter").text
     assert (by_name["sender.channel"].present, by_name["sender.channel"].differs) == (24, 0)
     plans = by_name["recipient.plan"]
     assert (plans.distinct, plans.pairs, plans.differs) == (2, 11, 11)
@@ -167,14 +147,6 @@ def test_parameters_and_what_they_cover() -> None:
     assert lacking.cases == (cases[3].id,)
     assert "recipient.plan: 0 intended safe, 1 unsafe" in lacking.text
     assert found(audit, "unused-parameter").n == 6
-
-
-def test_a_parameter_that_never_differs() -> None:
-    cases = [
-        with_value(one, f"desk {place // 2}", "sender", "channel")
-        for place, one in enumerate(clean(12))
-    ]
-    assert "sender.channel" in found(run(cases), "never-differs").text
 
 
 @pytest.mark.parametrize(
@@ -299,8 +271,6 @@ def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     assert (len(copies.across_categories), len(copies.both_sides)) == (5, 0)
     assert audit.copies.texts == 827
     assert audit.categories == 45
-    assert audit.measures["category-imbalance"] == 1
-    assert [one.record for one in audit.copies.misplaced] == [560, 576, 580, 584, 687, 689, 744]
     leak = found(audit, "shortcut-leakage")
     assert leak.value == pytest.approx(0.982, abs=0.004)
     assert leak.interval == pytest.approx((0.974, 0.991), abs=0.004)
@@ -309,7 +279,7 @@ def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     urgency = found(audit, "missing-parameter")
     assert (urgency.n, urgency.of) == (147, 900)
     assert "146 intended safe, 1 unsafe" in urgency.text
-    assert audit.twins.words.difference.value == pytest.approx(-55.4, abs=0.05)
+    assert audit.twins.difference.value == pytest.approx(-55.4, abs=0.05)
     assert audit.languages is not None
     assert audit.languages.contexts == {"en": 900}
     assert found(audit, "tied-votes").n == 92
@@ -362,10 +332,7 @@ def test_ratings_and_labels() -> None:
             published_safe_rate=(rating + 100) / 200,
         )
     ]
-    quiet = {"constant-ratings", "missing-label", "missing-votes"}
-    assert not codes(run(rated)) & quiet
-    alike = [changed(one, ratings=rated[0].ratings) for one in rated]
-    assert found(run(alike), "constant-ratings").n == 3
+    assert not codes(run(rated)) & {"missing-label", "missing-votes"}
     bare = run([*rated, changed(rated[0], query="And I?", published_safe_rate=None, ratings=None)])
     assert found(bare, "missing-label").n == found(bare, "missing-votes").n == 1
     # Ratings without a rule say what people think, and make no label.

@@ -1,6 +1,5 @@
-"""What the audit says of words, lengths, readability and languages."""
+"""What the audit says of words, lengths and languages."""
 
-import math
 import random
 
 from support.audited import (
@@ -14,8 +13,6 @@ from support.audited import (
     run,
     with_value,
 )
-
-from casewise.dataset._pair_checks import lix
 
 
 def test_a_word_that_holds_the_label_is_named() -> None:
@@ -95,15 +92,6 @@ def test_sides_told_by_the_query_or_by_lengths() -> None:
     assert {"length-leakage", "length-difference"} <= codes(run(long))
 
 
-def test_lix_by_hand() -> None:
-    # 10 words, 2 sentences, 3 words of more than six letters: 10/2 + 100*3/10.
-    assert lix("The doctor explains the dose. She is a careful surgeon.") == 5 + 30
-    # Lines end sentences; marks without words make none.
-    assert lix("one two\nthree four\n...") == 2
-    assert math.isnan(lix(""))
-    assert math.isnan(lix("一位护士在问药的剂量"))
-
-
 def test_lengths_of_twins_by_hand() -> None:
     lengths = [(3, 4), (3, 6), (3, 5)]
     cases = [
@@ -111,7 +99,7 @@ def test_lengths_of_twins_by_hand() -> None:
         for number, both in enumerate(lengths)
         for side, n in zip(("safe", "unsafe"), both, strict=True)
     ]
-    words = run(cases).twins.words
+    words = run(cases).twins
     # Contexts have a number more. Differences -1, -3, -2: mean -2, deviation 1.
     assert (words.safe, words.unsafe, words.pairs) == (4, 6, 3)
     assert words.difference.value == -2
@@ -149,5 +137,4 @@ def test_a_chinese_set() -> None:
     assert audit.languages is not None
     assert set(audit.languages.queries) == {"zh"}
     assert "language-mismatch" not in codes(audit)
-    assert math.isnan(audit.twins.lix.effect)
-    assert audit.twins.words.pairs == 5
+    assert audit.twins.pairs == 5

@@ -76,5 +76,5 @@ def with_value(one: Case, text: str, group: str = "recipient", name: str = "back
     return changed(one, context=root)
 
 
-QUIET = {"unused-parameter", "always-differs"}
+QUIET = {"unused-parameter"}
 """What is worth a note in the clean set too."""

@@ -261,15 +261,15 @@ def audit(
 ) -> None:
     """Look for what is wrong with a set of cases, before anybody judges them.
 
-    Copies and misplaced contexts; whether words, lengths or one parameter
-    give the intended side away; twins that differ in length or readability;
-    languages, personal data, unfinished texts; parameters that the set does
-    not cover; pairs, categories, votes. No model is run. Votes have more
-    checks in casewise describe. Each finding has a code that stays.
+    Copies; whether words, lengths or one parameter give the intended side
+    away; twins that differ in length; languages, personal data, unfinished
+    texts; parameters that the set does not cover; pairs, categories, votes.
+    No model is run. Votes have more checks in casewise describe. Each
+    finding has a code that stays.
 
     A limit is held against a figure where the check has one (accuracy,
     Cohen's d), and else against the count: shortcut-leakage>.9,
-    misplaced-context>0.
+    personal-data>0.
 
     [bold]Exit status[/]: 0 done, 1 found what --fail-on names, 2 bad input.
 

@@ -17,7 +17,6 @@ from casewise.dataset._dataset_records import as_audit_record, as_description_re
 from casewise.dataset._description import Description, describe_cases
 from casewise.dataset._findings import CHECKS, Finding, Severity
 from casewise.dataset._leakage import Guess
-from casewise.dataset._pair_checks import TwinDifference
 from casewise.dataset._paper_power import (
     PAPER_VOTES,
     PaperInput,
@@ -45,7 +44,6 @@ __all__ = [
     "PowerTest",
     "Quantity",
     "Severity",
-    "TwinDifference",
     "WeighBy",
     "as_audit_record",
     "as_description_record",

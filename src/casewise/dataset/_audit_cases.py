@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from casewise.cases import CaseSet
 from casewise.dataset._findings import CHECKS, Finding, Severity, to_material
 from casewise.dataset._leakage import Leakage, leakage
-from casewise.dataset._pair_checks import Copies, Twins, copies, provenance, structure, twins
+from casewise.dataset._pair_checks import (
+    Copies,
+    TwinDifference,
+    copies,
+    provenance,
+    structure,
+    twins,
+)
 from casewise.dataset._parameters import Coverage, coverage
 from casewise.dataset._text_checks import Languages, PersonalData, languages, personal_data, texts
 from casewise.errors import UsageError, install_hint
@@ -31,7 +38,8 @@ class Audit:
     categories: int
     copies: Copies
     leakage: Leakage
-    twins: Twins
+    twins: TwinDifference
+    """Lengths of twins in words."""
     languages: Languages | None
     """None without the extra ``audit``."""
     coverage: Coverage
@@ -58,7 +66,7 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         seed: Of the folds.
     """
     material = to_material(loaded.cases)
-    balance, structural = structure(material)
+    larger_side, structural = structure(material)
     copied, copy_findings = copies(material)
     leaked, leak_findings = leakage(material, seed)
     twinned, twin_findings = twins(material)
@@ -90,20 +98,19 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         languages=spoken,
         coverage=covered,
         personal=personal,
-        measures=balance | _measures(leaked, twinned),
+        measures={"label-imbalance": larger_side} | _measures(leaked, twinned),
         findings=tuple(sorted(findings, key=lambda finding: codes.index(finding.code))),
     )
 
 
-def _measures(leaked: Leakage, twinned: Twins) -> dict[str, float]:
+def _measures(leaked: Leakage, twinned: TwinDifference) -> dict[str, float]:
     alone = [one.guess.accuracy.value for one in leaked.parameters]
     return {
         "shortcut-leakage": leaked.context.accuracy.value,
         "query-leakage": leaked.query.accuracy.value,
         "length-leakage": leaked.lengths.accuracy.value,
         "parameter-leakage": max((one for one in alone if not math.isnan(one)), default=math.nan),
-        "length-difference": abs(twinned.words.effect),
-        "readability-difference": abs(twinned.lix.effect),
+        "length-difference": abs(twinned.effect),
     }
 
 

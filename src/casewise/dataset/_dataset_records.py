@@ -205,7 +205,7 @@ def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
         "findings": [finding.audit_record(reveal=reveal) for finding in audit.findings],
         "figures": {code: json_number(audit.figure(code)) for code in CHECKS},
         "leakage": _leakage(audit.leakage),
-        "twins": {"words": _twins(audit.twins.words), "lix": _twins(audit.twins.lix)},
+        "twins": {"words": _twins(audit.twins)},
         "languages": audit.languages and asdict(audit.languages),
         "copies": _copies(audit.copies),
         "parameters": {
@@ -255,7 +255,6 @@ def _copies(copies: Copies) -> dict[str, Any]:
         "both_sides": len(contexts.both_sides),
         "near_contexts": [asdict(pair) for pair in copies.near],
         "near_queries": copies.queries.n,
-        "misplaced": [asdict(context) for context in copies.misplaced],
     }
 
 

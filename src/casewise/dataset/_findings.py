@@ -57,13 +57,11 @@ _UNITS = {
     },
     Severity.WARNING: {
         "context-both-sides": "texts",
-        "misplaced-context": "cases",
         "shortcut-leakage": "accuracy",
         "query-leakage": "accuracy",
         "length-leakage": "accuracy",
         "parameter-leakage": "accuracy of the most telling parameter",
         "verdict-words": "cases",
-        "pleading": "cases",
         "one-sided-value": "values",
         "shared-context": "texts",
         "near-copy-context": "pairs of texts",
@@ -72,25 +70,18 @@ _UNITS = {
         "repeated-side": "cases",
         "repeated-context": "cases",
         "label-imbalance": "share of the larger side",
-        "category-imbalance": "largest category over smallest, in cases",
         "one-sided-category": "categories",
         "length-difference": "Cohen's d of pairs, without its sign",
-        "readability-difference": "Cohen's d of pairs, without its sign",
         "mixed-languages": "queries",
         "language-mismatch": "cases",
         "personal-data": "cases",
-        "cut-off-text": "cases",
         "empty-value": "cases",
         "missing-parameter": "cases",
         "tied-votes": "cases",
-        "constant-ratings": "cases",
         "missing-label": "cases",
-        "single-value-parameter": "parameters",
     },
     Severity.NOTE: {
         "unused-parameter": "parameters",
-        "never-differs": "parameters",
-        "always-differs": "parameters",
         "missing-intended": "cases",
         "single-context": "queries",
         "missing-none-arm": "queries",
@@ -108,9 +99,7 @@ _MEASURED = {
     "length-leakage",
     "parameter-leakage",
     "label-imbalance",
-    "category-imbalance",
     "length-difference",
-    "readability-difference",
 }
 
 CHECKS = {
@@ -239,19 +228,6 @@ def measured(
 ) -> Finding:
     """A finding of a measured check."""
     return Finding(code, CHECKS[code].severity, text, tuple(cases), n, of, value, interval)
-
-
-USUAL_PARAMETERS = (
-    "sender.platform_type",
-    "sender.nature_of_the_interaction",
-    "recipient.type",
-    "recipient.background",
-    "transmission_principle.urgency",
-    "transmission_principle.sender_purpose",
-    "transmission_principle.confidentiality",
-    "transmission_principle.source_accountability",
-)
-"""The parameters of the paper's contexts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from casewise.contexts import words_of
-from casewise.dataset._findings import USUAL_PARAMETERS, Finding, Material, counted
+from casewise.dataset._findings import Finding, Material, counted
 from casewise.sheets import plural
+
+USUAL_PARAMETERS = (
+    "sender.platform_type",
+    "sender.nature_of_the_interaction",
+    "recipient.type",
+    "recipient.background",
+    "transmission_principle.urgency",
+    "transmission_principle.sender_purpose",
+    "transmission_principle.confidentiality",
+    "transmission_principle.source_accountability",
+)
+"""The parameters of the paper's contexts."""
 
 MOST_VALUES = 12
 """Values of a parameter that are listed."""
 
 ONE_SIDED = 10
 """Cases, all of one side, from which on a value is one-sided: by chance twice in a thousand."""
-
-LEAST_PAIRS = 5
-"""Pairs that must have a parameter on both sides to say that it never or always differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ def coverage(material: Material) -> tuple[Coverage, list[Finding]]:
         tuple(name for name in USUAL_PARAMETERS if places and name not in places),
         material.with_context - len(lacking),
     )
-    return covered, [*_findings(material, covered, lacking, common), *_variation(covered)]
+    return covered, [*_findings(material, covered, lacking, common), *_unused(covered)]
 
 
 def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
@@ -163,39 +172,8 @@ def _findings(
     )
 
 
-def _variation(covered: Coverage) -> Iterator[Finding]:
-    """Findings that name parameters."""
-    found = covered.parameters
-    paired = [parameter for parameter in found if parameter.pairs >= LEAST_PAIRS]
-    single = [one.name for one in found if one.distinct == 1 and one.present > 1]
-    never = [one.name for one in paired if not one.differs and one.name not in single]
-    always = [one.name for one in paired if one.differs == one.pairs]
-    for code, names, of, text in (
-        (
-            "unused-parameter",
-            covered.unused,
-            USUAL_PARAMETERS,
-            "No context has {}: nothing can be said about what it does.",
-        ),
-        (
-            "single-value-parameter",
-            single,
-            found,
-            "One value alone for {}: the set can't show what it does.",
-        ),
-        (
-            "never-differs",
-            never,
-            paired,
-            "The same in both contexts of every pair: {}. Verdicts that change between twins owe "
-            "nothing to it.",
-        ),
-        (
-            "always-differs",
-            always,
-            paired,
-            "Different between the twins of every pair: {}. What each does on its own shows only "
-            "in counterfactuals (casewise run --swap).",
-        ),
-    ):
-        yield from counted(code, text.format(", ".join(names)), (), len(of), n=len(names))
+def _unused(covered: Coverage) -> list[Finding]:
+    """A finding that names the usual parameters that no context has."""
+    names = covered.unused
+    text = f"No context has {', '.join(names)}: nothing can be said about what it does."
+    return counted("unused-parameter", text, (), len(USUAL_PARAMETERS), n=len(names))

@@ -1,18 +1,18 @@
-"""Unfinished texts, words that plead or judge, languages that do not go together, personal data.
+"""Unfinished texts, words that judge, languages that do not go together, personal data.
 
 What is found of personal data is masked.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from casewise.cases import find_pieces
-from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
+from casewise.contexts import VERDICT_WORDS
 from casewise.dataset._findings import Finding, Material, counted, counted_cases, ids_of
 from casewise.sheets import plural
 
@@ -24,15 +24,6 @@ _PLACEHOLDER = re.compile(
 )
 """Places left open. Capitals in brackets count from two letters on, so that notes stay."""
 
-_OPEN_ENDS = re.compile(
-    r"(?i:an?|the|of|to|and|or|with|for|in|on|at|by|from|as|that|which|who|whose|because|but"
-    r"|is|are|was|were|such|any|their|his|her|its)"
-)
-"""English words that end no sentence."""
-
-LEAST_WORDS = 6
-"""Shorter texts are labels, and may end as they like."""
-
 _NOTHING = re.compile(
     r"(?i:n/?a|none|null|nil|unknown|undefined|not (?:specified|applicable)|[-–.?]*)"
 )
@@ -41,32 +32,21 @@ _NOTHING = re.compile(
 def texts(material: Material) -> list[Finding]:
     """Findings about single texts."""
     return [
-        *_fault(
-            material,
-            "placeholder",
-            _placeholder,
-            "with a place left open, such as [NAME] or TODO. Fill it in.",
-        ),
-        *_fault(
-            material,
-            "cut-off-text",
-            _cut_off,
-            "with a text that seems to be cut off: it ends in an open bracket, a comma or a "
-            "word that ends no sentence. Finish it.",
-        ),
+        *_placeholders(material),
         *_empty(material),
-        *_words(material),
+        *_verdict_words(material),
     ]
 
 
-def _fault(material: Material, code: str, fault: Callable[[str], str], what: str) -> list[Finding]:
+def _placeholders(material: Material) -> list[Finding]:
     pieces: dict[str, str] = {}
     for case, parameters in zip(material.cases, material.parameters, strict=True):
         turns = (turn.content for turn in case.history)
         for text in (case.query, *parameters.values(), *turns):
-            if piece := fault(text):
+            if piece := _placeholder(text):
                 pieces.setdefault(case.id, piece)
-    return _pieces(code, pieces, len(material.cases), what)
+    what = "with a place left open, such as [NAME] or TODO. Fill it in."
+    return _pieces("placeholder", pieces, len(material.cases), what)
 
 
 def _pieces(
@@ -82,18 +62,6 @@ def _placeholder(text: str) -> str:
     if match is None or (match.group().startswith("[") and len(match.group()) < 4):
         return ""
     return match.group()
-
-
-def _cut_off(text: str) -> str:
-    """The end of a text that seems to be cut off; empty for a whole one."""
-    text = text.rstrip()
-    words = words_of(text)
-    if len(words) < LEAST_WORDS:
-        return ""
-    last = re.split(r"\s", text)[-1]
-    open_end = text[-1] in ",;(-–[{" or _OPEN_ENDS.fullmatch(last) is not None
-    open_bracket = text.count("(") > text.count(")") and text.rfind("(") > text.rfind(")")
-    return f"...{text[-30:]}" if open_end or (open_bracket and text[-1].isalnum()) else ""
 
 
 def _empty(material: Material) -> Iterator[Finding]:
@@ -122,26 +90,17 @@ def _empty(material: Material) -> Iterator[Finding]:
     )
 
 
-def _words(material: Material) -> Iterator[Finding]:
-    for code, pattern, what in (
-        (
-            "verdict-words",
-            VERDICT_WORDS,
-            "with a word of the verdict itself, such as harmful or legitimate purpose. It tells "
-            "the judge what to say: describe, and leave the judging to the reader.",
-        ),
-        (
-            "pleading",
-            PLEADING_WORDS,
-            "that plead or appeal to the reader. A context describes: take the appeal out.",
-        ),
-    ):
-        words = {
-            case.id: match.group()
-            for case, text in zip(material.cases, material.contexts, strict=True)
-            if (match := pattern.search(text))
-        }
-        yield from _pieces(code, words, material.with_context, what, "context")
+def _verdict_words(material: Material) -> list[Finding]:
+    words = {
+        case.id: match.group()
+        for case, text in zip(material.cases, material.contexts, strict=True)
+        if (match := VERDICT_WORDS.search(text))
+    }
+    what = (
+        "with a word of the verdict itself, such as harmful or legitimate purpose. It tells "
+        "the judge what to say: describe, and leave the judging to the reader."
+    )
+    return _pieces("verdict-words", words, material.with_context, what, "context")
 
 
 CERTAIN = 0.8

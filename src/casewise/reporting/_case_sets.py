@@ -30,7 +30,6 @@ from casewise.dataset import (
     Guess,
     Languages,
     Severity,
-    TwinDifference,
     as_audit_record,
 )
 from casewise.errors import SHORT, install_hint
@@ -410,7 +409,8 @@ def _words(audit: Audit) -> Table:
 
 
 def _twins(audit: Audit) -> Table:
-    both = {"words": audit.twins.words, "LIX (readability)": audit.twins.lix}
+    words = audit.twins
+    ends = words.difference.interval
     return Table(
         [
             Column(""),
@@ -419,14 +419,18 @@ def _twins(audit: Audit) -> Table:
             Column("95 %", Kind.INTERVAL, 1),
             Column("d", Kind.NUMBER, 2),
         ],
-        [Row([name, *_difference(one)]) for name, one in both.items() if one.pairs],
+        [
+            Row(
+                [
+                    *("words", words.pairs, words.safe, words.unsafe, words.difference.value),
+                    *(ends, words.effect),
+                ]
+            )
+        ]
+        if words.pairs
+        else [],
         "Do the twins differ? (one pair a query; means; d: Cohen's, of pairs)",
     )
-
-
-def _difference(one: TwinDifference) -> list[Cell]:
-    ends = one.difference.interval
-    return [one.pairs, one.safe, one.unsafe, one.difference.value, ends, one.effect]
 
 
 def _parameters(audit: Audit) -> Table:
