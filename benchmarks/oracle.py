@@ -52,7 +52,7 @@ def run(*arguments: str | Path, folder: Path) -> Any:
 
 
 def outputs(data: Path, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Scores of CASE-Bench's published outputs, comparisons of them, and works recomputed."""
+    """Scores of CASE-Bench's published outputs, and comparisons of them."""
     published = data / "casebench/exp"
     for rule in RULES:
         for unparsed in ("honest", "reference"):
@@ -61,7 +61,6 @@ def outputs(data: Path, folder: Path) -> Iterator[tuple[str, Any]]:
     models = [published / name for name in ("safety_gpt-4o", "safety_llama370B")]
     options = ("--every-pair", "--all", "--format", "json")
     yield "compare", run("compare", *models, *options, folder=folder)
-    yield "reproduce", run("reproduce", "--all", "--from", data, "--format", "json", folder=folder)
 
 
 def sets(data: Path, folder: Path) -> Iterator[tuple[str, Any]]:

@@ -9,30 +9,32 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import casewise as cw
 from casewise.statistics import wilson_interval
 
 ROOT = Path(__file__).resolve().parents[1]
-OUTPUTS = ROOT.parent / "shared/data/casebench/exp"
-REPRODUCED = ROOT / "docs/how-to/reproduce.md"
-"""The output of ``casewise reproduce --all --format markdown``."""
+DATA = ROOT.parent / "shared/data"
+OUTPUTS = "casebench/exp"
+"""CASE-Bench's published outputs, a folder a model."""
 PAGES = ("README.md", "docs/index.md", "docs/start/research.md")
 
 
-def verdicts(outputs: Path) -> str:
+def verdicts(data: Path) -> str:
     """Table in short of ``casewise score``: a row a model and protocol, whole contexts."""
-    markdown = cw.score(cw.judgements(outputs)).to_markdown()
+    markdown = cw.score(cw.judgements(data / OUTPUTS)).to_markdown()
     lines = markdown.split("### In short")[1].split("\n\n")[1].strip().splitlines()
     return "\n".join(line for line in lines if "| a coin |" not in line)
 
 
-def finding(outputs: Path) -> str:
+def finding(data: Path) -> str:
     """Cases that most people allow, by what Llama 3 70B says: how many GPT-4o calls unsafe."""
     said: dict[tuple[str, str, str | None], dict[str, str]] = defaultdict(dict)
     columns = ("model", "protocol", "ablation", "case_id", "verdict", "votes_safe", "votes_unsafe")
-    for *run, case, verdict, safe, unsafe in cw.judgements(outputs).select(columns).iter_rows():
+    table = cw.judgements(data / OUTPUTS).select(columns)
+    for *run, case, verdict, safe, unsafe in table.iter_rows():
         if safe > unsafe:
             said[tuple(run)][case] = verdict
     gpt = said["gpt-4o", "binary", None]
@@ -56,12 +58,13 @@ def _said(verdicts: Mapping[str, str], side: str) -> set[str]:
     return {case for case, verdict in verdicts.items() if verdict == side}
 
 
-def reproduced(_: Path) -> str:
-    """Works of ``casewise reproduce``, with their figures that were recomputed and are equal."""
-    whole = REPRODUCED.read_text("utf-8").split("\n| work | figures |", 1)[1].split("\n\n")[0]
-    cells = [line.strip("| ").split(" | ") for line in whole.splitlines()[2:]]
-    rows = [f"| {name} | {figures} | {equal} |" for name, figures, equal, *_ in cells]
-    return "\n".join(["| work | published figures | recomputed, equal |", "|---|---:|---:|", *rows])
+@cache
+def reproduced(data: Path) -> str:
+    """Works of ``benchmarks/reproduce``, with their figures that were recomputed and are equal."""
+    sys.path.insert(0, str(ROOT / "benchmarks/reproduce"))
+    import reproduce
+
+    return reproduce.summary({name: reproduce.recompute(name, data) for name in reproduce.works()})
 
 
 TABLES: Mapping[str, Callable[[Path], str]] = {
@@ -71,16 +74,16 @@ TABLES: Mapping[str, Callable[[Path], str]] = {
 }
 
 
-def with_tables(text: str, outputs: Path) -> str:
+def with_tables(text: str, data: Path) -> str:
     """Make the tables of a page anew.
 
     Args:
         text: The page.
-        outputs: Folder of published outputs, a folder a model.
+        data: Folder of what others published.
     """
     return re.sub(
         r"(<!-- published: (\w+) -->\n).*?(?=<!-- end -->)",
-        lambda found: f"{found[1]}\n{TABLES[found[2]](outputs)}\n\n",
+        lambda found: f"{found[1]}\n{TABLES[found[2]](data)}\n\n",
         text,
         flags=re.DOTALL,
     )
@@ -89,4 +92,4 @@ def with_tables(text: str, outputs: Path) -> str:
 if __name__ == "__main__":
     for name in PAGES:
         page = ROOT / name
-        page.write_text(with_tables(page.read_text("utf-8"), Path(*sys.argv[1:] or [OUTPUTS])))
+        page.write_text(with_tables(page.read_text("utf-8"), Path(*sys.argv[1:] or [DATA])))

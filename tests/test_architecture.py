@@ -24,7 +24,6 @@ ROOMS = {
         "measures",
         "protocols",
         "reporting",
-        "reproduce",
         "results",
         "scores",
         "statistics",
@@ -32,9 +31,8 @@ ROOMS = {
     },
     "machine": {"evaluation", "cases"},
     "reporting": {
-        *("results", "reproduce", "gate", "scores", "measures", "dataset", "contexts", "cases"),
+        *("results", "gate", "scores", "measures", "dataset", "contexts", "cases"),
     },
-    "reproduce": {"scores", "measures", "protocols", "cases"},
     "results": {"gate", "scores", "measures", "dataset", "protocols", "cases"},
     "gate": {"scores", "measures", "dataset", "statistics", "protocols", "contexts", "cases"},
     "exports": {"scores", "measures", "dataset", "logs", "protocols", "contexts", "cases"},

@@ -129,12 +129,15 @@ def published() -> ModuleType:
 
 
 def test_the_first_tables_are_of_published_outputs(casebench: Path, published: ModuleType) -> None:
+    for needed in (casebench.parent / "reproductions", ROOT / "benchmarks/reproduce"):
+        if not needed.is_dir():
+            pytest.skip(f"{needed} is not there")
     for name in published.PAGES:
         page = (ROOT / name).read_text("utf-8")
         assert "<!-- published: " in page
-        assert page == published.with_tables(page, casebench / "exp"), "make published"
+        assert page == published.with_tables(page, casebench.parent), "make published"
     # The sentence below the index's table has one protocol of each model.
-    table = published.verdicts(casebench / "exp")
+    table = published.verdicts(casebench.parent)
     rates = {row.split("|")[1].strip(): row for row in table.splitlines() if "| binary |" in row}
     sentence = " ".join(INDEX.split("<!-- end -->")[1].split("!")[0].split())
     for name, model in (("gpt-4o", "GPT-4o"), ("llama370B", "Llama 3 70B")):

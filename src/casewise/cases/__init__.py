@@ -40,7 +40,6 @@ from casewise.cases._fetch import (
     casebench_templates,
     check_cache_writable,
     check_sha256,
-    download,
     fetch_casebench,
     fetch_open_set,
 )
@@ -150,7 +149,6 @@ __all__ = [
     "delimiter_of",
     "diff_sets",
     "digest",
-    "download",
     "draft_mapping",
     "example_mapping",
     "fault",

@@ -7,7 +7,7 @@ import hashlib
 import http.client
 import tempfile
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,6 @@ def check_sha256(data: bytes, expected: str, what: str) -> None:
 
 
 _TIMEOUT_S = 60
-_CHUNK = 1 << 18
 
 TERMS = """\
 CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940; github.com/BriansIDP/CASEBench)
@@ -144,7 +143,7 @@ def _bring(
     contents = {}
     for pinned in files:
         if origin is None:
-            content: bytes | None = download(
+            content: bytes | None = _download(
                 pinned.url,
                 "give a checkout or the data file: "
                 f"casewise cases fetch {pinned.data_set} --from PATH",
@@ -167,33 +166,26 @@ def _from_origin(origin: Path, pinned: PinnedFile, *, is_data: bool) -> bytes | 
     return next((place.read_bytes() for place in places if place.is_file()), None)
 
 
-def download(url: str, remedy: str, told: Callable[[int], None] | None = None) -> bytes:
+def _download(url: str, remedy: str) -> bytes:
     """Download a file.
 
     Args:
         url: Its address.
         remedy: What to do without a network.
-        told: Hears how many bytes have come.
 
     Raises:
         AssetError: It can't be fetched, or the connection broke before its end.
     """
-    content = bytearray()
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as response:
-            while chunk := response.read(_CHUNK):
-                content += chunk
-                if told:
-                    told(len(content))
-            if response.length:  # A broken connection ends a chunked read without an error.
-                raise http.client.IncompleteRead(bytes(content), response.length)
+            content: bytes = response.read()
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         name = url.rpartition("/")[2]
         raise AssetError(
             f"{name}: can't be fetched from {url} ({reason}). Without a network, {remedy}"
         ) from None
-    return bytes(content)
+    return content
 
 
 def casebench_data() -> Path:

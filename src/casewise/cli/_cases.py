@@ -179,7 +179,7 @@ class DataSet(StrEnum):
     OPENSAFEINTENT = "opensafeintent"
 
 
-def accept(terms: str, accepted: bool) -> None:
+def _accept(terms: str, accepted: bool) -> None:
     """Show terms, and ask a person to accept them who has not yet.
 
     Raises:
@@ -223,7 +223,7 @@ def fetch(
     casewise cases fetch xstest
     """
     terms = case_files.TERMS if name is DataSet.CASEBENCH else case_files.OPEN_SETS[name].terms
-    accept(terms, accept_terms)
+    _accept(terms, accept_terms)
     if name is not DataSet.CASEBENCH:
         files = case_files.fetch_open_set(name, origin)
         for path, mapping in zip(files, case_files.OPEN_SETS[name].mappings, strict=False):

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     import casewise.cases as case_files
     import casewise.gate as gates
-    import casewise.reproduce as reproduction
     from casewise import (
         contexts,
         dataset,
@@ -61,7 +60,6 @@ else:
             "case_files": "casewise.cases",
             "gates": "casewise.gate",
             "polars": "polars",
-            "reproduction": "casewise.reproduce",
         }
         if name not in __all__:
             raise AttributeError(name)
@@ -80,7 +78,6 @@ __all__ = [
     "polars",
     "protocols",
     "reporting",
-    "reproduction",
     "results",
     "scores",
     "statistics",
@@ -297,7 +294,6 @@ COMMANDS = {
     "export": "_export:export",
     "gate": "_gate:gate",
     "power": "_dataset:power",
-    "reproduce": "_reproduce:reproduce",
     "doctor": "_doctor:doctor",
 }
 """Place of each command: the file in this folder, and its function."""

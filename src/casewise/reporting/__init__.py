@@ -23,7 +23,6 @@ from casewise.reporting._gate import (
 from casewise.reporting._graders import grader_sheet, injected_sheet, tally_table
 from casewise.reporting._power import paper_sheet, plan_sheet
 from casewise.reporting._replay import replay_sheet
-from casewise.reporting._reproduce import reproduction_sheet, works_sheet
 from casewise.reporting._results import sheet_of
 from casewise.reporting._scores import score_sheet, short_sheet
 from casewise.reporting.page import label_page, report_page
@@ -52,11 +51,9 @@ __all__ = [
     "refusal_markdown",
     "releases_table",
     "replay_sheet",
-    "reproduction_sheet",
     "report_page",
     "score_sheet",
     "sheet_of",
     "short_sheet",
     "tally_table",
-    "works_sheet",
 ]
