@@ -79,10 +79,11 @@ def says_and_does(request: dict[str, Any]) -> str:
 
 
 def verdict(request: dict[str, Any]) -> str:
-    """Goes by the recipient's type, and says so."""
+    """Goes by a recipient's type that speaks for the query, and names it."""
     safe = SAFE in text_of(request, "user")
     reason = f"The recipient is {'an ' + SAFE if safe else 'no ' + SAFE}: the type decides."
-    return json.dumps({"explanation": reason, "judgement": "safe" if safe else "unsafe"})
+    parts, side = (["type"], "safe") if safe else ([], "unsafe")
+    return json.dumps({"explanation": reason, "context_parts": parts, "judgement": side})
 
 
 def guards(request: dict[str, Any]) -> str:

@@ -63,7 +63,9 @@ def _answer(request: dict[str, Any], keeper: str) -> Answer:
     if "scale of 1 to 10" in text:
         verdict = 8 if safe else 2
     reason = f"The type of recipient is a {CANARY}."
-    return json.dumps({"explanation": reason, "judgement": verdict})
+    return json.dumps(
+        {"explanation": reason, "context_parts": ["type", reason], "judgement": verdict}
+    )
 
 
 def write_planted_cases(path: Path, queries: int = 12) -> Path:

@@ -2,6 +2,7 @@
 
 from casewise.choices import Delivery
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
+from casewise.protocols._context_parts import named_parameters
 from casewise.protocols._conversations import (
     NOT_RUN,
     SCRIPTED,
@@ -32,7 +33,6 @@ from casewise.protocols._grade import (
     render_grading,
 )
 from casewise.protocols._lexicon import Lexicon, find_lexicon, own_version
-from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
 from casewise.protocols._protocol import (
     MAX_TOKENS,
@@ -152,8 +152,8 @@ __all__ = [
     "load_prompts",
     "load_script",
     "mean_score",
-    "mentioned_parameters",
     "name_non_reply",
+    "named_parameters",
     "on_rung",
     "own_version",
     "paired",

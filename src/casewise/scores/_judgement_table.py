@@ -81,8 +81,8 @@ that the first token puts on the two words; ``graded_by`` is ``provider``, ``rul
 ``doubt`` is the chance that the grader gives of its class being wrong (null: nobody measured it);
 ``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
 answer ended at a token limit (null: unknown); ``mentions`` has the parameters of the context that
-an explanation leans on, and ``parameters`` all of them, joined by spaces; a judgement of a
-pair has the ids of both cases as its ``case_id``, the columns of the first, and of the second
+an answer names in ``context_parts``, and ``parameters`` all of them, joined by spaces; a judgement
+of a pair has the ids of both cases as its ``case_id``, the columns of the first, and of the second
 those that begin with ``twin``; ``numbers`` has further numbers of a protocol's reading, as JSON."""
 
 PROVIDER: Final = "provider"

@@ -79,7 +79,7 @@ from casewise.protocols import (
     drive,
     find_lexicon,
     grade_reply,
-    mentioned_parameters,
+    named_parameters,
     surface_forms,
 )
 
@@ -351,22 +351,19 @@ def _judged(
         answer=texts[0] if len(texts) == 1 else json.dumps(texts, ensure_ascii=False),
         explanation=reading.explanation,
         metadata={"status": str(reading.status), "verdict": reading.verdict, CUT: cut}
-        | _mentions(reading.explanation, state)
+        | _mentions(texts, state)
         | _answered_by(answer.other_model for answer in answers),
     )
 
 
-def _mentions(explanation: str | None, state: CaseState) -> dict[str, str]:
-    """Parameters that an explanation mentions, and all of the context's, each joined by spaces."""
-    root = state.metadata.get(CONTEXT)
-    if not explanation or not root:
-        return {}
-    context = Context(root)
-    query = str(state.metadata.get(QUERY) or "")
-    return {
-        "mentions": " ".join(mentioned_parameters(explanation, context, query)),
-        "parameters": " ".join(leaf_parameters(context)),
-    }
+def _mentions(texts: Sequence[str], state: CaseState) -> dict[str, str]:
+    """Parameters that the first answer to name any names, and all of the context's, by spaces."""
+    context = Context(state.metadata.get(CONTEXT) or {})
+    for text in texts:
+        named = named_parameters(text, context)
+        if named is not None:
+            return {"mentions": " ".join(named), "parameters": " ".join(leaf_parameters(context))}
+    return {}
 
 
 def _or_nan(number: float | None) -> float:
