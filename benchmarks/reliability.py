@@ -6,8 +6,7 @@
 
 A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
 fault became a verdict, a kind is not counted or told as "other", a kill made more be asked than was
-in flight, a final answer was followed by more than a request a connection, or a batch was created
-twice.
+in flight, or a final answer was followed by more than a request a connection.
 """
 
 import argparse
@@ -36,14 +35,7 @@ from support.fault_runs import (  # noqa: E402
 )
 from support.fault_tables import endings_table, faults_table  # noqa: E402
 from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
-from support.final_runs import (  # noqa: E402
-    ENDS,
-    FINAL,
-    BatchOutcome,
-    FinalOutcome,
-    run_batched,
-    run_final,
-)
+from support.final_runs import FINAL, FinalOutcome, run_final  # noqa: E402
 from support.starts import killed_starts  # noqa: E402
 
 from casewise.scores import read_paths  # noqa: E402
@@ -55,7 +47,7 @@ AT_ONCE = 3
 """Batches side by side: they wait most of the time."""
 
 KILLS, KILLED_CASES, CONNECTIONS = 20, 400, 8
-FINAL_CASES, ANSWERS, BATCHED_CASES = 900, 100, 56
+FINAL_CASES, ANSWERS = 900, 100
 
 
 def casewise(*arguments: str | Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -162,19 +154,8 @@ def final() -> list[FinalOutcome]:
     return found
 
 
-def batched() -> list[BatchOutcome]:
-    """Everything that may happen while a batch is created, or to it."""
-    found = []
-    for happened in ENDS:
-        with tempfile.TemporaryDirectory() as folder:
-            found.append(
-                run_batched(casewise, Path(folder), happened, clean(), cases=BATCHED_CASES)
-            )
-    return found
-
-
-def of_provider(finals: Sequence[FinalOutcome], batches: Sequence[BatchOutcome]) -> str:
-    """A line for each final answer, and one for each way of a batch."""
+def of_provider(finals: Sequence[FinalOutcome]) -> str:
+    """A line for each final answer."""
     lines = [
         f"After {ANSWERS} of {FINAL_CASES} answers, {CONNECTIONS} connections:",
         "",
@@ -185,15 +166,6 @@ def of_provider(finals: Sequence[FinalOutcome], batches: Sequence[BatchOutcome])
     for one in finals:
         numbers = (one.further, one.status, one.scored, one.judged, one.asked_twice)
         lines.append(f"| {one.said} | {' | '.join(map(str, numbers))} |")
-    lines += [
-        "",
-        "| answered to the creation of a batch that was taken, or done to it | cases | batches "
-        "created | requests in them | judged |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for way in batches:
-        numbers = (way.cases, way.created, way.sent, way.judged)
-        lines.append(f"| {way.happened} | {' | '.join(map(str, numbers))} |")
     return "\n".join(lines)
 
 
@@ -259,15 +231,13 @@ def main() -> int:
         ]
         killed = pool.submit(kill, options.kills)
         of_final = [pool.submit(final)] if "provider" in options.only else []
-        of_batches = [pool.submit(batched)] if "provider" in options.only else []
         outcomes = [one for part in work for one in part.result()]
         stopped = killed.result()
         finals = [one for part in of_final for one in part.result()]
-        ways = [one for part in of_batches for one in part.result()]
     if "generate" in options.only:
         outcomes += make_contexts(options.storm)
     problems = [problem for one in outcomes for problem in one.problems]
-    problems += [problem for one in (*finals, *ways) for problem in one.problems]
+    problems += [problem for one in finals for problem in one.problems]
     if stopped["judged"] != KILLED_CASES or stopped["rows"] != KILLED_CASES:
         problems.append("kills: not every case is judged once")
     if stopped["asked again"] > stopped["in flight at most"]:
@@ -277,7 +247,7 @@ def main() -> int:
     tables = {
         "matrix": f"{asked}; {len(problems)} problems.\n\n{matrix(outcomes)}",
         "commands": by_command(outcomes),
-        "provider": of_provider(finals, ways),
+        "provider": of_provider(finals),
         "faults": faults_table(),
         "endings": endings_table(),
         "kills": "\n".join(

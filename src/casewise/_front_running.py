@@ -301,7 +301,6 @@ def run(
     log_dir: PathText,
     *,
     max_cost: float | None = None,
-    resume_cancelled: bool = False,
     same_server: bool = False,
 ) -> Run:
     """Ask the models; the same folder again asks only what is still open.
@@ -313,7 +312,6 @@ def run(
         plan: Requests to send.
         log_dir: The folder of the logs, or an address such as ``s3://bucket/folder``.
         max_cost: Dollars after which it stops, earlier starts in the folder included.
-        resume_cancelled: Whether requests of batches are sent again that somebody cancelled.
         same_server: Whether a model at another address than before is the same.
 
     Returns:
@@ -327,9 +325,7 @@ def run(
     """
     stop = _Stop()
     tell = stop.on_start
-    return beside_loop(
-        lambda: _run(plan, log_dir, max_cost, resume_cancelled, same_server, tell), stop
-    )
+    return beside_loop(lambda: _run(plan, log_dir, max_cost, same_server, tell), stop)
 
 
 async def run_async(
@@ -337,7 +333,6 @@ async def run_async(
     log_dir: PathText,
     *,
     max_cost: float | None = None,
-    resume_cancelled: bool = False,
     same_server: bool = False,
 ) -> Run:
     """Ask the models as ``run`` does, while the event loop of the caller goes on.
@@ -348,7 +343,6 @@ async def run_async(
         plan: Requests to send.
         log_dir: The folder of the logs.
         max_cost: Dollars after which it stops.
-        resume_cancelled: As of ``run``.
         same_server: As of ``run``.
 
     Raises:
@@ -357,8 +351,8 @@ async def run_async(
         OSError: As ``run``.
     """
     stop = _Stop()
-    given = (max_cost, resume_cancelled, same_server)
-    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *given, stop.on_start))
+    given = (max_cost, same_server, stop.on_start)
+    running = asyncio.create_task(asyncio.to_thread(_run, plan, log_dir, *given))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -394,7 +388,6 @@ def _run(
     plan: Plan,
     log_dir: PathText,
     max_cost: float | None,
-    resume_cancelled: bool,
     same_server: bool,
     tell_stop: Callable[[Callable[[], object]], object],
 ) -> Run:
@@ -404,13 +397,7 @@ def _run(
     folder = LogFolder.at(Path(log_dir))
     cells, done = resume(plan.details.cells, folder, same_server=same_server)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
-    found = run_cells(
-        cells,
-        folder,
-        budget=budget,
-        observers=Observers(stop=tell_stop),
-        resends_cancelled=resume_cancelled,
-    )
+    found = run_cells(cells, folder, budget=budget, observers=Observers(stop=tell_stop))
     return Run(found, folder.path, plan, read_done(cells, folder).states)
 
 

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import pytest
 from conftest import Cli
-from support.fake_batches import BatchServer, FakeBatch, complete
+from inspect_ai.model._providers.util import batch
+from support.fake_batches import BatchServer
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.faulty import whole
@@ -211,61 +212,21 @@ def test_in_answers_of_a_target(
     check(tmp_path, done.stdout + done.stderr)
 
 
-def lines_with_key(server: BatchServer, batch: FakeBatch) -> None:
-    """Results and reasons of a batch that repeat the key."""
-    complete(server, batch)
-    batch.results = []
-    for line, place in zip(batch.lines, range(len(batch.lines)), strict=True):
-        match place:
-            case 0:
-                batch.answer(line, said(content=f"{SAFE} {KEY}"))
-            case 1:
-                batch.answer(line, {"error": {"message": TOLD}}, 500)
-            case 2:
-                batch.fail(line, "batch_expired", TOLD)
-            case 3:
-                batch.fail(line, KEY, TOLD)
-            case 4:
-                batch.results.append(f"no JSON {KEY}")
-            case 5:
-                batch.results.append(json.dumps({"custom_id": KEY}))
-            case 6:
-                batch.answer(line, {"id": KEY})
-            case _:
-                batch.answer(line, said())
-
-
-def refused(server: BatchServer, batch: FakeBatch) -> None:
-    batch.status = "failed"
-    batch.reasons = [{"code": "token_limit_exceeded", "message": TOLD}]
-
-
-def cancelled(server: BatchServer, batch: FakeBatch) -> None:
-    batch.status, batch.reasons = "cancelled", [{"code": "who", "message": TOLD}]
-
-
-BATCHED: dict[str, dict[str, Any]] = {
-    "lines": {"ends": [lines_with_key]},
-    "reasons": {"ends": [refused]},
-    "cancelled": {"ends": [cancelled]},
-    "creation": {"misanswered": {"POST /v1/batches": error(500)}},
-    "creation, a page": {"misanswered": {"POST /v1/batches": page(200)}},
-}
-
-
-@pytest.mark.parametrize("place", BATCHED)
-def test_in_batches(cli_inside: Cli, tmp_path: Path, place: str, soon_again: None) -> None:
-    cases = write_questions(tmp_path / "cases.jsonl", 160)
-    with BatchServer(lambda _: SAFE, **BATCHED[place]) as server:
+@pytest.mark.parametrize("place", ["results", "creation"])
+def test_in_batches(
+    cli_inside: Cli, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "DEFAULT_BATCH_TICK", 0.05)
+    monkeypatch.setattr(batch, "DEFAULT_SEND_DELAY", 0.05)
+    cases = write_questions(tmp_path / "cases.jsonl", 4)
+    wrong = {"POST /v1/batches": error(401)} if place == "creation" else {}
+    with BatchServer(lambda _: f"{SAFE} {KEY}", misanswered=wrong) as server:
         done = cli_inside(
             *("run", "-m", "openai/gpt-4o", "--cases", cases, "--protocol", "binary"),
             *("--batch", "--log-dir", "logs"),
-            env={
-                "OPENAI_API_KEY": KEY,
-                "OPENAI_BASE_URL": server.url,
-                "CASEWISE_BATCH_TICK": "0.05",
-            },
+            env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url},
         )
+        assert server.calls
     assert "Traceback" not in done.stderr
     check(tmp_path, done.stdout + done.stderr)
 

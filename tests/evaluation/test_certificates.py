@@ -1,4 +1,4 @@
-"""Certificates that are refused: in the middle of a run, by a target, and for a batch."""
+"""Certificates that are refused: in the middle of a run and by a target."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,6 @@ from support.fake_openai import Answer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
 
-from casewise.evaluation.models._batches import TICK
 from casewise.scores import read_paths
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -67,22 +66,6 @@ def test_of_a_target(cli: Cli, tmp_path: Path) -> None:
         done = cli(
             *("run", "--target", "target.yaml", "--cases", "cases.jsonl"),
             *("--protocol", "respond", "--log-dir", "logs"),
-        )
-        said = " ".join(done.stderr.split())
-        assert done.returncode == 2, said
-        assert refused(server) in said
-        assert "SSL_CERT_FILE" in said
-        assert server.requests == []
-
-
-def test_of_a_batch(cli: Cli, tmp_path: Path) -> None:
-    write_questions(tmp_path / "cases.jsonl", CASES)
-    file = write_certificate(tmp_path / "server.pem")
-    with TlsServer(lambda _: "Yes.", certificate=file) as server:
-        done = cli(
-            *("run", "-m", "openai/gpt-4o", "--model-base-url", server.url, "--batch"),
-            *("--cases", "cases.jsonl", "--protocol", "binary", "--log-dir", "logs"),
-            env={"OPENAI_API_KEY": KEY, TICK: "0.05"},
         )
         said = " ".join(done.stderr.split())
         assert done.returncode == 2, said

@@ -106,7 +106,6 @@ def test_a_signal(
         "answers": STOP_AT,
         "in_flight": AT_ONCE,
         "paid_twice": 0,
-        "in_batches": 0,
         "command": command,
     }
     # What the server counts.

@@ -173,9 +173,9 @@ def test_a_form_is_known(kind: FaultKind, status: int, body: Any) -> None:
 
 
 def test_each_row_has_a_form_over_http() -> None:
-    """Rows without one are of casewise's own reading: ``test_faults`` and ``test_batches``."""
+    """Rows without one are of casewise's own reading: ``test_faults``."""
     own = {K.UNREADABLE, K.NO_CHOICES, K.TOO_LONG, K.OTHER_MODEL, K.CONNECTION, K.OTHER}
-    own |= {K.NO_RESULT, K.CANCELLED, K.UNTRUSTED}
+    own |= {K.UNTRUSTED}
     assert {row.kind for row in TABLE} - {kind for kind, *_ in FORMS} == own
     assert set(ROWS) == set(FaultKind)
 

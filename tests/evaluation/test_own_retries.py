@@ -2,14 +2,14 @@
 
 import json
 from collections import Counter
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
 from inspect_ai.model import ChatMessageUser, GenerateConfig
-from support.batch_interfaces import Provider
-from support.fake_openai import Raw
+from support.fake_openai import Listening, Raw
 from support.fault_runs import write_questions
 from support.sdks import of_sdk
 from support.secret import KEY
@@ -63,15 +63,41 @@ ANSWERS: dict[str, dict[str, Any]] = {
 MODELS = [of_sdk(model.split("/")[0], model) for model in ANSWERS]
 
 
-class Once(Provider):
+class Once(Listening):
     """Fails at first, then answers."""
 
     def __init__(self, answer: dict[str, Any], fault: Raw) -> None:
-        super().__init__()
-        self.answer, self.fails = answer, iter([fault] * 2)
+        self.port, self.calls = 0, list[str]()
+        self.answer, self.fails = Raw(200, json.dumps(answer).encode(), JSON), iter([fault] * 2)
 
-    def serve(self, call: str, headers: Any, body: bytes) -> Raw:
-        return next(self.fails, None) or Raw(200, json.dumps(self.answer).encode(), JSON)
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"] or 0))
+                server.calls.append(self.path)
+                raw = next(server.fails, server.answer)
+                if raw.status is None:
+                    self.close_connection = True
+                    return
+                self.send_response(raw.status)
+                for name, value in raw.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(raw.body)))
+                self.end_headers()
+                self.wfile.write(raw.body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        return Handler
 
 
 KEYS = {f"{name}_API_KEY": KEY for name in ("OPENAI", "ANTHROPIC", "GOOGLE")} | {

@@ -125,20 +125,6 @@ def test_batches_are_followed() -> None:
     worker = inspect.getsource(seam.batcher.Batcher)
     assert "run_in_background(self._batch_worker)" in worker, "workers are started otherwise"
     assert "emit_batch_status(status)" in worker, "batches are told of otherwise"
-    fields = inspect.getfullargspec(vars(seam.batcher)["BatchStatus"]).args
-    for name in ("pending_requests", "completed_requests", "failed_requests"):
-        assert name in fields, f"a batch's status has no {name} any more"
-
-
-def test_a_batch_bears_the_numbers_of_its_requests(model: Model) -> None:
-    """By them, a later start knows whose answers they are."""
-    hooks = seam.hooks_of(model.api)
-    request = seam.batcher.BatchRequest[None](
-        request={"extra_headers": {hooks.REQUEST_ID_HEADER: "n"}},
-        result_stream=None,  # type: ignore[arg-type]
-    )
-    assert seam.batcher.pop_batch_headers([request]) == {}
-    assert request.custom_id == "n", "the request's header is not its number in a batch any more"
 
 
 def test_providers_with_a_batch_interface() -> None:

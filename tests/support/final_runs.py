@@ -1,18 +1,13 @@
-"""Runs whose provider says something final, or answers oddly to the creation of a batch."""
+"""Runs whose provider says something final."""
 
 import json
-import signal
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.fake_batches import BatchServer, End, cancel
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import Command, write_questions
 from support.secret import KEY
-from support.starts import PATIENCE_S, Start
 
 from casewise.scores import read_paths
 
@@ -136,75 +131,3 @@ def run_final(
 def _judged(folder: Path) -> int:
     table = read_paths([folder / "logs"]).table
     return int((table["status"] == "ok").sum())
-
-
-CREATED = {
-    "HTTP 500": told(500, "server_error"),
-    "HTTP 503, not JSON": Raw(503, b"<html>"),
-    "HTTP 404": told(404, "not_found"),
-    "HTTP 429": told(429, "rate_limit_exceeded"),
-    "HTTP 401": told(401, "invalid_api_key"),
-    "HTTP 200 with a page": Raw(200, b"<html>", {"Content-Type": "text/html"}),
-    "a cut connection": Raw(None),
-}
-"""Answers to the creation of a batch that the provider took."""
-
-KILLED, CANCELLED = "kill -9 as it is created", "cancelled by somebody, then --resume-cancelled"
-ENDS = (*CREATED, KILLED, CANCELLED)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOutcome:
-    """What became of a run in batches."""
-
-    happened: str
-    cases: int
-    created: int
-    """Batches that were created."""
-    sent: int
-    """Requests in all of them."""
-    judged: int
-
-    @property
-    def problems(self) -> list[str]:
-        # Half of what was cancelled had its answer; the rest goes as it comes.
-        again = self.happened == CANCELLED
-        sent = self.cases + (self.cases // 2 if again else 0)
-        is_fine = (self.sent, self.judged) == (sent, self.cases) and (again or self.created == 1)
-        return [] if is_fine else [f"batches: {self.happened}: {self}"]
-
-
-def run_batched(
-    casewise: Command, folder: Path, happened: str, env: Mapping[str, str], *, cases: int
-) -> BatchOutcome:
-    """A run in batches to its end, whatever happens to the first batch."""
-    path = write_questions(folder / "cases.jsonl", cases)
-    wrong = {"POST /v1/batches": CREATED[happened]} if happened in CREATED else {}
-    ends: list[End] = [cancel] if happened == CANCELLED else []
-    with BatchServer(lambda _: SAFE, misanswered=wrong, ends=ends) as server:
-        own = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
-        own |= {"CASEWISE_BATCH_TICK": "0.2"}
-        command = ["run", "-m", "openai/gpt-4o", "--cases", str(path), "--protocol", "binary"]
-        command += ["--batch", "--log-dir", str(folder / "logs")]
-        if happened == KILLED:
-            _kill_at("POST /v1/batches", command, folder, dict(env) | own, server)
-        done = casewise(*command, env=own)
-        if happened == CANCELLED:
-            assert done.returncode == 1, done.stderr
-            assert len(server.batches) == 1
-            done = casewise(*command, "--resume-cancelled", env=own)
-        assert done.returncode == 0, done.stderr
-        assert server.requests == []
-        created, sent = len(server.batches), len(server.sent)
-    return BatchOutcome(happened, cases, created, sent, _judged(folder))
-
-
-def _kill_at(
-    call: str, command: list[str], folder: Path, env: Mapping[str, str], server: BatchServer
-) -> None:
-    process = Start(command, folder, env)
-    latest = time.monotonic() + PATIENCE_S
-    while call not in server.calls and time.monotonic() < latest:
-        time.sleep(0.002)
-    process.kill()
-    assert process.wait(PATIENCE_S) == -signal.SIGKILL

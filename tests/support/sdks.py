@@ -7,8 +7,6 @@ import pytest
 PACKAGES = {
     "anthropic": "anthropic",
     "google": "google.genai",
-    "grok": "xai_sdk",
-    "together": "together",
 }
 """Package by provider; those of other providers are locked."""
 

@@ -111,7 +111,6 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
         folder,
         cost.max_cost,
         cluster,
-        resends_cancelled=options.resume_cancelled,
         same_server=options.same_server,
     )
     # It holds all cases; the scores of many need the room.

@@ -325,15 +325,8 @@ class RunOptions:
         flag(
             "--batch",
             "Send through the provider's batch interface: half the price, answers within a "
-            "day (docs/how-to/batches.md). For openai, anthropic, google, grok and together.",
-            COST,
-        ),
-    ] = False
-    resume_cancelled: Annotated[
-        bool,
-        flag(
-            "--resume-cancelled",
-            "Send the requests of batches again that were cancelled at the provider.",
+            "day. For openai, anthropic, google, grok and together. A batch that can't be created, "
+            "expires or is cancelled, or whose run is stopped or killed, may be paid again.",
             COST,
         ),
     ] = False

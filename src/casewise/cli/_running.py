@@ -36,7 +36,6 @@ from casewise.sheets import count, money, terminal
 
 if TYPE_CHECKING:
     from casewise.evaluation import (
-        BatchCounts,
         Budget,
         Cell,
         ClusterOptions,
@@ -141,16 +140,14 @@ class RunProgress(_Shown):
             _Rate(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[unread]}"),
-            TextColumn("{task.fields[batched]}"),
         )
         self._budget = budget
         self._total = total
         self._before = before
         self._started = time.monotonic()
         self._counts: Counter[protocols.Status] = Counter()
-        self._batched = ""
         self._is_estimated = False
-        self._task = self.add_task("judging", total=total, completed=before, unread="", batched="")
+        self._task = self.add_task("judging", total=total, completed=before, unread="")
 
     @property
     def seconds(self) -> float:
@@ -187,17 +184,6 @@ class RunProgress(_Shown):
                 f"{self._before + done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
                 + (f", {unread}" if unread else "")
             )
-
-    def batches(self, counts: BatchCounts) -> None:
-        """Show the state of batches; without a terminal, when it has changed."""
-        words = (
-            f"batches: {counts.submitted:,} submitted, {counts.done:,} done, "
-            f"{counts.failed:,} failed"
-        )
-        self.update(self._task, batched=words)
-        if not self.console.is_terminal and words != self._batched:
-            self.console.print(words, style="dim", highlight=False)
-        self._batched = words
 
 
 class RoundProgress(_Shown):
@@ -324,7 +310,6 @@ def run_with_progress(
     max_cost: float | None,
     cluster: ClusterOptions | None = None,
     *,
-    resends_cancelled: bool = False,
     same_server: bool = False,
 ) -> RunResult:
     """Run what is still open in a folder, under one progress display.
@@ -334,7 +319,6 @@ def run_with_progress(
         log_dir: The folder of logs; one that was opened is not read again.
         max_cost: Dollars, if there is a limit.
         cluster: Cluster that runs it; None is this process.
-        resends_cancelled: Whether requests of batches that were cancelled are sent again.
         same_server: Whether a model at another address than before is the same.
 
     Raises:
@@ -345,7 +329,6 @@ def run_with_progress(
         has_answers,
         make_budget,
         moved_note,
-        out_before,
         resume,
         run_cells,
     )
@@ -359,8 +342,8 @@ def run_with_progress(
         note(f"going on: {done.judged:,} of {total:,} were judged before")
     elif has_answers(folder.path):
         note("going on: the answers of the start before were kept, and are not asked for again")
-    for line in out_before(folder.path):
-        note(line)
+    if is_elsewhere(folder.path):
+        note(f"{address_of(folder.path)} has no locks: keep other runs out of it")
     if (moved := moved_note()) is not None:
         note(moved)
     if budget is not None:
@@ -373,8 +356,7 @@ def run_with_progress(
                 folder,
                 budget=budget,
                 cluster=cluster,
-                observers=replace(observers, judgement=progress, batches=progress.batches),
-                resends_cancelled=resends_cancelled,
+                observers=replace(observers, judgement=progress),
             )
     except ModelError:
         if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
@@ -427,8 +409,6 @@ def fault_lines(summary: StartSummary) -> list[str]:
     lines = list(summary.notes)
     if summary.answers_before:
         lines.append(f"{summary.answers_before:,} answers were there from the start before")
-    if summary.collected:
-        lines.append(f"{summary.collected:,} answers were collected from batches sent before")
     if summary.lost.shards:
         lines.append(summary.lost.line)
     for what, by_model in (("met on the way", summary.faults), ("cases in error", summary.errors)):

@@ -98,7 +98,6 @@ def _asked(estimate: "CostEstimate", whose: str = "") -> dict[str, Any]:
 
 WITH_A_SWEEP = {
     *("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout"),
-    "resume_cancelled",
     "same_server",
     *(field.name for field in fields(EngineChoice)),
 }
@@ -149,7 +148,6 @@ def run_sweep(path: Path, options: RunOptions, cost: RunCost, engine: EngineChoi
             logs,
             cost.max_cost,
             engine.cluster(),
-            resends_cancelled=options.resume_cancelled,
             same_server=options.same_server,
         )
         if options.format is Format.TABLE:

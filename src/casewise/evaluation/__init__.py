@@ -9,7 +9,6 @@ from casewise.evaluation.executor._log_folder import (
     StartSummary,
     has_answers,
     make_budget,
-    out_before,
     read_done,
     resume,
 )
@@ -23,7 +22,6 @@ from casewise.evaluation.generate._generation_plan import (
 )
 from casewise.evaluation.generate._rounds import RoundStep
 from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_target
-from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import (
     is_secret,
     refuse_password,
@@ -41,7 +39,6 @@ from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._asking import grade_replies
 
 __all__ = [
-    "BatchCounts",
     "Budget",
     "Cell",
     "CellState",
@@ -80,7 +77,6 @@ __all__ = [
     "lone_ablations",
     "make_plan",
     "moved_note",
-    "out_before",
     "plan_generation",
     "plan_sweep",
     "read_done",

@@ -1,7 +1,7 @@
 """Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from casewise.evaluation.executor._shards import (
 )
 from casewise.evaluation.executor._workers import ask_all
 from casewise.evaluation.models import check_all
+from casewise.evaluation.models._batches import batches_followed
 from casewise.evaluation.models._faults import printable
 from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.evaluation.plan._costs import Budget
@@ -92,7 +93,6 @@ def run_cells(
     cluster: ClusterOptions | None = None,
     observers: Observers | None = None,
     unreachable_s: float = UNREACHABLE_S,
-    resends_cancelled: bool = False,
 ) -> RunResult:
     """Run models under conditions; a second run on the same folder asks only what is still open.
 
@@ -104,7 +104,6 @@ def run_cells(
         observers: Callbacks while it runs.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
-        resends_cancelled: Whether requests of batches that were cancelled are sent again.
 
     Raises:
         ModelError: A model can't be used, or can't do what the protocol needs.
@@ -128,14 +127,7 @@ def run_cells(
     folder = LogFolder.at(log_dir)
     clients = open_clients(cells)
     check_same_numbers([client.model for client in clients], folder)
-    holding = hold_log_folder(
-        folder.path,
-        observers,
-        unreachable_s,
-        batched=batched,
-        resends_cancelled=resends_cancelled,
-    )
-    with holding as held:
+    with hold_log_folder(folder.path, observers, unreachable_s) as held:
         # The journal would hold the texts that are withheld.
         withheld = any(cell.request.withhold for cell in cells)
         journal = None if withheld else held.journal
@@ -148,7 +140,8 @@ def run_cells(
             for number, (cell, state) in enumerate(zip(cells, states, strict=True))
             for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
         ]
-        ask_all(shards, observers.stop)
+        with batches_followed(observers.outage) if batched else nullcontext():
+            ask_all(shards, observers.stop)
         outcomes = [shard.outcome for shard in shards if shard.outcome is not None]
         failures = _failures(outcomes, budget)
         given_up = [outcome.given_up for outcome in outcomes if outcome.given_up is not None]

@@ -110,8 +110,6 @@ class Ending:
     """Requests that were sent, and whose answers are not kept: they may be paid for."""
     paid_twice: int
     """Judgements that a cluster lost with its nodes, and that were asked for again."""
-    in_batches: int
-    """Requests in batches that the next start collects."""
     command: str | None
     """Command that goes on; None of a run that Python started."""
 
@@ -149,10 +147,6 @@ class Ending:
             )
         if self.paid_twice:
             lines.append(f"paid twice: {self.paid_twice:,} judgements that were lost with nodes")
-        if self.in_batches:
-            lines.append(
-                f"in batches: {_requests(self.in_batches)}, whose answers the next start collects"
-            )
         if self.command is not None:
             lines.append("To go on:")
         return tuple(lines)

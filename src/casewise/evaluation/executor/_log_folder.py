@@ -11,7 +11,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -32,7 +32,6 @@ from casewise.evaluation.executor._ending import (
 from casewise.evaluation.executor._shards import MADE_WITH, Observer, Observers
 from casewise.evaluation.models import server_address
 from casewise.evaluation.models._answer_journal import ANSWERS, AnswerJournal, answers_kept
-from casewise.evaluation.models._batches import LEDGER, BatchLedger, batches_kept
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import (
     FaultCounts,
@@ -120,14 +119,6 @@ _KILLED = (
 )
 
 
-def out_before(log_dir: Path) -> tuple[str, ...]:
-    """Messages before a start, a line each: on batches that earlier ones left, or absent locks."""
-    if is_elsewhere(log_dir):
-        return (f"{address_of(log_dir)} has no locks: keep other runs out of it",)
-    ledger = log_dir / OURS / LEDGER
-    return BatchLedger(ledger, None).words if ledger.exists() else ()
-
-
 def has_answers(log_dir: Path) -> bool:
     """Tell whether an interrupted start left answers in a folder's journal."""
     if is_elsewhere(log_dir):
@@ -161,8 +152,6 @@ class StartSummary:
     """Answers of earlier starts that no log held, taken from the journal."""
     notes: tuple[str, ...] = ()
     """Notes for a person."""
-    collected: int = 0
-    """Answers from batches that an earlier start had sent."""
     lost: LostWork = field(default_factory=LostWork)
     """Work that a cluster lost."""
     ending: Ending | None = None
@@ -174,8 +163,6 @@ class _HeldFolder:
     """Counts and files of a start while it lasts."""
 
     journal: AnswerJournal | None
-    ledger: BatchLedger | None
-    """Batches that are out; None where none are, nor will be."""
     counts: FaultCounts
     traffic: Traffic
     notes: tuple[str, ...]
@@ -198,7 +185,6 @@ class _HeldFolder:
             by_model(self.errors),
             0 if self.journal is None else self.journal.served,
             self.notes,
-            0 if self.ledger is None else self.ledger.collected,
             self.lost,
             self.ending,
         )
@@ -230,7 +216,6 @@ class _HeldFolder:
             # Without a journal, answers may have come that no log holds.
             in_flight=self.traffic.in_flight + max(0, self._judged - kept),
             paid_twice=self.lost.paid_twice,
-            in_batches=0 if self.ledger is None else self.ledger.out,
             command=_resume_command(self._log_dir, reason),
         )
 
@@ -244,14 +229,12 @@ class _HeldFolder:
             return self._before
 
     def end(self, errors: FaultCounts, complete: bool, *, capped: bool = False) -> StartSummary:
-        """Sum up a start that was not interrupted; a complete one leaves no answers or batches."""
+        """Sum up a start that was not interrupted; a complete one leaves no answers."""
         self.errors, self.complete = errors, complete
         if not complete:
             self.stop(reason_of_failures(self.counts, capped=capped))
         if complete and self.journal is not None:
             self.journal.forget()
-            if self.ledger is not None:
-                self.ledger.forget()
         return self.summary
 
 
@@ -280,32 +263,25 @@ def hold_log_folder(
     log_dir: Path,
     observers: Observers,
     unreachable_s: float = UNREACHABLE_S,
-    *,
-    batched: bool = False,
-    resends_cancelled: bool = False,
 ) -> Iterator[_HeldFolder]:
-    """Hold a log folder for a start of a run, and keep its answers, batches and faults there.
+    """Hold a log folder for a start of a run, and keep its answers and faults there.
 
     Args:
         log_dir: The folder.
-        observers: Called at faults, at outages, and with the progress of batches.
+        observers: Called at faults and outages.
         unreachable_s: Seconds after which a model whose server can't be reached is given up.
-        batched: Whether requests go in batches; those that earlier starts left are followed anyway.
-        resends_cancelled: Whether requests of batches that were cancelled are sent again.
 
     Raises:
         UsageError: Another process runs in the folder.
         OSError: The folder can't be written.
     """
-    batches = partial(batches_kept, observe=observers.batches, resends_cancelled=resends_cancelled)
     if is_elsewhere(log_dir):
         with (
-            batches(None, None) if batched else nullcontext() as ledger,
             counted(observers.fault) as counts,
             traffic_counted() as traffic,
             reached_anew(unreachable_s, observers.outage),
         ):
-            held = _HeldFolder(None, ledger, counts, traffic, (), log_dir, observers.judgement)
+            held = _HeldFolder(None, counts, traffic, (), log_dir, observers.judgement)
             with _ending_told(held, observers):
                 yield held
         return
@@ -320,16 +296,12 @@ def hold_log_folder(
         killed = [_KILLED] if (ours / ROOM).exists() else []
         with (
             answers_kept(ours) as journal,
-            (
-                batches(ours, journal) if batched or (ours / LEDGER).exists() else nullcontext()
-            ) as ledger,
             counted(observers.fault) as counts,
             traffic_counted() as traffic,
             reached_anew(unreachable_s, observers.outage),
         ):
             held = _HeldFolder(
                 journal,
-                ledger,
                 counts,
                 traffic,
                 (*killed, *broken),

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from signal import SIGINT
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
 from inspect_ai.dataset import Sample
@@ -52,7 +52,6 @@ from casewise.choices import Client
 from casewise.evaluation.executor._ending import Ending
 from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
-from casewise.evaluation.models._batches import BatchObserver, batch_settings
 from casewise.evaluation.models._faults import (
     FaultCounts,
     FaultObserver,
@@ -280,7 +279,7 @@ def open_clients(cells: Iterable[Cell]) -> list[Clients]:
         request = cell.request
         model = open_once(
             cell.model,
-            # A batch is collected for one log.
+            # A client that has begun to collect batches asks nothing live.
             is_shared=not is_in_process(cell.model) and not request.batch,
             base_url=request.model_base_url,
             model_args=request.model_args,
@@ -289,7 +288,7 @@ def open_clients(cells: Iterable[Cell]) -> list[Clients]:
         )
         grader = None
         if cell.acts and (name := request.grading_model) is not None:
-            usual = _patience(cell, name)
+            usual = _patience(cell)
             grader = open_once(name, is_shared=not request.batch, usual=usual)
         return Clients(model, grader)
 
@@ -353,7 +352,7 @@ def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
     if cache and part is not None and part.epoch > 1:
         cache = CachePolicy(scopes={"epoch": str(part.epoch)})
     in_process = isinstance(model.api, InProcess)
-    config = _patience(cell, cell.model).merge(
+    config = _patience(cell).merge(
         GenerateConfig(
             max_connections=request.max_connections or (WINDOW if in_process else None),
             cache=cache,
@@ -363,19 +362,14 @@ def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
     if in_process:
         # A request to a model of this process waits until those before it are answered.
         config.attempt_timeout = None
-    # A person's own setting comes first.
-    config.reasoning_summary = cell.draw.config.reasoning_summary or config.reasoning_summary
     return config
 
 
-def _patience(cell: Cell, model: str) -> GenerateConfig:
-    """Timeout of an answer, and attempts at it; or the settings of batches."""
-    request = cell.request
-    if not request.batch:
-        return patience(request.attempt_timeout)
-    # Inspect asks OpenAI live whether it may have summaries, which nothing here reads.
-    summary: Literal["none"] | None = "none" if model.startswith("openai/") else None
-    return GenerateConfig(batch=batch_settings(), reasoning_summary=summary)
+def _patience(cell: Cell) -> GenerateConfig:
+    """Timeout of an answer; or that it comes in a batch."""
+    if not cell.request.batch:
+        return patience(cell.request.attempt_timeout)
+    return GenerateConfig(batch=True)
 
 
 def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
@@ -453,10 +447,8 @@ class Observers:
     fault: FaultObserver | None = None
     """Called when a model meets a kind of fault for the first time."""
     outage: FaultObserver | None = None
-    """Called when a server that had answered goes away, and when it answers again; not on a
-    cluster."""
-    batches: BatchObserver | None = None
-    """Called with the progress of batches."""
+    """Called when a server that had answered goes away, and when it answers again, and with what
+    becomes of batches; not on a cluster."""
     stop: StopObserver | None = None
     """Called with the function that stops the run, which then raises CancelledError; not on a
     cluster."""

@@ -165,7 +165,6 @@ def _ending_told(
             # Answers may have come that the disk had no room for.
             in_flight=traffic.in_flight + max(0, traffic.answers - kept),
             paid_twice=0,
-            in_batches=0,
             command=command_line() if is_command() else None,
         )
         if observers.ending is not None:

@@ -1,6 +1,6 @@
 """The one table from what was said to what is done, and to the line that tells it.
 
-Live requests, batches, targets and graders use it, and nothing else asks again. A row is a kind of
+Requests, targets and graders use it, and nothing else asks again. A row is a kind of
 fault: what is done, a line of advice, and the forms in which providers say it. The first row with
 a form that matches decides; a form that no row knows is what its status says.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from casewise.evaluation.models._said import OURS, UNTRUSTED, Said, plain_code, said_of
+from casewise.evaluation.models._said import UNTRUSTED, Said, plain_code, said_of
 
 LONGEST_S = 3_600.0
 """Longest wait that is sensible, in seconds: who asks for more gets no request in this run."""
@@ -19,12 +19,6 @@ LONGEST_S = 3_600.0
 OUTAGE_TIMES = 14
 """Times that a request is asked again of a server that is down, or can't be reached: eight minutes
 in all."""
-
-UNREADABLE_LINE = f"{OURS}_unreadable_line"
-"""Code of a request whose line in a batch's results can't be read."""
-
-NO_LINE, CANCELLED, NOT_TAKEN = f"{OURS}_no_line", f"{OURS}_cancelled", f"{OURS}_not_taken"
-"""Codes of requests whose batch ended without their result, was cancelled, or was not taken."""
 
 
 class FaultKind(StrEnum):
@@ -64,10 +58,6 @@ class FaultKind(StrEnum):
     """Longer than any model writes."""
     OTHER_MODEL = "another_model"
     """The answer bears the name of another model."""
-    NO_RESULT = "no_result_in_batch"
-    """A batch that ended, by its time or otherwise, without a result of the request."""
-    CANCELLED = "batch_cancelled"
-    """A batch that somebody cancelled at the provider."""
     REFUSED = "request_refused"
     """Another HTTP 4xx, which another attempt would meet again."""
     OTHER = "other"
@@ -280,18 +270,10 @@ TABLE = (
         (),
     ),
     Row(
-        FaultKind.CANCELLED,
-        Then.LEAVE,
-        "somebody cancelled the batch at the provider, and nothing was sent again: the same "
-        "command with --resume-cancelled sends its requests again",
-        (_form("a batch", codes=CANCELLED), _form("a line of a batch", codes="batch_cancelled")),
-    ),
-    Row(
         FaultKind.RATE_LIMITED,
         Then.WAIT,
         "",
         (
-            _form("OpenAI, of a batch", codes="token_limit_exceeded"),
             _form(
                 "Bedrock",
                 codes="ThrottlingException TooManyRequestsException RequestLimitExceeded "
@@ -301,13 +283,7 @@ TABLE = (
             _form("OpenAI, Anthropic, Google, Azure, vLLM, OpenRouter, any other", 429),
         ),
     ),
-    Row(
-        FaultKind.UNREADABLE,
-        Then.AGAIN,
-        "",
-        (_form("a line of a batch", codes=UNREADABLE_LINE),),
-        times=3,
-    ),
+    Row(FaultKind.UNREADABLE, Then.AGAIN, "", (), times=3),
     Row(FaultKind.NO_CHOICES, Then.AGAIN, "", (), times=1),
     Row(FaultKind.CONFLICT, Then.AGAIN, "", (_form("any", 409, 425),), times=8),
     Row(
@@ -329,17 +305,10 @@ TABLE = (
         times=OUTAGE_TIMES,
     ),
     Row(
-        FaultKind.NO_RESULT,
-        Then.AGAIN,
-        "",
-        (_form("a batch", codes=NO_LINE), _form("a line of a batch", codes="batch_expired")),
-        times=3,
-    ),
-    Row(
         FaultKind.REFUSED,
         Then.CASE,
         "",
-        (_form("a batch that was not taken", codes=NOT_TAKEN), _form("any", *range(400, 500))),
+        (_form("any", *range(400, 500)),),
     ),
     # It would be written, and paid, as long again.
     Row(FaultKind.TOO_LONG, Then.CASE, "", ()),

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import quote, unquote_plus
@@ -324,11 +324,6 @@ def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
     observer = tell or (lambda _model, _kind: None)
     with holding(_counting, (*_counting.get(), (counter, observer))):
         yield counter
-
-
-def count_in(context: Context) -> None:
-    """Count faults of another context by the counters of this one."""
-    context.run(_counting.set, _counting.get())
 
 
 def logged_kind(error: str) -> FaultKind:

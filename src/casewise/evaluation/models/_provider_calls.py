@@ -25,12 +25,7 @@ from inspect_ai.model import (
 
 from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
-from casewise.evaluation.models._batches import (
-    PRICE,
-    as_batched,
-    cause_of,
-    count_answered,
-)
+from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._completions import read_completion
 from casewise.evaluation.models._connections import limit_body, without_retries
 from casewise.evaluation.models._fault_table import (
@@ -100,7 +95,6 @@ class _Call:
     """True if a connection stands, and the answer is awaited."""
     is_clean: bool = False
     """True if keys were taken out of the answer's body before it was read."""
-    is_batch: bool = False
 
     def begin_to_wait(self) -> None:
         if not self.waits:
@@ -298,12 +292,9 @@ class _Watcher:
         reach, traffic = reach_of(self._model), _traffic.get()
         reach.check()
         traffic.begin()
-        call = _Call(self._name, reach, now(), is_batch=bool(config.batch))
+        call = _Call(self._name, reach, now())
         if not self._follows_connections or config.batch:
             call.begin_to_wait()
-        number = None if place is None else place.name
-        if config.batch:
-            config = as_batched(self._model, config, number)
         error: Exception | None = None
         generated: Any = None
         with out():
@@ -319,15 +310,13 @@ class _Watcher:
                 error = raised
             except asyncio.CancelledError:
                 # Inspect's limit on an attempt cancels it, too; the next one begins anew.
-                if call.waits and not config.batch:
+                if call.waits:
                     traffic.cut()
                 raise
             finally:
                 call.wait_no_more()
-            if config.batch:
-                count_answered(number, error)
             if error is not None:
-                answer = self._outcome(cause_of(error), call)
+                answer = self._outcome(error, call)
         call_record = generated[1:] if isinstance(generated, tuple) else ()
         if isinstance(answer, Exception):
             if not call_record:
@@ -605,8 +594,8 @@ def _watch_connections(client: Any) -> bool:
 
 
 async def _limit(response: Any) -> None:
-    """Read a body to a limit; a batch's results have none."""
-    if (call := _call.get()) is not None and not call.is_batch:
+    """Read a body to a limit; a batch's results, which no call asks for, have none."""
+    if _call.get() is not None:
         limit_body(response)
 
 

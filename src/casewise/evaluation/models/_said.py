@@ -23,9 +23,6 @@ READ = 600
 UNTRUSTED = "certificate_not_trusted"
 """Kind of an error of a server whose certificate was refused."""
 
-OURS = "casewise"
-"""Beginning of the codes by which casewise itself tells of a fault: no server said its status."""
-
 Headers = Mapping[str, str]
 
 
@@ -147,8 +144,6 @@ def read_error(status: int | None, headers: Headers, body: Any) -> Said:
         status = _status(*inner) or next(
             (_STATUS_OF[one] for one in codes & _STATUS_OF.keys()), None
         )
-    if any(code.startswith(OURS) for code in codes):
-        status = None
     nested = [part["headers"] for part in parts if isinstance(part.get("headers"), Mapping)]
     waits = [
         _wait_in(headers),
@@ -250,15 +245,6 @@ _STATUS_OF = {
     for code in codes.split()
 }
 """Statuses that names of errors stand for, where none came: in streams, and under a 200."""
-
-GRPC_CODES = (
-    *("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
-    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
-    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
-    "UNAUTHENTICATED",
-)
-"""Names of gRPC's codes, by their number."""
-
 
 # --- waits ----------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pkgutil import resolve_name
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 Result = TypeVar("Result")
@@ -62,19 +61,7 @@ def _sends(provider: Any) -> bool:
 
 def _is_collected(batch: Any) -> bool:
     watched = (batch.emit_batch_status, batch.log_batch, batch.run_in_background)
-    fields = _parameters(batch.BatchStatus)
-    counts = {"pending_requests", "completed_requests", "failed_requests"}
-    steps = {
-        "generate_for_request": ["self", "request"],
-        "_create_batch": ["self", "batch"],
-        "_check_batch": ["self", "batch"],
-        "_handle_batch_result": ["self", "batch", "completion_info"],
-    }
-    return (
-        all(map(callable, watched))
-        and counts <= set(fields)
-        and all(_parameters(getattr(batch.Batcher, name)) == found for name, found in steps.items())
-    )
+    return all(map(callable, watched))
 
 
 @contextmanager
@@ -108,7 +95,7 @@ else:
     batcher = _taken(
         "model._providers.util.batch",
         _is_collected,
-        SimpleNamespace(emit_batch_status=None, log_batch=None, run_in_background=None),
+        None,
         "--batch is refused",
     )
     init_concurrency = _taken(
@@ -149,7 +136,7 @@ def is_openai_compatible(api: Any) -> bool:
 def hooks_of(api: Any) -> Any:
     """What a provider tells of its attempts; None where it has no such attribute, or another."""
     hooks = getattr(api, _HOOKS, None)
-    names = ("update_request_time", "record_response", "REQUEST_ID_HEADER")
+    names = ("update_request_time", "record_response")
     return hooks if all(hasattr(hooks, name) for name in names) else None
 
 

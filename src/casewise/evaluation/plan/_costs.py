@@ -189,15 +189,6 @@ def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
     return tokens
 
 
-def batch_notes(condition: Condition, draw: DrawSettings) -> tuple[str, ...]:
-    """Notes on cases that take several batches."""
-    rounds = draw.samples * max((len(opening.turns) for opening in condition.openings), default=1)
-    if rounds == 1:
-        return ()
-    case = f"{condition.protocol}: a case takes up to {rounds} batches"
-    return (f"{case}, each sent when the one before is back",)
-
-
 def doubt_notes(grader: str | None) -> tuple[str, ...]:
     """Note on the replies that a model is taken to grade where the rules read them first."""
     if grader is None or not rules_first(grader):

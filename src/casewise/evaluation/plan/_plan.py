@@ -26,7 +26,7 @@ from casewise.choices import (
 )
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models import Prices, check_grader, check_name, known_prices
-from casewise.evaluation.models._batches import check_batches
+from casewise.evaluation.models._batches import NOTE, check_batches
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.models._target import load_target, open_again
 from casewise.evaluation.plan._condition import (
@@ -41,7 +41,6 @@ from casewise.evaluation.plan._costs import (
     GRADE_TOKENS,
     CostEstimate,
     RequestCount,
-    batch_notes,
     check_window,
     doubt_notes,
     estimate,
@@ -435,7 +434,7 @@ class Cell:
         condition = self.planned.condition
         return (
             *condition.notes,
-            *(batch_notes(condition, self.draw) if self.request.batch else ()),
+            *((NOTE,) if self.request.batch else ()),
             *(doubt_notes(self.request.grader) if self.grading is not None else ()),
         )
 
