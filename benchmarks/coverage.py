@@ -4,7 +4,7 @@
     python benchmarks/coverage.py --draws 50     # a first look
     python benchmarks/coverage.py --write        # and into docs/method/statistics-appendix.md
 
-Studies of 28, 56, 150 and 450 queries, in two contexts and in five, are drawn from populations in
+Studies of 28, 56, 150 and 450 queries, in two contexts each, are drawn from populations in
 which the truth is known, and scored by the functions that score runs. A figure that the first
 studies bring near the bound has four times as many (``NEAR``). Ends with 1 where an interval that
 is given holds the truth in less than 93 of 100 studies.
@@ -30,14 +30,13 @@ from scipy.special import expit
 from scipy.stats import beta, norm
 
 from casewise.cases import Labels
-from casewise.choices import Family, MeasureKind, Needs
+from casewise.choices import Family, MeasureKind
 from casewise.measures import (
     Answers,
     compared,
     find,
     measure,
     outcomes,
-    scored,
 )
 from casewise.protocols import is_acting
 from casewise.scores._behaviour import refusal_gain, spoofing_gap
@@ -165,12 +164,9 @@ def _answers(
         read=np.ones(n, bool),
         clusters=clusters,
         intended=np.tile(np.array(["safe", "unsafe"]), n // 2),
-        no_context=np.zeros(n, bool),
         pairs=np.arange(n).reshape(-1, 2),
-        contexts=np.empty((0, 2), np.int64),
         all_pairs=np.arange(n).reshape(-1, 2),
         epoch=np.zeros(n, np.int64),
-        seen=np.empty((0, 2), np.int64),
         votes_safe=votes.ravel(),
         votes_unsafe=VOTES - votes.ravel(),
     )
@@ -239,51 +235,6 @@ def shapley(study: Study, rng: np.random.Generator) -> Figures:
     return {"shapley": combine(terms)}
 
 
-CONTEXTS = 5
-"""Contexts of each query, without an intended side, beside the query without one."""
-
-
-def of_contexts(study: Study, rng: np.random.Generator) -> Figures:
-    """What the contexts of a query do, and seeing one, for the model after; and the changes."""
-    # Drawn apart, so that the studies of two contexts stay as they were.
-    rng = rng.spawn(1)[0]
-    population, queries = study.population, study.after.clusters.count
-    shape = (queries, CONTEXTS + 1)
-    # Without a context people and models see the query alone.
-    hard, own = (rng.standard_normal((queries, 1)) for _ in range(2))
-    there = np.arange(CONTEXTS + 1) > 0
-    people = 0.7 * hard + 0.7 * rng.standard_normal(shape) * there
-    votes = rng.binomial(VOTES, expit(people)).astype(np.float64)
-    share = votes / VOTES
-    labels = Labels(share.ravel(), np.where(share == 0.5, 0.5, share > 0.5).ravel())
-    noise = 0.6 * own + 0.8 * rng.standard_normal(shape)
-    before = population.lean / 2 + population.follow * people + population.noise * noise
-    after = before + population.change + 0.3 * rng.standard_normal(shape)
-    clusters = Clusters(np.repeat(np.arange(queries), CONTEXTS + 1), queries)
-    first = np.arange(queries)[:, None, None] * (CONTEXTS + 1)
-    contexts = first + 1 + np.stack(np.triu_indices(CONTEXTS, 1), axis=1)
-    seen = first + np.stack([np.zeros(CONTEXTS, int), np.arange(CONTEXTS) + 1], axis=1)
-    names = [row.name for row in scored() if row.needs in (Needs.CONTEXTS, Needs.SEEN)]
-    runs = []
-    for u in (before, after):
-        p = expit(population.sure * u)
-        said = (p > 0.5).astype(float)
-        answers = replace(
-            _answers("probability", labels, said, p, votes, clusters),
-            no_context=np.tile(~there, queries),
-            pairs=np.empty((0, 2), np.int64),
-            contexts=contexts.reshape(-1, 2),
-            seen=seen.reshape(-1, 2),
-        )
-        runs.append(measure(answers, names))
-    found: Figures = {**runs[1]}
-    return found | {
-        f"change of {name}": paired_change(runs[0][name], runs[1][name])
-        for name in compared()
-        if name in names
-    }
-
-
 TURNS, EPOCHS = 5, 5
 
 
@@ -306,7 +257,7 @@ def escalation(study: Study, rng: np.random.Generator) -> Figures:
 
 
 Part = Callable[[Study, np.random.Generator], Figures]
-PARTS: tuple[Part, ...] = (judging, replying, gains, shapley, of_contexts, escalation)
+PARTS: tuple[Part, ...] = (judging, replying, gains, shapley, escalation)
 
 
 def intervals(

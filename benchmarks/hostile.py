@@ -209,12 +209,9 @@ def answers_of(truth: Labels, p_safe: FloatArray, query: IntArray) -> Answers:
         read=np.ones(n, bool),
         clusters=Clusters(query.astype(np.int64), int(query.max()) + 1),
         intended=np.full(n, ""),
-        no_context=np.zeros(n, bool),
         pairs=np.empty((0, 2), np.int64),
-        contexts=every_two(query),
         all_pairs=every_two(query),
         epoch=np.zeros(n, np.int64),
-        seen=np.empty((0, 2), np.int64),
         votes_safe=none,
         votes_unsafe=none,
     )
@@ -298,7 +295,6 @@ def regrouped(answers: Answers, query: IntArray) -> Answers:
         clusters=Clusters(query, int(query.max()) + 1),
         intended=np.full(len(query), ""),
         pairs=np.empty((0, 2), np.int64),
-        contexts=every_two(query),
     )
 
 
@@ -313,34 +309,6 @@ def epochs(runs: Sequence[Answers]) -> Answers:
         verdict=np.concatenate([one.verdict for one in runs]),
         p_safe=np.full(n * times, math.nan),
         pairs=np.concatenate(pairs),
-    )
-
-
-def beside_the_query(answers: Answers, alone: Answers) -> Answers:
-    """Each query in its two contexts, and without one, answered with its contexts emptied.
-
-    The label of the query alone is the mean of its contexts': nobody was asked it.
-    """
-    n = len(answers.verdict)
-    first = answers.pairs[:, 0]
-    both = taken(answers, np.concatenate([np.arange(n), first]))
-    added = np.arange(len(first)) + n
-    rate = answers.truth.rate[answers.pairs].mean(axis=1)
-    p_safe = np.concatenate([answers.p_safe, alone.p_safe[first]])
-    rates = np.concatenate([answers.truth.rate, rate])
-    seen = np.concatenate([np.stack([added, side], axis=1) for side in answers.pairs.T])
-    return replace(
-        both,
-        truth=Labels(rates, np.where(rates == 0.5, 0.5, rates > 0.5)),
-        p_safe=p_safe,
-        verdict=(p_safe > 0.5).astype(float),
-        no_context=np.arange(len(p_safe)) >= n,
-        intended=np.where(np.arange(len(p_safe)) >= n, "", both.intended),
-        votes_safe=np.full(len(p_safe), math.nan),
-        votes_unsafe=np.full(len(p_safe), math.nan),
-        pairs=answers.pairs,
-        contexts=np.empty((0, 2), np.int64),
-        seen=seen,
     )
 
 
@@ -473,8 +441,6 @@ def _unequal_queries(data: Path) -> Iterator[Population]:
         }
         base = grouped["llama score"]
         yield Population(f"{name}, gpt-4o score to llama score", *grouped.values())
-        by_pair = (replace(one, weigh_by=WeighBy.PAIR) for one in grouped.values())
-        yield Population(f"{name}, gpt-4o score to llama score, by pair", *by_pair)
         few = np.isin(query, rng.choice(np.unique(query), round(0.02 * query.max()), replace=False))
         yield Population(f"{name}, 2% of queries changed", base, turned(base, few))
         heavy = query == np.argmax(np.bincount(query))
@@ -488,11 +454,6 @@ def _other_forms(data: Path) -> Iterator[Population]:
     llama = [runs[f"llama {form}"] for form in ("binary", "score", "probability")]
     again = [runs["gpt-4o binary"], runs["gpt-4o score"], runs["llama binary"]]
     yield Population("three epochs", epochs(llama), epochs(again))
-    alone = runs["llama, emptied"]
-    seen = [
-        beside_the_query(runs[name], alone) for name in ("llama probability", "llama, no recipient")
-    ]
-    yield Population("with and without a context", *seen)
     base = runs["gpt-4o binary"]
     rng = np.random.default_rng(5)
     every = np.ones(len(base.verdict), bool)
@@ -1110,12 +1071,9 @@ def taken(answers: Answers, places: IntArray) -> Answers:
         read=answers.read[places],
         clusters=answers.clusters.only(places),
         intended=answers.intended[places],
-        no_context=answers.no_context[places],
         pairs=none,
-        contexts=none,
         all_pairs=none,
         epoch=answers.epoch[places],
-        seen=none,
         votes_safe=answers.votes_safe[places],
         votes_unsafe=answers.votes_unsafe[places],
         twin=answers.twin and Labels(answers.twin.rate[places], answers.twin.safe[places]),
@@ -1164,9 +1122,7 @@ def study_of(answers: Answers, drawn: IntArray) -> Answers:
         taken(answers, places),
         clusters=Clusters(draw, len(drawn)),
         pairs=pairs(answers.pairs),
-        contexts=pairs(answers.contexts),
         all_pairs=pairs(answers.all_pairs),
-        seen=pairs(answers.seen),
     )
 
 

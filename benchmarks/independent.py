@@ -182,7 +182,6 @@ def of_run(one: Output) -> dict[str, tuple[float, Ends]]:
     if not np.isnan(one.p).any():
         found |= {
             "pcc": left_out(one, correlation(one), np.arctanh, np.tanh),
-            "spearman": left_out(one, correlation(one, stats.spearmanr), np.arctanh, np.tanh),
             "brier": loss(one, (one.p - one.rate) ** 2),
             "mae": loss(one, np.abs(one.p - one.rate)),
         }

@@ -184,8 +184,6 @@ TABLES = {
     "probabilities": "probabilities",
     "sides": "correlation-within-one-kind-of-context",
     "pairs": "context-sensitivity",
-    "contexts": "any-number-of-contexts",
-    "seen": "any-number-of-contexts",
     "ranked": "two-contexts",
 }
 """Tables by name, and the sections that they stand in."""
@@ -257,8 +255,7 @@ def measures_page() -> str:
     """Every measure, with its formula, range and source."""
     groups: dict[str, list[Measure]] = {}
     for row in measures():
-        head = "Of any number of contexts" if row.needs in (Needs.CONTEXTS, Needs.SEEN) else ""
-        head = head or ("Of verdicts and probabilities" if Family.JUDGEMENTS in row.of else "")
+        head = "Of verdicts and probabilities" if Family.JUDGEMENTS in row.of else ""
         head = head or ("Of two contexts" if Family.PAIRS in row.of else "Of replies")
         groups.setdefault(head, []).append(row)
     lines = [MEASURES_HEAD]
@@ -285,8 +282,13 @@ clustered by query, and `_ci`, 95 %:
 def _measure_row(row: Measure) -> str:
     table = table_of(row)
     page = f"method/statistics.md#{TABLES[table]}" if table else ELSEWHERE[row.origin]
-    better = "" if row.of_people else row.better.value
-    cells = [f"`{row.name}`", f"{row.says}: {defined(row)}", span(row), better, row.null_if]
+    cells = [
+        f"`{row.name}`",
+        f"{row.says}: {defined(row)}",
+        span(row),
+        row.better.value,
+        row.null_if,
+    ]
     return f"| {' | '.join(cells)} | [{heading(page)}](../{page}) |"
 
 

@@ -98,21 +98,22 @@ def expected(cases: Sequence[Case], says: Callable[[Case], float]) -> dict[str, 
                     seen.append((one, other) if bare[0] else (other, one))
                 elif not sum(bare):
                     pairs.append((one, other))
-    sides = [{one[0].intended, other[0].intended} for one, other in pairs]
-    of_pairs = sides.count({"safe", "unsafe"}) == len(sides)
-    for prefix, places in (("", pairs if not of_pairs else []), ("seen_", seen)):
-        if places:
-            changed = [(a, b) for a, b in places if a[1] != b[1]]
-            moved = [says(b[0]) - says(a[0]) for a, b in places]
-            missed = [float(says(b[0]) - says(a[0]) != b[1] - a[1]) for a, b in changed]
-            found |= {
-                f"{prefix}people_flips": len(changed) / len(places),
-                f"{prefix}{'model_' if not prefix else ''}flips": mean([abs(m) for m in moved]),
-                f"{prefix}missed_flips": mean(missed),
-            }
-    if seen:
-        found["seen_change"] = mean([says(b[0]) - says(a[0]) for a, b in seen])
-    return found
+    compared = pairs or seen
+    changed = [(a, b) for a, b in compared if 0.5 not in (a[1], b[1]) and a[1] != b[1]]
+    same = [(a, b) for a, b in compared if a[1] == b[1] != 0.5]
+    follow = [float(says(a[0]) == a[1] and says(b[0]) == b[1]) for a, b in changed]
+    return found | {
+        "follows": by_query(changed, follow),
+        "false_changes": by_query(same, [abs(says(a[0]) - says(b[0])) for a, b in same]),
+    }
+
+
+def by_query(pairs: Sequence[tuple[Any, Any]], values: Sequence[float]) -> float | None:
+    """Mean over queries of their mean over pairs."""
+    of: dict[str, list[float]] = defaultdict(list)
+    for (one, _), value in zip(pairs, values, strict=True):
+        of[one[0].query_id].append(value)
+    return mean([math.fsum(one) / len(one) for one in of.values()])
 
 
 def flow(
@@ -178,8 +179,6 @@ def check(scores: dict[str, dict[str, Any]], script: Script, judged: Sequence[Ca
         wanted = expected(judged, lambda case, name=name: script.says(name, case))  # type: ignore[misc]
         got = {key: row.get(key, "absent") for key in wanted}
         assert got == pytest.approx(wanted, nan_ok=True), name
-        assert ("people_flips" in row) == ("people_flips" in wanted)
-        assert ("seen_flips" in row) == ("seen_flips" in wanted)
     assert scores["follows"]["accuracy"] == 1 - sum(label(one) == 0.5 for one in judged) / 2 / (
         labelled
     )
@@ -192,12 +191,6 @@ def test_casebench(cli_inside: Cli, tmp_path: Path, casebench: Path) -> None:
     script = Script(cases)
     scores = flow(cli_inside, tmp_path, ["cases", "validate", path], path, script, 40)
     check(scores, script, cases[:40])
-    for name, row in scores.items():
-        both = [
-            float(all(credit(script.says(name, one), label(one) or 0) for one in pair))
-            for pair in zip(cases[:40:2], cases[1:40:2], strict=True)
-        ]
-        assert row["both_right"] == pytest.approx(mean(both))
 
 
 @pytest.mark.parametrize("tier", ["2a", "2b"])

@@ -52,7 +52,7 @@ def fixed(record: dict[str, Any]) -> set[str]:
 
 
 SAME_ANSWER = {
-    *("accuracy", "both_right", "flip_rate", "flip_recall", "follows", "as_intended", "inverted"),
+    *("accuracy", "follows", "as_intended", "inverted"),
 }
 """Half of each pair is right, and none flips, if the context isn't read and labels are sides."""
 
@@ -86,11 +86,9 @@ def test_guessing_the_intention_flips_under_votes_too(cli_inside: Cli, runs: Pat
     table(*rows).write_parquet(runs / "voted.parquet")
     found = printed(cli_inside, "score", "voted.parquet", "--labels", "votes")
     (one,) = (row for row in found if row["model"] == "baseline:intended")
-    of_pairs = {"flip_rate", "flip_recall", "rank_accuracy"}
     quadrants = {"as_intended", "inverted", "always_safe", "always_unsafe"}
-    assert fixed(one) == of_pairs | quadrants
+    assert fixed(one) == quadrants
     assert one["accuracy_ci"]
-    assert one["flip_precision_ci"]
 
 
 def test_labels_that_flip_by_intention(cli_inside: Cli, runs: Path) -> None:
@@ -103,11 +101,9 @@ def test_labels_that_flip_by_intention(cli_inside: Cli, runs: Path) -> None:
     ]
     table(*rows).write_parquet(runs / "three.parquet")
     row = next(iter(printed(cli_inside, "score", "three.parquet")))
-    assert row["people_flips"] == pytest.approx(2 / 3)
-    assert fixed(row) == {"people_flips"}
+    assert fixed(row) == set()
     assert row["follows_ci"]
     assert row["false_changes_ci"]
-    assert row["model_flips_ci"]
 
 
 def test_compare(cli_inside: Cli, runs: Path) -> None:
@@ -136,7 +132,7 @@ def test_compare(cli_inside: Cli, runs: Path) -> None:
 
 GATE = """
 rules:
-  - {measure: both_right, at_least: 0.2}
+  - {measure: follows, at_least: 0.2}
   - {measure: accuracy, worse_by_at_most: 0.1}
   - {measure: unsafe_recall, at_least: 0.2}
 """
@@ -148,14 +144,14 @@ def test_gate(cli_inside: Cli, runs: Path) -> None:
     arguments = ("gate", "alone.parquet", "--baseline", "again.parquet", "--config", "gate.yaml")
     record = json.loads(cli_inside(*arguments, "--json").stdout)
     found = {one["measure"]: one for one in record["rules"]}
-    assert (found["both_right"]["value"], found["both_right"]["verdict"]) == (0, "fail")
+    assert (found["follows"]["value"], found["follows"]["verdict"]) == (0, "fail")
     assert (found["accuracy"]["change"], found["accuracy"]["verdict"]) == (0, "pass")
-    for name in ("both_right", "accuracy"):
+    for name in ("follows", "accuracy"):
         assert found[name]["bounds"] is None
         assert found[name]["withheld"] == BY_DESIGN
     assert found["unsafe_recall"]["bounds"]
     shown = " ".join(cli_inside(*arguments).stdout.split())
-    for name in ("both_right", "accuracy"):
+    for name in ("follows", "accuracy"):
         assert f"{name}: judged by the value alone, as {BY_DESIGN}." in shown
 
 

@@ -292,7 +292,7 @@ def test_the_embedded_model_climbs(cli: Cli, tmp_path: Path) -> None:
     (ladder,) = (row["evidence"] for row in model_rows(scored.stdout) if "evidence" in row)
     assert set(ladder["rungs"]) == {"0", "says"}
     assert ladder["n"] + ladder["left_out"] == 2
-    assert ladder["proof_premium"] is None
+    assert ladder["verification_premium"] is None
 
 
 def test_a_sweep_leaves_out_the_same_rungs(cli_inside: Cli, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_published_files_come_back_as_they_were(
     assert found.keys() == wanted.keys() - gone
     for run, row in found.items():
         assert row["accuracy"] == wanted[run]["accuracy"]
-        for measure in ("accuracy_se", "pcc", "bce", "brier", "both_right", "accuracy_ci"):
+        for measure in ("accuracy_se", "pcc", "bce", "brier", "follows", "accuracy_ci"):
             if wanted[run].get(measure) is not None:
                 assert row[measure] == pytest.approx(wanted[run][measure], rel=1e-12), measure
 

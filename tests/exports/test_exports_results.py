@@ -72,7 +72,6 @@ def test_a_ladder_stands_with_the_query_alone(cli_inside: Cli, tmp_path: Path) -
     # Of 8 safe cases 6 are refused alone, 4 with a claim, none with a verified one.
     assert found["casewise.ladder.rung-1.gain"] == 0.25
     assert found["casewise.ladder.rung-5.gain"] == 0.75
-    assert found["casewise.ladder.proof_premium"] == 0.5
 
 
 def test_records_are_the_same_but_for_their_time(cli_inside: Cli, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:
 def test_a_rule_may_be_about_what_is_compared_and_more() -> None:
     names = {*compared(), *(name for family in Family for name in outcomes(family))}
     more = {"f1_safe", "f1_unsafe", "context_gain", "claim_gain", "spoofing_gap"}
-    more |= {row.name for row in ladder_measures()} - {"words_share"}
+    more |= {row.name for row in ladder_measures()}
     assert set(gated()) == (names - {"tool_call_rate"}) | more | {"coverage", "mass"}
     for name, measure in gated().items():
         assert measure.name == name
@@ -337,7 +337,7 @@ def test_another_prompt_is_named(tmp_path: Path) -> None:
             ["field 'where.delivery'", "what there is: judge"],
         ),
         (
-            "measure: both_right, at_least: .1, where: {intended: safe}",
+            "measure: as_intended, at_least: .1, where: {intended: safe}",
             ["both contexts of a query", "no such pair"],
         ),
         (

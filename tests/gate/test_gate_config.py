@@ -99,7 +99,7 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
         ("rules: [{measure: accuracy, at_most: .nan}]", ["found nan", "finite"]),
         ("rules: [{measure: accuracy, atmost: .1}]", ["field 'atmost'", "unknown", "at_most"]),
         (
-            "rules: [{measure: flip_rate, worse_by_at_most: .1}]",
+            "rules: [{measure: partial_rate, worse_by_at_most: .1}]",
             ["field 'worse_by_at_most'", "neither better nor worse", "at_most or at_least"],
         ),
         (

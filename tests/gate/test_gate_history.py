@@ -203,7 +203,7 @@ def uneven_pairs(lost: int) -> pl.DataFrame:
 
 def test_builds_under_another_weight_are_told_and_not_mixed_with(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    rule = "rules: [{measure: both_right, worse_by_at_most: .1}]"
+    rule = "rules: [{measure: as_intended, worse_by_at_most: .1}]"
     config = rules(tmp_path, rule)
     by_pair = rules(tmp_path, f"weigh_by: pair\n{rule}")
     base = uneven_pairs(0)
@@ -222,7 +222,7 @@ def test_builds_under_another_weight_are_told_and_not_mixed_with(tmp_path: Path)
     report, apart = judged(3, by_pair)
     assert apart == 2
     (said,) = (one for one in gate_lines(report) if "another weight" in one)
-    assert said.startswith("both_right: 2 earlier builds aren't held beside this one")
+    assert said.startswith("as_intended: 2 earlier builds aren't held beside this one")
     assert "here each pair weighs alike" in said
     assert judged(4, config)[1] == 1
     # Before weights were named, a history had no such field.

@@ -336,21 +336,3 @@ def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(tmp_pat
     assert "60 verdicts changed" in Gate.of(many).to_markdown()
     assert Gate.of(many).to_markdown().count("; the model calls it safe") == 10
     assert "- and 50 more" in Gate.of(many).to_markdown()
-
-
-def test_rules_within_queries_need_such_contexts(tmp_path: Path) -> None:
-    rows = table(
-        *(
-            judgement(f"q{query}", None, safe / 10, votes=(safe, 10 - safe))
-            | {"case_id": f"q{query}-{safe}"}
-            for query in range(60)
-            for safe in (9, 7, 1)
-        )
-    )
-    text = "{measure: rank_agreement, at_least: .8}, {measure: missed_flips, at_most: .2}"
-    report = held(tmp_path, text, rows)
-    assert [row.verdict for row in report.rows] == ["pass", "pass"]
-    with pytest.raises(InputError, match="rank_accuracy and flip_recall say as much"):
-        held(tmp_path, "{measure: missed_flips, at_most: .2}", always("safe", 5, 5))
-    with pytest.raises(InputError, match="a query both without a context and in one"):
-        held(tmp_path, "{measure: seen_missed_flips, at_most: .2}", rows)

@@ -384,7 +384,7 @@ def test_right_by_labels_and_as_meant_have_two_names(cli: Cli, tmp_path: Path) -
     overview = overview_of(table(*rows))
     (score,) = overview.scores
     values = {name: one.value for name, one in score.measures.items()}
-    assert (values["both_right"], values["as_intended"]) == (0.6, 1.0)
+    assert (values["accuracy"], values["as_intended"]) == (0.8, 1.0)
     shares = [(one.title, one.share.value) for one in first(overview).figures[:2]]
     # All six changes of labels are followed, and the verdict changes in all four other pairs.
     assert shares == [("Follows changes", 1.0), ("Changes where people don't", 1.0)]

@@ -228,48 +228,6 @@ def test_what_changed_comes_first() -> None:
     assert accuracy["difference"] == comparison.differences[0].difference.value
 
 
-def test_what_any_number_of_contexts_does_stands_beside_people() -> None:
-    found = overview(asked(follows, model="a", run_id="a"), asked(ignores, model="b", run_id="b"))
-    sections = by_id(found)
-    assert sections["seen"].missing
-    assert sections["quadrants"].missing
-    record = {one["run_id"]: one for one in as_report_records(found.report)}
-    rows = {
-        (row["run"], row["measure"], row["who"]): row["figure"] for row in sections["contexts"].rows
-    }
-    for run in ("a", "b"):
-        assert (
-            rows[run, "orders two contexts as people", "the model"]
-            == (record[run]["rank_agreement"])
-        )
-        assert rows[run, "tells two contexts of a query apart", "people"] == 0.6
-        assert rows[run, "share of variance between contexts", "people"] == 1
-    # Who ignores the context makes no change, so that none can be another than people's.
-    assert ("b", "changes otherwise than people", "the model") not in rows
-    assert rows["b", "misses a change of people", "the model"] == 1
-    drawn = lay_lines(sections["contexts"])
-    assert drawn is not None
-    names = {line.name for _, lines in drawn.groups for line in lines}
-    assert "tells two contexts of a query apart (people)" in names
-    assert "tells two contexts of a query apart (the model)" in names
-
-
-def test_what_seeing_the_context_changes_stands_beside_people() -> None:
-    sections = by_id(overview(asked_both_ways(follows)))
-    rows = {(row["measure"], row["who"]): row["figure"] for row in sections["seen"].rows}
-    # Of two contexts, one makes an unsafe case of what is safe without.
-    assert rows["the answer changes", "the model"] == 0.5
-    assert rows["change in the share of safe", "the model"] == -0.5
-    assert rows["change in the share of safe", "people"] == pytest.approx(-0.1)
-    assert rows["misses a change of people", "the model"] == 0
-
-
-def test_pairs_of_two_sides_have_neither_section() -> None:
-    sections = by_id(overview(random_table(9, 1)))
-    assert sections["contexts"].missing
-    assert sections["seen"].missing
-
-
 @pytest.mark.parametrize(
     ("rows", "said"),
     [

@@ -50,16 +50,10 @@ def test_one_case() -> None:
         "unsafe_recall",
         "f1_unsafe",
         "pcc",
-        "spearman",
         "within_pcc_safe",
         "within_pcc_unsafe",
-        "flip_rate",
-        "both_right",
         "follows",
         "false_changes",
-        "rank_accuracy",
-        "flip_recall",
-        "flip_precision",
         "shift_pcc",
     }
     # One query has no spread: no error; Wilson still bounds the share.
@@ -85,8 +79,7 @@ def test_constant_predictions() -> None:
     )
     row = record(rows)
     assert (row["safe_recall"], row["unsafe_recall"]) == (1.0, 0.0)
-    assert {"pcc", "spearman", "within_pcc_safe", "shift_pcc", "flip_precision"} <= undefined(row)
-    assert (row["flip_rate"], row["rank_accuracy"]) == (0.0, 0.5)
+    assert {"pcc", "within_pcc_safe", "shift_pcc"} <= undefined(row)
     assert row["quadrants"]["always_safe"] == 1.0
     assert row["calibration"]["isotonic"]["bce"] is not None
 
@@ -113,7 +106,7 @@ def test_a_pair_with_a_missing_twin() -> None:
     )
     row = record(rows)
     assert (row["n"], row["pairs"]) == (3, 1)
-    assert (row["accuracy"], row["flip_rate"]) == (pytest.approx(2 / 3), 1.0)
+    assert (row["accuracy"], row["follows"]) == (pytest.approx(2 / 3), 1.0)
 
 
 @pytest.mark.parametrize("policy", UnreadPolicy)
@@ -139,7 +132,7 @@ def test_one_answer_of_a_pair_is_unread() -> None:
         judgement("b", "unsafe", 0.7, votes=(2, 18)),
     )
     row = record(rows)
-    assert (row["pairs"], row["flip_rate"], row["coverage"]) == (1, 0.0, 0.75)
+    assert (row["pairs"], row["follows"], row["coverage"]) == (1, 0.0, 0.75)
 
 
 def test_an_unread_tie_is_half_right_either_way() -> None:
@@ -189,7 +182,7 @@ def test_comparing_a_run_with_itself() -> None:
         assert (one["difference"], one["se"]) in ((0.0, 0.0), (None, None))
         assert one["p"] == (None if one["ci"] is None else 1.0)
         # Of shares 1 - .025^(1/n) of the n queries may still move; what is no share is unknown.
-        if one["metric"] in ("accuracy", "flip_rate", "both_right", "rank_accuracy"):
+        if one["metric"] == "accuracy":
             assert one["ci"] == pytest.approx([-0.16843, 0.16843], abs=1e-5)
         elif one["metric"] in ("pcc", "bce", "brier", "ece"):
             assert one["ci"] is None

@@ -37,12 +37,9 @@ def answers(
         read=np.ones(n, bool),
         clusters=Clusters(index, int(index.max(initial=-1)) + 1),
         intended=np.full(n, ""),
-        no_context=np.zeros(n, bool),
         pairs=nothing,
-        contexts=nothing,
         all_pairs=nothing,
         epoch=np.zeros(n, np.int64),
-        seen=nothing,
         votes_safe=np.full(n, np.nan),
         votes_unsafe=np.full(n, np.nan),
     )

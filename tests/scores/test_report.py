@@ -46,17 +46,11 @@ def published(published_table: pl.DataFrame) -> dict[tuple[Any, ...], dict[str, 
 FIGURES: dict[tuple[str, str, str | None], dict[str, float]] = {
     ("gpt-4o", "score", None): {
         "ece": 0.17753,
-        "flip_rate": 0.56889,
-        "both_right": 0.57111,
-        "rank_accuracy": 0.95778,
         "within_pcc_safe": 0.19947,
         "within_pcc_unsafe": 0.12986,
     },
     ("llama370B", "probability", None): {
         "ece": 0.30833,
-        "flip_rate": 0.84,
-        "both_right": 0.74444,
-        "rank_accuracy": 0.98889,
     },
     ("baseline:intended", "probability", None): {"accuracy": 0.94333, "pcc": 0.80586},
 }
@@ -118,11 +112,6 @@ def test_what_the_design_fixes_has_no_interval() -> None:
         assert one["accuracy_ci"] is None
         assert "accuracy" in one["withheld"]
         assert "accuracy" not in one["wilson"]
-        if name != "intended":
-            # Whoever ignores the context is right about both of a pair in none.
-            assert (one["flip_recall"], one["both_right"]) == (0, 0)
-            assert one["flip_recall_ci"] is None
-            assert one["both_right_ci"] is None
     # Of 20 queries without a flagged word a 21st may have one.
     assert meant["baseline:keyword"]["safe_recall_ci"] is not None
     assert meant["m"]["accuracy_ci"] is not None
@@ -130,7 +119,6 @@ def test_what_the_design_fixes_has_no_interval() -> None:
     for name in ("intended", "always-safe", "always-unsafe", "keyword"):
         assert voted[f"baseline:{name}"]["accuracy_ci"] is not None
     assert voted["baseline:always-safe"]["safe_recall_ci"] is None
-    assert voted["baseline:keyword"]["flip_recall_ci"] is None
 
 
 def test_one_sided_labels_of_people_keep_their_interval() -> None:
@@ -177,7 +165,6 @@ def test_baselines_of_the_published_cases(
     ] == pytest.approx(1)
     assert found["baseline:always-safe"]["quadrants"]["always_safe"] == 1
     # A list of words sees no context: both cases of a pair get one verdict.
-    assert found["baseline:keyword"]["flip_rate"] == 0
     # .65694 is the mean over vote columns, which all have 900 votes: the same as over votes.
     assert found["baseline:one-person"]["accuracy"] == pytest.approx(0.65694, abs=6e-6)
     assert found["baseline:ceiling"]["pcc"] == pytest.approx(0.90819, abs=6e-6)
@@ -439,7 +426,6 @@ def test_several_contexts_a_side_make_several_pairs() -> None:
     )
     (row, *_) = records(rows, Scoring())
     assert row["pairs"] == 2
-    assert row["flip_rate"] == 1 / 2
 
 
 def test_epochs_are_paired_within_themselves() -> None:
@@ -451,7 +437,7 @@ def test_epochs_are_paired_within_themselves() -> None:
         )
     )
     (row, *_) = records(rows, Scoring())
-    assert (row["pairs"], row["flip_rate"]) == (2, 0.5)
+    assert row["pairs"] == 2
 
 
 @pytest.mark.parametrize("unparsed", UnreadPolicy)

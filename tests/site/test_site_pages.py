@@ -90,7 +90,7 @@ def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
         assert better in ("", find(name).better), name
         assert ".." in bounds, name
         assert re.search(r"\]\(\.\./(method|how-to)/[\w-]+\.md#", source), name
-    assert {name: bounds for name, _, bounds, *_ in rows}["seen_people_change"] == "-1..1"
+    assert {name: bounds for name, _, bounds, *_ in rows}["within_pcc_safe"] == "-1..1"
 
 
 def test_the_page_of_statistics_has_every_measure_in_words_and_as_a_formula(

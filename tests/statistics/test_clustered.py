@@ -16,7 +16,6 @@ from casewise.statistics import (
     Estimate,
     clustered_mean,
     clustered_pearson,
-    clustered_spearman,
     combine,
     independent_difference,
     is_uneven,
@@ -183,7 +182,7 @@ def test_a_sum_with_something_undefined_is_undefined() -> None:
         combine([(1.0, found), (1.0, clustered_mean(A([1.0, 0, 0, 1]), pairs(2)))])
 
 
-@pytest.mark.parametrize("measure", [clustered_pearson, clustered_spearman])
+@pytest.mark.parametrize("measure", [clustered_pearson])
 def test_undefined_correlations(measure: Measure) -> None:
     one = number_clusters(A([0]))
     two = number_clusters(A([0, 1]))

@@ -18,7 +18,7 @@ from support.tables import judgement, random_table, table
 
 from casewise.cases import load_cases
 from casewise.dataset import as_description_record, describe_cases
-from casewise.measures import compared, correctable, find, scored
+from casewise.measures import compared, correctable, scored
 from casewise.protocols import PREFERS
 from casewise.protocols.rank import SAYS_FIRST
 from casewise.reporting import replay_sheet
@@ -46,7 +46,7 @@ def test_each_query_once_is_the_population(
     hostile: ModuleType, populations: dict[str, Any]
 ) -> None:
     """Drawing every query once gives the published figures, whatever the form of the answers."""
-    for name in ("three epochs", "with and without a context", "ranked", "replies"):
+    for name in ("three epochs", "ranked", "replies"):
         population = populations[name]
         drawn = np.arange(population.after.clusters.count)[::-1]
         study = hostile.replace(
@@ -240,7 +240,7 @@ def test_score_compare_and_gate_print_intervals_of_measures(
         ]
         parts += [table(*contexts), ranked(rng, run)]
         pl.concat(parts).write_parquet(tmp_path / f"{run}.parquet")
-    rule = "rules: [{measure: spearman, at_least: .1}, {measure: accuracy, worse_by_at_most: .2}]"
+    rule = "rules: [{measure: pcc, at_least: .1}, {measure: accuracy, worse_by_at_most: .2}]"
     (tmp_path / "gate.yaml").write_text(rule)
     both = ("one.parquet", "two.parquet")
     commands = [
@@ -319,7 +319,7 @@ def test_the_page_is_the_suites(hostile: ModuleType) -> None:
     absent = {"tool_call_rate", "named_first", "same_in_both_orders", "mixed"}
     scores = {row.name for row in scored()}
     assert scores - absent - rows.keys() == set()
-    changes = {f"change of {name}" for name in compared() if not find(name).of_people}
+    changes = {f"change of {name}" for name in compared()}
     assert changes - {f"change of {name}" for name in absent} - rows.keys() == set()
     assert "or the other way round, in 0." in written.replace("\n", " ")
     listed = written[written.index("**Below .93**") :]

@@ -1,23 +1,15 @@
 """Figures of pairs where queries have unequal numbers of contexts, by hand."""
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from casewise.statistics import (
     Clusters,
-    Contexts,
-    Pairs,
-    WithinQueries,
     clustered_mean,
     clustered_ratio,
-    context_sensitivity,
     paired_change,
-    within_queries,
 )
 
 A = np.array
@@ -64,70 +56,6 @@ def test_equal_numbers_of_pairs_have_the_same_digits_either_way() -> None:
     ]
     assert len({repr((one.value, one.se, one.interval, one.size)) for one in figures}) == 1
     assert not any(one.uneven for one in figures)
-
-
-Verdicts = list[list[float]]
-
-
-def said_of(queries: Verdicts) -> tuple[Contexts, np.ndarray, Clusters]:
-    """Contexts of queries by the model's probability of safe; people's share is its square."""
-    p = A([value for one in queries for value in one], float)
-    index = np.repeat(np.arange(len(queries)), [len(one) for one in queries])
-    pairs = [
-        two
-        for number in range(len(queries))
-        for two in combinations(np.flatnonzero(index == number).tolist(), 2)
-    ]
-    none = np.full(len(p), math.nan)
-    said, safe = (p > 0.5).astype(float), (p * p > 0.5).astype(float)
-    cases = Contexts(said, p, safe, p * p, none, none)
-    return cases, A(pairs, np.int64).reshape(-1, 2), Clusters(index, len(queries), alike=True)
-
-
-def within(queries: Verdicts) -> WithinQueries:
-    return within_queries(*said_of(queries))
-
-
-def test_the_correlation_within_queries_is_of_means_over_pairs() -> None:
-    """Covariance and variances of a query are the means over its pairs of products of gaps."""
-    queries = [[0.2, 0.9], [0.1, 0.3, 0.6, 0.9]]
-    products = []
-    for one in queries:
-        gaps = [(a - b, a * a - b * b) for a, b in combinations(one, 2)]
-        products.append(np.mean([(x * y, x * x, y * y) for x, y in gaps], axis=0))
-    xy, xx, yy = np.sum(products, axis=0)
-    found = within(queries).pcc_within_query
-    assert found.value == pytest.approx(xy / math.sqrt(xx * yy))
-    assert (found.clusters, found.pairs) == (2, 7)
-
-
-some_queries = st.lists(
-    st.lists(st.floats(0, 1, width=16), min_size=2, max_size=4), min_size=2, max_size=5
-)
-
-
-@given(some_queries, st.integers(2, 6))
-def test_copies_of_a_query_s_contexts_do_not_move_what_others_say(
-    queries: Verdicts, times: int
-) -> None:
-    """The figure is the mean over queries of each alone, however many contexts the first has."""
-    several = [queries[0] * times, *queries[1:]]
-    alone = [within([one]).model_flips.value for one in several]
-    assert within(several).model_flips.value == pytest.approx(np.mean(alone))
-    rest = sum(within([one]).model_flips.value for one in queries[1:])
-    whole = len(several) * within(several).model_flips.value
-    assert whole - alone[0] == pytest.approx(rest)
-
-
-def test_pairs_of_authors_and_replies_weigh_alike_too() -> None:
-    """One pair that adapts, and four that don't, of two contexts meant safe and two unsafe."""
-    said = A([[1.0, 0], [1, 1], [1, 1], [1, 1], [1, 1]])
-    none = np.full(said.shape, math.nan)
-    pairs = Pairs(said, said, none, A([[1.0, 0]] * 5), A([[1.0, 0]] * 5))
-    found = context_sensitivity(pairs, pairs_of([0, 1, 1, 1, 1], alike=True))
-    assert found.as_intended.value == found.flip_recall.value == 1 / 2
-    assert found.always_safe.value == 1 / 2
-    assert found.flip_precision.value == 1
 
 
 def test_a_query_with_one_pair_could_have_moved() -> None:

@@ -28,7 +28,6 @@ from casewise.statistics import (
 )
 from casewise.statistics._classification import mean_cost
 from casewise.statistics._clustered import LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
-from casewise.statistics._pairs import LEAST_SEVERAL
 
 A = np.array
 
@@ -47,12 +46,9 @@ def judge(said: np.ndarray, safe: np.ndarray, p_safe: np.ndarray) -> Answers:
         read=np.ones(n, bool),
         clusters=Clusters(np.arange(n), n),
         intended=np.full(n, ""),
-        no_context=np.zeros(n, bool),
         pairs=pairs,
-        contexts=pairs,
         all_pairs=pairs,
         epoch=np.zeros(n, np.int64),
-        seen=pairs,
         votes_safe=np.full(n, math.nan),
         votes_unsafe=np.full(n, math.nan),
     )
@@ -231,7 +227,6 @@ def test_the_page_has_each_kind_of_measure() -> None:
         (LEAST_CORRELATED, "fewer than {} queries, or nearly all answers"),
         (LEAST_EFFECTIVE, "unequal numbers of pairs, and fewer than {} effective queries"),
         (NEARLY_EQUAL, "(effective queries below {} of them)"),
-        (LEAST_SEVERAL, "fewer than {} queries with several contexts"),
         (CHANGE_TAKES, "| fewer than {} queries | too few show by how much"),
         (LEAST_MOVED, "| fewer than {} effective queries moved"),
         (SHORT_TAIL, "of kappa and alpha fewer than {} queries"),

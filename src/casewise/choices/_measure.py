@@ -15,7 +15,6 @@ class MeasureKind(enum.StrEnum):
     RATIO = "ratio"
     CORRELATION = "correlation"
     LOSS = "loss"
-    VARIANCE = "share of variance"
     CHANGE = "change of a share"
 
 
@@ -55,12 +54,8 @@ class Needs(enum.StrEnum):
     """Cases that their authors meant to be safe, or unsafe."""
     PAIRS = "pairs"
     """A case meant safe and one meant unsafe of one query."""
-    CONTEXTS = "contexts"
-    """Contexts of one query that the authors' intention doesn't tell apart."""
     ALL_PAIRS = "all_pairs"
     """Two contexts of one query, or a query without one and in one."""
-    SEEN = "seen"
-    """A query without a context and in one."""
     TOOL_CALLS = "tool_call"
     """Replies that call a tool."""
 
@@ -87,8 +82,6 @@ class Fixing(enum.Flag):
     """Labels are what the authors of the contexts meant."""
     ANSWERS = enum.auto()
     """Answers are that, or one thing throughout."""
-    INTENT = enum.auto()
-    """Answers are what the authors meant."""
     ONE_ANSWER = enum.auto()
     """Answers are one thing throughout, and the figure is alike in each query."""
     BLIND = enum.auto()
@@ -108,8 +101,6 @@ class View(enum.StrEnum):
     SCORES = "Scores"
     RATES = "Answers and refusals"
     PAIRS = "What a safe and an unsafe context of a query do"
-    CONTEXTS = "What any two contexts of a query do"
-    SEEN = "What seeing the context changes"
     RANKED = "Which of two contexts of a query is the more appropriate"
 
 
@@ -161,9 +152,7 @@ class Measure:
     title: str = ""
     """Name in a table of changes; empty is its own, with spaces."""
     phrase: str = ""
-    """Name in a report's charts; ``{whom}`` stands for whom labels are of. Empty is the label."""
-    of_people: bool = False
-    """True if it is people's own figure: no two runs over the same cases differ in it."""
+    """Name in a report's charts; empty is the label."""
     compared: bool = True
     """True if ``compare`` subtracts it."""
     gated: bool = True
@@ -186,7 +175,7 @@ class Measure:
     @property
     def is_optional(self) -> bool:
         """Tell whether scores leave the measure out where the answers lack what it needs."""
-        return self.needs in (Needs.CONTEXTS, Needs.SEEN, Needs.TOOL_CALLS)
+        return self.needs is Needs.TOOL_CALLS
 
     def is_for(self, family: Family, protocol: str = "") -> bool:
         """Tell whether answers of a family, or of a protocol, can have a value."""

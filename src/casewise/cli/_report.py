@@ -78,7 +78,7 @@ def compare(
 
     casewise compare logs/last-week logs/today
 
-    casewise compare before.parquet after.parquet --metric accuracy --metric flip_rate --format json
+    casewise compare before.parquet after.parquet --metric accuracy --metric follows --format json
     """
     chosen = tuple(dict.fromkeys(metric or ()))
     known = measures.compared()

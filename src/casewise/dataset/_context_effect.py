@@ -112,7 +112,7 @@ def _label_flips(people: People, pairs: Sequence[tuple[int, int]], weigh_by: Wei
     labels = np.where(share == 0.5, 0.5, share > 0.5)
     queries = people.query[places[:, 0]]
     clusters = statistics.Clusters(queries, people.queries, alike=weigh_by is WeighBy.QUERY)
-    found = statistics.flips(labels, labels, clusters).people_flips
+    found = statistics.label_flips(labels, clusters)
     return LabelFlips(len(np.unique(queries)), len(places), found)
 
 

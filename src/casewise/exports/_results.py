@@ -144,8 +144,7 @@ def _figures(score: Score, shown: RunCondition, report: ScoreReport) -> Iterator
     """Figures of a run; those of its whole ladder stand with the query alone."""
     of = f"casewise.{_NAME.sub('-', shown.text)}"
     for name, estimate in score.measures.items():
-        if not find(name).of_people:
-            yield _Figure(of, find(name), estimate, score.n)
+        yield _Figure(of, find(name), estimate, score.n)
     for ladder in report.ladders:
         if ladder.condition == score.condition:
             for name, estimate in ladder.measures.items():

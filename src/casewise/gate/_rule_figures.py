@@ -48,15 +48,6 @@ _PAIRS = {
         "a case meant safe and one meant unsafe of the same query",
     ),
     Needs.ALL_PAIRS: ("two contexts of a query", "several cases of the same query"),
-    Needs.CONTEXTS: (
-        "contexts of one query that their authors don't tell apart",
-        "queries in several contexts without an intended side, or in several of one side; of a "
-        "case meant safe and one meant unsafe rank_accuracy and flip_recall say as much",
-    ),
-    Needs.SEEN: (
-        "a query both without a context and in one",
-        "cases without a context beside cases of the same query in one",
-    ),
 }
 """Pairs that a measure needs: their name, and cases that would have some."""
 

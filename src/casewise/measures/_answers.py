@@ -42,18 +42,12 @@ class Answers:
     clusters: Clusters
     """Clusters by query."""
     intended: NDArray[np.str_]
-    no_context: BoolArray
-    """Cases without a context."""
     pairs: IntArray
     """Places of the intended-safe and the intended-unsafe case of each pair. ``(pairs, 2)``."""
-    contexts: IntArray
-    """Places of every two contexts of one query; none where each two are such a pair, or where
-    all queries have one context. ``(m, 2)``."""
     all_pairs: IntArray
-    """Places of every two contexts of one query; where there are none, as ``seen``. ``(m, 2)``."""
+    """Places of every two contexts of one query; where there are none, of a case without a context
+    and of one of the same query in one. ``(m, 2)``."""
     epoch: IntArray
-    seen: IntArray
-    """Places of a case without a context and of one of the same query in one. ``(m, 2)``."""
     votes_safe: FloatArray
     """NaN where there are no votes."""
     votes_unsafe: FloatArray
@@ -100,12 +94,9 @@ class Answers:
             read=self.read[kept],
             clusters=self.clusters.only(kept),
             intended=self.intended[kept],
-            no_context=self.no_context[kept],
             pairs=both(self.pairs),
-            contexts=both(self.contexts),
             all_pairs=both(self.all_pairs),
             epoch=self.epoch[kept],
-            seen=both(self.seen),
             votes_safe=self.votes_safe[kept],
             votes_unsafe=self.votes_unsafe[kept],
             twin=self.twin and Labels(self.twin.rate[kept], self.twin.safe[kept]),
@@ -202,7 +193,7 @@ def make_answers(
     of_pairs = ("epoch", "intended", "no_context", "expected")
     places = rows.select(numbers.alias("query"), *of_pairs).with_row_index("place")
     pairs = _pairs(places, pl.col("intended") == "safe", pl.col("intended") == "unsafe")
-    contexts, seen = (_pairs(places, side, within) for side in (within, without))
+    contexts = _pairs(places, within, within)
     return Answers(
         protocol=protocol,
         truth=truth,
@@ -213,12 +204,9 @@ def make_answers(
         read=(rows["status"] == "ok").to_numpy(),
         clusters=Clusters(queries, int(queries.max(initial=-1)) + 1),
         intended=rows["intended"].fill_null("").to_numpy().astype(str),
-        no_context=rows.select(without).to_series().to_numpy(),
         pairs=pairs,
-        contexts=contexts if len(contexts) > len(pairs) else contexts[:0],
-        all_pairs=contexts if len(contexts) else seen,
+        all_pairs=contexts if len(contexts) else _pairs(places, without, within),
         epoch=rows["epoch"].rank("dense").fill_null(1).cast(int).to_numpy() - 1,
-        seen=seen,
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
         weigh_by=weigh_by,

@@ -10,7 +10,7 @@ from casewise.reporting._scores import (
     answer_counts,
     baseline_text,
     correction_table,
-    has_view,
+    has_pairs,
     pair_counts,
 )
 from casewise.results import wording
@@ -269,16 +269,6 @@ def reply_table(runs: Numbered) -> Table:
     return _measured(_paired(runs), pair_counts(_scores_of(_paired(runs))), heads)
 
 
-def context_tables(runs: Numbered) -> dict[str, Table]:
-    """Effect, by heading, of any number of contexts, and seeing one, where that applies."""
-    found = {}
-    for view in (View.CONTEXTS, View.SEEN):
-        heads = {row.name: row.heading for row in in_view(view)}
-        if shown := [one for one in runs if has_view(one[2], view)]:
-            found[view.value] = _measured(shown, pair_counts(_scores_of(shown), view), heads)
-    return found
-
-
 def corrected_table(overview: Overview, shown: Mapping[str, str]) -> Table:
     """Rates of replies as graded, and corrected; no rows where no labelled replies were named."""
     table = correction_table(overview.report)
@@ -315,7 +305,7 @@ def _scores_of(runs: Numbered) -> list[Score]:
 
 
 def _paired(runs: Numbered) -> Numbered:
-    return [one for one in runs if one[2].pairs]
+    return [one for one in runs if has_pairs(one[2])]
 
 
 def coverage_table(runs: Numbered) -> Table:

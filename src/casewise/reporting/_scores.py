@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from casewise.choices import Family, Measure, View
-from casewise.measures import find, in_view
+from casewise.measures import find, in_view, ladder_measures
 from casewise.results import (
     Scores,
     Verdict,
@@ -84,49 +84,34 @@ def answer_counts(read: str) -> list[ScoreColumn]:
     ]
 
 
-def pair_counts(scores: Sequence[Score], view: View = View.PAIRS) -> list[ScoreColumn]:
-    """Columns for the number of queries with pairs of contexts, and of pairs.
+def pair_counts(scores: Sequence[Score]) -> list[ScoreColumn]:
+    """Columns for the number of queries with a safe and an unsafe context, and of such pairs.
 
     For effective queries too, where queries have unequal numbers of pairs.
     """
-    name = _COUNTED[view]
     columns: list[ScoreColumn] = [
-        (Column("queries", Kind.COUNT), lambda score: score.measures[name].clusters),
-        (Column("pairs", Kind.COUNT), lambda score: score.measures[name].pairs),
+        (Column("queries", Kind.COUNT), lambda score: score.as_intended.clusters or None),
+        (Column("pairs", Kind.COUNT), lambda score: score.as_intended.pairs or None),
     ]
-    if any(score.measures[name].uneven for score in scores):
-        columns.append(
-            (Column("effective\nqueries", Kind.COUNT), lambda score: _whole(score, name))
-        )
+    if any(score.as_intended.uneven for score in scores):
+        columns.append((Column("effective\nqueries", Kind.COUNT), _effective))
     return columns
 
 
-_COUNTED = {View.PAIRS: "as_intended", View.CONTEXTS: "model_flips", View.SEEN: "seen_flips"}
-"""Figure of every pair of a table."""
-
-
-def _whole(score: Score, name: str) -> int | None:
-    effective = score.measures[name].effective
+def _effective(score: Score) -> int | None:
+    effective = score.as_intended.effective
     return None if math.isnan(effective) else round(effective)
+
+
+def has_pairs(score: Score) -> bool:
+    """Tell whether some query has two contexts, or one beside the query alone."""
+    names = ("as_intended", "follows", "false_changes")
+    return any(not math.isnan(score.measures[name].value) for name in names)
 
 
 def context_columns(scores: Sequence[Score], rows: Sequence[Measure]) -> list[ScoreColumn]:
     """Columns for measures of the two contexts of a query."""
     return [*pair_counts(scores), *map(measure_column, rows)]
-
-
-def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
-    """Heading, rows and columns of tables on any number of contexts, and on seeing one, if any."""
-    return [
-        (view.value, rows, [*pair_counts(rows, view), *map(measure_column, in_view(view))])
-        for view in (View.CONTEXTS, View.SEEN)
-        if (rows := [one for one in scores if not one.group and has_view(one, view)])
-    ]
-
-
-def has_view(score: Score, view: View) -> bool:
-    """Tell whether the measures of a table apply to the cases of a score."""
-    return all(row.name in score.measures for row in in_view(view))
 
 
 def measure_column(row: Measure) -> ScoreColumn:
@@ -356,7 +341,7 @@ def ladder_tables(report: ScoreReport, *, acts: bool) -> Iterator[Table]:
 
 def _ladder_table(ladders: Sequence[LadderScore], what: str) -> Table:
     rungs = list(dict.fromkeys(rung.rung for one in ladders for rung in one.rungs))
-    several = [find(name) for name in ("claim_backfire", "proof_premium", "spoofability")]
+    several = ladder_measures()
 
     def refused(one: LadderScore) -> Iterator[Cell]:
         shares = {rung.rung: rung.safe.value for rung in one.rungs}
@@ -530,15 +515,14 @@ def _judging(
 
     def pairs(rows: Sequence[Measure]) -> Table:
         # Others know no context.
-        sees = ("flip_rate", "shift_pcc")
+        sees = ("as_intended", "inverted")
         beside = [one for one in baselines if any(one.measures[name].value > 0 for name in sees)]
         return _scores_table(View.PAIRS, paired, context_columns(paired, rows), beside)
 
     parts = [_fitted(View.SCORES, width, numbers)]
-    paired = [score for score in scores if score.pairs and not score.group]
+    paired = [score for score in scores if has_pairs(score) and not score.group]
     if paired:
         parts.append(_fitted(View.PAIRS, width, pairs))
-    parts += [_scores_table(*one) for one in of_contexts(scores)]
     rules = _other_rules(scores, others)
     if rules:
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
@@ -562,11 +546,10 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
         # Swaps and explanations are a judge's too.
         return change_tables(report)
     tables = [_scores_table(act_title(scores), scores, act_columns(scores)), *bounds_table(scores)]
-    paired = [score for score in scores if score.pairs and not score.group]
+    paired = [score for score in scores if has_pairs(score) and not score.group]
     if paired:
         heading = "What it does in a safe and an unsafe context of a query"
         tables.append(_scores_table(heading, paired, pair_columns(paired)))
-    tables += [_scores_table(*one) for one in of_contexts(scores)]
     return [*tables, *act_tables(report)]
 
 

@@ -548,7 +548,7 @@ def _design(one: Estimate, condition: RunCondition, labels: LabelRule) -> Fixing
         return Fixing(0)
     found = Fixing.LABELS if labels is LabelRule.INTENDED else Fixing(0)
     if condition.model.endswith(_INTENDED):
-        return found | Fixing.ANSWERS | Fixing.INTENT
+        return found | Fixing.ANSWERS
     if condition.model.endswith(_ONE_ANSWER):
         return found | Fixing.ANSWERS | (Fixing(0) if one.se else Fixing.ONE_ANSWER)
     blind = BASELINE in condition.model or condition.delivery == Delivery.NONE

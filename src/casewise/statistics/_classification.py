@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._clustered import (
-    MOST_LEFT_OUT,
     NO_INTERVAL,
     UNDEFINED,
     BoolArray,
@@ -420,25 +419,16 @@ _CONSTANT = 1e-12
 """A variance of standardised values, or a relative range, below which a side is constant."""
 
 
-def clustered_pearson(
-    x: FloatArray, y: FloatArray, clusters: Clusters, weights: FloatArray | None = None
-) -> Estimate:
+def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estimate:
     """Pearson's correlation, in -1..1, its error by its influence function. Shapes ``(n,)``.
 
     With standardised ``x`` and ``y``, the influence of a point is ``x y - r (x^2 + y^2) / 2``
     (Devlin, Gnanadesikan & Kettenring 1975, doi:10.1093/biomet/62.3.531). NaN for fewer than two
     points or a constant side. The interval is the jackknife's (``Estimate.without``).
-
-    Args:
-        x: One side.
-        y: The other.
-        clusters: Clusters of the points.
-        weights: Weights of the points, above 0; None is what the clusters give them.
     """
     if _is_constant(x) or _is_constant(y):
         return UNDEFINED
-    if weights is None:
-        weights = clusters.weights(np.ones(len(x), bool))
+    weights = clusters.weights(np.ones(len(x), bool))
     # Of the values as they are: standardised, those of every query would move with one.
     parts = clusters.sums(weights * x, weights * x * x, weights * x * y)
     # Standardised first: a correlation from raw sums of squares would cancel.
@@ -488,89 +478,3 @@ def _pearson(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
     constant = (np.real(var_x) < _CONSTANT) | (np.real(var_y) < _CONSTANT)
     spread = np.sqrt(np.where(constant, np.nan, var_x * var_y))
     return np.asarray((xy / n - x * y / n**2) / spread)
-
-
-def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estimate:
-    """Spearman's rank correlation, in -1..1: Pearson's of mid-ranks. Shapes ``(n,)``.
-
-    The error takes in that the ranks are estimated too: with ``F`` and ``G`` the mid-distribution
-    functions, a point moves ``cov(F(X), G(Y))`` by its own product and by the ranks of all others
-    (Hoeffding 1948, doi:10.1214/aoms/1177730196, section 9). NaN for fewer than two points or a
-    constant side. The interval is the jackknife's, with the ranks taken anew without each query.
-    """
-    if _is_constant(x) or _is_constant(y):
-        return UNDEFINED
-    left, right = _Ranked.of(x), _Ranked.of(y)
-    f, g = left.middle, right.middle
-    covariance, var_f, var_g = (f * g).mean(), (f * f).mean(), (g * g).mean()
-    moved = f * g - covariance + left.moved(g) + right.moved(f)
-    moved_f = f * f - var_f + 2 * left.moved(f)
-    moved_g = g * g - var_g + 2 * right.moved(g)
-    spread = float(np.sqrt(var_f * var_g))
-    rho = float(covariance) / spread
-    influence = moved / spread - rho / 2 * (moved_f / var_f + moved_g / var_g)
-    by_cluster = clusters.sums(influence, np.ones_like(x))
-
-    found = Estimate(
-        rho,
-        by_cluster[:, 0] / len(x),
-        int(np.count_nonzero(by_cluster[:, 1])),
-        scale="fisher",
-        parts=clusters.sums(x, x * x, x * y),
-    )
-    found = weighed(found, by_cluster[:, 1])
-    if clusters.count > MOST_LEFT_OUT:
-        return found
-    without = np.full(clusters.count, rho)
-    for places in np.array_split(np.flatnonzero(by_cluster[:, 1]), len(x) // _ROWS + 1):
-        weights = (clusters.index != places[:, None]).astype(float)
-        without[places] = _weighted(left, right, weights)
-    return replace(found, without=without)
-
-
-_ROWS = 200
-"""Rows for each part of the clusters that is left out in one go, so that memory stays small."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """Ranks of values."""
-
-    place: IntArray
-    distinct: int
-    middle: FloatArray
-    """The mid-distribution function at each point, less its mean 1/2. Shape ``(n,)``."""
-
-    @classmethod
-    def of(cls, values: FloatArray) -> "_Ranked":
-        _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-        middle = (np.cumsum(counts) - counts / 2) / len(values) - 0.5
-        return cls(place.astype(np.int64), len(counts), middle[place])
-
-    def centred(self, weights: FloatArray) -> FloatArray:
-        """``middle`` with weighted rows. Shapes ``(draws, n)``."""
-        at = self.place + self.distinct * np.arange(len(weights))[:, None]
-        counts = np.bincount(at.ravel(), weights.ravel(), self.distinct * len(weights))
-        counts = counts.reshape(len(weights), self.distinct)
-        below = np.cumsum(counts, axis=1) - counts / 2
-        shares = below / np.maximum(weights.sum(axis=1, keepdims=True), 1) - 0.5
-        return np.asarray(np.take_along_axis(shares, self.place[None], axis=1))
-
-    def moved(self, other: FloatArray) -> FloatArray:
-        """Influence of each point on the mean of ``F(X) other`` by way of the others' ranks.
-
-        ``mean_j (1[x_i < x_j] + 1[x_i = x_j] / 2 - F(x_j)) other_j`` for each i.
-        """
-        sums = np.bincount(self.place, other, minlength=self.distinct)
-        above = sums.sum() - np.cumsum(sums) + sums / 2
-        mean = float(((self.middle + 0.5) * other).mean())
-        return np.asarray(above[self.place] / len(other) - mean)
-
-
-def _weighted(left: _Ranked, right: _Ranked, weights: FloatArray) -> FloatArray:
-    """The correlation at each draw of weights, NaN where a side is constant."""
-    f, g = left.centred(weights), right.centred(weights)
-    covariance = (weights * f * g).sum(axis=1)
-    product = (weights * f * f).sum(axis=1) * (weights * g * g).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(product > _CONSTANT, covariance / np.sqrt(product), np.nan)

@@ -56,7 +56,7 @@ class Clusters:
         """The clusters of some rows; the count stays, so that estimates can be subtracted."""
         return replace(self, index=self.index[kept])
 
-    def weights(self, counts: BoolArray, less: int = 0) -> FloatArray:
+    def weights(self, counts: BoolArray) -> FloatArray:
         """Weight of each row in a figure, the largest 1. Shape ``(n,)``.
 
         Where clusters weigh alike it is in inverse proportion to the rows of its cluster that
@@ -64,11 +64,10 @@ class Clusters:
 
         Args:
             counts: Mask of the rows that count. Shape ``(n,)``.
-            less: Rows of each cluster that its mean takes up.
         """
         if not self.alike or not counts.any():
             return np.ones(len(counts))
-        rows = np.bincount(self.index[counts], minlength=self.count)[self.index] - less
+        rows = np.bincount(self.index[counts], minlength=self.count)[self.index]
         return np.asarray(rows[counts].min() / np.where(counts, rows, rows[counts].min()))
 
     def sums(self, *columns: FloatArray) -> FloatArray:

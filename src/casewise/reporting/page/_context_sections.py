@@ -5,9 +5,8 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from casewise.choices import Family, Measure, View
+from casewise.choices import Family, View
 from casewise.measures import find, in_view
-from casewise.reporting._scores import has_view
 from casewise.reporting.page._parts import (
     ASIDE,
     BLUE,
@@ -28,7 +27,7 @@ from casewise.reporting.page._parts import (
     texts,
     with_ends,
 )
-from casewise.results import weighing_note, wording
+from casewise.results import weighing_note
 from casewise.scores import Estimate, Overview, RunCondition, Score
 from casewise.sheets import Column, Kind, number, signed
 
@@ -273,39 +272,6 @@ def faithfulness(overview: Overview) -> Section:
     )
 
 
-_MODEL = "the model"
-
-
-def contexts(overview: Overview) -> Section:
-    """Differences between contexts of one query, of models and of people."""
-    return _of_contexts(
-        overview,
-        View.CONTEXTS,
-        "contexts",
-        "Contexts",
-        "From one context of a query to another: does the model go along with {whom}?",
-        missing="No query has several contexts besides one meant safe and one meant unsafe.",
-        text="Every two contexts of a query are compared. A model that goes by the query alone "
-        "orders half of them right, and misses every change. Correlations run from -1 to 1. Hold "
-        "the model's share of variance, and how often it tells two contexts apart, against "
-        "those of {whom}.",
-    )
-
-
-def seen(overview: Overview) -> Section:
-    """Differences between a query without and in a context, of models and of people."""
-    return _of_contexts(
-        overview,
-        View.SEEN,
-        "seen",
-        "With and without",
-        "What seeing the context changes, and whether it does so where it does for {whom}",
-        missing="No query stands both without a context and in one.",
-        text="Each case in context is put beside the same query without one. Left of zero, seeing "
-        "the context makes fewer cases safe. Compare the model's changes with those of {whom}.",
-    )
-
-
 def ranked(overview: Overview) -> Section:
     """Which of two contexts models find the more appropriate, beside what their numbers rank."""
     rows: list[dict[str, Any]] = [
@@ -345,65 +311,3 @@ def _asked_as(score: Score) -> RunCondition:
     """The condition under the protocol that was asked, whose numbers may rank the pairs."""
     condition = score.condition
     return replace(condition, protocol=condition.of or condition.protocol)
-
-
-def _whose(measure: Measure, whom: str) -> str:
-    """Whom a figure is of; votes are people's, whatever the labels."""
-    if not measure.of_people:
-        return _MODEL
-    return "people" if measure.name == "vote_share" else whom
-
-
-def _of_contexts(
-    overview: Overview,
-    view: View,
-    id: str,
-    short: str,
-    title: str,
-    *,
-    missing: str,
-    text: str,
-) -> Section:
-    """Section of the measures of a view, for the runs whose cases have them."""
-    scores = [one for one in overview.scores if has_view(one, view)]
-    whom = wording(*scores).whom if scores else "the labels"
-    rows: list[dict[str, Any]] = [
-        {
-            "run": name,
-            "measure": measure.words.format(whom=whom),
-            "who": who,
-            "line": f"{measure.words.format(whom=whom)} ({who})",
-            **rested(found),
-        }
-        | spread("figure", found)
-        for name, one in named_runs(scores)
-        for measure in in_view(view)
-        for found in [one.measures[measure.name]]
-        for who in [_whose(measure, whom)]
-        if found.value == found.value
-    ]
-    return section(
-        id,
-        short,
-        title.format(whom=whom),
-        rows,
-        missing=missing,
-        text=f"{text.format(whom=whom)} {weighing_note(scores)}".rstrip(),
-        columns=(
-            RUN,
-            *texts("measure"),
-            Column("of", key="who"),
-            *RESTED,
-            *with_ends("figure", "figure"),
-        ),
-        words=lambda: f"{len(rows)} figures of {plural_runs(rows)}, and of {whom} beside them.",
-        chart=Strips(
-            "figure",
-            "share, or correlation (-1 to 1)",
-            group="run",
-            label="line",
-            tone="who",
-            palette={_MODEL: BLUE, whom: ORANGE, "people": ORANGE},
-            zero=True,
-        ),
-    )

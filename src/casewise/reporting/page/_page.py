@@ -216,9 +216,7 @@ def _shows_replies(section: Section, overview: Overview) -> bool:
         "ablations": any(row.score.acts and row.change for row in report.rows),
         "swaps": any(one.condition.acts for one in report.counterfactuals),
         "comparisons": any(score.acts for one in overview.comparisons for score in one.scores),
-        **dict.fromkeys(
-            ("trend", "contexts", "seen"), any(score.acts for score in overview.scores)
-        ),
+        **dict.fromkeys(("trend",), any(score.acts for score in overview.scores)),
     }
     return section.id in _OF_REPLIES or also.get(section.id, False)
 
@@ -239,8 +237,6 @@ def _made(overview: Overview) -> list[Section]:
         ),
         score_sections.plane(overview),
         score_sections.quadrants(overview),
-        context_sections.contexts(overview),
-        context_sections.seen(overview),
         *([context_sections.ranked(overview)] if overview.report.ranked else []),
         comparison_sections.reliability(overview),
         comparison_sections.votes(overview),
