@@ -11,7 +11,6 @@ from conftest import ROOT
 
 from casewise.choices import Family
 from casewise.measures import compared, measures, outcomes, scored
-from casewise.statistics import Clusters, clustered_ratio
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +26,7 @@ def coverage() -> ModuleType:
 
 
 def published() -> set[str]:
-    """Every measure with an interval that ``score`` and ``compare`` print, but those of pairs.
-
-    Their shares are simulated apart: see ``test_shares_of_weighted_pairs_cover``.
-    """
+    """Every measure with an interval that ``score`` and ``compare`` print, but those of pairs."""
     of_pairs = {row.name for row in measures() if Family.PAIRS in row.of}
     pairs = [set(outcomes(family)) for family in Family]
     both = (pairs[0] & pairs[1]) | {"follows", "false_changes"}
@@ -69,39 +65,3 @@ def test_a_study_gives_every_figure(coverage: ModuleType) -> None:
     for name, (value, low, high) in found.items():
         if low == low:
             assert low <= value <= high, name
-
-
-@pytest.mark.slow
-def test_a_quick_simulation_covers(coverage: ModuleType) -> None:
-    for population in coverage.POPULATIONS:
-        cells = coverage.simulate(population, 56, 100, seed=1)
-        # 95 % of 100 studies: four standard errors below are 86.
-        low = {name: cell for name, cell in cells.items() if cell.given > 0.5 and cell.held < 0.86}
-        assert not low
-        assert cells["ece"].given == 0
-
-
-def ranked_pairs(size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Agreements and margins of a query's pair each; a seventh go by the place, and are half."""
-    margins = np.round(20 * np.abs(rng.normal(0, 0.5, size)).clip(0, 1)) / 20
-    sees = np.clip(0.8 + 0.6 * (margins - 0.4) * 0.2, 0, 1)
-    agrees = (rng.random(size) < sees).astype(float)
-    return np.where(rng.random(size) < 1 / 7, 0.5, agrees), margins
-
-
-@pytest.mark.parametrize("size", [28, 150, 450])
-def test_shares_of_weighted_pairs_cover(size: int) -> None:
-    """The interval of ``ranked_as_labels``, whose pairs weigh as much as people's votes differ."""
-    rng = np.random.default_rng(size)
-    many, margins = ranked_pairs(1_000_000, rng)
-    truth = float((many * margins).sum() / margins.sum())
-    held = 0
-    for _ in range(400):
-        agrees, weights = ranked_pairs(size, rng)
-        found = clustered_ratio(
-            agrees * weights, weights, Clusters(np.arange(size), size), share=True
-        )
-        low, high = found.interval
-        held += low <= truth <= high
-    # .935 is the least that the page promises; 400 draws leave an error of .012.
-    assert held / 400 >= 0.935 - 0.012

@@ -3,14 +3,10 @@
 import importlib.util
 import re
 import sys
-from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 from conftest import ROOT
-
-DRAWS = 25
 
 
 @pytest.fixture(scope="module")
@@ -59,28 +55,3 @@ def test_published_coverage_is_within_93_to_97(
         if "under" not in row["rate 0"]:
             assert float(row["width 0"]) <= 1.14 * float(row["bound 0"])
             assert float(row["width 0"]) <= 1.01 * float(row["labels alone 0"])
-
-
-def test_labels_from_elsewhere_hold_the_truth(bench: ModuleType, xstest: Path) -> None:
-    """A look at the ends of the scale, with the errors that the rules make now."""
-    joint = bench.confusion(list(bench.read_xstest(xstest).values()), "rules")
-    luck = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
-    for row in bench.simulate_elsewhere(
-        joint, "rules", DRAWS, 1, checks=(100,), rates=(0.05, 0.95)
-    ):
-        assert row.held > 0.95 - luck
-        assert row.held_change > 0.95 - luck
-
-
-@pytest.mark.slow
-def test_a_random_part_holds_the_truth_and_reaches_the_bound(
-    bench: ModuleType, xstest: Path
-) -> None:
-    replies = bench.read_xstest(xstest)
-    luck = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
-    rows = bench.simulate_part(replies, 100, DRAWS, 1, rates=("over_refusal",))
-    assert len(rows) == 3
-    for row in rows:
-        assert row.held > 0.95 - luck
-        # Replies that the rules leave open are drawn too, and have no grade to gain from.
-        assert row.width < 1.15 * row.bound < 1.15 * row.alone

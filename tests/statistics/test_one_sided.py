@@ -10,7 +10,6 @@ from casewise.statistics import (
     Clusters,
     Estimate,
     Level,
-    PairedDesign,
     alike_bounds,
     clustered_mean,
     find_steps,
@@ -18,9 +17,7 @@ from casewise.statistics import (
     null_variance,
     paired_share_bounds,
     share_bounds,
-    smallest_size,
     student_bounds,
-    whole,
 )
 
 ONE = Level(0.05, two_sided=False)
@@ -119,24 +116,6 @@ def test_what_the_score_bound_is_for() -> None:
     assert passes(150, 0.02, 0, 0.02) == pytest.approx(0.048, abs=0.001)
 
 
-@pytest.mark.parametrize(
-    ("queries", "shape", "share"), [(30, None, 0.05), (30, 1, 0.10), (200, 1, 0.067)]
-)
-def test_student_is_right_but_for_skew(queries: int, shape: int | None, share: float) -> None:
-    # Changes at the margin that are normal, or exponential: a few queries much worse than most.
-    generator, size = np.random.default_rng(9), (3000, queries)
-    if shape is None:
-        changes, margin = generator.normal(size=size), 0.0
-    else:
-        changes, margin = -generator.gamma(shape, size=size), float(shape)
-    clusters = Clusters(np.arange(queries), queries)
-    passing = [
-        student_bounds(clustered_mean(one, clusters), 0.95).low >= -margin for one in changes
-    ]
-    # Three standard errors: 3 sqrt(.1 .9 / 3000) = .016 at most.
-    assert np.mean(passing) == pytest.approx(share, abs=0.016)
-
-
 def test_steps_of_pairs() -> None:
     # Ten queries of two cases each: one case of the first is lost, both of the second, one of
     # the third won. Query means -.5, -1, .5: steps of (.25 + 1 + .25) / (.5 + 1 + .5) = .75.
@@ -158,27 +137,6 @@ def test_many_queries_come_to_the_normal_bound() -> None:
     assert plain.low == pytest.approx(-0.0026, abs=1e-5)
     assert bounds.low == pytest.approx(plain.low, rel=0.01)
     assert bounds.high == pytest.approx(-bounds.low)
-
-
-@pytest.mark.parametrize(("rho", "cases"), [(0.0, 1), (0.0, 2), (0.3, 2)])
-def test_power_by_simulation(rho: float, cases: int) -> None:
-    discordance, margin = 0.1, 0.05
-    variance = PairedDesign(discordance, rho, cases).query_variance(1)
-    step = max(variance / discordance, 1 / cases)
-    queries = whole(
-        smallest_size(lambda n: noninferiority_power(margin, n, variance, step, ONE), 0.8)
-    )
-    generator = np.random.default_rng(8)
-    hits, draws = 0, 1500
-    for _ in range(draws):
-        moved = generator.choice([-1.0, 1.0, 0.0], p=[0.05, 0.05, 0.9], size=(queries, cases))
-        again = generator.random(queries) < rho
-        moved[again, -1] = moved[again, 0]
-        clusters = Clusters(np.repeat(np.arange(queries), cases), queries)
-        found = clustered_mean(moved.reshape(-1), clusters)
-        hits += paired_share_bounds(found, 0.95).low >= -margin
-    # Three standard errors of a simulated power: 3 sqrt(.16 / 1500) = .031.
-    assert hits / draws == pytest.approx(0.8, abs=0.031)
 
 
 def test_power_where_nothing_is_known_to_move() -> None:

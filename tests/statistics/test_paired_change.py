@@ -94,28 +94,3 @@ def test_the_interval_has_0_where_the_p_is_above_05(queries: int) -> None:
             assert (found.p < 0.05) == (not low <= 0 <= high)
             outside += found.p < 0.05
     assert 0 < outside < 40
-
-
-@pytest.mark.parametrize(
-    ("lost", "won", "covered"),
-    [(0.01, 0.0, 0.999), (0.01, 0.01, 0.996), (0.05, 0.05, 0.965)],
-)
-def test_coverage_by_simulation(lost: float, won: float, covered: float) -> None:
-    """Pairs of 56 queries; a normal interval of 1 % lost would miss the truth in 31 %."""
-    rng = np.random.default_rng(1)
-    queries, draws, hits, normal = 56, 2000, 0, 0
-    clusters = Clusters(np.repeat(np.arange(queries), 2), queries)
-    for _ in range(draws):
-        moved = rng.choice([-1.0, 1.0, 0.0], p=[lost, won, 1 - lost - won], size=2 * queries)
-        right = (rng.random(2 * queries) < 0.8).astype(float)
-        before = np.where(moved == 0, right, moved < 0)
-        figures = [clustered_mean(one, clusters, share=True) for one in (before, before + moved)]
-        found = paired_change(*figures)
-        low, high = found.interval
-        hits += low <= won - lost <= high
-        normal += abs(found.value - (won - lost)) <= 1.959964 * found.se
-    assert hits / draws >= 0.93
-    # Three standard errors of a simulated share: 3 sqrt(.035 / 2000) = .013.
-    assert hits / draws == pytest.approx(covered, abs=0.013)
-    if not won:
-        assert normal / draws < 0.72

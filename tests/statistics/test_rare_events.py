@@ -8,7 +8,6 @@ from casewise.statistics import (
     CheckSample,
     Clusters,
     DrawnUnits,
-    RareRate,
     Resampling,
     Units,
     corrected_changes,
@@ -121,41 +120,6 @@ def test_a_good_first_look_is_worth_more_than_was_drawn() -> None:
     found = rare_rate(Units(hit, units.possible, draw, units.clusters))
     assert found.effective_size > 4000
     assert found.interval[0] < 0.005 < found.interval[1]
-
-
-# --- simulation ---------------------------------------------------------------------------------
-
-DRAWS = 200
-
-
-def simulated(rate: float, rng: np.random.Generator, *, sampled: bool, clustered: bool) -> RareRate:
-    """The estimate from one file of conversations with planted changes."""
-    n = 100_000 if sampled else 20_000
-    user = np.arange(n)
-    chance = np.full(n, rate)
-    if clustered:
-        user = rng.integers(n // 5, size=n)
-        # Users differ: an intraclass correlation of 1 / (1 + 9) and more.
-        chance = rng.beta(9 * rate, 9 * (1 - rate), n // 5)[user]
-    hit = (rng.random(n) < chance).astype(float)
-    # It sees 80 % of the events, and holds 8 % of the others for likely.
-    likely = rng.random(n) < np.where(hit == 1, 0.8, 0.08)
-    size = 10_000 if sampled else n
-    draw = draw_units(likely.astype(float), size, int(rng.integers(2**31)))
-    return rare_rate(Units(hit, np.ones(n, np.bool_), draw, number_clusters(user)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("clustered", [False, True], ids=["alone", "users"])
-@pytest.mark.parametrize("sampled", [False, True], ids=["all", "sampled"])
-@pytest.mark.parametrize("rate", [0.1, 0.01, 0.001])
-def test_estimates_and_coverage(rate: float, sampled: bool, clustered: bool) -> None:
-    rng = np.random.default_rng([int(rate * 1000), sampled, clustered])
-    found = [simulated(rate, rng, sampled=sampled, clustered=clustered) for _ in range(DRAWS)]
-    mean = np.mean([one.value for one in found])
-    covered = np.mean([one.interval[0] <= rate <= one.interval[1] for one in found])
-    assert rate / 1.2 < mean < rate * 1.2
-    assert covered >= 0.93
 
 
 # --- the grader's errors ------------------------------------------------------------------------
