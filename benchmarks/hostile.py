@@ -85,8 +85,8 @@ ANALYSES_BEGIN, ANALYSES_END = "<!-- analyses -->", "<!-- end of analyses -->"
 SIZES = (28, 56, 150, 450)
 """Queries of a study."""
 
-LEAST, MOST = 0.93, 0.985
-"""Bounds of the coverage that a 95 % interval must have."""
+LEAST = 0.93
+"""Coverage that a 95 % interval must have."""
 
 USUAL, SELDOM = 0.5, 0.1
 """Shares of studies with an interval: below the first, it is called mostly withheld; below the
@@ -312,6 +312,29 @@ def epochs(runs: Sequence[Answers]) -> Answers:
     )
 
 
+def beside_the_query(answers: Answers, alone: Answers) -> Answers:
+    """Each query in its two contexts, and without one, answered with its contexts emptied.
+
+    The label of the query alone is the mean of its contexts': nobody was asked it.
+    """
+    n = len(answers.verdict)
+    first = answers.pairs[:, 0]
+    both = taken(answers, np.concatenate([np.arange(n), first]))
+    rate = answers.truth.rate[answers.pairs].mean(axis=1)
+    p_safe = np.concatenate([answers.p_safe, alone.p_safe[first]])
+    rates = np.concatenate([answers.truth.rate, rate])
+    return replace(
+        both,
+        truth=Labels(rates, np.where(rates == 0.5, 0.5, rates > 0.5)),
+        p_safe=p_safe,
+        verdict=(p_safe > 0.5).astype(float),
+        intended=np.where(np.arange(len(p_safe)) >= n, "", both.intended),
+        votes_safe=np.full(len(p_safe), math.nan),
+        votes_unsafe=np.full(len(p_safe), math.nan),
+        pairs=answers.pairs,
+    )
+
+
 def query_sizes(data: Path) -> IntArray:
     """Contexts a query in PrivaCI-Bench's cases from HIPAA, where there are few of most."""
     cases = import_cases(data / "sets/privaci/HIPAA", load_mapping("privaci-bench")).cases
@@ -454,6 +477,11 @@ def _other_forms(data: Path) -> Iterator[Population]:
     llama = [runs[f"llama {form}"] for form in ("binary", "score", "probability")]
     again = [runs["gpt-4o binary"], runs["gpt-4o score"], runs["llama binary"]]
     yield Population("three epochs", epochs(llama), epochs(again))
+    alone = runs["llama, emptied"]
+    beside = [
+        beside_the_query(runs[name], alone) for name in ("llama probability", "llama, no recipient")
+    ]
+    yield Population("with and without a context", *beside)
     base = runs["gpt-4o binary"]
     rng = np.random.default_rng(5)
     every = np.ones(len(base.verdict), bool)
@@ -1199,11 +1227,6 @@ class Cell:
         """Tell whether the coverage is below the least by more than chance: two errors."""
         return self.is_usual and self.coverage < LEAST - 2 * self.error
 
-    @property
-    def is_high(self) -> bool:
-        """Tell whether it is above the most, by chance or not."""
-        return self.is_usual and self.coverage > MOST
-
 
 COUNTS = tuple(field.name for field in fields(Cell))
 
@@ -1306,50 +1329,6 @@ def three(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
-def lowest_text(cells: Sequence[Cell]) -> str:
-    """The least coverage among cells that mostly print; else how often the others print."""
-    usual = [one for one in cells if one.is_usual]
-    if usual:
-        least = min(usual, key=lambda one: one.coverage)
-        return three(least.coverage)
-    most = max((one.share_given for one in cells), default=0.0)
-    return f"not printed in {percent(1 - most)}" if cells else ""
-
-
-def figure_table(cells: Cells) -> list[str]:
-    """The least coverage of each figure over the populations, by size."""
-    names = list(dict.fromkeys(name for found in cells.values() for name in found))
-    sizes = sizes_of(cells)
-    lines = [
-        "| figure | " + " | ".join(f"{size} queries" for size in sizes) + " |",
-        "|---|" + "---:|" * len(sizes),
-    ]
-    for name in names:
-        row = [
-            [found[name] for (_, size), found in cells.items() if size == one and name in found]
-            for one in sizes
-        ]
-        lines.append(f"| `{name}` | " + " | ".join(map(lowest_text, row)) + " |")
-    return lines
-
-
-def population_table(cells: Cells) -> list[str]:
-    """Each population: the share of figures printed, and the least coverage, by size."""
-    sizes = sizes_of(cells)
-    lines = [
-        "| population | " + " | ".join(f"{size} queries" for size in sizes) + " |",
-        "|---|" + "---:|" * len(sizes),
-    ]
-    for name in dict.fromkeys(name for name, _ in cells):
-        row = []
-        for size in sizes:
-            found = list(cells[name, size].values())
-            given = sum(one.given for one in found) / sum(one.studies for one in found)
-            row.append(f"{lowest_text(found)} ({percent(given)})")
-        lines.append(f"| {name} | " + " | ".join(row) + " |")
-    return lines
-
-
 def kind_of(name: str) -> str:
     """Kind of a measure, or of its change; of other figures the command."""
     if ": " in name:
@@ -1357,6 +1336,35 @@ def kind_of(name: str) -> str:
     change = "change of "
     kind = str(find(name.removeprefix(change)).kind)
     return f"{kind}, its change" if name.startswith(change) else kind
+
+
+def kind_table(cells: Cells) -> list[str]:
+    """Each kind: the figure with the least coverage over the populations that print it, by size."""
+    figures_: dict[str, set[str]] = {}
+    usual: dict[tuple[str, int], list[tuple[float, str]]] = {}
+    for (_, size), found in cells.items():
+        for name, one in found.items():
+            kind = kind_of(name)
+            figures_.setdefault(kind, set()).add(name)
+            if one.is_usual:
+                usual.setdefault((kind, size), []).append((one.coverage, name))
+    sizes = sizes_of(cells)
+    lines = [
+        "| kind | figures | " + " | ".join(f"{size} queries" for size in sizes) + " |",
+        "|---|---:|" + "---|" * len(sizes),
+    ]
+    for kind, names in figures_.items():
+        row = [least_text(usual.get((kind, size), [])) for size in sizes]
+        lines.append(f"| {kind} | {len(names)} | " + " | ".join(row) + " |")
+    return lines
+
+
+def least_text(found: Sequence[tuple[float, str]]) -> str:
+    """The least coverage, and its figure."""
+    if not found:
+        return "not printed"
+    coverage, name = min(found)
+    return f"{three(coverage)} `{name.rpartition(': ')[2]}`"
 
 
 def too_low(cells: Cells) -> list[str]:
@@ -1374,54 +1382,22 @@ def too_low(cells: Cells) -> list[str]:
     ]
 
 
-OF_SHARES = tuple(map(str, (MeasureKind.SHARE, MeasureKind.OUTCOME, MeasureKind.CHANGE)))
-
-
 def sizes_of(cells: Cells) -> list[int]:
     """Sizes that were drawn."""
     return sorted({size for _, size in cells})
 
 
-def totals(cells: Cells, draws: int, seed: int) -> list[str]:
-    """Two sentences on all cells together."""
-    every = [one for found in cells.values() for one in found.values()]
-    whole = sum(every, Cell())
-    usual = [one for one in every if one.is_usual]
-    low, high = (sum(getattr(one, name) for one in usual) for name in ("is_low", "is_high"))
-    seldom = [one for one in every if not one.is_usual]
-    rest = sum(seldom, Cell())
-    shares = sum(
-        one.is_high and kind_of(name).removesuffix(", its change") in OF_SHARES
-        for found in cells.values()
-        for name, one in found.items()
-    )
-    return [
-        f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {seed}), more "
-        f"where a figure comes near the bound. Of {whole.given:,} intervals that were printed "
-        f"{three(whole.coverage)} held the truth. `p` was below .05 and the interval held 0, or "
-        f"the other way round, in {whole.at_odds:,}.",
-        "",
-        f"Of {len(usual):,} cells that mostly print their interval {low:,} hold the truth in less "
-        f"than .93 of studies by more than two errors of the simulation. {high:,} hold it in more "
-        f"than .985, {shares:,} of them of shares or their changes; {draws} studies hardly tell "
-        f".985 from .96. {len(seldom):,} cells mostly withhold their interval: they printed it in "
-        f"{percent(rest.share_given)} of studies, and then it held in {three(rest.coverage)}.",
-    ]
-
-
 def page(cells: Cells, draws: int, seed: int) -> str:
-    """The tables of docs/method/hostile.md."""
+    """A table of docs/method/hostile.md."""
     low = too_low(cells)
+    at_odds = sum(one.at_odds for found in cells.values() for one in found.values())
     lines = [
-        *totals(cells, draws, seed),
+        f"{len(cells)} pairs of a population and a size, {draws} studies each (seed {seed}), more "
+        "where a figure comes near the bound; `p` was below .05 and the interval held 0, or the "
+        f"other way round, in {at_odds:,}. Least coverage of each kind over the populations that "
+        "mostly print its interval, and the figure that has it:",
         "",
-        "**Least coverage of each figure** over the populations that mostly print its interval:",
-        "",
-        *figure_table(cells),
-        "",
-        "**Populations**: least coverage, and in brackets the share of intervals that are printed:",
-        "",
-        *population_table(cells),
+        *kind_table(cells),
         "",
         f"**Below .93** by more than two errors ({len(low)}):",
         "",
