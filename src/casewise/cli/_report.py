@@ -127,8 +127,7 @@ def report(
     out: Annotated[
         Path,
         out_option(
-            "The page (FILE.html), the evaluation card (FILE.md), a figure of one model's "
-            "contrasts for a paper (FILE.svg), or a folder.",
+            "The page (FILE.html), the evaluation card (FILE.md), or a folder, which gets both.",
             OUTPUT,
             "FILE|FOLDER",
         ),
@@ -172,13 +171,11 @@ def report(
     title: Annotated[str, option("The page's title.", OUTPUT)] = "Safety in context",
     seed: Annotated[int, seed_option("Of simulated ceilings.", UNCERTAINTY)] = 0,
 ) -> None:
-    """Make a page that shows the scores and every case, a card, or a figure of contrasts.
+    """Make a page that shows the scores and every case, or a card.
 
     The page is one file that opens from disk, without a network: four figures with intervals and
     baselines, charts with the tables behind them, and a case browser. The card is Markdown for a
-    model's or a release's documentation; the figure sets side by side what proof does, what the
-    model says and does, whom it believes, and how it ranks contexts. Numbers are those of casewise
-    score.
+    model's or a release's documentation. Numbers are those of casewise score.
 
     [bold]Examples[/]
 
@@ -189,8 +186,6 @@ def report(
     casewise report nightly/ --trend --out trend.html
 
     casewise report logs/ --out card.md
-
-    casewise report logs/ --out contrasts.svg
 
     casewise report logs/ --grader-check labelled.csv --out report.html
 
@@ -223,8 +218,6 @@ def report(
         with working(f"writing {path}"):
             if path.suffix.lower() == ".md":
                 text = reporting.evaluation_card(overview, facts)
-            elif path.suffix.lower() == ".svg":
-                text = reporting.contrast_card(overview)
             else:
                 text = reporting.report_page(
                     overview, title=title, reveal=reveal, facts=facts, trend=trend
@@ -238,12 +231,12 @@ def report(
 def _wanted(out: Path) -> list[Path]:
     """The files to write: the one that is named, or both kinds into a folder."""
     suffix = out.suffix.lower()
-    if suffix in (".html", ".htm", ".md", ".svg"):
+    if suffix in (".html", ".htm", ".md"):
         return [out]
     if suffix and not out.is_dir():
         raise UsageError(
-            f"can't make a report of the kind {out.suffix!r}: --out takes FILE.html, FILE.md, "
-            "FILE.svg or a folder"
+            f"can't make a report of the kind {out.suffix!r}: --out takes FILE.html, FILE.md "
+            "or a folder"
         )
     return [out / PAGE, out / CARD]
 

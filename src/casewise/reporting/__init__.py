@@ -9,7 +9,6 @@ from casewise.reporting._case_sets import (
     releases_table,
 )
 from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
-from casewise.reporting._contrasts import contrast_card
 from casewise.reporting._describe import description_sheet
 from casewise.reporting._failures import failure_sheet
 from casewise.reporting._gate import (
@@ -31,7 +30,6 @@ __all__ = [
     "CHANGES_PAGE",
     "audit_sheet",
     "comparison_sheet",
-    "contrast_card",
     "description_sheet",
     "diff_sheet",
     "evaluation_card",
