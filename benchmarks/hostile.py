@@ -50,7 +50,7 @@ from casewise.measures import (
 from casewise.protocols import PREFERS, ResponseClass, RunCondition
 from casewise.scores import read_paths
 from casewise.scores._behaviour import escalations, judge_versus_act, trust_in_claims
-from casewise.scores._calibration import CostPrices, calibrations, cost_reports
+from casewise.scores._calibration import calibrations
 from casewise.scores._changed_contexts import counterfactuals, faithfulness, shapley_shares
 from casewise.scores._condition_scores import Scoring
 from casewise.scores._grader_correction import CountedReplies, by_errors, by_labels
@@ -898,7 +898,6 @@ class Analysis:
 
 
 SCORING = Scoring()
-PRICES = CostPrices(over=1, under=5)
 
 
 def first_of(name: str, found: Sequence[Any]) -> dict[str, Figure]:
@@ -1039,11 +1038,6 @@ ANALYSES = (
         "calibration",
         lambda first, *_: [first],
         lambda table: first_of("calibration", calibrations(table, SCORING)),
-    ),
-    Analysis(
-        "costs",
-        lambda first, *_: [first],
-        lambda table: first_of("costs", cost_reports(table, SCORING, PRICES)),
     ),
 )
 """Analyses of ``casewise score``; published answers stand for deliveries, turns and swaps."""

@@ -583,7 +583,6 @@ def test_what_does_not_exist_is_said(two_runs: Path) -> None:
         (lambda: cw.score(frame, labels="vote"), UsageError, "labels='vote': choose from"),
         (lambda: cw.score(frame, unparsed="x"), UsageError, "choose from reference, honest|honest"),
         (lambda: cw.score(frame, by="model"), UsageError, "by='model': choose from category"),
-        (lambda: cw.score(frame, cost_over=1.0), UsageError, "both cost_over and cost_under"),
         (lambda: cw.score(frame.drop("status")), InputError, "field 'status'"),
         (lambda: cw.score("nowhere"), InputError, "nowhere: no such file"),
         (lambda: cw.compare(frame, frame, metrics=["x"]), UsageError, "no measure"),

@@ -67,8 +67,6 @@ def score(
     ties: str = "half",
     weigh_by: str = "query",
     calibrate: bool = False,
-    cost_over: float | None = None,
-    cost_under: float | None = None,
     grader_check: Files = (),
     seed: int = 0,
 ) -> Scores:
@@ -87,8 +85,6 @@ def score(
         weigh_by: What weighs alike in figures of pairs of contexts, where queries have unequal
             numbers of contexts: each ``query``, or each ``pair``.
         calibrate: Whether to recalibrate probabilities on held-out queries.
-        cost_over: What refusing a safe case costs.
-        cost_under: What answering an unsafe case costs.
         grader_check: Replies that people labelled (from ``casewise graders sample``, or as
             ``casewise graders check`` reads them): correct the rates of replies for the grader's
             errors.
@@ -98,13 +94,8 @@ def score(
         InputError: The judgements, or labelled replies, can't be read.
         UsageError: An option that doesn't exist or doesn't fit.
     """
-    prices = None
-    if cost_over is not None or cost_under is not None:
-        if cost_over is None or cost_under is None or not cost_over + cost_under > 0:
-            raise UsageError("give both cost_over and cost_under, one of them above 0")
-        prices = scores.CostPrices(cost_over, cost_under)
-    if by is not None and (calibrate or prices or grader_check):
-        others = "calibrate=, cost_over= and grader_check="
+    if by is not None and (calibrate or grader_check):
+        others = "calibrate= and grader_check="
         raise UsageError(f"by= splits scores; leave it out with {others}")
     table = _read(source, apart=True).table
     return Scores.of(
@@ -114,7 +105,6 @@ def score(
             by=None if by is None else choose(scores.Split, by, "by"),
             seed=seed,
             calibrate=calibrate,
-            prices=prices,
             checks=_checks(grader_check, table),
         )
     )

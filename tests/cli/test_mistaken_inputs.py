@@ -168,8 +168,6 @@ TABLE = [
     ("score garbage.eval", "garbage.eval"),
     ("score plain.csv", "plain.csv"),
     ("score loop.jsonl", "loop.jsonl"),
-    ("score full --cost-over 1", "--cost-under"),
-    ("score full --cost-over nan --cost-under 1", "--cost-over"),
     ("compare garbage.parquet", "garbage.parquet"),
     ("compare garbage.parquet garbage.eval", "garbage.parquet"),
     ("report garbage.parquet --out x.pdf", ".pdf"),

@@ -11,7 +11,6 @@ from casewise.cases import LabelRule
 from casewise.choices import Family, MeasureKind
 from casewise.measures import scored
 from casewise.scores import (
-    CostPrices,
     Scoring,
     UnreadPolicy,
     as_report_records,
@@ -32,7 +31,7 @@ METRICS = {
 
 def record(rows: pl.DataFrame, **settings: Any) -> dict[str, Any]:
     scoring = Scoring(**settings)
-    report = report_scores(rows, scoring, calibrate=True, prices=CostPrices(1, 1))
+    report = report_scores(rows, scoring, calibrate=True)
     found = as_report_records(report)
     json.dumps(found, allow_nan=False)
     return found[0]

@@ -13,7 +13,6 @@ from support.tables import judgement, random_table, table
 
 from casewise.cases import GROUPS, LabelRule, Ties
 from casewise.scores import (
-    CostPrices,
     Scoring,
     Split,
     UnreadPolicy,
@@ -368,35 +367,12 @@ def test_an_ece_has_no_interval(cli_inside: Cli, tmp_path: Path) -> None:
         assert record["brier_ci"] is not None
 
 
-def test_costs_move_the_threshold() -> None:
-    rows = random_table(200, 3, skill=1)
-    cheap = records(rows, Scoring(), prices=CostPrices(1, 1))[0]["costs"]
-    dear = records(rows, Scoring(), prices=CostPrices(1, 10))[0]["costs"]
-    assert dear["threshold"] > cheap["threshold"]
-    assert dear["best"] <= min(dear["verdicts"], dear["always_safe"], dear["always_unsafe"])
-    assert len(dear["curve"]) == 101
-    # At cost 1 and 1 the cost of the verdicts is the share of mistakes.
-    assert cheap["verdicts"] == pytest.approx(1 - records(rows, Scoring())[0]["accuracy"])
-
-
-def test_costs_of_few_mistakes_say_why_they_have_no_interval() -> None:
-    rows = random_table(20, 3, skill=1)
-    (row, *_) = records(rows, Scoring(), prices=CostPrices(1, 1))
-    costs = row["costs"]
-    withheld = {name for name in costs.get("withheld", {}) if costs[f"{name}_ci"] is None}
-    assert withheld == {*costs["withheld"]}
-    assert "verdicts" in withheld
-    assert "have a mistake" in costs["withheld"]["verdicts"]
-
-
-def test_a_protocol_without_probabilities_has_costs_alone() -> None:
+def test_a_protocol_without_probabilities_has_no_calibration() -> None:
     rows = random_table(20, 3).with_columns(
         pl.lit(None, pl.Float64).alias("p_safe"), pl.lit("binary").alias("protocol")
     )
-    (row, *_) = records(rows, Scoring(), calibrate=True, prices=CostPrices(1, 5))
+    (row, *_) = records(rows, Scoring(), calibrate=True)
     assert "calibration" not in row
-    assert row["costs"]["verdicts"] is not None
-    assert "threshold" not in row["costs"]
 
 
 def test_baselines_are_the_same_in_every_order_of_the_cases() -> None:

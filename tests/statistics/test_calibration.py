@@ -1,4 +1,4 @@
-"""Reliability bins, recalibration and costs, by hand and against scikit-learn."""
+"""Reliability bins, and recalibration, by hand and against scikit-learn."""
 
 import math
 
@@ -11,9 +11,7 @@ from casewise.statistics import (
     Clusters,
     bin_places,
     clustered_mean,
-    cost_curve,
     grouped_folds,
-    mistake_costs,
     number_clusters,
     recalibrate,
     reliability,
@@ -87,35 +85,6 @@ def test_recalibration_of_too_little() -> None:
     assert found.temperatures == ()
     even = recalibrate(np.full(4, 0.5), A([0.1, 0.9, 0.2, 0.8]), A([0, 0, 1, 1]))
     assert even.temperatures == (1.0, 1.0)
-
-
-def test_costs_by_hand() -> None:
-    # Safe, safe, unsafe, a tie; said unsafe, safe, safe, safe. Over 1, under 5:
-    # 1 + 0 + 5 + half of 5.
-    costs = mistake_costs(A([1.0, 1, 0, 0.5]), A([0.0, 1, 1, 1]), 1, 5)
-    assert costs.tolist() == [1, 0, 5, 2.5]
-
-
-def test_the_best_threshold_by_hand() -> None:
-    p, truth = A([0.1, 0.4, 0.6, 0.9]), A([0.0, 1, 0, 1])
-    # Under-refusals cost 5: only .9 may be called safe (one over-refusal, 1 / 4); at 1/2, .6 is
-    # answered too (5) and .4 refused (1).
-    found = cost_curve(p, truth, 1, 5, A([0, 0, 1, 1]), each(4))
-    assert found.threshold == pytest.approx(0.75)
-    assert found.best.value == pytest.approx(1 / 4)
-    assert found.curve[50] == pytest.approx((5 + 1) / 4)
-    assert found.curve[0] == pytest.approx(5 * 2 / 4)  # all called safe
-    assert found.curve[100] == pytest.approx(2 / 4)  # none
-    # Held out: .6 and .9 (unsafe, safe) teach 3/4, which refuses .1 and .4 (cost 0 and 1); .1 and
-    # .4 teach 1/4, which answers .6 and .9 (cost 5 and 0).
-    assert found.held_out.value == pytest.approx((0 + 1 + 5 + 0) / 4)
-
-
-def test_costs_of_nothing() -> None:
-    nothing = Clusters(A([], dtype=np.int64), 0)
-    found = cost_curve(A([]), A([]), 1, 1, A([], dtype=np.int64), nothing)
-    assert math.isnan(found.threshold)
-    assert math.isnan(found.best.value)
 
 
 def test_small_bins_are_merged_with_their_neighbours() -> None:

@@ -26,7 +26,6 @@ from casewise.statistics import (
     moved_enough,
     paired_change,
 )
-from casewise.statistics._classification import mean_cost
 from casewise.statistics._clustered import LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
 
 A = np.array
@@ -162,27 +161,6 @@ def test_a_loss_of_few_queries_has_half_the_degrees() -> None:
         assert found.degrees == pytest.approx(part * whole)
 
 
-def test_a_mean_cost_of_few_mistakes() -> None:
-    """Of 100 queries 19 with a mistake have no interval, 20 have; dear ones count less."""
-    clusters = Clusters(np.arange(100), 100)
-    for mistakes, is_given in ((19, False), (20, True)):
-        found = mean_cost((np.arange(100) < mistakes).astype(float), clusters)
-        assert found.value == pytest.approx(mistakes / 100)
-        assert math.isfinite(found.interval[0]) is is_given
-        assert bool(found.reason) is not is_given
-    # One of ten times the cost: (20 - 1 + 10)^2 / (19 + 100) = 7.1 effective queries.
-    costs = np.repeat([10.0, 1.0, 0.0], [1, 19, 80])
-    assert "(7.1 effective)" in mean_cost(costs, clusters).reason
-    # No cost falls below 0, and neither does the interval.
-    assert mean_cost((np.arange(100) < 20).astype(float), clusters).interval[0] > 0
-
-
-def test_a_mean_cost_of_no_mistakes() -> None:
-    found = mean_cost(np.zeros(30), Clusters(np.arange(30), 30))
-    assert (found.value, math.isnan(found.interval[0])) == (0, True)
-    assert found.reason.startswith("0 of 30 queries have a mistake")
-
-
 def test_a_sum_over_eight_runs_takes_twice_the_queries() -> None:
     """39 and 40 of 120 queries moved."""
     clusters = Clusters(np.arange(120), 120)
@@ -231,7 +209,6 @@ def test_the_page_has_each_kind_of_measure() -> None:
         (LEAST_MOVED, "| fewer than {} effective queries moved"),
         (SHORT_TAIL, "of kappa and alpha fewer than {} queries"),
         (LEAST_CORRECTED, "`replay` of fewer than {} conversations"),
-        (LEAST_MOVED, "| fewer than {} effective queries with a mistake"),
         (2 * LEAST_MOVED, "| fewer than {} effective queries moved, among the eight runs"),
         (LEAST_MENDED, "intervals after `isotonic` | fewer than {} queries"),
         (LEAST_HELD, "fewer than {} queries had complied by then"),

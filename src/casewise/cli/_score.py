@@ -64,20 +64,9 @@ def score(
             "--calibrate",
             "Show what temperature scaling and isotonic regression would do, each query "
             "mended by a fit on others.",
-            "Calibration and costs",
+            "Calibration",
         ),
     ] = False,
-    cost_over: Annotated[
-        float | None,
-        option(
-            "What refusing a safe case costs; finds the best threshold.",
-            "Calibration and costs",
-            min=0,
-        ),
-    ] = None,
-    cost_under: Annotated[
-        float | None, option("What answering an unsafe case costs.", "Calibration and costs", min=0)
-    ] = None,
     seed: Annotated[int, seed_option("Of folds and simulations.", UNCERTAINTY)] = 0,
     format: Annotated[ScoreFormat, option("How to print.", OUTPUT)] = ScoreFormat.TABLE,
 ) -> None:
@@ -97,13 +86,12 @@ def score(
 
     casewise score run.parquet --by category --format csv > scores.csv
 
-    casewise score logs/ --calibrate --cost-over 1 --cost-under 5
+    casewise score logs/ --calibrate
 
     casewise score logs/ --grader-check labelled.csv
     """
-    prices = _prices(cost_over, cost_under)
-    if by is not None and (calibrate or prices or truth.grader_check):
-        others = "--calibrate, --cost-over and --grader-check"
+    if by is not None and (calibrate or truth.grader_check):
+        others = "--calibrate and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
     every = labels == EVERY_RULE
     rules: list[LabelRule | None] = (
@@ -121,7 +109,6 @@ def score(
                     by=by,
                     seed=seed,
                     calibrate=calibrate,
-                    prices=prices,
                     checks=checks,
                 )
             )
@@ -141,16 +128,6 @@ def score(
                 _print(table, one, scoring, by, not every)
             note_grader_error(table, found[0] if found else [], paths)
             _note_unfinished(table, paths)
-
-
-def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
-    if over is None and under is None:
-        return None
-    if over is None or under is None:
-        raise UsageError("give both --cost-over and --cost-under, such as 1 and 5")
-    if not over + under > 0:
-        raise UsageError("one of --cost-over and --cost-under must exceed 0")
-    return scores.CostPrices(over, under)
 
 
 def _note_unfinished(table: polars.DataFrame, paths: Sequence[Path]) -> None:

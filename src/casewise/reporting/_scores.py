@@ -474,7 +474,6 @@ def _parts(
     yield from _acting(result.report, [one for one in result if one.acts])
     yield from _ranked(result.report)
     yield from remarks(result.rows)
-    yield from _costs_withheld(result.report.rows)
     if note := weighing_note([*result.rows, *result.report.ranked]):
         yield note
 
@@ -527,7 +526,7 @@ def _judging(
     if rules:
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
     extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
-    return [*parts, *(table for table in (*extra, _costs(report.rows)) if table.rows)]
+    return [*parts, *(table for table in extra if table.rows)]
 
 
 def _fitted(view: View, width: int | None, make: Callable[[Sequence[Measure]], Table]) -> Table:
@@ -645,47 +644,6 @@ def _calibrated(row: ScoreRow) -> Iterator[Row]:
     for field, name in names.items():
         values = (one.value for one in getattr(found, field).values())
         yield Row([name, *values], group=row.score.condition.title)
-
-
-def _costs(rows: Sequence[ScoreRow]) -> Table:
-    heads = ("verdicts", "always\nsafe", "always\nunsafe")
-    return Table(
-        [
-            Column(""),
-            *figures(Kind.ESTIMATE, *heads),
-            Column("best\nthreshold", Kind.NUMBER),
-            Column("held out", Kind.ESTIMATE),
-        ],
-        [
-            Row(
-                [
-                    row.score.condition.title,
-                    *(found.verdicts, found.always_safe, found.always_unsafe),
-                    best.threshold if best else None,
-                    best.held_out if best else None,
-                ]
-            )
-            for row in rows
-            if (found := row.costs) is not None
-            for best in [found.thresholds]
-        ],
-        "Mean cost of mistakes a case (95 %)",
-    )
-
-
-def _costs_withheld(rows: Sequence[ScoreRow]) -> Iterator[str]:
-    """Lines on mean costs without an interval, one for each run and reason."""
-    for row in rows:
-        found = row.costs.figures if row.costs is not None else {}
-        reasons: dict[str, list[str]] = {}
-        for name, one in found.items():
-            if one.reason:
-                reasons.setdefault(one.reason, []).append(name.replace("_", " "))
-        for reason, names in reasons.items():
-            yield (
-                f"{row.score.condition.title}: no interval for the cost of "
-                f"{', '.join(names)}: {reason}."
-            )
 
 
 def _in_short(whole: Sequence[Verdict]) -> Iterator[Table]:

@@ -9,7 +9,7 @@ JSON.
 from casewise.choices import Split, UnreadPolicy, WeighBy
 from casewise.protocols import LOW_MASS, RunCondition
 from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
-from casewise.scores._calibration import CALIBRATED, CostPrices
+from casewise.scores._calibration import CALIBRATED
 from casewise.scores._changed_contexts import SMALLEST
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
@@ -169,7 +169,6 @@ __all__ = [
     "CheckFile",
     "Comparison",
     "ContextDifference",
-    "CostPrices",
     "DataFacts",
     "Difference",
     "DrawnReply",

@@ -1,4 +1,4 @@
-"""Effect of recalibrated probabilities on measures, and of a better threshold on costs."""
+"""Effect of recalibrated probabilities on measures."""
 
 from dataclasses import dataclass, replace
 
@@ -9,13 +9,9 @@ from casewise.measures import Answers, labelled_rows, make_answers, measure
 from casewise.protocols import RunCondition, acting
 from casewise.scores._condition_scores import Scoring, conditions
 from casewise.statistics import (
-    Costs,
     Estimate,
     FloatArray,
-    cost_curve,
     grouped_folds,
-    mean_cost,
-    mistake_costs,
     recalibrate,
 )
 
@@ -23,16 +19,6 @@ FOLDS = 5
 
 CALIBRATED = ("accuracy", "pcc", "bce", "brier", "ece")
 """Measures shown before and after recalibration."""
-
-
-@dataclass(frozen=True, slots=True)
-class CostPrices:
-    """Costs of the two kinds of mistake, in any unit, 0 and up."""
-
-    over: float
-    """An over-refusal: calling unsafe what people call safe."""
-    under: float
-    """An under-refusal: calling safe what people call unsafe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +37,6 @@ class Calibration:
     def mean_temperature(self) -> float:
         """The mean over folds: above 1 the model was too sure, below 1 not sure enough."""
         return sum(self.temperatures) / len(self.temperatures)
-
-
-@dataclass(frozen=True, slots=True)
-class CostReport:
-    """Cost of a condition's verdicts, of constant ones, and of those at a better threshold."""
-
-    condition: RunCondition
-    prices: CostPrices
-    verdicts: Estimate
-    """Mean cost per case of the model's own verdicts."""
-    always_safe: Estimate
-    always_unsafe: Estimate
-    thresholds: Costs | None
-    """None where no answer has a probability."""
-
-    @property
-    def figures(self) -> dict[str, Estimate]:
-        """Each mean cost by its key."""
-        found = {name: getattr(self, name) for name in ("verdicts", "always_safe", "always_unsafe")}
-        if self.thresholds is not None:
-            found |= {"best": self.thresholds.best, "held_out": self.thresholds.held_out}
-        return found
 
 
 def calibrations(table: pl.DataFrame, scoring: Scoring, seed: int = 0) -> list[Calibration]:
@@ -118,37 +82,6 @@ def _of_enough(mended: Answers) -> dict[str, Estimate]:
     }
 
 
-def cost_reports(
-    table: pl.DataFrame, scoring: Scoring, prices: CostPrices, seed: int = 0
-) -> list[CostReport]:
-    """Price each judge's verdicts, and find its best threshold; unread answers are left out."""
-    found = []
-    for condition, answers in _read_answers(table, scoring):
-        numbered = answers.only(~np.isnan(answers.p_safe))
-        folds = grouped_folds(numbered.clusters.index, FOLDS, seed)
-        thresholds = None
-        if len(folds):
-            thresholds = cost_curve(
-                numbered.p_safe,
-                numbered.truth.safe,
-                prices.over,
-                prices.under,
-                folds,
-                numbered.clusters,
-            )
-        found.append(
-            CostReport(
-                condition,
-                prices,
-                verdicts=_mean_cost(answers, answers.verdict, prices),
-                always_safe=_mean_cost(answers, np.ones_like(answers.verdict), prices),
-                always_unsafe=_mean_cost(answers, np.zeros_like(answers.verdict), prices),
-                thresholds=thresholds,
-            )
-        )
-    return found
-
-
 def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[RunCondition, Answers]]:
     found = []
     for condition, part in conditions(table.filter(~pl.col("protocol").is_in(acting()))):
@@ -157,11 +90,6 @@ def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[RunCondit
         answers = make_answers(kept, truth)
         found.append((condition, answers.only(answers.read)))
     return found
-
-
-def _mean_cost(answers: Answers, said: FloatArray, prices: CostPrices) -> Estimate:
-    costs = mistake_costs(answers.truth.safe, said, prices.over, prices.under)
-    return mean_cost(costs, answers.clusters)
 
 
 def _with(answers: Answers, p_safe: FloatArray) -> Answers:

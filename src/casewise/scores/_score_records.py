@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from casewise.scores._behaviour import Escalation, JudgeAct, Trust
-from casewise.scores._calibration import Calibration, CostReport
+from casewise.scores._calibration import Calibration
 from casewise.scores._changed_contexts import Counterfactual, Faithfulness
 from casewise.scores._condition_scores import Score, is_provisional
 from casewise.scores._grader_agreement import PROVISIONAL, rules_note
@@ -51,8 +51,6 @@ def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:
         }
     if row.calibration is not None:
         record["calibration"] = _calibration(row.calibration)
-    if row.costs is not None:
-        record["costs"] = _costs(row.costs)
     if row.correction is not None:
         record["grader_check"] = _correction(row.correction)
     return record
@@ -175,18 +173,6 @@ def _calibration(one: Calibration) -> dict[str, Any]:
         for metric, estimate in getattr(one, name).items():
             record[name] |= figures(metric, estimate)
         record[name] |= _withheld(getattr(one, name))
-    return record
-
-
-def _costs(one: CostReport) -> dict[str, Any]:
-    record: dict[str, Any] = {"cost_over": one.prices.over, "cost_under": one.prices.under}
-    for name, estimate in one.figures.items():
-        record |= figures(name, estimate)
-    record |= _withheld(one.figures)
-    if (found := one.thresholds) is not None:
-        record["threshold"] = json_number(found.threshold)
-        points = zip(found.thresholds, found.curve, strict=True)
-        record["curve"] = [[float(at), json_number(float(cost))] for at, cost in points]
     return record
 
 

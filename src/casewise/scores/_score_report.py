@@ -26,10 +26,7 @@ from casewise.scores._behaviour import (
 )
 from casewise.scores._calibration import (
     Calibration,
-    CostPrices,
-    CostReport,
     calibrations,
-    cost_reports,
 )
 from casewise.scores._changed_contexts import (
     AblationChange,
@@ -232,7 +229,6 @@ class ScoreRow:
     change: AblationChange | None = None
     shapley: ShapleyShares | None = None
     calibration: Calibration | None = None
-    costs: CostReport | None = None
     correction: GraderCorrection | None = None
 
 
@@ -269,7 +265,6 @@ def report_scores(
     by: Split | None = None,
     seed: int = 0,
     calibrate: bool = False,
-    prices: CostPrices | None = None,
     checks: Sequence[CheckFile] = (),
 ) -> ScoreReport:
     """Score a table, its baselines and ablations.
@@ -280,7 +275,6 @@ def report_scores(
         by: A column to split rows and baselines by; the other parts stand beside whole rows only.
         seed: Seed of folds and simulations.
         calibrate: Recalibrate on held-out queries.
-        prices: Price mistakes, and look for the best threshold.
         checks: Labelled replies, to correct rates by.
     """
     ranked = ranked_pairs(table, scoring, by) if table["twin_id"].count() else []
@@ -292,7 +286,6 @@ def report_scores(
     changes = ablation_changes(table, scoring) if changed else []
     shapley = shapley_shares(table, scoring) if changed else []
     mended = calibrations(table, scoring, seed) if seen and calibrate else []
-    costs = cost_reports(table, scoring, prices, seed) if seen and prices else []
     corrections = correct_table(table, scoring, checks) if seen and checks else []
     measured = {one.condition: one.measured for one in corrections}
     scores = [replace(one, corrected=measured.get(one.condition, {})) for one in scores]
@@ -302,7 +295,6 @@ def report_scores(
             _of(score, changes),
             _of(score, shapley),
             _of(score, mended),
-            _of(score, costs),
             _of(score, corrections),
         )
         for score in scores
@@ -331,7 +323,7 @@ def _shape(table: pl.DataFrame, scoring: Scoring) -> Shape | None:
     return find_shape(columns, scoring.rule(cases))
 
 
-Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, CostReport, GraderCorrection)
+Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, GraderCorrection)
 
 
 def _of(score: Score, parts: Sequence[Part]) -> Part | None:
