@@ -175,7 +175,7 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
 
     Returns:
         A sequence of cases, with ``.hash`` (16 hexadecimal characters over every case) and
-        ``.version`` (under which these very cases were released, or None); ``to_dicts()`` and
+        ``.version`` (that their file gives them, or None); ``to_dicts()`` and
         ``to_polars()`` give them back.
 
     Raises:

@@ -13,6 +13,7 @@ from support.written import Writer, context, question_of, side_of
 from casewise.cases import load_cases
 
 PAGE = (ROOT / "docs/how-to/build-your-own.md").read_text("utf-8")
+VERSION = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0]
 QUERIES = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)[0]
 COMMANDS = [
     line
@@ -45,10 +46,11 @@ def answer(request: dict[str, Any]) -> Answer:
 
 
 def edit(file: Path) -> None:
-    """What a person does in an editor."""
+    """What a person does in an editor: an edit, and a version."""
     text = file.read_text("utf-8")
     assert text.count(" beside a ") == 20
-    file.write_text(text.replace(" beside a ", " next to a ", 1), "utf-8")
+    text = text.replace(" beside a ", " next to a ", 1)
+    file.write_text(VERSION + text, "utf-8")
 
 
 def test_every_command_of_the_page(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
@@ -68,12 +70,12 @@ def test_every_command_of_the_page(cli: Cli, cli_inside: Cli, tmp_path: Path) ->
                 edit(tmp_path / "pairs.yaml")
             if command.endswith("--dry-run"):
                 assert not server.requests
-    made = load_cases(tmp_path / "cases.jsonl")
+    made = load_cases(tmp_path / "pairs.yaml")
     assert (len(made.cases), made.version) == (20, "1.0.0")
     assert {(case.source is not None, case.licence) for case in made.cases} == {(True, "CC-BY-4.0")}
     scored = said["casewise score logs/first"]
     assert f"version 1.0.0 (hash {made.hash})" in " ".join(scored.split())
     assert ", 1 changed" in said["casewise cases diff cases.jsonl pairs.yaml"]
-    parts = [load_cases(tmp_path / f"parts/{name}.jsonl").cases for name in ("dev", "test")]
+    parts = [load_cases(tmp_path / f"parts/{name}.yaml").cases for name in ("dev", "test")]
     assert [len(part) for part in parts] == [10, 10]
-    assert "2 removed" in said["casewise cases diff cases.jsonl smaller.jsonl"]
+    assert "2 removed" in said["casewise cases diff pairs.yaml smaller.jsonl"]

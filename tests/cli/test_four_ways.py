@@ -157,8 +157,7 @@ def check(way: str, folder: Path, said: list[str]) -> None:
         lines = load_cases(folder / "lines.jsonl").cases
         assert {(case.votes_safe, case.intended) for case in lines} == {(8, None), (2, None)}
     else:
-        made = load_cases(folder / "cases.jsonl")
-        assert (len(made.cases), made.version) == (20, "1.0.0")
+        assert len(load_cases(folder / "cases.yaml").cases) == 20
         assert "Found: 0 errors" in said[-2]
 
 

@@ -41,7 +41,7 @@ FILES: dict[str, str | bytes] = {
     "head.csv": "query,category\n",
     "plain.csv": "a,b\n1,2\n",
     "twice.txt": "May I borrow a ladder?\nMay I borrow a ladder?\n",
-    "queries.txt": "May I borrow a ladder?\n",
+    "queries.csv": "query\nMay I borrow a ladder?\n",
     "rules.yaml": "rules:\n- {measure: acuracy, at_least: .5}\n",
     "limit.yaml": "rules:\n- {measure: accuracy, at_least: .nan}\n",
     "sweep.yaml": "models: [a/b]\nprotocls: [binary]\n",
@@ -114,7 +114,6 @@ TABLE = [
     ("cases sample cases.jsonl -n 1 --out cases.jsonl", "cases.jsonl"),
     ("cases merge cases.jsonl garbage.jsonl --out x.jsonl", "garbage.jsonl"),
     ("cases diff cases.jsonl absent.jsonl", "absent.jsonl"),
-    ("cases release cases.jsonl --version one --note x", "one"),
     ("cases show cases.jsonl nobody", "nobody"),
     ("cases audit garbage.parquet", "garbage.parquet"),
     ("cases import garbage.xlsx --draft --out m.yaml", "garbage.xlsx"),
@@ -204,10 +203,10 @@ TABLE = [
     ("contexts generate garbage.bin --out x.jsonl -m openai-api/fake/m", "garbage.bin"),
     ("contexts generate twice.txt --out x.jsonl -m openai-api/fake/m", "twice"),
     ("contexts generate plain.csv --out x.jsonl -m openai-api/fake/m", "plain.csv"),
-    ("contexts generate queries.txt --out cases.jsonl -m openai-api/fake/m", "cases.jsonl"),
-    ("contexts generate queries.txt --out x.jsonl -m gpt-4o", "openai/gpt-4o"),
-    ("contexts generate queries.txt --out x.jsonl --candidates 0", "--candidates"),
-    ("contexts generate queries.txt --out x.jsonl --temperature nan -m a/b", "--temperature"),
+    ("contexts generate queries.csv --out cases.jsonl -m openai-api/fake/m", "cases.jsonl"),
+    ("contexts generate queries.csv --out x.jsonl -m gpt-4o", "openai/gpt-4o"),
+    ("contexts generate queries.csv --out x.jsonl --candidates 0", "--candidates"),
+    ("contexts generate queries.csv --out x.jsonl --temperature nan -m a/b", "--temperature"),
 ]
 
 

@@ -196,14 +196,14 @@ def check_refused(done: CompletedProcess[str]) -> None:
 def test_a_key_in_an_address_wherever_it_stands(cli_inside: Cli, tmp_path: Path) -> None:
     address = f"http://127.0.0.1:9/v1?api-key={NEEDLE}"
     model = ("-m", "openai-api/fake/m")
-    (tmp_path / "queries.txt").write_text("how do I paint a wall\n")
+    (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\n")
     (tmp_path / "talks.jsonl").write_text('{"messages": []}\n')
     sweep = {"models": [{"model": model[1], "base_url": address}], "grid": [{}]}
     (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
     before = sorted(tmp_path.iterdir())
     by_option = ("--model-base-url", address)
     of_environment = {"FAKE_BASE_URL": address, "OPENAI_BASE_URL": address}
-    generate = ("contexts", "generate", "queries.txt", "--out", "cases.jsonl")
+    generate = ("contexts", "generate", "queries.csv", "--out", "cases.jsonl")
     grader = ("--grader", "openai-api/fake/judge")
     for command, env in (
         ((*generate, *model, *by_option), {}),

@@ -124,8 +124,8 @@ def test_a_signal_while_contexts_are_made(
     cli: Cli, tmp_path: Path, way: int, reason: str, words: str, status: int
 ) -> None:
     kept, at_once = 10, 4
-    write_queries(tmp_path / "queries.txt", 8)
-    making = ["contexts", "generate", "queries.txt", "--out", "cases.jsonl"]
+    write_queries(tmp_path / "queries.csv", 8)
+    making = ["contexts", "generate", "queries.csv", "--out", "cases.jsonl"]
     making += ["-m", "openai-api/fake/m", "--max-connections", str(at_once)]
     answers = tmp_path / "cases.making/answers.jsonl"
     with HeldServer(Writer(), kept) as writing:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:Deprecat
 def generate(
     cli: Cli, server: FakeServer, folder: Path, *options: str | Path, queries: int = 2
 ) -> subprocess.CompletedProcess[str]:
-    path = folder / "queries.txt"
+    path = folder / "queries.csv"
     if not path.exists():
         write_queries(path, queries)
     # Inspect keeps a client by its model's name: each server has one of its own.
@@ -156,7 +156,7 @@ AT_ONCE = 4
 
 
 def start(server: FakeServer, folder: Path) -> Start:
-    command = ["contexts", "generate", "queries.txt", "--out", "cases.jsonl"]
+    command = ["contexts", "generate", "queries.csv", "--out", "cases.jsonl"]
     command += ["-m", f"openai-api/fake/m{server.port}", "--max-connections", str(AT_ONCE)]
     env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
     return Start(command, folder, env)
@@ -185,7 +185,7 @@ def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> No
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
-        write_queries(folder / "queries.txt", 8)
+        write_queries(folder / "queries.csv", 8)
     with HeldServer(Writer(faults, frozenset({4})), 6) as server:
         status, _ = stop(server, killed, 6, signal.SIGKILL)
         assert status == -signal.SIGKILL
@@ -199,7 +199,7 @@ def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> No
         assert status == 130, err
         assert "Traceback" not in err
         assert "stopped by Ctrl-C\n" in err
-        assert "casewise contexts generate queries.txt --out cases.jsonl" in err
+        assert "casewise contexts generate queries.csv --out cases.jsonl" in err
         server.free.set()
         server.requests.clear()
         assert "20 answers were there before" in _inside(cli_inside, server, killed)
@@ -217,7 +217,7 @@ def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> No
 
 def _inside(cli: Cli, server: FakeServer, folder: Path) -> str:
     done = cli(
-        *("contexts", "generate", folder / "queries.txt", "--out", folder / "cases.jsonl"),
+        *("contexts", "generate", folder / "queries.csv", "--out", folder / "cases.jsonl"),
         *("-m", f"openai-api/fake/m{server.port}"),
         env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
     )

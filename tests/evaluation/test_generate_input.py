@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from support.fake_openai import FakeServer
-from support.written import Writer, write_queries
+from support.written import QUERIES, Writer, write_queries
 
 from casewise.cases import load_cases
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:Deprecat
 MODEL = ("-m", "openai-api/fake/input")
 
 
-def refused(cli: Cli, *arguments: str | Path, queries: str = "q.txt") -> str:
+def refused(cli: Cli, *arguments: str | Path, queries: str = "q.csv") -> str:
     done = cli("contexts", "generate", queries, *MODEL, *arguments)
     assert done.returncode == 2, done.stdout
     assert "Traceback" not in done.stderr
@@ -26,22 +26,17 @@ def refused(cli: Cli, *arguments: str | Path, queries: str = "q.txt") -> str:
 @pytest.mark.parametrize(
     ("name", "text", "parts"),
     [
-        ("q.txt", "", ["q.txt", "the file is empty"]),
-        ("q.txt", "one\n\ntwo\n", ["line 2", "blank"]),
-        ("q.txt", "How so?\nwhy\nhow  SO?\n", ["line 3", "twice", "line 1"]),
-        ("q.csv", "query,topic\na,b\n", ["line 1", "'topic'", "unknown column", "category"]),
-        ("q.csv", "category\nb\n", ["no column 'query'"]),
-        ("q.csv", "query,category\na,b\n ,b\n", ["record 2", "blank"]),
-        ("q.csv", "query,category\na\n", ["record 1", "wrong number of cells"]),
-        ("q.csv", "query\n", ["holds no query"]),
-        ("q.jsonl", '{"query": "a", "context": {}}', ["line 1", "'context'", "unknown field"]),
-        ("q.jsonl", '{"query": "a"}\n{"query": 3}', ["line 2", "'query'", "text"]),
-        ("q.jsonl", '{"query": "a"', ["line 1", "truncated"]),
-        ("q.jsonl", "[1]", ["line 1", "not a query"]),
-        ("q.yaml", "- query: a", ["not a list of queries", ".csv"]),
+        ("q.csv", "", ["q.csv", "the file is empty"]),
+        ("q.txt", "How so?\nWhy?\n", ["q.txt", "not a file of cases", "column 'query'"]),
+        ("q.csv", "query,category\na,b\n ,b\n", ["record 2", "'query'"]),
+        ("q.csv", "query\na\na\n", ["duplicate id", "record 2"]),
+        ("q.csv", "query,query_id\na,1\nb,1\n", ["case 2 has the query of another"]),
+        ("q.jsonl", '{"query": "a", "context": {}}\n', ["case 1 has a context", "without"]),
     ],
 )
-def test_lists(cli_inside: Cli, tmp_path: Path, name: str, text: str, parts: list[str]) -> None:
+def test_files_of_queries(
+    cli_inside: Cli, tmp_path: Path, name: str, text: str, parts: list[str]
+) -> None:
     (tmp_path / name).write_text(text, "utf-8")
     said = refused(cli_inside, "--out", "c.jsonl", queries=name)
     assert all(part in said for part in parts), said
@@ -66,21 +61,20 @@ def test_lists(cli_inside: Cli, tmp_path: Path, name: str, text: str, parts: lis
     ],
 )
 def test_options(cli_inside: Cli, tmp_path: Path, options: list[str], part: str) -> None:
-    write_queries(tmp_path / "q.txt", 1)
+    write_queries(tmp_path / "q.csv", 1)
     assert part in refused(cli_inside, "--out", "c.jsonl", *options)
 
 
 def test_no_model_like_that(cli_inside: Cli, tmp_path: Path) -> None:
-    write_queries(tmp_path / "q.txt", 1)
+    write_queries(tmp_path / "q.csv", 1)
     for name in ("nowhere/m", "nowhere/other"):
         # The first leaves nothing that the second would have to be told of.
         assert name in refused(cli_inside, "--out", "c.jsonl", "-m", name)
 
 
-def test_fields_of_the_list(cli_inside: Cli, tmp_path: Path) -> None:
-    """What the list says goes before what the options say."""
-    queries = write_queries(tmp_path / "q.txt", 2).read_text("utf-8").splitlines()
-    text = f"query,category,language\n{queries[0]},craft,\n{queries[1]},,de\n"
+def test_fields_of_the_file(cli_inside: Cli, tmp_path: Path) -> None:
+    """What the file says goes before what the options say."""
+    text = f"query,category,language\n{QUERIES[0]},craft,\n{QUERIES[1]},,de\n"
     (tmp_path / "q.csv").write_text(text, "utf-8")
     with FakeServer(Writer()) as server:
         done = cli_inside(
@@ -101,9 +95,9 @@ def test_fields_of_the_list(cli_inside: Cli, tmp_path: Path) -> None:
 
 
 def test_a_dry_run(cli_inside: Cli, tmp_path: Path) -> None:
-    write_queries(tmp_path / "q.txt", 10)
+    write_queries(tmp_path / "q.csv", 10)
     done = cli_inside(
-        *("contexts", "generate", "q.txt", "-o", "c.jsonl", *MODEL, "--dry-run"),
+        *("contexts", "generate", "q.csv", "-o", "c.jsonl", *MODEL, "--dry-run"),
         *("--candidates", "2", "--price-in", "1", "--price-out", "2"),
         env={"COLUMNS": "80"},
     )
@@ -117,7 +111,7 @@ def test_a_dry_run(cli_inside: Cli, tmp_path: Path) -> None:
 
 
 def test_what_is_there_stays(cli_inside: Cli, tmp_path: Path) -> None:
-    write_queries(tmp_path / "q.txt", 1)
+    write_queries(tmp_path / "q.csv", 1)
     out = tmp_path / "c.jsonl"
     out.write_text("mine", "utf-8")
     said = refused(cli_inside, "--out", "c.jsonl")
@@ -127,7 +121,7 @@ def test_what_is_there_stays(cli_inside: Cli, tmp_path: Path) -> None:
     out.unlink()
     with FakeServer(Writer()) as server:
         env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-        command = ("contexts", "generate", "q.txt", "--out", "c.jsonl", *MODEL)
+        command = ("contexts", "generate", "q.csv", "--out", "c.jsonl", *MODEL)
         assert cli_inside(*command, env=env).returncode == 0
         # Its own result, with the same settings: gone through again.
         assert cli_inside(*command, env=env).returncode == 0

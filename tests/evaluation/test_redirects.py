@@ -99,10 +99,10 @@ def test_a_grader_that_redirects(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_maker_of_contexts_that_redirects(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "queries.txt").write_text("how do I paint a wall\nhow do I pick a lock\n")
+    (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\nhow do I pick a lock\n")
     with FakeServer(lambda _: SAFE) as other, FakeServer(lambda _: to(other.url)) as server:
         done = cli(
-            *("contexts", "generate", "queries.txt", "--out", "cases.jsonl"),
+            *("contexts", "generate", "queries.csv", "--out", "cases.jsonl"),
             *("-m", "openai-api/fake/m", *FEW),
             env=env_of(server),
         )

@@ -292,9 +292,9 @@ def generate_faults(
     def generate(model: str) -> None:
         place = folder / model
         place.mkdir(exist_ok=True)
-        write_queries(place / "queries.txt", queries)
+        write_queries(place / "queries.csv", queries)
         request = GenerateRequest(
-            queries=place / "queries.txt",
+            queries=place / "queries.csv",
             out=place / "cases.jsonl",
             model=full_name(server, model),
             critic="none",

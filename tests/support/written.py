@@ -60,7 +60,7 @@ Tree = dict[str, dict[str, str]]
 
 
 def write_queries(path: Path, count: int = len(QUERIES)) -> Path:
-    path.write_text("".join(f"{one}\n" for one in QUERIES[:count]), "utf-8")
+    path.write_text("".join(f"{one}\n" for one in ("query", *QUERIES[:count])), "utf-8")
     return path
 
 

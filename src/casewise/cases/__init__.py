@@ -63,16 +63,12 @@ from casewise.cases._load import (
     STARTER,
     CaseSet,
     Form,
-    Release,
     SharedCases,
-    add_release,
     find_problems,
     is_output,
     load_cases,
     load_output,
-    load_releases,
     open_cases,
-    releases_path,
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
@@ -86,7 +82,6 @@ from casewise.cases._pairs import (
     pair_faults,
 )
 from casewise.cases._personal_patterns import find_pieces
-from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._rows import read_table
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import UpstreamOutput
@@ -111,14 +106,12 @@ __all__ = [
     "LabelRule",
     "Labelled",
     "Labels",
-    "ListedQuery",
     "MAPPINGS",
     "MAX_SEED",
     "OPEN_SETS",
     "OTHER_QUERY",
     "PairFault",
     "RawTable",
-    "Release",
     "Role",
     "SAME_TEXT",
     "SEQUENTIAL_VOTES",
@@ -137,7 +130,6 @@ __all__ = [
     "Vote",
     "VoteCounts",
     "WORKBOOKS",
-    "add_release",
     "card_cases",
     "casebench_data",
     "casebench_templates",
@@ -169,8 +161,6 @@ __all__ = [
     "load_cases",
     "load_mapping",
     "load_output",
-    "load_queries",
-    "load_releases",
     "make_labels",
     "merge_sets",
     "name_calls",
@@ -183,7 +173,6 @@ __all__ = [
     "read_plain_yaml",
     "read_table",
     "read_turns",
-    "releases_path",
     "sample_cases",
     "sequential_tags",
     "shape_of",

@@ -1,32 +1,25 @@
-"""Sets of cases: load a file, check every record, name what is wrong; and their releases.
+"""Sets of cases: load a file, check every record, name what is wrong.
 
 A file's form is told by its content first, by its name second.
-
-``mine.jsonl`` has ``mine.releases.yaml``: a list, oldest first, that only ever grows. A version is
-bound to the hash of the cases (``dataset_hash``), so the same cases in another form are the same
-version, and cases that were changed since are none.
 """
 
-import datetime
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from importlib.resources import as_file, files
-from itertools import islice, pairwise
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from casewise.cases._case import (
     GROUPS,
     Case,
     Context,
-    Strict,
     dataset_hash,
     digest,
     to_fields,
@@ -48,10 +41,9 @@ from casewise.cases._yaml_files import (
     YamlLoader,
     field_path,
     problem_of,
-    read_plain_yaml,
     yaml_problem,
 )
-from casewise.errors import InputError, UsageError
+from casewise.errors import InputError
 from casewise.files import (
     csv_cells,
     csv_rows,
@@ -59,7 +51,6 @@ from casewise.files import (
     quoted,
     read_lines,
     read_text,
-    write_atomically,
 )
 
 if TYPE_CHECKING:
@@ -120,7 +111,8 @@ def sniff(path: Path) -> Form:
         return Form.CSV
     if by_name is not None:
         return by_name
-    if first.startswith(("-", "#", "%YAML", "cases:", *(f"{key}:" for key in _SHARED))):
+    keys = ("cases", "version", *_SHARED)
+    if first.startswith(("-", "#", "%YAML", *(f"{key}:" for key in keys))):
         return Form.YAML
     raise InputError("not a file of cases", path, found=first, expected=KNOWN_FORMS)
 
@@ -135,11 +127,6 @@ def _is_jsonl(first: str, has_more: bool, by_name: Form | None) -> bool:
     return has_more or (by_name is Form.JSONL and "cases" not in record)
 
 
-def json_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of a JSON array, or of one object (a single case, or ``{"cases": [...]}``)."""
-    yield from _from_list(parse_json(read_text(path), path), path)
-
-
 def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of JSON Lines, one in memory at a time.
 
@@ -151,23 +138,27 @@ def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
             yield place, parse_json(line, path, place)
 
 
-def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of a hand-written YAML file.
-
-    A list of cases, or a mapping of ``cases`` and of fields that all of them share. A query with
-    its twins may be written once: ``contexts: {safe: ..., unsafe: ..., none: null}``.
-    """
+def _read_yaml(path: Path) -> Any:
     try:
-        data = yaml.load(read_text(path), Loader=YamlLoader)
+        return yaml.load(read_text(path), Loader=YamlLoader)
     except yaml.YAMLError as error:
         raise yaml_problem(error, path) from None
     except RecursionError:
         raise InputError("nested too deeply", path) from None
-    for place, record in _from_list(data, path):
-        yield from _twins(record, place, path)
+
+
+def _take_version(data: Any, path: Path) -> str | None:
+    """Take the version of the set out of what a JSON or YAML file holds."""
+    version = data.pop("version", None) if isinstance(data, dict) and "cases" in data else None
+    if version is not None and not isinstance(version, str):
+        # YAML reads 1.10 as the number 1.1.
+        expected = "text (quote it)"
+        raise InputError("wrong value", path, field="version", found=version, expected=expected)
+    return version
 
 
 def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of a list of cases, of one case, or of ``cases`` beside fields that all share."""
     shared: dict[str, Any] = {}
     if isinstance(data, dict) and "cases" in data:
         shared = {**data}
@@ -176,7 +167,7 @@ def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
         data = [data]
     for key in shared:
         if key not in _SHARED:
-            expected = f"one of {', '.join(_SHARED)}"
+            expected = f"one of {', '.join((*_SHARED, 'version'))}"
             raise InputError("unknown field beside 'cases'", path, field=key, expected=expected)
     if not isinstance(data, list):
         raise InputError("not a list of cases", path, found=data, expected=KNOWN_FORMS)
@@ -187,6 +178,7 @@ def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
+    """Cases of a query that is written once, with ``contexts: {safe: ..., unsafe: ...}``."""
     if not isinstance(record, dict) or "contexts" not in record:
         yield place, record
         return
@@ -302,10 +294,8 @@ def name_import(problem: InputError, path: Path) -> None:
         )
 
 
-_READERS: dict[Form, Callable[[Path], Iterator[tuple[str, Any]]]] = {
-    Form.JSON: json_records,
+_ROWS: dict[Form, Callable[[Path], Iterator[tuple[str, Any]]]] = {
     Form.JSONL: jsonl_records,
-    Form.YAML: yaml_records,
     Form.CSV: csv_records,
 }
 
@@ -321,7 +311,7 @@ class CaseSet(Sequence[Case]):
     notes: tuple[str, ...] = ()
     """Remarks on the loading, such as fields that are no part of a case."""
     version: str | None = None
-    """Version that exactly these cases were released as; None where they were not."""
+    """Version that their file gives them; None where it gives none."""
     source: str | None = None
     """Value of ``casewise run --cases`` for them; None where no file holds just these cases."""
 
@@ -382,24 +372,7 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
         problems[0].args = (f"{problems[0]}\n{more}",)
     if problems:
         raise problems[0]
-    return _versioned(replace(loaded, source=name or str(path)), path)
-
-
-def _versioned(loaded: CaseSet, path: Path) -> CaseSet:
-    """Add the version of the cases, or a note that they changed since the last release."""
-    if loaded.form is Form.UPSTREAM and loaded.hash == PUBLISHED_HASH:
-        return replace(loaded, version=PUBLISHED_VERSION)
-    releases = load_releases(path)
-    if not releases:
-        return loaded
-    for release in reversed(releases):
-        if release.hash == loaded.hash:
-            return replace(loaded, version=release.version)
-    note = (
-        f"{path.name} was changed since {releases[-1].version} was released "
-        f"({releases_path(path).name}); casewise cases release gives it a version of its own"
-    )
-    return replace(loaded, notes=(*loaded.notes, note))
+    return replace(loaded, source=name or str(path))
 
 
 def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
@@ -409,8 +382,7 @@ def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
         InputError: The file as a whole can't be read.
     """
     path = Path(path)
-    loaded, problems = _load(path, path.name)
-    return (loaded if problems else _versioned(loaded, path)), problems
+    return _load(path, path.name)
 
 
 SharedCases = dict[tuple[str, bool], tuple[tuple[Case, ...], str]]
@@ -479,10 +451,19 @@ def is_output(path: Path) -> bool:
 def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
     """Load what can be loaded; of a table of another shape, say how it is imported."""
     notes: tuple[str, ...] = ()
+    version = None
+    records: Iterable[tuple[str, Any]]
     try:
         form = sniff(path)
-        records: Iterable[tuple[str, Any]] = _READERS[form](path)
-        if form is Form.JSON:
+        if form in _ROWS:
+            records = _ROWS[form](path)
+        else:
+            data = _read_yaml(path) if form is Form.YAML else parse_json(read_text(path), path)
+            version = _take_version(data, path)
+            records = _from_list(data, path)
+        if form is Form.YAML:
+            records = chain.from_iterable(_twins(record, at, path) for at, record in records)
+        elif form is Form.JSON:
             records = list(records)
             raw = [record for _, record in records]
             if is_upstream(raw):
@@ -499,7 +480,10 @@ def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
         raise
     if problems and not cases:
         name_import(problems[0], path)
-    return CaseSet(tuple(cases), name, form, notes), problems
+    loaded = CaseSet(tuple(cases), name, form, notes, version)
+    if form is Form.UPSTREAM and loaded.hash == PUBLISHED_HASH:
+        loaded = replace(loaded, version=PUBLISHED_VERSION)
+    return loaded, problems
 
 
 def _upstream_fields(
@@ -658,122 +642,3 @@ def open_cases(name: str | Path) -> CaseSet:
     if name == CASEBENCH:
         return load_cases(casebench_data(), name=CASEBENCH)
     return load_cases(name)
-
-
-_VERSION = r"(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){1,2}"
-
-_HEAD = (
-    "# The released versions of the cases beside this file, oldest first. Written by\n"
-    "# casewise cases release; lines are added, never changed.\n"
-)
-
-
-class Release(Strict):
-    """One version of a data set."""
-
-    version: Annotated[str, Field(pattern=f"^{_VERSION}$")]
-    """Two or three numbers, as in ``1.2`` or ``1.2.0``; each release has a greater one."""
-    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-    """Hash of the cases: ``dataset_hash``."""
-    date: datetime.date
-    cases: int = Field(ge=1)
-    queries: int = Field(ge=1)
-    note: str | None = None
-    """Change, in the words of whoever released it."""
-
-
-def releases_path(file: Path | str) -> Path:
-    """Path of the releases of a file of cases: ``mine.jsonl`` has ``mine.releases.yaml``."""
-    return Path(file).with_suffix(".releases.yaml")
-
-
-def load_releases(file: Path | str) -> tuple[Release, ...]:
-    """The releases of a file of cases, oldest first; none where it has no such file.
-
-    Raises:
-        InputError: The releases can't be read, or are out of order.
-    """
-    path = releases_path(file)
-    if not path.is_file():
-        return ()
-    data = read_plain_yaml(path, "list of releases")
-    if not isinstance(data, list):
-        raise InputError("not a list of releases", path, found=data, expected="a list")
-    releases = [_release(record, path, number) for number, record in enumerate(data, start=1)]
-    for number, (earlier, other) in enumerate(pairwise(releases), start=2):
-        if _numbers(other.version) <= _numbers(earlier.version):
-            raise InputError(
-                "out of order",
-                path,
-                f"release {number}",
-                field="version",
-                found=other.version,
-                expected=f"greater than {earlier.version}",
-            )
-    return tuple(releases)
-
-
-def add_release(
-    file: Path | str,
-    cases: Sequence[Case],
-    *,
-    version: str,
-    date: datetime.date,
-    note: str,
-) -> Release:
-    """Add a release of the cases to the file of releases beside them.
-
-    Args:
-        file: The file of cases; only its name is used.
-        cases: Its cases.
-        version: Version, greater than that of the last release.
-        date: Date of the release.
-        note: Description of the change; may be empty.
-
-    Raises:
-        UsageError: The version is none, or not greater than the last; or nothing changed since.
-        InputError: The earlier releases can't be read.
-    """
-    earlier = load_releases(file)
-    if not re.fullmatch(_VERSION, version):
-        raise UsageError(f"--version {version!r}: write two or three numbers, as in 1.0 or 1.2.0")
-    if earlier:
-        last = earlier[-1]
-        if last.hash == dataset_hash(cases):
-            raise UsageError(f"{file}: nothing changed since {last.version}; nothing was written")
-        if _numbers(version) <= _numbers(last.version):
-            raise UsageError(f"--version {version}: the last release is {last.version}; go on")
-    made = Release(
-        version=version,
-        hash=dataset_hash(cases),
-        date=date,
-        cases=len(cases),
-        queries=len({case.query_id for case in cases}),
-        note=note or None,
-    )
-    records = [release.model_dump(exclude_none=True) for release in (*earlier, made)]
-    text = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
-    write_atomically(releases_path(file), (_HEAD + text).encode())
-    return made
-
-
-def _release(record: Any, path: Path, number: int) -> Release:
-    place = f"release {number}"
-    if not isinstance(record, dict):
-        raise InputError("not a release", path, place, found=record)
-    try:
-        return Release.model_validate(record)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        # YAML reads 1.10 as the number 1.1.
-        words = {"string_type": "text (quote it)"}
-        problem, found, expected = problem_of(detail, Release.model_fields, words)
-        field = field_path(detail["loc"])
-        raise InputError(
-            problem, path, place, field=field, found=found, expected=expected
-        ) from None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    major, minor, patch = map(int, f"{version}.0".split(".")[:3])
-    return major, minor, patch

@@ -1,8 +1,7 @@
-"""``casewise cases``: split, sample, merge, diff, release; and ``casewise contexts check``."""
+"""``casewise cases``: split, sample, merge, diff; and ``casewise contexts check``."""
 
 from __future__ import annotations
 
-import datetime
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +12,7 @@ import typer
 
 from casewise.choices import By, Prefer
 from casewise.cli import _complete as complete
-from casewise.cli._console import Format, FormatOption, note, note_all, out, print_as
+from casewise.cli._console import Format, FormatOption, note, out, print_as
 from casewise.cli._main import case_files, reporting
 from casewise.cli._options import (
     argument,
@@ -253,46 +252,3 @@ def _share(text: str, option: str) -> Fraction:
         raise UsageError(
             f"{option} {text!r} is no share: write a number such as .2 or 1/5"
         ) from None
-
-
-def release(
-    file: Annotated[Path, argument("FILE", "A file of cases.")],
-    version: Annotated[
-        str | None, option("The version; without it, the releases are listed.", metavar="X.Y.Z")
-    ] = None,
-    text: Annotated[
-        str, option("What changed since the last one.", None, "TEXT", None, "--note")
-    ] = "",
-) -> None:
-    """Give the cases of a file a version, which results then name.
-
-    Versions are two or three numbers and only go up. They stand beside the
-    cases (mine.jsonl has mine.releases.yaml), each with the hash of the cases;
-    keep both files together. Cases that are changed afterwards have no version
-    until they are released again. casewise compare and gate refuse to subtract
-    runs over different versions.
-
-    [bold]Examples[/]
-
-    casewise cases release mine.jsonl --version 1.0.0 --note "First edition"
-
-    casewise cases release mine.jsonl
-    """
-    loaded = case_files.load_cases(file)
-    if version is not None:
-        today = datetime.datetime.now(datetime.UTC).date()
-        made = case_files.add_release(file, loaded.cases, version=version, date=today, note=text)
-        path = case_files.releases_path(file)
-        note(f"{path}: {made.version} is hash {made.hash}, {made.cases} cases")
-        return
-    _list(file, loaded)
-
-
-def _list(file: Path, loaded: case_files.CaseSet) -> None:
-    note_all(loaded.notes)
-    releases = case_files.load_releases(file)
-    if not releases:
-        note(f"{file} was never released: --version 1.0.0 gives it a version")
-    else:
-        out().print(terminal(reporting.releases_table(releases)))
-    out().print(f"now: {len(loaded.cases)} cases, {loaded.identity}", highlight=False)

@@ -98,8 +98,8 @@ def generate(
         Path,
         argument(
             "QUERIES",
-            "Text (one query a line), .csv or .jsonl with query, and if you like category, "
-            "licence, source, language.",
+            "A file of cases without contexts: query, and if you like category, licence, source, "
+            "language.",
         ),
     ],
     out: Annotated[Path, out_option("The cases to write: .jsonl.", OUTPUT)],
@@ -120,11 +120,11 @@ def generate(
 
     [bold]Examples[/]
 
-    casewise contexts generate queries.txt --out cases.jsonl -m openai/gpt-4o --dry-run
+    casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --dry-run
 
     casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --candidates 2
 
-    casewise contexts generate queries.txt --out pairs.jsonl -m vllm/Qwen/Qwen3-8B --matched urgency
+    casewise contexts generate queries.csv --out pairs.jsonl -m vllm/Qwen/Qwen3-8B --matched urgency
     """
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):

@@ -300,8 +300,8 @@ COMMANDS = {
 
 GROUPS = {
     "cases": (
-        "Files of cases: validate, show, convert, import, audit, split, sample, merge, diff, "
-        "release; fetch CASE-Bench. Of runs: the worst answers.",
+        "Files of cases: validate, show, convert, import, audit, split, sample, merge, diff; "
+        "fetch CASE-Bench. Of runs: the worst answers.",
         {
             "validate": "_cases:validate",
             "show": "_cases:show",
@@ -313,7 +313,6 @@ GROUPS = {
             "sample": "_case_sets:sample",
             "merge": "_case_sets:merge",
             "diff": "_case_sets:diff",
-            "release": "_case_sets:release",
             "import": "_import:import_",
         },
     ),

@@ -6,7 +6,6 @@ from casewise.reporting._case_sets import (
     diff_sheet,
     pairs_sheet,
     parts_table,
-    releases_table,
 )
 from casewise.reporting._compare import CHANGES_PAGE, comparison_sheet
 from casewise.reporting._describe import description_sheet
@@ -47,7 +46,6 @@ __all__ = [
     "refusal_annotation",
     "refusal_junit",
     "refusal_markdown",
-    "releases_table",
     "replay_sheet",
     "report_page",
     "score_sheet",

@@ -1,4 +1,4 @@
-"""Views of sets of cases: parts, releases, differences between two versions, audits."""
+"""Views of sets of cases: parts, differences between two versions, audits."""
 
 import json
 import math
@@ -15,7 +15,6 @@ from casewise.cases import (
     CaseSet,
     FieldChange,
     PairFault,
-    Release,
     SetDiff,
     SetPart,
     group_pairs,
@@ -68,16 +67,6 @@ def parts_table(parts: Sequence[SetPart], by: By) -> Table:
     heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
     names = (part.name for part in parts)
     return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
-
-
-def releases_table(releases: Sequence[Release]) -> Table:
-    """The versions of a data set, oldest first."""
-    names = [Column("version"), Column("date"), *figures(Kind.COUNT, "cases", "queries")]
-    rows = [
-        Row([one.version, one.date.isoformat(), one.cases, one.queries, one.hash, one.note or ""])
-        for one in releases
-    ]
-    return Table([*names, Column("hash"), Column("note")], rows, "Releases")
 
 
 LISTED = 20

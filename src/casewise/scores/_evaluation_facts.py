@@ -56,7 +56,7 @@ class DataFacts:
 
     hash: str
     version: str | None
-    """None where these cases were not released under one."""
+    """None where their file gives none."""
     name: str | None
     """None where it is not recorded."""
     size: int | None

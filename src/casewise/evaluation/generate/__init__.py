@@ -219,6 +219,7 @@ def _case(plan: GeneratePlan, work: ContextWork, side: Side) -> Case | None:
     tags = [f"made by {plan.request.model}", f"prompt {MAKE_VERSION}"]
     tags += [f"matched {','.join(plan.matched)}"] if plan.matched else []
     return Case(
+        query_id=query.query_id,
         query=query.query,
         context=make_context(contexts[side]),
         intended=side,

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from casewise.cases import ListedQuery, Side
+from casewise.cases import Case, Side
 from casewise.contexts import (
     CONTEXT,
     NOT_MENDED,
@@ -78,8 +78,9 @@ class ContextWork:
     """A piece of a query in the making: one side, or both at once."""
 
     place: int
-    """Place of its query in the list."""
-    query: ListedQuery
+    """Place of its query in the file."""
+    query: Case
+    """The query, in a case without a context."""
     piece: Piece
     matched: tuple[str, ...] = ()
     attempts: list[Attempt] = field(default_factory=list)
@@ -163,7 +164,7 @@ class ContextWork:
         return {place: values[place] for place in self.matched if place in values}
 
 
-def open_works(queries: Sequence[ListedQuery], matched: tuple[str, ...]) -> list[ContextWork]:
+def open_works(queries: Sequence[Case], matched: tuple[str, ...]) -> list[ContextWork]:
     """Pieces to be made, in the order of the queries, the safe side first."""
     pieces: tuple[Piece, ...] = ("both",) if matched else SIDES
     return [

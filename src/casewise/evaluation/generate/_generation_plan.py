@@ -1,12 +1,12 @@
 """Plan of ``casewise contexts generate``, checked, with its cost."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import ListedQuery, digest, load_queries
+from casewise.cases import Case, digest, load_cases, to_fields
 from casewise.choices import Structured
 from casewise.contexts import (
     CRITIC_VERSION,
@@ -15,7 +15,7 @@ from casewise.contexts import (
     parse_matched,
     render_review,
 )
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 from casewise.evaluation.generate._context_attempts import ContextWork, open_works
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
@@ -50,7 +50,7 @@ class GenerateRequest:
     """Options of the command."""
 
     queries: Path
-    """File of queries."""
+    """File of cases without contexts."""
     out: Path
     """File of the cases that are made, as JSON Lines."""
     model: str = SMOLLM2
@@ -70,7 +70,7 @@ class GenerateRequest:
     model_args: dict[str, Any] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
     defaults: dict[str, str | None] = field(default_factory=dict)
-    """Language, source, licence and category of queries that the list gives none."""
+    """Language, source and licence of queries that the file gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class GeneratePlan:
     """A checked request."""
 
     request: GenerateRequest
-    queries: tuple[ListedQuery, ...]
+    queries: tuple[Case, ...]
+    """Cases without a context, one a query."""
     matched: tuple[str, ...]
     critic: str | None
     """Model of the critic; None where rules alone review."""
@@ -98,7 +99,7 @@ class GeneratePlan:
         """Settings of the results: with the models' answers, they decide what is made."""
         request = self.request
         return {
-            "queries": digest(*(asdict(query) for query in self.queries)),
+            "queries": digest(*map(to_fields, self.queries)),
             "model": request.model,
             "model-base-url": request.model_base_url,
             # A hash, since one may be a key.
@@ -140,7 +141,7 @@ def plan_generation(request: GenerateRequest) -> GeneratePlan:
     """Check everything that can be checked without a model, and count what will be asked.
 
     Raises:
-        InputError: A list of queries that can't be used.
+        InputError: A file of cases that can't be used, or one of cases with contexts.
         UsageError: An option that doesn't exist or doesn't fit.
     """
     _check(request)
@@ -150,10 +151,31 @@ def plan_generation(request: GenerateRequest) -> GeneratePlan:
     reviewer = None if critic == NO_CRITIC else critic
     usual = EMBEDDED_REPAIRS if request.model == SMOLLM2 else REPAIRS
     repairs = usual if request.repairs is None else request.repairs
-    queries = load_queries(request.queries, **request.defaults)
+    queries = tuple(_queries(request))
     works = open_works(queries, matched)
     first, more = _estimates(request, works, reviewer, repairs)
     return GeneratePlan(request, queries, matched, reviewer, repairs, structured, first, more)
+
+
+def _queries(request: GenerateRequest) -> Iterator[Case]:
+    """The cases of the file, with the request's defaults.
+
+    Raises:
+        InputError: A case has a context or earlier turns, or the query of another.
+    """
+    seen: set[str] = set()
+    for number, case in enumerate(load_cases(request.queries), start=1):
+        problem = ""
+        if case.context is not None or case.history:
+            problem = "has a context or earlier turns"
+        elif case.query_id in seen:
+            problem = "has the query of another"
+        if problem:
+            expected = "cases without a context, one a query"
+            raise InputError(f"case {number} {problem}", request.queries, expected=expected)
+        seen.add(case.query_id)
+        given = {name: getattr(case, name) or text for name, text in request.defaults.items()}
+        yield case.model_copy(update=given)
 
 
 def _check(request: GenerateRequest) -> None:

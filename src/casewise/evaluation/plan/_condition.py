@@ -19,7 +19,6 @@ from casewise.cases import (
     find_twins,
     load_card,
     open_cases,
-    releases_path,
     system_text,
 )
 from casewise.contexts import Ablation, ablate_cases, swap_cases
@@ -345,7 +344,7 @@ def _data_and_prompts(
 
 
 _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictionary()
-"""Open case sets by name and by the state of their files, for as long as a condition needs them."""
+"""Open case sets by name and by the state of their file, for as long as a condition needs them."""
 
 
 def _opened(cases: str | CaseSet) -> CaseSet:
@@ -353,8 +352,7 @@ def _opened(cases: str | CaseSet) -> CaseSet:
     if isinstance(cases, CaseSet):
         return cases
     path = Path(cases)
-    releases = releases_path(path) if path.name else path
-    key = (cases, _stamp(path), _stamp(releases))
+    key = (cases, _stamp(path))
     found = _open_sets.get(key)
     if found is None:
         found = _open_sets[key] = open_cases(cases)
