@@ -7,9 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from casewise.cases import Case, Context, Role, ToolDefinition, Turn, digest, name_calls, read_model
+from casewise.cases import (
+    Case,
+    Context,
+    Role,
+    Strict,
+    ToolDefinition,
+    Turn,
+    digest,
+    name_calls,
+    read_model,
+)
 from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
@@ -201,11 +211,7 @@ def _not_blank(value: str) -> str:
 Text = Annotated[str, AfterValidator(_not_blank)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ScriptTurn(_Part):
+class ScriptTurn(Strict):
     """One turn of the user. The reply to it is the model's own."""
 
     user: Text
@@ -213,7 +219,7 @@ class ScriptTurn(_Part):
     why: Text
 
 
-class Script(_Part):
+class Script(Strict):
     """A conversation that is held live."""
 
     name: Text

@@ -14,11 +14,12 @@ from itertools import accumulate, cycle
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from casewise.cases import (
     Case,
     Context,
+    Strict,
     ToolCall,
     ToolDefinition,
     Turn,
@@ -68,18 +69,14 @@ def _check_fields(text: str) -> str:
 Template = Annotated[Text, AfterValidator(_check_fields)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ToolAnswer(_Part):
+class ToolAnswer(Strict):
     """A call of the ladder's tool after the user's turn, and its result."""
 
     arguments: dict[str, Template] = Field(default_factory=dict)
     result: Template
 
 
-class Rung(_Part):
+class Rung(Strict):
     """Words of a rung, by the channel that they come in."""
 
     title: Text
@@ -107,7 +104,7 @@ class Rung(_Part):
         return frozenset(name for text in templates if text for name in _FIELD.findall(text))
 
 
-class Ladder(_Part):
+class Ladder(Strict):
     """Rungs by name, in their order."""
 
     rungs: dict[str, Rung]
