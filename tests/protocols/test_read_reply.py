@@ -14,7 +14,7 @@ import yaml
 from conftest import ROOT
 
 from casewise.choices import Rulings
-from casewise.protocols import DOUBT_LIMIT, READER_VERSION, ResponseClass, read_reply
+from casewise.protocols import DOUBT_LIMIT, ResponseClass, read_reply
 from casewise.protocols.replies._read_reply import decide
 from casewise.scores._grader_agreement import reader_error
 
@@ -296,10 +296,6 @@ def test_reading_needs_no_heavy_library() -> None:
         "assert not {'sklearn', 'scipy', 'polars'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_version_names_the_edition() -> None:
-    assert READER_VERSION.startswith("7-")
 
 
 def test_the_limit_of_doubt_is_that_of_the_measured_error() -> None:

@@ -35,11 +35,6 @@ def half(id: str) -> str:
     return HELD_OUT if odd else WRITTEN_FROM
 
 
-def part(query: str) -> str:
-    """Where the replies of `PLAIN` to a query stand; all replies to it stand together."""
-    return "fit" if int(hashlib.sha256(query.encode()).hexdigest()[:8], 16) % 3 else "test"
-
-
 def load_replies() -> list[Reply]:
     # Not `splitlines`: a reply may hold characters that it takes for line ends.
     lines = PATH.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
