@@ -1,4 +1,4 @@
-"""Results as Every Eval Ever's records and as Hugging Face's evaluation results."""
+"""Results as records of Every Eval Ever."""
 
 import json
 from pathlib import Path
