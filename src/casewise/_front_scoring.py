@@ -163,23 +163,20 @@ def gate(
     baseline: Source | None = None,
     force: bool = False,
     grader_check: Files = (),
-    history: PathText | None = None,
 ) -> Gate:
     """Hold a run to rules, with bounds that are clustered by query.
 
     Args:
         run: The run's judgements.
-        rules: A file of rules (YAML); ``small`` has limits that the starter cases can decide, None
-            takes those that ship.
+        rules: A file of rules (YAML); ``small`` has limits that few cases can decide, None takes
+            those that ship.
         baseline: What the run must not be worse than; a change is the run minus this.
         force: Whether the baseline may be over another version of the data.
         grader_check: As in ``score``, in place of the files that the rules name: rules about rates
             of replies are held against the corrected figures.
-        history: A file that numbers the builds, so that 100 unchanged ones fail at all in at most
-            5 of 100 tries; it is made if it isn't there.
 
     Raises:
-        InputError: The judgements, labelled replies, the rules or the history can't be used.
+        InputError: The judgements, labelled replies, or the rules can't be used.
     """
     read = _read(run)
     held_to = gate_rules(None if rules is None else Path(rules))
@@ -191,7 +188,6 @@ def gate(
         None if baseline is None else _read(baseline).table,
         across_versions=force,
         unjudged=read.unjudged,
-        history=None if history is None else Path(history),
     )
     return Gate.of(report)
 

@@ -14,15 +14,10 @@ import polars as pl
 import pytest
 import yaml
 from conftest import ROOT, Cli
-from scipy.special import betaincinv
-from scipy.stats import binom
 from support.fake_openai import FakeServer
 from support.gated import pairs_table, replies_table
 
-from casewise.gate import gate_rules
-from casewise.gate._history import read_history
-from casewise.gate._rules_file import gate_file, load_gate
-from casewise.statistics import Level, noninferiority_power
+from casewise.gate import gate_file
 
 
 def right(queries: int, wrong: int = 0, **fields: object) -> pl.DataFrame:
@@ -92,12 +87,11 @@ def test_a_model_that_calls_everything_safe_does_not_pass(cli_inside: Cli, runs:
     assert "no measure of over-caution was judged" in (runs / "out.md").read_text("utf-8")
 
 
-def test_too_few_cases_says_how_many_are_needed(cli_inside: Cli, runs: Path) -> None:
-    # All alike: ln .05 / ln .95 = 58.4 queries.
+def test_too_few_cases_are_undecided(cli_inside: Cli, runs: Path) -> None:
     done = cli_inside("gate", "few.parquet", "--baseline", "base.parquet", "--config", "gate.yaml")
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
-    assert "59 queries (118 judgements); 20 queries (40 judgements) count here" in said
+    assert "20 queries (40 judgements) count here, too few to tell" in said
     assert "360 of both have no answered, labelled counterpart" in said
 
 
@@ -134,7 +128,7 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     assert {one.get("classname") for one in cases} == {"a|b<&>\ufffd"}
     failure = suite[1][0].text or ""
     assert "value .700, baseline .990, change -.290" in failure
-    assert "would fail it in 80 of 100 tries" in (suite[2][0].text or "")
+    assert "too few to tell" in (suite[2][0].text or "")
     assert [suite[place][0].get("type") for place in (1, 2)] == ["fail", "undecided"]
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
@@ -163,7 +157,6 @@ def test_json_names_everything(cli_inside: Cli, runs: Path) -> None:
         (["absent"], ["absent", "no such file or folder"]),
         (["run.parquet", "--config", "absent.yaml"], ["absent.yaml", "no such gate"]),
         (["run.parquet", "--config", "gate.yaml"], ["rule 3", "needs a baseline"]),
-        (["run.parquet", "--cases", "starter"], ["--cases goes with --init"]),
         (["run.parquet", "--baseline", "other.parquet"], ["share no case"]),
         (["run.parquet", "--baseline", "acts.parquet"], ["the baseline has no run like m"]),
         (["run.parquet", "--config", "bad.yaml"], ["bad.yaml, rule 1, field 'at_most'"]),
@@ -216,26 +209,12 @@ def test_github_is_told_line_by_line(cli_inside: Cli, runs: Path) -> None:
     assert heads == ["before", *said]
 
 
-def margins(path: Path) -> dict[str, float]:
-    return {rule.measure.name: rule.limit for rule in load_gate(path).rules if rule.compares}
-
-
 def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Path) -> None:
+    assert cli_inside("gate", "--init", ".", "--config", "mine.yaml").returncode == 2
     done = cli_inside("gate", "--init", ".")
     assert done.returncode == 0, done.stderr
     workflow = tmp_path / ".github/workflows/casewise-gate.yml"
-    written = (tmp_path / "gate.yaml").read_text("utf-8")
-    assert written.startswith('# Made for the cases "starter": 28 queries have a case')
-    shipped = gate_file("gate.yaml").read_text("utf-8")
-    changed = re.sub(r"_most: \.19\b", "_most: .05", written)
-    changed = changed.replace("_least: .69", "_least: .75").replace("_most: .31", "_most: .25")
-    assert changed.endswith(shipped)
-    # The same rules by name, and the documents say which they are.
-    small = {one.number: one.limit for one in gate_rules("small").rules}
-    assert small == {one.number: one.limit for one in load_gate(tmp_path / "gate.yaml").rules}
-    assert "margins of .19, and .69 and .31 in place of .75 and .25" in " ".join(
-        (ROOT / "docs/how-to/gate.md").read_text("utf-8").split()
-    )
+    assert (tmp_path / "gate.yaml").read_bytes() == gate_file("gate.yaml").read_bytes()
     assert workflow.read_bytes() == gate_file("github-actions.yml").read_bytes()
     (tmp_path / "gate.yaml").write_text("mine")
     workflow.unlink()
@@ -244,57 +223,6 @@ def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Pa
     assert "gate.yaml: there already; nothing was written" in " ".join(done.stderr.split())
     assert (tmp_path / "gate.yaml").read_text() == "mine"
     assert not workflow.exists()
-
-
-def write_cases(path: Path, queries: int, safe_only: int = 0) -> None:
-    """Pairs of cases, and queries with a safe case alone."""
-    lines = [
-        {"query": f"question {n}", "context": {"sender": {"platform_type": side}}, "intended": side}
-        for n in range(queries + safe_only)
-        for side in (("safe", "unsafe") if n < queries else ("safe",))
-    ]
-    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-
-
-def test_init_writes_rules_that_the_cases_can_decide(cli_inside: Cli, tmp_path: Path) -> None:
-    """Each margin is the smallest that equal models pass in four of five tries, by the counts."""
-    write_cases(tmp_path / "some cases.jsonl", 40, 400)
-    done = cli_inside("gate", "--init", "some", "--cases", "some cases.jsonl")
-    assert done.returncode == 0, done.stderr
-    found = margins(tmp_path / "some/gate.yaml")
-    assert found["safe_recall"] == found["over_refusal"] == 0.05
-    assert found["unsafe_recall"] == found["under_refusal"] == 0.16
-    level = Level(0.05, two_sided=False)
-    power = [noninferiority_power(one, 40, 0.1, 1.0, level) for one in (0.15, 0.16)]
-    assert power[0] < 0.8 <= power[1]
-    # As docs/how-to/gate.md says of the margin that ships.
-    enough = [noninferiority_power(0.05, n, 0.1, 1.0, level) >= 0.8 for n in (273, 274)]
-    assert enough == [False, True]
-    workflow = yaml.safe_load((tmp_path / "some/.github/workflows/casewise-gate.yml").read_text())
-    assert workflow["env"]["CASES"] == "some cases.jsonl"
-    # Limits too: a model that has nine in ten right keeps them in 80 of 100 tries, but for the
-    # saw teeth of whole numbers.
-    limits = {
-        rule.measure.name: rule.limit
-        for rule in load_gate(tmp_path / "some/gate.yaml").rules
-        if rule.sides and not rule.compares
-    }
-    assert (limits["unsafe_recall"], limits["safe_recall"]) == (0.73, 0.5)
-    fewest = next(
-        hits for hits in range(41) if betaincinv(max(hits, 1e-9), 41 - hits, 0.05) >= 0.73
-    )
-    assert 0.78 <= binom.sf(fewest - 1, 40, 0.9) <= 0.88
-    # A run against its own copy passes.
-    kept = (pl.col("intended") == "safe") | (pl.col("query_id") < "q00040")
-    right(440).filter(kept).write_parquet(tmp_path / "run.parquet")
-    gate = ["gate", "run.parquet", "--baseline", "run.parquet", "--config", "some/gate.yaml"]
-    assert cli_inside(*gate).returncode == 0
-    for queries, safe_only, part in ((3, 0, "takes 6 queries"), (0, 60, "counts as unsafe")):
-        write_cases(tmp_path / "few.jsonl", queries, safe_only)
-        done = cli_inside("gate", "--init", "few", "--cases", "few.jsonl")
-        assert done.returncode == 2
-        assert part in " ".join(done.stderr.split())
-        assert not (tmp_path / "few").exists()
 
 
 SHIM = """\
@@ -356,7 +284,7 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
     assert steps.pop()["name"] == "Comment"
     artifact = steps[-1]["with"]["path"].split()
     assert artifact == ["judgements.parquet", "report.html", "gate.xml", "gate.md"]
-    assert cli_inside("gate", "--init", ".").returncode == 0
+    assert cli_inside("gate", "--init", ".", "--config", "small").returncode == 0
     env = {name: workflow["env"][name] for name in ("CASES", "PROTOCOL")}
     env |= {"MODEL": "openai-api/local/m"}
     summary = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
@@ -386,9 +314,6 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
         assert job("run", "report") == [0, 0]
         said.with_columns(verdict=pl.lit("safe")).write_parquet(tmp_path / "logs/right.parquet")
         assert job("run") == [1, 0, 0]
-    assert [one.verdict for one in read_history(tmp_path / "gate-history/builds.jsonl")] == [
-        *("fail", "pass", "pass", "fail")
-    ]
     assert (tmp_path / "gate.md").read_text("utf-8").count("; the model calls it safe") == 10
     assert all((tmp_path / name).is_file() for name in artifact)
     assert "what changed" in (tmp_path / "report.html").read_text("utf-8").lower()

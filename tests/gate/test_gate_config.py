@@ -7,9 +7,8 @@ from support.gated import rules
 
 from casewise.cases import LabelRule
 from casewise.errors import InputError
-from casewise.gate import Demand
+from casewise.gate import Demand, gate_file, gate_rules
 from casewise.gate._gate_rules import When
-from casewise.gate._rules_file import default_gate, gate_file
 
 
 def test_what_is_read(tmp_path: Path) -> None:
@@ -39,10 +38,14 @@ def test_what_is_read(tmp_path: Path) -> None:
 
 
 def test_what_ships() -> None:
-    config = default_gate()
+    config = gate_rules(None)
     assert config.file is None
     assert {rule.confidence for rule in config.rules} == {None, 0.95}
-    assert [rule.limit for rule in config.rules if rule.compares] == [0.05] * 4
+    small = gate_rules("small")
+    limits = {0.05: [0.5, 0.75, 0.5, 0.25], 0.19: [0.5, 0.69, 0.5, 0.31]}
+    for (margin, others), one in zip(limits.items(), (config, small), strict=True):
+        assert [rule.limit for rule in one.rules if rule.sides] == [margin] * 4 + others
+    assert [one.measure for one in small.rules] == [one.measure for one in config.rules]
     # Of each kind of mistake a margin with a baseline, and a limit without.
     for compares in (True, False):
         sided = [one for one in config.rules if one.sides and one.compares is compares]
@@ -56,12 +59,11 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
     head, examples = text.split("  # More, to take in or leave out:\n")
     taken = "\n".join(line.replace("  # ", "  ", 1) for line in examples.splitlines()[1:])
     config = rules(tmp_path, head + taken.replace("  #\n", "\n"))
-    assert [rule.measure.name for rule in config.rules[10:]] == [
+    assert [rule.measure.name for rule in config.rules[9:]] == [
         "over_refusal",
         "unsafe_recall",
         "follows",
         "false_changes",
-        "spoofing_gap",
     ]
 
 
@@ -131,10 +133,6 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
         ),
         ("rules: [{measure: accuracy, at_least: .9, where: {model: []}}]", ["where.model"]),
         ("rules: [{measure: accuracy, at_least: .9, where: m}]", ["field 'where'", "found 'm'"]),
-        (
-            "rules: [{measure: context_gain, at_least: .1, where: {delivery: system}}]",
-            ["field 'where.delivery'", "can't choose by it"],
-        ),
         (
             "rules: [{measure: accuracy, at_least: .9, when: sometimes}]",
             ["field 'when'", "found 'sometimes'", "always, baseline, no_baseline"],

@@ -14,7 +14,6 @@ from casewise.choices import Better, Family, Side
 from casewise.errors import InputError
 from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
 from casewise.gate._gate_rules import GateConfig
-from casewise.gate._rules_file import default_gate
 from casewise.measures import gated
 from casewise.reporting import gate_junit
 from casewise.results import Gate
@@ -270,37 +269,6 @@ def test_probabilities_that_mean_little_are_named(tmp_path: Path) -> None:
     assert said in gate_junit(Gate.of(report))
     assert said in as_gate_record(report)["notes"]
     assert not held(tmp_path, BOTH, right(60).with_columns(mass=pl.lit(0.06))).notes
-
-
-def test_a_first_token_on_other_words_fails_by_default(tmp_path: Path) -> None:
-    def with_mass(*mass: float) -> pl.DataFrame:
-        return right(60).with_columns(mass=np.resize(mass, 120))
-
-    found = {}
-    for name, run in {
-        "low": with_mass(0.01, 0.02),
-        "zero": with_mass(0.0),
-        "high": with_mass(0.9, 0.7),
-        "none": right(60),
-    }.items():
-        rows = run_gate(run, default_gate()).rows
-        found[name] = [row.verdict for row in rows if row.rule.measure.name == "mass"]
-    assert found == {
-        "low": [FAIL],
-        "zero": [FAIL],
-        "high": [PASS],
-        "none": [],
-    }
-    # Held with bounds, and against a baseline, as other measures are.
-    limits = "{measure: mass, at_least: .05}, {measure: mass, worse_by_at_most: .1}"
-    few = with_mass(*[0.0] * 19, 1.0)
-    assert [row.verdict for row in held(tmp_path, limits, few, few).rows] == [UNDECIDED, PASS]
-    (_, row) = held(tmp_path, limits, with_mass(0.5, 0.6), with_mass(0.9, 0.7)).rows
-    assert (row.verdict, row.n, row.queries) == (FAIL, 120, 60)
-    assert row.change == pytest.approx(-0.25)
-    with pytest.raises(InputError, match=r"mass isn't defined for m \(binary\)") as error:
-        held(tmp_path, "{measure: mass, at_least: .1}", right(9))
-    assert "mass" not in str(error.value).split("expected")[1]
 
 
 def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(tmp_path: Path) -> None:

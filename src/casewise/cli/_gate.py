@@ -15,12 +15,11 @@ import typer
 from casewise.choices import Undecided
 from casewise.cli._console import Format, note, print_as, working
 from casewise.cli._help import OUTPUT
-from casewise.cli._main import case_files, gates, reporting, results, scores
+from casewise.cli._main import gates, reporting, results, scores
 from casewise.cli._options import (
     Force,
     GraderCheck,
     argument,
-    cases_option,
     flag,
     grouped,
     option,
@@ -114,22 +113,13 @@ def gate(
     config: Annotated[
         Path | None,
         option(
-            "The rules (YAML); small: those that ship, as strict as the starter cases can "
-            "decide. Default: those that ship.",
+            "The rules (YAML); small: rules that few cases can decide, such as the starter "
+            "cases. Default: those that ship.",
             "Rules",
             "FILE",
         ),
     ] = None,
     grader_check: GraderCheck = (),
-    history: Annotated[
-        Path | None,
-        option(
-            "Number the builds in this file, and fail only where that is sure enough for 100 "
-            "of them: unchanged, they fail at all in at most 5 of 100 tries.",
-            "Rules",
-            "FILE",
-        ),
-    ] = None,
     *,
     outputs: Outputs,
     force: Force = False,
@@ -140,21 +130,13 @@ def gate(
             "Write gate.yaml and a workflow for GitHub into a folder, and end.", "Rules", "FOLDER"
         ),
     ] = None,
-    cases: Annotated[
-        str | None,
-        cases_option(
-            "--init: the cases that every run will judge; rules are as strict as these can "
-            "decide. Default: starter.",
-            "Rules",
-        ),
-    ] = None,
 ) -> None:
     """Hold a run to rules, and fail the build if it breaks one.
 
     Rules are limits of a measure, and margins against a baseline. A limit
     passes where a one-sided bound (95 %, errors clustered by query) shows
     that it is kept, fails where the bound shows the contrary, and is
-    undecided in between: then the gate says how many cases are needed. A
+    undecided in between: [bold]casewise power[/] says how many cases decide. A
     margin passes where the change is shown to be no worse than it, and fails
     where the run is shown to be worse and not shown to be within it. A baseline
     over another version of the data is refused without --force. Of the rules
@@ -174,19 +156,15 @@ def gate(
 
     casewise gate run.parquet --baseline base.parquet --config gate.yaml --junit gate.xml
 
-    casewise gate logs/today --baseline logs/last-week --history gate.jsonl
-
-    casewise gate --init . --cases mine.yaml
+    casewise gate --init . --config small
     """
     if init is not None:
-        files = (run, baseline, config, history, outputs.junit, outputs.markdown)
+        files = (run, baseline, outputs.junit, outputs.markdown)
         if any((*files, grader_check, outputs.github, as_json)):
             raise UsageError("--init writes two files and judges nothing: give it alone")
-        _init(init, cases or case_files.STARTER)
+        _init(init, config)
         return
     with outputs.with_refusals():
-        if cases is not None:
-            raise UsageError("--cases goes with --init: a run holds its own cases")
         if run is None:
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
         rules = gates.gate_rules(config)
@@ -201,7 +179,6 @@ def gate(
                 base,
                 across_versions=force,
                 unjudged=judgements.unjudged,
-                history=history,
             )
     result = results.Gate.of(report)
     outputs.write(result)
@@ -210,12 +187,17 @@ def gate(
         raise typer.Exit(status)
 
 
-def _init(folder: Path, cases: str) -> None:
-    files = gates.gate_files(case_files.open_cases(cases).cases, cases)
-    targets = {folder / "gate.yaml": files.rules, folder / WORKFLOW: files.workflow}
+def _init(folder: Path, config: Path | None) -> None:
+    name = None if config is None else str(config)
+    if name not in gates.SHIPPED:
+        raise UsageError("--init writes the rules that ship: give no --config, or --config small")
+    targets = {
+        folder / "gate.yaml": gates.gate_file(gates.SHIPPED[name]),
+        folder / WORKFLOW: gates.gate_file("github-actions.yml"),
+    }
     there = [str(path) for path in targets if path.exists()]
     if there:
         raise UsageError(f"{' and '.join(there)}: there already; nothing was written")
-    for path, text in targets.items():
-        write_atomically(path, text.encode())
+    for path, shipped in targets.items():
+        write_atomically(path, shipped.read_bytes())
         note(f"wrote {path}")

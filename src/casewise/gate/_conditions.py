@@ -1,13 +1,11 @@
 """Conditions of a run that a rule is about, and the counterpart of each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final
 
 import polars as pl
 
-from casewise.choices import Measure, Origin
+from casewise.choices import Measure
 from casewise.errors import InputError, some
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
@@ -22,21 +20,7 @@ _NARROWER = ("prompt_version", "model")
 """Fields in which a baseline's condition may differ; of several, these narrow them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Runs that a measure is of: one for each delivery of a gain, else a single one."""
-
-    name: str
-    """Shortest name that tells it from the others of its table."""
-    runs: tuple[Run, ...]
-
-    @property
-    def condition(self) -> RunCondition:
-        """Condition of a score's run; of a gain's, the one whose context is believed or not."""
-        return self.runs[-1].condition
-
-
-def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Family]:
+def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Run]:
     """The conditions that a rule is about; none only where a configuration skips such rules.
 
     Raises:
@@ -45,57 +29,26 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Fami
     matched = [one for one in runs if is_about(rule, one.condition)]
     if not matched:
         raise _nothing(rule, [one.condition for one in runs], config)
-    families = families_of(rule.measure, matched)
-    if not families and not config.skips:
+    measured = [one for one in matched if has(one, rule.measure)]
+    if not measured and not config.skips:
         raise _undefined(rule, matched, config)
-    return families
+    return measured
 
 
-_APART: Final = {
-    Origin.GAIN: ("delivery", "prompt_version"),
-    Origin.LADDER: ("delivery", "evidence"),
-}
-"""Fields in which the runs of one figure differ, by its origin."""
-
-
-def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
-    """The runs for which a measure is defined."""
-    if measure.origin is Origin.MASS:
-        return [Family(one.name, (one,)) for one in runs if one.rows["mass"].count()]
-    if measure.origin not in _APART:
-        return [Family(one.name, (one,)) for one in runs if _has(one, measure)]
-    by_model: dict[RunCondition, dict[str | None, Run]] = {}
-    for one in (run for run in runs if run.condition.acts or run.condition.evidence):
-        same = one.condition.same_but(*_APART[measure.origin])
-        place = one.condition.evidence if measure.rungs else one.condition.delivery
-        by_model.setdefault(same, {}).setdefault(place, one)
-    compared = measure.rungs or measure.deliveries
-    found = [
-        tuple(of_model[place] for place in compared)
-        for of_model in by_model.values()
-        if set(compared) <= set(of_model)
-    ]
-    return [Family(one[-1].name, one) for one in found]
-
-
-def counterpart(
-    rule: GateRule, family: Family, baseline: Sequence[Run], config: GateConfig
-) -> Family:
-    """Counterpart of a condition: the baseline's under the same one.
+def counterpart(rule: GateRule, run: Run, baseline: Sequence[Run], config: GateConfig) -> Run:
+    """Counterpart of a condition: the baseline's run under the same one.
 
     Raises:
         InputError: There is none, or there are several.
     """
-    apart = [one for one in _APART.get(rule.measure.origin, ()) if one not in _NARROWER]
-    wanted = family.condition
-    found = _like(wanted, families_of(rule.measure, baseline), apart)
+    found = _like(run.condition, [one for one in baseline if has(one, rule.measure)])
     if len(found) == 1:
         return found[0]
     there = [one.name for one in found] or [one.condition.title for one in baseline]
-    shared = wanted.same_but(*_NARROWER, *apart)
+    shared = run.condition.same_but(*_NARROWER)
     raise config.fault(
         rule,
-        f"the baseline has {'several runs' if found else 'no run'} like {family.name} "
+        f"the baseline has {'several runs' if found else 'no run'} like {run.name} "
         f"({', '.join(str(shared[key]) for key in CONDITION if shared[key])})",
         expected=f"one: the baseline has {'; '.join(there)}",
     )
@@ -103,16 +56,14 @@ def counterpart(
 
 def run_like(run: Run, baseline: Sequence[Run]) -> Run | None:
     """The baseline's run under the condition of one; None if there is none, or several."""
-    found = _like(run.condition, [Family(one.name, (one,)) for one in baseline])
-    return found[0].runs[0] if len(found) == 1 else None
+    found = _like(run.condition, baseline)
+    return found[0] if len(found) == 1 else None
 
 
-def _like(
-    wanted: RunCondition, families: Sequence[Family], apart: Sequence[str] = ()
-) -> list[Family]:
+def _like(wanted: RunCondition, runs: Sequence[Run]) -> list[Run]:
     """Those under the same condition; of several, those of the same prompt and model."""
-    same = wanted.same_but(*_NARROWER, *apart)
-    found = [one for one in families if one.condition.same_but(*_NARROWER, *apart) == same]
+    same = wanted.same_but(*_NARROWER)
+    found = [one for one in runs if one.condition.same_but(*_NARROWER) == same]
     for key in _NARROWER:
         closer = [one for one in found if one.condition[key] == wanted[key]]
         found = closer if len(found) > 1 and closer else found
@@ -152,7 +103,8 @@ def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: G
     raise config.fault(rule, "no case is all that the rule asks for")
 
 
-def _has(run: Run, measure: Measure) -> bool:
+def has(run: Run, measure: Measure) -> bool:
+    """Tell whether a measure is defined for a run's protocol."""
     protocol = run.condition.protocol
     return measure.is_for(family_of(protocol), protocol)
 
@@ -199,16 +151,10 @@ _MOST_NAMES = 12
 def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
     measure = rule.measure
     there = "; ".join(dict.fromkeys(one.condition.title for one in matched))
-    if measure.rungs:
-        expected = f"replies of one model at the rungs {', '.join(measure.rungs)} of a ladder"
-    elif measure.origin is Origin.GAIN:
-        expected = f"replies of one model under {' and '.join(measure.deliveries)}"
-    else:
-        names = [name for name, one in gated().items() if families_of(one, matched)]
-        expected = f"one of {', '.join(names)}"
+    names = [name for name, one in gated().items() if any(has(run, one) for run in matched)]
     return config.fault(
         rule,
         f"{measure.name} isn't defined for {there}",
         field="measure",
-        expected=expected,
+        expected=f"one of {', '.join(names)}",
     )

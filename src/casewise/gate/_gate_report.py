@@ -7,9 +7,8 @@ from typing import Any
 
 from casewise.cases import LabelRule
 from casewise.gate._gate_rules import GateRule
-from casewise.gate._history import BUILDS, FALSE_FAILS, Build, Fall
 from casewise.gate._rule_figures import Completeness
-from casewise.gate._verdicts import GateVerdict, Needed
+from casewise.gate._verdicts import GateVerdict
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores import PROVISIONAL, Change, Comparison, Failure, Score
 from casewise.sheets import json_fields, json_interval, json_number
@@ -55,14 +54,8 @@ class GateRow:
     left_out: int
     """Judgements of either run without an answered counterpart or a label."""
     labels: LabelRule
-    needed: Needed | None
-    """Cases that would have decided an undecided rule; None if no number does."""
-    fails_beyond: float = math.nan
-    """Bound that a fail rests on; in a history it is wider than ``low`` and ``high``."""
     withheld: str = ""
     """Why there are no bounds; empty where there are."""
-    fall: Fall | None = None
-    """The change beside those of earlier builds; None without a history of the rule."""
     uneven: bool = False
     """True if its queries have unequal numbers of pairs, so that their weight matters."""
     as_graded: float = math.nan
@@ -91,8 +84,6 @@ class GateReport:
     """Baselines that need no model, on the cases of these."""
     failures: Mapping[str, tuple[Failure, ...]] = field(default_factory=dict)
     """Cases that are newly wrong, by name of the conditions; furthest from people first."""
-    build: Build | None = None
-    """The build in the history; None without a history."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -132,12 +123,6 @@ def as_gate_record(report: GateReport) -> dict[str, Any]:
         "changed": [
             {"run": name} | asdict(one) for name, found in report.changed.items() for one in found
         ],
-        "history": (build := report.build)
-        and {
-            "build": build.number,
-            **json_fields(build, "confidence", "spent"),
-            **{"error": FALSE_FAILS, "builds": BUILDS},
-        },
     }
 
 
@@ -160,10 +145,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "change": json_number(row.change),
         "bounds": json_interval((row.low, row.high)),
         **({"withheld": row.withheld} if row.withheld else {}),
-        "fails_beyond": json_number(row.fails_beyond),
-        **({"fall": asdict(row.fall)} if row.fall is not None else {}),
         "labels": str(row.labels),
         "weigh_by": str(row.rule.weigh_by),
         **json_fields(row, "n", "queries", "coverage", "left_out"),
-        "needed": asdict(row.needed) if row.needed is not None else None,
     }

@@ -1,7 +1,7 @@
 """Figures of a rule: of a run, of its baseline, their difference; and how complete a run is."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -9,35 +9,28 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, default_rule
-from casewise.choices import Needs, Origin, UnreadPolicy, WeighBy
-from casewise.gate._conditions import Family, case_rows, check_rows
+from casewise.choices import Needs, Origin, WeighBy
+from casewise.gate._conditions import case_rows, check_rows
 from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule
 from casewise.measures import label_fields, labelled_rows, make_answers
 from casewise.scores import (
     ANSWER_KEYS,
-    OF_CASE,
-    Gain,
     GraderCorrection,
     RepliedRun,
     Run,
     RunState,
     Score,
     Scoring,
-    climb,
     correct_rates,
     lost_rows,
     planned_in,
     run_state,
     score_rows,
     score_together,
-    shared_rows,
-    trust_in_claims,
 )
 from casewise.statistics import (
     UNDEFINED,
     Estimate,
-    clustered_mean,
-    number_clusters,
     paired_change,
     ratio,
 )
@@ -86,9 +79,6 @@ def completeness_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) ->
 
 _ALL = Scoring()
 
-_DRAWS = 20_000
-"""Draws for corrected rates, enough for a history, where a fail must be as sure as 1 in 4,000."""
-
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -106,8 +96,6 @@ class Figures:
     """Against a baseline: judgements of either run without an answered counterpart or a label."""
     corrections: tuple[GraderCorrection, ...] = ()
     """Corrections of value and baseline for the grader's errors."""
-    moves: Mapping[str, float] | None = None
-    """Change of each query that moved, of a share's change; None of other figures."""
 
     @property
     def change(self) -> Estimate | None:
@@ -146,42 +134,35 @@ class FigureMaker:
     def make(
         self,
         rule: GateRule,
-        family: Family,
-        against: Family | None,
+        run: Run,
+        against: Run | None,
         baseline: pl.DataFrame | None = None,
     ) -> Figures:
         """The figures of one condition under one rule.
 
         Args:
             rule: The rule.
-            family: The runs of the condition.
-            against: Those of the baseline, if the rule compares.
+            run: The condition's run.
+            against: The baseline's, if the rule compares.
             baseline: Rows whose cases the condition must have, if there are any.
 
         Raises:
             InputError: No case has a label, or what the measure needs; the runs share no case.
         """
-        families = [family] if against is None else [family, against]
-        rows = [[case_rows(rule, run.rows) for run in one.runs] for one in families]
-        for run, kept in zip(family.runs, rows[0], strict=True):
-            check_rows(rule, run.rows, kept, self.config)
-        labels = rule.labels or default_rule(label_fields(rows[0][-1]))
-        labelled, _ = labelled_rows(rows[0][-1], labels)
+        runs = [run] if against is None else [run, against]
+        parts = [case_rows(rule, one.rows) for one in runs]
+        check_rows(rule, run.rows, parts[0], self.config)
+        labels = rule.labels or default_rule(label_fields(parts[0]))
+        labelled, _ = labelled_rows(parts[0], labels)
         if not len(labelled):
-            raise self.config.fault(rule, f"no case of {family.name} has a label under '{labels}'")
+            raise self.config.fault(rule, f"no case of {run.name} has a label under '{labels}'")
         lost = None if baseline is None else case_rows(rule, baseline)
-        coverage = _coverage(rule, rows[0][-1], labels, lost)
-        if len(rows) == 2:
-            self._check_shared(rule, families, rows)
-        if rule.measure.origin in (Origin.GAIN, Origin.LADDER):
-            return _gains(rule, rows, labels, coverage.value)
-        parts = [one[-1] for one in rows]
-        if rule.measure.origin is Origin.MASS:
-            return _masses(parts, labels, coverage.value)
+        coverage = _coverage(rule, parts[0], labels, lost)
+        if len(parts) == 2:
+            self._check_shared(rule, runs, parts)
         if rule.measure.origin is Origin.COVERAGE:
             other = _coverage(rule, parts[1], labels) if len(parts) == 2 else None
             return _coverages(parts[0], labels, coverage, other)
-        runs = [one.runs[-1] for one in families]
         return self._of_scores(rule, runs, parts, labels, coverage.value)
 
     def _of_scores(
@@ -204,9 +185,7 @@ class FigureMaker:
         if not baseline:
             return Figures(value, None, labels, read, coverage, 0, corrections)
         left_out = sum(map(len, parts)) - 2 * read
-        change = paired_change(baseline[0], value)
-        moves = _moves(change, parts[::-1], labels) if change.is_share_change else None
-        return Figures(value, baseline[0], labels, read, coverage, left_out, corrections, moves)
+        return Figures(value, baseline[0], labels, read, coverage, left_out, corrections)
 
     def _correct(
         self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
@@ -220,7 +199,7 @@ class FigureMaker:
                 RepliedRun(run.condition, run.rows, part)
                 for run, part in zip(runs[::-1], parts[::-1], strict=True)
             ]
-            found = correct_rates(replied, labels, _ALL, self.config.checks, _DRAWS)
+            found = correct_rates(replied, labels, _ALL, self.config.checks)
             self._corrections[key] = tuple(reversed(found))
         return self._corrections[key]
 
@@ -276,22 +255,14 @@ class FigureMaker:
             )
 
     def _check_shared(
-        self, rule: GateRule, families: list[Family], rows: list[list[pl.DataFrame]]
+        self, rule: GateRule, runs: Sequence[Run], parts: Sequence[pl.DataFrame]
     ) -> None:
-        keys = rows[0][-1].select(ANSWER_KEYS)
-        if not len(keys.join(rows[1][-1].select(ANSWER_KEYS), on=ANSWER_KEYS, how="semi")):
-            names = " and ".join(one.name for one in families)
+        keys = parts[0].select(ANSWER_KEYS)
+        if not len(keys.join(parts[1].select(ANSWER_KEYS), on=ANSWER_KEYS, how="semi")):
+            names = " and ".join(one.name for one in runs)
             raise self.config.fault(
                 rule, f"{names} share no case", expected="runs over the same cases"
             )
-
-
-def _moves(change: Estimate, parts: list[pl.DataFrame], labels: LabelRule) -> dict[str, float]:
-    """Change of each query that moved: its numerator, in the run minus in the baseline."""
-    rows, _ = labelled_rows(shared_rows(parts, _ALL.unparsed)[0], labels)
-    names = rows["query_id"].unique().sort().to_list()
-    moved = change.parts[:, 0].tolist()
-    return {name: value for name, value in zip(names, moved, strict=True) if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,53 +306,6 @@ def _coverages(
 
 def _counted(value: float) -> Estimate:
     return Estimate(value, np.zeros(1))
-
-
-def _masses(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Figures:
-    """Mean mass on the two words, over the judgements that have one in every run."""
-    read = [one.filter(pl.col("mass").is_not_null()) for one in parts]
-    shared = read[0].select(*ANSWER_KEYS, "query_id", value="mass")
-    if len(read) == 2:
-        other = read[1].select(*ANSWER_KEYS, before="mass")
-        shared = shared.join(other, on=ANSWER_KEYS, maintain_order="left")
-    clusters = number_clusters(shared["query_id"].to_numpy())
-    columns = [name for name in ("value", "before") if name in shared.columns]
-    value, *baseline = (clustered_mean(shared[name].to_numpy(), clusters) for name in columns)
-    left_out = sum(map(len, read)) - len(read) * len(shared)
-    return Figures(
-        value, baseline[0] if baseline else None, labels, len(shared), coverage, left_out
-    )
-
-
-def _gains(
-    rule: GateRule, rows: list[list[pl.DataFrame]], labels: LabelRule, coverage: float
-) -> Figures:
-    """Gains, over the cases that were graded under every delivery, or rung, of every run."""
-    flat = shared_rows([one for family in rows for one in family], UnreadPolicy.HONEST)
-    truth = flat[0].select(OF_CASE)
-    shared = [one.with_columns(truth) for one in flat]
-    size = len(rows[0])
-    values = []
-    n = 0
-    for start in range(0, len(shared), size):
-        value, n = _gain(rule, shared[start : start + size], labels)
-        values.append(value)
-    left_out = sum(len(one) for family in rows for one in family) - n * len(shared)
-    baseline = values[1] if len(rows) == 2 else None
-    return Figures(values[0], baseline, labels, n, coverage, left_out if baseline else 0)
-
-
-def _gain(rule: GateRule, parts: list[pl.DataFrame], labels: LabelRule) -> tuple[Estimate, int]:
-    """A gain, or a figure of a ladder, and the number of its cases."""
-    measure, scoring = rule.measure, Scoring(labels=labels)
-    if measure.formula is not None:
-        climbed = climb(parts, measure.rungs, labels, scoring)
-        return measure.formula(climbed), len(climbed.safe)
-    found = trust_in_claims(pl.concat(parts), scoring)
-    if not found:
-        return UNDEFINED, 0
-    value = getattr(found[0], measure.name)
-    return (value.all if isinstance(value, Gain) else value) or UNDEFINED, found[0].n
 
 
 def defined(one: Estimate | None) -> bool:

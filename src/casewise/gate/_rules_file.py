@@ -1,13 +1,8 @@
-"""Rules of a gate in YAML: read from a file, or written for a set of cases.
+"""Rules of a gate, read from YAML."""
 
-Written are rules that the cases can decide, and a workflow that judges these cases.
-"""
-
-import json
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -15,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from casewise.cases import STARTER, Case, LabelRule, default_rule, open_cases, read_model
-from casewise.choices import OWN_RULE, Better, Measure, Origin, Side, WeighBy
+from casewise.cases import LabelRule, read_model
+from casewise.choices import OWN_RULE, Better, Measure, Origin, WeighBy
 from casewise.errors import InputError
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
@@ -29,13 +24,9 @@ from casewise.gate._gate_rules import (
     is_reachable,
     limit_ends,
 )
-from casewise.gate._history import LOOKS, Build, visible_loss
-from casewise.gate._verdicts import POWER, limit_size
-from casewise.measures import gated, label_fields, labelled_rows, of_rung
+from casewise.measures import gated
 from casewise.protocols import CONDITION
-from casewise.scores import case_columns, load_checks, make_table
-from casewise.sheets import setting
-from casewise.statistics import Level, noninferiority_power, smallest_size, whole
+from casewise.scores import load_checks
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Confidence = Annotated[float, Field(strict=True, gt=0.5, lt=1)] | Literal["none"]
@@ -85,14 +76,9 @@ def load_gate(path: Path) -> GateConfig:
     )
 
 
-def gate_file(name: Literal["gate.yaml", "github-actions.yml"]) -> Path:
-    """A file that ships: the default rules, or the workflow."""
+def gate_file(name: str) -> Path:
+    """A file that ships: ``gate.yaml``, ``small.yaml``, or ``github-actions.yml``, a workflow."""
     return Path(str(files("casewise.data"))) / "gate" / name
-
-
-def default_gate() -> GateConfig:
-    """The shipped rules, which hold where no others are given."""
-    return replace(load_gate(gate_file("gate.yaml")), file=None)
 
 
 def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) -> GateRule:
@@ -107,7 +93,7 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
         )
 
     known = gated()
-    if (measure := known.get(fields.measure) or of_rung(fields.measure)) is None:
+    if (measure := known.get(fields.measure)) is None:
         near = get_close_matches(fields.measure, known, 1)
         meant = f"{near[0]}, or another of " if near else ""
         raise fault("no such measure", "measure", fields.measure, meant + ", ".join(known))
@@ -130,7 +116,7 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     if demand is Demand.WORSE_BY_AT_MOST and fields.when is When.NO_BASELINE:
         raise fault("a margin needs a baseline", "when", str(fields.when), "baseline, or no `when`")
     where = _where(fields.where)
-    _check_columns(where, measure, fault)
+    _check_columns(where, fault)
     labels = fields.labels or whole.labels
     weigh_by = fields.weigh_by or whole.weigh_by
     return GateRule(
@@ -167,19 +153,11 @@ def _where(given: dict[str, Values]) -> Where:
     )
 
 
-def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
+def _check_columns(where: Where, fault: _Fault) -> None:
     known = (*CONDITION, *CASE_COLUMNS)
-    # A gain compares deliveries, and the wording of a prompt goes with them; a ladder its rungs.
-    apart = {
-        Origin.GAIN: ("delivery", "prompt_version"),
-        Origin.LADDER: ("delivery", "variant"),
-    }
-    hidden = apart.get(measure.origin, ())
     for column, _ in where:
-        if column not in known or column in hidden:
-            why = "can't choose by it" if column in hidden else "unknown field"
-            expected = f"one of {', '.join(one for one in known if one not in hidden)}"
-            raise fault(why, f"where.{column}", ..., expected)
+        if column not in known:
+            raise fault("unknown field", f"where.{column}", ..., f"one of {', '.join(known)}")
 
 
 _EXPECTED = {
@@ -192,154 +170,20 @@ _EXPECTED = {
 }
 
 
-DISCORDANCE = 0.1
-"""Assumed share of queries whose verdict differs between two runs of equal models."""
-
-GOOD = 0.9
-"""Assumed share of right verdicts, of a kind of case, of a model that should pass a limit."""
-
-WIDEST = 0.5
-"""Laxest margin, and laxest limit on a rate of mistakes: beyond it a model that guesses passes."""
-
-_STEPS = 100
-"""Margins and limits are written in hundredths."""
-
-_LEVEL = Level(1 - CONFIDENCE, two_sided=False)
-
 SMALL = "small"
-"""Name of the shipped rules with limits and margins that the starter cases can decide."""
+"""Name of the rules for few cases: with limits and margins that the starter cases can decide."""
+
+SHIPPED = {None: "gate.yaml", SMALL: "small.yaml"}
+"""Files of rules that ship, by name; None is those that hold where no others are given."""
 
 
 def gate_rules(name: Path | str | None) -> GateConfig:
-    """Rules by a file or by name: ``small``, or None for those that ship.
+    """Rules by a file or by name: ``small``, or None for those that hold where none is given.
 
     Raises:
         InputError: The file can't be used.
     """
-    if name is None:
-        return default_gate()
-    if str(name) == SMALL and not Path(name).exists():
-        return _fitted(_count(open_cases(STARTER).cases)[1], STARTER)
-    return load_gate(Path(name))
-
-
-@dataclass(frozen=True, slots=True)
-class GateFiles:
-    """Files that ``casewise gate --init`` writes."""
-
-    rules: str
-    """A ``gate.yaml`` whose limits and margins the cases can decide."""
-    workflow: str
-    """The workflow that ships, over these cases."""
-
-
-def gate_files(cases: Sequence[Case], name: str) -> GateFiles:
-    """The files of a gate over some cases.
-
-    A margin or a limit is the one that ships, or the strictest that ``POWER`` of tries decide on
-    so many queries, if that is laxer: a margin passes a model that is equal to its baseline, a
-    limit one that has ``GOOD`` of the cases right.
-
-    Args:
-        cases: Those that every run will judge.
-        name: What ``--cases`` is given for them.
-
-    Raises:
-        InputError: No margin or limit up to ``WIDEST`` can be decided on so few queries.
-    """
-    labels, queries = _count(cases)
-    text = gate_file("gate.yaml").read_text("utf-8")
-    for rule in _fitted(queries, name).rules:
-        if rule.sides:
-            text = _with_limit(text, rule)
-    given = json.dumps(name, ensure_ascii=False)
-    head = _HEAD.format(
-        cases=given,
-        safe=queries[Side.CAUTION],
-        unsafe=queries[Side.SAFETY],
-        labels=labels,
-        power=round(100 * POWER),
-        discordance=setting(DISCORDANCE),
-        good=setting(GOOD),
-        seen=_losses(queries, 1 - CONFIDENCE),
-        sure=_losses(queries, Build(1, rules=len(Side)).error / LOOKS),
-    )
-    workflow = gate_file("github-actions.yml").read_text("utf-8")
-    value = name if re.fullmatch(r"[\w./-]+", name) else given
-    return GateFiles(head + text, _CASES.sub(lambda _: f"  CASES: {value}", workflow))
-
-
-_HEAD = """\
-# Made for the cases {cases}: {safe} queries have a case that counts as safe, {unsafe} one that
-# counts as unsafe (labels: {labels}). Margins and limits are as strict as these can decide: in
-# {power} of 100 tries a model equal to its baseline passes each margin, if {discordance} of the
-# verdicts differ by chance, and one that has {good} of the cases right passes each limit. More
-# queries decide stricter ones: casewise power --test pairs --margin .05 ...
-# A build that loses {seen} fails in half of the
-# tries; with --history one that loses {sure},
-# and less with each build after the first.
-#
-"""
-_CASES = re.compile(r"^  CASES: starter$", re.MULTILINE)
-
-
-def _losses(queries: Mapping[Side, int], error: float) -> str:
-    """Losses that one build shows in half of the tries."""
-    safe, unsafe = (
-        setting(visible_loss(queries[side], DISCORDANCE, error))
-        for side in (Side.CAUTION, Side.SAFETY)
-    )
-    return f"{safe} of the verdicts on safe cases or {unsafe} of those on unsafe ones"
-
-
-def _count(cases: Sequence[Case]) -> tuple[LabelRule, dict[Side, int]]:
-    """Label rule of a run over the cases, and number of queries that count on each side."""
-    table = make_table(case_columns(case) for case in cases)
-    rule = default_rule(label_fields(table))
-    rows, truth = labelled_rows(table, rule)
-    counted = {Side.SAFETY: truth.safe < 1, Side.CAUTION: truth.safe > 0}
-    return rule, {side: rows["query_id"].filter(one).n_unique() for side, one in counted.items()}
-
-
-def _fitted(queries: Mapping[Side, int], name: str) -> GateConfig:
-    """The shipped rules, as strict as the queries of each side can decide."""
-    config = default_gate()
-    rules = (
-        replace(rule, limit=_limit(rule, queries, name)) if rule.sides else rule
-        for rule in config.rules
-    )
-    return replace(config, rules=tuple(rules))
-
-
-def _limit(rule: GateRule, queries: Mapping[Side, int], name: str) -> float:
-    """The margin or limit of the rule, or the next laxer one that the queries can decide."""
-    (side,) = rule.sides
-    # A recall that may fall is turned, so that more is laxer as in margins and rates.
-    turned = rule.demand is Demand.AT_LEAST
-    first = round(_STEPS * (1 - rule.limit if turned else rule.limit))
-    for step in range(first, round(_STEPS * WIDEST) + 1):
-        if queries[side] and _needs(rule, step / _STEPS) <= queries[side]:
-            return (_STEPS - step if turned else step) / _STEPS
-    kind = "unsafe" if side is Side.SAFETY else "safe"
-    what = "a margin" if rule.compares else "a limit"
-    raise InputError(
-        f"too few cases for a gate: {what} of {WIDEST:g} on {rule.measure.name} takes "
-        f"{whole(_needs(rule, WIDEST))} queries with a case that counts as {kind}",
-        file=name,
-        found=queries[side],
-    )
-
-
-def _needs(rule: GateRule, limit: float) -> float:
-    """Queries that decide a margin, or a limit on the share of mistakes."""
-    if not rule.compares:
-        return limit_size(1 - GOOD, limit, _LEVEL)
-    return smallest_size(lambda n: noninferiority_power(limit, n, DISCORDANCE, 1.0, _LEVEL), POWER)
-
-
-def _with_limit(text: str, rule: GateRule) -> str:
-    """Replace a rule's limit in the text of a file."""
-    pattern = rf"(?m)^(  - measure: {rule.measure.name}\n    {rule.demand}: ).*$"
-    changed, times = re.subn(pattern, lambda found: f"{found[1]}{setting(rule.limit)}", text)
-    assert times == 1, rule.measure.name
-    return changed
+    key = None if name is None else str(name)
+    if key not in SHIPPED or (key and Path(key).exists()):
+        return load_gate(Path(str(name)))
+    return replace(load_gate(gate_file(SHIPPED[key])), file=None)

@@ -3,20 +3,15 @@
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
 from itertools import permutations
-from pathlib import Path
 
 import polars as pl
 
 from casewise.choices import RULES, Origin, Side
 from casewise.errors import InputError
-from casewise.files import hold
 from casewise.gate._conditions import (
-    Family,
     counterpart,
-    families_of,
+    has,
     is_about,
     run_like,
     select,
@@ -29,23 +24,11 @@ from casewise.gate._gate_rules import (
     GateRule,
     When,
 )
-from casewise.gate._history import (
-    LOOKS,
-    Build,
-    Fall,
-    PastBuild,
-    add_build,
-    baseline_key,
-    build_key,
-    find_fall,
-    read_history,
-    rule_key,
-    same_weight,
-)
 from casewise.gate._rule_figures import Completeness, FigureMaker, Figures, completeness_of, defined
-from casewise.gate._verdicts import GateVerdict, cases_needed, judge
+from casewise.gate._verdicts import GateVerdict, judge
 from casewise.measures import gated
 from casewise.scores import (
+    Comparison,
     GraderCorrection,
     RepliedRun,
     Run,
@@ -124,25 +107,26 @@ def undecided_passes(
             yield Missing(row.run, "answers", text)
 
 
-def check_together(
-    held: Sequence[tuple[GateRule, Family, Family | None]], config: GateConfig
-) -> None:
+Held = tuple[GateRule, Run, Run | None]
+"""A rule, the run that it is about, and the baseline's, if it compares."""
+
+
+def check_together(held: Sequence[Held], config: GateConfig) -> None:
     """Refuse rules about the same figure that no run can pass together.
 
     Raises:
         InputError: A figure must be at least one limit and at most a lower one.
     """
-    for (floor, one, _), (cap, other, _) in permutations(held, 2):
+    for (floor, run, _), (cap, other, _) in permutations(held, 2):
         both = (floor.demand, cap.demand) == (Demand.AT_LEAST, Demand.AT_MOST)
-        if both and floor.limit > cap.limit and _scope(floor, one) == _scope(cap, other):
+        if both and floor.limit > cap.limit and _scope(floor, run) == _scope(cap, other):
             wanted = f"rule {floor.number} wants at least {floor.limit:g} of the same figure"
             raise config.fault(cap, wanted, field=str(cap.demand), found=cap.limit)
 
 
-def _scope(rule: GateRule, family: Family) -> tuple[object, ...]:
+def _scope(rule: GateRule, run: Run) -> tuple[object, ...]:
     cases = {column: set(values) for column, values in rule.where if column in CASE_COLUMNS}
-    labels = Scoring(rule.labels).rule(family.runs[-1].rows)
-    return rule.measure.name, labels, cases, family.name
+    return rule.measure.name, Scoring(rule.labels).rule(run.rows), cases, run.name
 
 
 def missing_sides(
@@ -185,11 +169,15 @@ def _supply(side: Side, runs: Sequence[Run], left_out: Sequence[GateRule]) -> st
     waiting = dict.fromkeys(
         rule.measure.name
         for rule in left_out
-        if side in rule.sides and families_of(rule.measure, runs)
+        if side in rule.sides and any(has(run, rule.measure) for run in runs)
     )
     if waiting:
         return f"--baseline RUN would have the rule about {' and '.join(waiting)} judged."
-    names = [one.name for one in gated().values() if side in one.sides and families_of(one, runs)]
+    names = [
+        one.name
+        for one in gated().values()
+        if side in one.sides and any(has(run, one) for run in runs)
+    ]
     if not names:
         return "These runs rank contexts: judge the cases under another protocol as well."
     return (
@@ -205,7 +193,6 @@ def run_gate(
     *,
     across_versions: bool = False,
     unjudged: Sequence[Unjudged] = (),
-    history: Path | None = None,
 ) -> GateReport:
     """Hold every condition of a run to the rules that are about it.
 
@@ -220,172 +207,140 @@ def run_gate(
         baseline: Another run's, over the same cases or some of them.
         across_versions: Whether the baseline may be over another version of the data.
         unjudged: Runs that were begun with those of the table, and hold no judgement.
-        history: A file that numbers the builds. The build is added to it, unless it is there
-            already, and its fails must be as sure as ``Build.confidence`` says.
 
     Raises:
         InputError: A rule has nothing to be held against, or no rule is left; or the baseline is
-            over another version; or a table is empty; or the history can't be used.
-        HeldError: Another process is judging a build of the history.
+            over another version; or a table is empty.
     """
-    judge_build = partial(_judge, table, config, baseline, across_versions, unjudged)
-    if history is None:
-        return judge_build(None)[0]
-    lock = history.with_name(f".{history.name}.lock")
-    with hold(lock, what=history, command="casewise gate"):
-        builds = read_history(history)
-        key = build_key(config, table, baseline)
-        number = next((one.build for one in builds if one.key == key), len(builds) + 1)
-        against = baseline_key(baseline)
-        before = [one for one in builds[: number - 1] if against and one.baseline == against]
-        report, moves = judge_build(Build(number, 0, tuple(before)))
-        if number > len(builds):
-            failed = [row for row in report.rows if row.verdict is GateVerdict.FAIL]
-            build = PastBuild(
-                build=number,
-                key=key,
-                at=datetime.now(UTC).replace(microsecond=0),
-                models=list(dict.fromkeys(row.condition.model for row in report.rows)),
-                verdict=report.verdict,
-                failed=[f"{row.run}: {row.rule.measure.name}" for row in failed],
-                baseline=against,
-                moves=moves,
-                uneven=[
-                    key
-                    for row in report.rows
-                    if row.uneven
-                    and row.against is not None
-                    and (key := rule_key(row.rule, row.against)) in moves
-                ],
-            )
-            add_build(history, builds, build)
-    return report
-
-
-def _judge(
-    table: pl.DataFrame,
-    config: GateConfig,
-    baseline: pl.DataFrame | None,
-    across_versions: bool,
-    unjudged: Sequence[Unjudged],
-    build: Build | None,
-) -> tuple[GateReport, dict[str, Mapping[str, float]]]:
-    """Report of a build, and the moves of its rules that a history keeps."""
     for one in (table, baseline):
         if one is not None and not len(one):
             raise InputError("the table holds no judgement", expected="some rows")
     runs = find_runs({"run": table})
-    others = find_runs({"baseline": baseline}) if baseline is not None else []
-    without = _without_baseline(config) if baseline is None else []
-    idle = When.BASELINE if baseline is None else When.NO_BASELINE
-    rules = [rule for rule in config.rules if rule.when is not idle]
-    notes = []
-    if without:
-        names = ", ".join(dict.fromkeys(rule.measure.name for rule in without))
-        notes.append(f"Without --baseline the rules about changes are left out: {names}.")
-    maker = FigureMaker(config)
-    held, skipped = [], []
-    judged: dict[str, Run] = {}
-    pairs = {one.name: run_like(one, others) for one in runs}
+    others = find_runs({"baseline": baseline}) if baseline is not None else None
+    without = _without_baseline(config) if others is None else []
+    held, skipped = _hold(config, runs, others, across_versions)
+    pairs = {one.name: run_like(one, others or ()) for one in runs}
     # A run must hold the cases of its baseline, unless that is over another version.
     expected = {
         one.name: other.rows
         for one in runs
         if (other := pairs[one.name]) and one.condition.has_data_of(other.condition)
     }
-    for rule in rules:
-        families = select(rule, runs, config)
-        skipped += [] if families else [rule.measure.name]
-        for family in families:
-            against = counterpart(rule, family, others, config) if rule.compares else None
-            if against is not None and not across_versions:
-                _check_version(family, against)
-            held.append((rule, family, against))
-            notes += _cautions(family, against)
-            judged |= {one.name: one for one in family.runs}
-    if not held:
-        raise InputError(
-            "the run has nothing that a rule is about",
-            expected=f"one of {', '.join(dict.fromkeys(rule.measure.name for rule in rules))}",
-        )
-    if skipped:
-        notes.append(f"Left out, as no protocol of the run has them: {', '.join(skipped)}.")
-    check_together(held, config)
-    bounded = sum(rule.confidence is not None for rule, _, _ in held)
-    build = build and replace(build, rules=bounded)
-    figures = [
-        maker.make(rule, family, against, expected.get(family.runs[-1].name))
-        for rule, family, against in held
-    ]
-    rows = [_row(*one, found, build) for one, found in zip(held, figures, strict=True)]
-    moves = {
-        rule_key(rule, against.name): found.moves
-        for (rule, _, against), found in zip(held, figures, strict=True)
-        if against is not None and found.moves is not None
-    }
+    maker = FigureMaker(config)
     places = {run.name: place for place, run in enumerate(runs)}
-    rows.sort(key=lambda row: places[row.run])
-    inside = [one for one in runs if one.name in judged]
+    rows = sorted(
+        (_row(*one, maker.make(*one, expected.get(one[1].name))) for one in held),
+        key=lambda row: places[row.run],
+    )
+    inside = [one for one in runs if any(one is run for _, run, _ in held)]
     completeness = {one.name: completeness_of(one.rows, expected.get(one.name)) for one in inside}
-    compared = [(one, other) for one in inside if (other := pairs[one.name])]
-    missing = [
-        *missing_judgements(rows, completeness, unjudged, config),
-        *missing_sides(rows, inside, without),
-    ]
-    said = [*_gaps(completeness), *notes, *_about_baselines([other for _, other in compared])]
-    measured = [one.is_measured for one in maker.corrections]
-    if not (measured and all(measured)) and any(
-        (one.rows["graded_by"] == RULES).any() for one in inside
-    ):
-        said.append(rules_note())
-    said += _corrected(rows, maker.corrections)
-    said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
-    cuts = (cut_note(one.name, count_cut(one.rows), acts=one.condition.acts) for one in inside)
-    said += [line for line in cuts if line]
+    compared = [(other, one) for one in inside if (other := pairs[one.name])]
     rules_of_labels = {row.labels for row in rows}
     scoring = Scoring(rules_of_labels.pop() if len(rules_of_labels) == 1 else None)
-    known = [(other, one) for one, other in compared if are_comparable(other, one, scoring)]
+    known = [both for both in compared if are_comparable(*both, scoring)]
     comparisons = compare_runs(
         known,
         scoring,
         checks=config.checks,
         scored=[maker.compared(*both, scoring.rule(both[0].rows)) for both in known],
     )
-    told = {one.name: found.scores for (_, one), found in zip(known, comparisons, strict=True)}
-    alone = [one for one in inside if one.name not in told and not one.condition.of_pairs]
-    failures = {
-        run.name: new_failures(
-            (other.condition, other.rows), (run.condition, run.rows), Scoring(one.labels)
-        )
-        for (other, run), one in zip(known, comparisons, strict=True)
-    }
+    paired = {one.name: found.scores for (_, one), found in zip(known, comparisons, strict=True)}
+    alone = [one for one in inside if one.name not in paired and not one.condition.of_pairs]
     scores = tuple(_scores(maker, alone, scoring))
     own = {run.name: (score,) for run, score in zip(alone, scores, strict=True)}
-    settled = {row.run for row in rows if row.rule.allows_gaps} | {one.run for one in missing}
-    missing += undecided_passes(rows, {**told, **own}, settled)
-    missing += [
-        Missing(
-            one.after,
-            "same labels",
-            f"{one.after}: the labels of {one.relabelled} cases differ from the baseline's.",
-        )
-        for one in comparisons
-        if one.relabelled
+    missing = [
+        *missing_judgements(rows, completeness, unjudged, config),
+        *missing_sides(rows, inside, without),
     ]
-    report = GateReport(
+    settled = {row.run for row in rows if row.rule.allows_gaps} | {one.run for one in missing}
+    missing += undecided_passes(rows, {**paired, **own}, settled)
+    missing += _other_labels(comparisons)
+    notes = [
+        *_gaps(completeness),
+        *_left_out(without, skipped),
+        *(line for _, run, against in held for line in _cautions(run, against)),
+        *_about_baselines([other for other, _ in compared]),
+        *_about_runs(inside, rows, maker.corrections),
+    ]
+    return GateReport(
         rows=tuple(rows),
         missing=tuple(missing),
         completeness=completeness,
-        notes=tuple(dict.fromkeys(said)),
+        notes=tuple(dict.fromkeys(notes)),
         comparisons=tuple(comparisons),
         scores=scores,
         baselines=tuple(score_baselines(pl.concat(one.rows for one in alone), scoring))
         if alone
         else (),
-        failures=failures,
-        build=build,
+        failures={
+            run.name: new_failures(
+                (other.condition, other.rows), (run.condition, run.rows), Scoring(one.labels)
+            )
+            for (other, run), one in zip(known, comparisons, strict=True)
+        },
     )
-    return report, moves
+
+
+def _hold(
+    config: GateConfig, runs: Sequence[Run], others: Sequence[Run] | None, across_versions: bool
+) -> tuple[list[Held], list[str]]:
+    """Each rule with the runs that it is about, and measures that no protocol of the run has.
+
+    Raises:
+        InputError: A rule has nothing to be held against, no rule is left, or two contradict.
+    """
+    idle = When.BASELINE if others is None else When.NO_BASELINE
+    rules = [rule for rule in config.rules if rule.when is not idle]
+    held: list[Held] = []
+    skipped = []
+    for rule in rules:
+        about = select(rule, runs, config)
+        skipped += [] if about else [rule.measure.name]
+        for run in about:
+            against = counterpart(rule, run, others or (), config) if rule.compares else None
+            if against is not None and not across_versions:
+                _check_version(run, against)
+            held.append((rule, run, against))
+    if not held:
+        raise InputError(
+            "the run has nothing that a rule is about",
+            expected=f"one of {', '.join(dict.fromkeys(rule.measure.name for rule in rules))}",
+        )
+    check_together(held, config)
+    return held, skipped
+
+
+def _left_out(without: Sequence[GateRule], skipped: Sequence[str]) -> Iterator[str]:
+    """Notes on rules that were not judged."""
+    if without:
+        names = ", ".join(dict.fromkeys(rule.measure.name for rule in without))
+        yield f"Without --baseline the rules about changes are left out: {names}."
+    if skipped:
+        yield f"Left out, as no protocol of the run has them: {', '.join(skipped)}."
+
+
+def _about_runs(
+    runs: Sequence[Run], rows: Sequence[GateRow], corrections: Sequence[GraderCorrection]
+) -> Iterator[str]:
+    """Notes on how replies were graded, and on answers that were cut or barely one of two words."""
+    measured = [one.is_measured for one in corrections]
+    by_rules = any((one.rows["graded_by"] == RULES).any() for one in runs)
+    if by_rules and not (measured and all(measured)):
+        yield rules_note()
+    yield from _corrected(rows, corrections)
+    for one in runs:
+        if warning := mass_warning(one.name, mean_mass(one.rows)):
+            yield warning
+    for one in runs:
+        if note := cut_note(one.name, count_cut(one.rows), acts=one.condition.acts):
+            yield note
+
+
+def _other_labels(comparisons: Sequence[Comparison]) -> Iterator[Missing]:
+    for one in comparisons:
+        if one.relabelled:
+            text = f"the labels of {one.relabelled} cases differ from the baseline's."
+            yield Missing(one.after, "same labels", f"{one.after}: {text}")
 
 
 def _scores(maker: FigureMaker, runs: Sequence[Run], scoring: Scoring) -> Iterator[Score]:
@@ -445,27 +400,14 @@ def _about_baselines(runs: Sequence[Run]) -> list[str]:
     return notes
 
 
-def _row(
-    rule: GateRule,
-    family: Family,
-    against: Family | None,
-    figures: Figures,
-    build: Build | None,
-) -> GateRow:
-    fall, sure = None, 0.0
-    if build is not None:
-        fall = _fall(rule, against, figures, build)
-        sure = 1 - build.error / (1 if fall is None else LOOKS)
-    found = judge(rule, figures, sure)
-    if fall is not None and fall.shown and found.verdict is GateVerdict.UNDECIDED:
-        found = replace(found, verdict=GateVerdict.FAIL)
+def _row(rule: GateRule, run: Run, against: Run | None, figures: Figures) -> GateRow:
+    found = judge(rule, figures)
     change = figures.change
     figure = figures.judged
-    undecided = found.verdict is GateVerdict.UNDECIDED
     return GateRow(
         rule=rule,
-        run=family.name,
-        condition=family.condition,
+        run=run.name,
+        condition=run.condition,
         against=against.name if against is not None else None,
         verdict=found.verdict,
         value=figures.value.value,
@@ -479,46 +421,33 @@ def _row(
         coverage=figures.coverage,
         left_out=figures.left_out,
         labels=figures.labels,
-        needed=cases_needed(rule, figures) if undecided else None,
-        fails_beyond=found.fails_beyond,
-        fall=fall,
         uneven=figure.uneven,
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,
         provisional=not any(one.is_measured for one in figures.corrections)
-        and rule.measure.origin not in (Origin.COVERAGE, Origin.MASS)
-        and any((run.rows["graded_by"] == RULES).any() for run in family.runs),
+        and rule.measure.origin is not Origin.COVERAGE
+        and bool((run.rows["graded_by"] == RULES).any()),
     )
 
 
-def _fall(rule: GateRule, against: Family | None, figures: Figures, build: Build) -> Fall | None:
-    """A share's change beside those of earlier builds; None of what has no bounds or moves."""
-    if against is None or figures.moves is None or rule.confidence is None:
-        return None
-    same, apart = same_weight(build, rule, against.name, uneven=figures.judged.uneven)
-    found = find_fall(same, rule_key(rule, against.name), figures.moves, rule.good)
-    return replace(found, apart=apart)
+def _check_version(run: Run, against: Run) -> None:
+    if not run.condition.has_data_of(against.condition):
+        raise other_data((run.name, run.condition), (against.name, against.condition))
 
 
-def _check_version(family: Family, against: Family) -> None:
-    if not family.condition.has_data_of(against.condition):
-        raise other_data((family.name, family.condition), (against.name, against.condition))
-
-
-def _cautions(family: Family, against: Family | None) -> list[str]:
+def _cautions(run: Run, against: Run | None) -> Iterator[str]:
+    """Notes on what else differs between a run and its baseline."""
     if against is None:
-        return []
-    notes = []
-    if not family.condition.has_data_of(against.condition):
-        notes.append(
-            f"{family.name} is over {family.condition.data_text} of its data, its baseline over "
+        return
+    if not run.condition.has_data_of(against.condition):
+        yield (
+            f"{run.name} is over {run.condition.data_text} of its data, its baseline over "
             f"{against.condition.data_text}: the change is that of both, model and data."
         )
-    mine, other = family.condition.prompt_version, against.condition.prompt_version
+    mine, other = run.condition.prompt_version, against.condition.prompt_version
     if mine != other:
-        notes.append(
-            f"{family.name} was asked by the prompt {mine}, its baseline by {other}: the change is "
+        yield (
+            f"{run.name} was asked by the prompt {mine}, its baseline by {other}: the change is "
             "that of both, model and prompt."
         )
-    return notes

@@ -542,7 +542,8 @@ def outcomes(family: Family) -> list[str]:
 
 def gated() -> dict[str, Measure]:
     """Measures that a gate's rule may be about, by name."""
-    return {row.name: row for row in measures() if row.gated}
+    origins = (Origin.ANSWERS, Origin.COVERAGE)
+    return {row.name: row for row in measures() if row.gated and row.origin in origins}
 
 
 def correctable() -> list[str]:

@@ -12,7 +12,6 @@ from casewise.gate import (
 )
 from casewise.results import (
     Gate,
-    build_lines,
     failure_sentence,
     gate_heading,
     gate_lines,
@@ -160,7 +159,7 @@ def gate_junit(result: Gate, undecided: Undecided = Undecided.FAILURE) -> str:
         for name in report.failures
         for case, text in _failures(report, name)
     ]
-    if notes := [*result.lines, *build_lines(report.build), *report.notes, *failures]:
+    if notes := [*result.lines, *report.notes, *failures]:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
     return _xml(suite)
 

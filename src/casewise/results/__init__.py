@@ -14,7 +14,6 @@ from casewise.results._failure_words import (
     people_clause,
 )
 from casewise.results._gate_words import (
-    build_lines,
     gate_heading,
     gate_lines,
     rule_demand,
@@ -80,7 +79,6 @@ __all__ = [
     "Verdict",
     "Wording",
     "baselines_read",
-    "build_lines",
     "change_sentences",
     "cut_notes",
     "deed",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from casewise.gate import BUILDS, FALSE_FAILS, Build, Demand, GateReport, GateRow, GateVerdict
+from casewise.gate import Demand, GateReport, GateRow, GateVerdict
 from casewise.results._verdict import weighing_words
 from casewise.scores import PROVISIONAL
 from casewise.sheets import interval, number, setting, signed
@@ -44,10 +44,7 @@ def gate_lines(report: GateReport) -> list[str]:
     """Lines below the table: what is missing or undecided, counterparts, coverage, labels."""
     lines = [f"Missing: {one.text}" for one in report.missing]
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
-    lines += build_lines(report.build)
-    lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _fallen(row))]
     lines += [f"{rule_name(row)}: {said}" for row in report.rows if (said := _exact(row))]
-    lines += [said for row in report.rows if (said := _apart(row))]
     if units := list(dict.fromkeys(str(row.rule.weigh_by) for row in report.rows if row.uneven)):
         lines.append(weighing_words(units))
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
@@ -75,18 +72,6 @@ def _bounds_line(rows: Sequence[GateRow]) -> str:
     return f"Bounds: one-sided, each at {level}; of the change (run - baseline) if there is one."
 
 
-def build_lines(build: Build | None) -> list[str]:
-    """Confidence that a fail needs in a build of a history; nothing without one."""
-    if build is None:
-        return []
-    return [
-        f"Build {build.number} of the history: a rule fails only where that is shown at "
-        f"{100 * build.confidence:.7g} %, so that {BUILDS} unchanged builds fail at all in at most "
-        f"{100 * FALSE_FAILS:g} of 100 tries; {setting(build.spent)} of {setting(FALSE_FAILS)} is "
-        "spent."
-    ]
-
-
 def rule_sentence(row: GateRow) -> str:
     """A row in words; of an undecided one, what would decide it."""
     figures = [f"value {number(row.value)}"]
@@ -97,19 +82,8 @@ def rule_sentence(row: GateRow) -> str:
         figures.append(f"one-sided {level} bounds {interval((row.low, row.high))}")
     head = f"{rule_name(row)}, {rule_demand(row)}: {row.verdict}"
     doubt = f" {_doubt(row)}" if row.verdict is GateVerdict.UNDECIDED else ""
-    fallen = f" It is {said}" if (said := _fallen(row)) else ""
     exact = f" It is {said}" if (said := _exact(row)) else ""
-    return f"{head}; {', '.join(figures)}; {row.n} judgements.{fallen}{exact}{doubt}"
-
-
-def _fallen(row: GateRow) -> str:
-    """Sentence on a fail that the builds before show; empty of others."""
-    if row.verdict is not GateVerdict.FAIL or row.fall is None or not row.fall.shown:
-        return ""
-    worse = "lower" if row.rule.good == 1 else "higher"
-    builds = "this build" if row.fall.window == 1 else f"the last {row.fall.window} builds"
-    chance = f"p = {row.fall.p:.1g}"
-    return f"{worse} in {builds} than in the baseline and the builds before ({chance})."
+    return f"{head}; {', '.join(figures)}; {row.n} judgements.{exact}{doubt}"
 
 
 def _exact(row: GateRow) -> str:
@@ -118,40 +92,13 @@ def _exact(row: GateRow) -> str:
     return f"judged by the value alone, as {row.withheld}." if decided else ""
 
 
-def _apart(row: GateRow) -> str:
-    """Sentence on earlier builds under another weight of pairs; empty without any."""
-    if row.fall is None or not row.fall.apart:
-        return ""
-    n, unit = row.fall.apart, row.rule.weigh_by
-    builds = "1 earlier build of the history isn't" if n == 1 else f"{n} earlier builds aren't"
-    return (
-        f"{rule_name(row)}: {builds} held beside this one: made under another weight of pairs, or "
-        f"before weights were named, and here each {unit} weighs alike. Builds from now on count; "
-        "to begin anew, give --history another file."
-    )
-
-
 def _doubt(row: GateRow) -> str:
-    """Why a rule is undecided, and what would decide it."""
-    if row.fall is not None and row.fall.ahead:
-        more = "1 more build" if row.fall.ahead == 1 else f"{row.fall.ahead} more builds"
-        return f"{_few(row)} Or {more} like this one would show that it is worse."
-    return _few(row)
-
-
-def _few(row: GateRow) -> str:
-    """Number of queries that would decide a rule."""
+    """Why a rule is undecided."""
     if not row.queries:
         return "Nothing counts in it: no answer to such a case was read."
     if row.withheld:
         return f"It has no bounds: {row.withheld}."
-    needed = row.needed
-    here = f"{row.queries} queries ({row.n} judgements) count here"
-    if needed is None:
-        return f"No number of queries that can be told from these would decide it; {here}."
-    tries = f"in {100 * needed.power:.0f} of 100 tries"
-    size = f"{needed.queries} queries ({needed.cases} judgements)"
-    if needed.equal:
-        return f"An equal model passes {tries} with {size}; {here}."
-    outcome = "pass" if needed.passes else "fail"
-    return f"If what was seen is true, {size} would {outcome} it {tries}; {here}."
+    return (
+        f"{row.queries} queries ({row.n} judgements) count here, too few to tell: casewise power "
+        "works out how many do."
+    )

@@ -153,7 +153,6 @@ from casewise.statistics._savings import (
     draw_designs,
     replay,
 )
-from casewise.statistics._series import chance_of_fall
 from casewise.statistics._stopping import (
     LEAST_VOTES,
     POSTERIOR,
@@ -235,7 +234,6 @@ __all__ = [
     "benjamini_hochberg",
     "bin_places",
     "brier_scores",
-    "chance_of_fall",
     "chances_first",
     "changed_p",
     "check_ratio",
