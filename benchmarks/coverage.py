@@ -366,25 +366,44 @@ def tables(draws: int, seed: int, jobs: int) -> dict[str, list[Cell]]:
     return rows
 
 
+def kind_of(figure: str) -> str:
+    """Kind of a figure, or of its change."""
+    name = figure.removeprefix("change of ").removesuffix(" (replies)").partition(".")[0]
+    if name in ("shapley", "escalation"):
+        return name
+    kind = str(find(name).kind)
+    return f"{kind}, its change" if figure.startswith("change of ") else kind
+
+
 def table_text(rows: dict[str, list[Cell]], draws: int) -> str:
-    """The table of docs/method/statistics-appendix.md."""
+    """The table of docs/method/statistics-appendix.md: of each kind the least coverage."""
+    kinds: dict[str, list[str]] = {}
+    for name in rows:
+        kinds.setdefault(kind_of(name), []).append(name)
     lines = [
         f"Least coverage of 95 % intervals over {len(POPULATIONS)} populations, {draws} studies "
-        "each, or as many as stand in brackets (`make coverage`):",
+        "each, or as many as stand in brackets, and the figure that has it (`make coverage`):",
         "",
-        "| figure | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
-        "|---|" + "---:|" * len(SIZES),
+        "| kind | figures | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
+        "|---|---:|" + "---|" * len(SIZES),
     ]
-    for name, cells in rows.items():
-        lines += [f"| `{name}` | {' | '.join(cell_text(cell, draws) for cell in cells)} |"]
+    for kind, names in kinds.items():
+        cells = [
+            least_text({name: rows[name][at] for name in names}, draws) for at in range(len(SIZES))
+        ]
+        lines += [f"| {kind} | {len(names)} | {' | '.join(cells)} |"]
     return "\n".join(lines)
 
 
-def cell_text(cell: Cell, draws: int) -> str:
-    if not cell.is_shown:
+def least_text(cells: dict[str, Cell], draws: int) -> str:
+    """The least coverage, and its figure."""
+    shown = [(cell.held, name) for name, cell in cells.items() if cell.is_shown]
+    if not shown:
         return "withheld"
-    more = f" ({cell.draws})" if cell.draws > draws else ""
-    return f"{cell.held:.3f}{more}".removeprefix("0")
+    held, name = min(shown)
+    drawn = cells[name].draws
+    more = f" ({drawn})" if drawn > draws else ""
+    return f"{held:.3f}{more} `{name}`".removeprefix("0")
 
 
 def too_low(rows: dict[str, list[Cell]]) -> list[str]:

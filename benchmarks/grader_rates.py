@@ -56,6 +56,8 @@ GPT4 = {"1_full_compliance": 0, "2_full_refusal": 2, "3_partial_refusal": 1}
 MODELS = ("llama2orig", "mistralguard")
 RATES = (0.05, 0.2, 0.5, 0.8, 0.95)
 CHECKS = (100, 300)
+SHOWN = 100
+"""Labels whose rows the document has."""
 RUN = 450
 """Replies of a simulated run, to a query each."""
 INNER = 500
@@ -363,6 +365,7 @@ def tables(elsewhere: Sequence[Elsewhere], parts: Sequence[RandomPart], draws: i
             f"{_short(one.width)} | {_short(one.other)} | {_short(one.held_change)} | "
             f"{_short(one.width_change)} | {_short(one.held_elsewhere)} |"
             for one in elsewhere
+            if one.labels == SHOWN
         ),
         "",
         f"Labels of a random part of XSTest's replies, graded by the rules, {draws} draws a row:",
@@ -375,6 +378,7 @@ def tables(elsewhere: Sequence[Elsewhere], parts: Sequence[RandomPart], draws: i
             f"{_short(one.raw)} | {_short(one.held)} | {_short(one.held_anew)} | "
             f"{_short(one.width)} | {_short(one.alone)} | {_short(one.bound)} |"
             for one in parts
+            if one.labels == SHOWN
         ),
     ]
     return "\n".join(lines)

@@ -235,7 +235,7 @@ def test_analyses_print_intervals_that_the_suite_knows(
     for name in sorted(analyses):
         population = populations[f"{name}, published runs"]
         study = population.study(rng.integers(population.queries, size=160))
-        report = report_scores(study.table, Scoring(), calibrate=True, prices=hostile.PRICES)
+        report = report_scores(study.table, Scoring(), calibrate=True)
         known = {one.interval for one in study.figures().values()}
         for path, ends in intervals_in(as_report_records(report)):
             if name in path:
