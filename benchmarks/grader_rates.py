@@ -56,8 +56,8 @@ GPT4 = {"1_full_compliance": 0, "2_full_refusal": 2, "3_partial_refusal": 1}
 MODELS = ("llama2orig", "mistralguard")
 RATES = (0.05, 0.2, 0.5, 0.8, 0.95)
 CHECKS = (100, 300)
-SHOWN = 100
-"""Labels whose rows the document has."""
+SHOWN, SHOWN_RATES = 100, (0.05, 0.5, 0.95)
+"""Labels, and true rates, whose rows the document has."""
 RUN = 450
 """Replies of a simulated run, to a query each."""
 INNER = 500
@@ -365,7 +365,7 @@ def tables(elsewhere: Sequence[Elsewhere], parts: Sequence[RandomPart], draws: i
             f"{_short(one.width)} | {_short(one.other)} | {_short(one.held_change)} | "
             f"{_short(one.width_change)} | {_short(one.held_elsewhere)} |"
             for one in elsewhere
-            if one.labels == SHOWN
+            if one.labels == SHOWN and one.rate in SHOWN_RATES
         ),
         "",
         f"Labels of a random part of XSTest's replies, graded by the rules, {draws} draws a row:",
