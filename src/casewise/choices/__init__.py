@@ -189,7 +189,7 @@ class WeighBy(enum.StrEnum):
     QUERY = "query"
     """Each query, whose figure is the mean over its pairs."""
     PAIR = "pair"
-    """Each pair; in the correlation within queries, each case."""
+    """Each pair."""
 
 
 class Split(enum.StrEnum):
