@@ -1,7 +1,6 @@
 """Drafts of mappings: every table gets one that loads; on known shapes it imports as it stands."""
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from support.refusals import refused
 from support.workbooks import write_workbook
 
 from casewise.cases import Imported, draft_mapping, import_cases, load_mapping
-from casewise.cases._mapping import sources
+from casewise.cases._mapping import column_of
 from casewise.errors import InputError
 
 
@@ -287,10 +286,8 @@ def test_a_column_for_each_context_is_proposed_and_asked_for(tmp_path: Path, kin
     assert own["each"]["value"] == "said"
     assert wanted.items() <= own.items()
     assert len(found.cases) == len(rows) * len(names)
-    # The context is what tells the names apart.
     contexts = [case.context.root for case in found.cases[: len(names)] if case.context]
-    places = [re.sub("to |share for a |_fits", "", name) for name in names]
-    assert contexts == [{"situation": {"where": place}} for place in places]
+    assert contexts == [{"situation": {"where": name}} for name in names]
     (question,) = draft_mapping(tmp_path / "t.json").questions
     assert "a context each" in question
     assert "For a person each: votes" in question
@@ -338,7 +335,7 @@ def test_every_table_gets_a_draft_that_loads(
     named = {column for _, column in mapping.columns()} - {"NAME"}
     columns = [column for row in rows for column in row]
     columns += [mapping.each.value] if mapping.each else []
-    assert all(sources(name, columns) for name in named), named
+    assert all(column_of(name, columns) for name in named), named
 
 
 # --- the command line -----------------------------------------------------------------------

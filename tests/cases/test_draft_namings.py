@@ -149,23 +149,13 @@ def test_cells_are_looked_into(tmp_path: Path) -> None:
     assert [(case.votes_safe, case.votes_unsafe) for case in cases] == [(1, 1)] * 4
 
 
-@pytest.mark.parametrize("name", ["Annotator{}_is_abuse.{}", "rater {}_label.{}"])
-def test_one_hot_columns_of_several_people(tmp_path: Path, name: str) -> None:
-    one_hot = {name.format(n, v): int(v == n) for n in (1, 2) for v in (1, 2)}
-    table = [{"prompt": f"May I open door {n}?"} | one_hot for n in range(4)]
-    draft = draft_mapping(written(tmp_path, table))
-    pattern = "{rater}_" + name.partition("_")[2].format("{value}").replace(".{}", ".{value}")
-    assert yaml.safe_load(draft.text)["votes"]["columns"] == pattern
-    assert "which side is each value of" in draft.questions[0]
-
-
 def test_a_column_for_each_person(tmp_path: Path) -> None:
     table = [
         {"prompt": f"May I open door {n}?", "rater_1": "safe", "rater_2": ("safe", "unsafe")[n % 2]}
         for n in range(4)
     ]
     found = yaml.safe_load(draft_mapping(written(tmp_path, table)).text)
-    assert found["votes"]["columns"] == "rater_{rater}"
+    assert found["votes"]["columns"] == ["rater_1", "rater_2"]
 
 
 def test_examples_are_shown_as_people_read_them(cli_inside: Cli, tmp_path: Path) -> None:

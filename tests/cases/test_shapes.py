@@ -82,19 +82,14 @@ def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
         ("query: seed.tpye\n", "did you mean 'seed.type'? one of seed.type, seed.words[].text"),
         ("query: sead.type\n", "no such column (found 'sead.type'"),
         ("query: length(seed.type.more)\n", "what the path can be applied to"),
-        ("query: a\neach: {columns: 'x {y}', value: z}\n", "each: no such column"),
+        ("query: a\neach: {columns: [x], name: y, value: z}\n", "each: no such column"),
         ("query: a\neach: {columns: [a]}\n", "{columns: [NAMES], name: NEW COLUMN"),
-        ("query: a\nvotes: {columns: '{who} x', safe: [1]}\n", "with {rater}, {value} or both"),
         ("query: a\nratings: {column: a, scale: [bad, bad]}\n", "all words of a scale"),
         ("query: a\nratings: {column: a, scale: [bad, good]}\n", "expected one of 'bad', 'good'"),
-        (
-            "query: a\nvotes: {columns: 'x{rater}.{value}', safe: [1]}\n",
-            "one set column of a rater",
-        ),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, message: str) -> None:
-    row = {"a": "Why?", "seed": {"type": "May I?", "words": [{"text": "x"}]}, "x1.1": 1, "x1.2": 1}
+    row = {"a": "Why?", "seed": {"type": "May I?", "words": [{"text": "x"}]}}
     (tmp_path / "t.json").write_text(json.dumps([row]))
     (tmp_path / "m.yaml").write_text(text + ORIGIN)
     try:
@@ -146,15 +141,6 @@ def test_a_mapping_in_a_cell_by_its_keys(tmp_path: Path) -> None:
     rows = json.dumps([{"q": "Why?", "said": said}])
     (case,) = made(tmp_path, text + 'rater: "@each"\n', "t.json", rows)
     assert told(case, "raters") == [("ann", "safe"), ("bob", "unsafe")]
-
-
-def test_several_columns_for_each_context(tmp_path: Path) -> None:
-    text = 'query: q\neach: {columns: "{who}_{value}"}\ncontext.recipient.who: who\n'
-    text += "votes_safe: fine\nvotes_unsafe: bad\n"
-    rows = "q,boss_fine,boss_bad,aunt_fine,aunt_bad\nWhy?,1,2,3,4\nHow?,5,6,,\n"
-    cases = made(tmp_path, text, "t.csv", rows)
-    assert [(case.votes_safe, case.votes_unsafe) for case in cases] == [(1, 2), (3, 4), (5, 6)]
-    assert told(cases[1], "context") == {"recipient": {"who": "aunt"}}
 
 
 def test_lists_and_flags_are_tags(tmp_path: Path) -> None:

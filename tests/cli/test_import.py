@@ -40,7 +40,7 @@ def test_xstest(cli_inside: Cli, files: Path) -> None:
         "3 rows: 2 cases of 2 queries, 2 without context",
         "rows without a query: 1",
         "labels: 2 with the side that the authors mean",
-        "x.jsonl: 2 cases (version ",
+        "x.jsonl: 2 cases (hash ",
     ):
         assert line in done.stderr
 

@@ -1,8 +1,8 @@
-"""Small files in the shapes of ten public sets, and the mapping that a user would write for each.
+"""Small files in the shapes of public sets, and the mapping that a user would write for each.
 
-The columns are those of the sets (PrivacyLens, Shao et al. 2024; ConvAbuse, Cercas Curry et al.
-2021; DICES, Aroyo et al. 2023; contextual appropriateness, Jurgens et al. 2023; U-SafeBench, In et
-al. 2025; DiaSafety, Sun et al. 2022; MoralExceptQA, Jin et al. 2022; CAT, Pavlopoulos et al. 2020).
+The columns are those of the sets (PrivacyLens, Shao et al. 2024; DICES, Aroyo et al. 2023;
+contextual appropriateness, Jurgens et al. 2023; U-SafeBench, In et al. 2025; DiaSafety, Sun et al.
+2022; MoralExceptQA, Jin et al. 2022; CAT, Pavlopoulos et al. 2020).
 Every text is our own.
 """
 
@@ -99,38 +99,6 @@ intended: {constant: unsafe}
     ],
 )
 
-_CODES = ("1", "0", "-1", "-2", "-3")
-
-
-def _one_hot(*codes: str | None) -> str:
-    """Cells of all annotators: one set among five, or five blanks of one who saw another row."""
-    return ",".join(
-        "" if code is None else str(int(code == one)) for code in codes for one in _CODES
-    )
-
-
-ABUSE = Shape(
-    "ConvAbuse",
-    {
-        "abuse.csv": "example_id,prev_agent,prev_user,agent,user,bot,"
-        + ",".join(f"Annotator{n}_is_abuse.{code}" for n in (1, 2, 3) for code in _CODES)
-        + f"\n7,Hello.,Hi.,Shall we play?,You cheat at every game.,bot-a,{_one_hot('1', '-1', '0')}"
-        + f"\n8,Hello.,Hi.,Shall we play?,Yes please.,bot-a,{_one_hot('1', None, '1')}\n"
-    },
-    """id: example_id
-query: user
-context.conversation.before: {text: "{prev_agent} / {prev_user} / {agent}"}
-votes: {columns: "{rater}_is_abuse.{value}", safe: [1], unsafe: [-1, -2, -3], none: [0]}
-""",
-    [
-        {
-            "id": "7",
-            "context": {"conversation": {"before": "Hello. / Hi. / Shall we play?"}},
-            "raters": [("Annotator1", "safe"), ("Annotator2", "unsafe")],
-        },
-        {"id": "8", "raters": [("Annotator1", "safe"), ("Annotator3", "safe")]},
-    ],
-)
 
 RATERS = Shape(
     "DICES",
@@ -162,15 +130,15 @@ WIDE = Shape(
         "Nice hat.,0.75,1,0.5\n"
     },
     """query: quote
-each: {columns: "to a {relationship}", value: share}
+each: {columns: [to a boss, to a sibling, to a stranger], name: relationship, value: share}
 context.recipient.relationship: relationship
 published_safe_rate: share
 """,
     [
         {"query": "You owe me lunch.", "published_safe_rate": share, "context": context}
         for share, context in (
-            (0.25, {"recipient": {"relationship": "boss"}}),
-            (0.9, {"recipient": {"relationship": "sibling"}}),
+            (0.25, {"recipient": {"relationship": "to a boss"}}),
+            (0.9, {"recipient": {"relationship": "to a sibling"}}),
         )
     ]
     + [{"query": "Nice hat.", "published_safe_rate": share} for share in (0.75, 1.0, 0.5)],
@@ -297,6 +265,6 @@ ratings: {column: label (2), scale: [very bad, rather bad, rather fine, very fin
 )
 
 SHAPES = (
-    *(PRIVACY, ABUSE, RATERS, WIDE, PROFILES),
+    *(PRIVACY, RATERS, WIDE, PROFILES),
     *(REPLIES, SHARES, TWO_COLUMNS, NESTED, TWICE),
 )

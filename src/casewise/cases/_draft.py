@@ -472,30 +472,10 @@ class _Guesses:
         return sides
 
     def _take_people(self) -> None:
-        """Take what single people said: one-hot columns, a column each, or lists of records."""
-        for take in (self._take_one_hot, self._take_raters, self._take_records):
+        """Take what single people said: a column each, or lists of records."""
+        for take in (self._take_raters, self._take_records):
             if not self.has_several:
                 take()
-
-    def _take_one_hot(self) -> None:
-        """Take the one-hot columns of several people: ``Annotator1_is_abuse.1``."""
-        groups: dict[str, list[tuple[_Column, re.Match[str]]]] = {}
-        for column in self.left:
-            match = _ONE_HOT.fullmatch(column.name)
-            if match and set(column.kinds) <= _ONES:
-                groups.setdefault(match["what"], []).append((column, match))
-        for what in sorted(groups, key=lambda one: not _Column(one, (), 0).is_called(*_LABEL)):
-            found = groups[what]
-            values = list(dict.fromkeys(match["value"] for _, match in found))
-            if len(values) < 2 or len({match["rater"] for _, match in found}) < 2:
-                continue
-            sides, _ = _sides(_Column(what, tuple(values), len(values)))
-            self.questions.append(f"which side is each value of {what.strip('_ ')!r}?")
-            self._take_several(
-                [column for column, _ in found],
-                f"votes: {{columns: {_quoted('{rater}' + what + '.{value}')}, {sides}}}",
-            )
-            return
 
     def _take_raters(self) -> None:
         """Take a column for each of several people: ``rater_1``, ``rater_2``."""
@@ -507,8 +487,8 @@ class _Guesses:
             cells = tuple(cell for column in found for cell in column.cells)
             joined = _Column(before, cells, len(cells))
             if len(found) > 1 and not joined.has_lists and _names_sides(joined):
-                pattern = _quoted(f"{before}{{rater}}")
-                line = f"votes: {{columns: {pattern}, {self._sides(joined)}}}"
+                names = ", ".join(_name(column.name) for column in found)
+                line = f"votes: {{columns: [{names}], {self._sides(joined)}}}"
                 self._take_several(found, line)
                 return
 
@@ -559,31 +539,20 @@ class _Guesses:
         labels = [c for c in measured if c.has_few_kinds and c.kinds and _says_sides(c)]
         shares = [c for c in measured if c not in labels and _is_on_scale(c)]
         for columns in (labels, shares):
-            group, before, after = _alike(columns)
+            group = _alike(columns)
             if len(group) < LEAST_CONTEXTS:
                 continue
             names = [column.name for column in group]
-            places = [name[len(before) : len(name) - len(after)] for name in names]
             if any(c.is_called(*_LABEL) for c in labels if c not in group):
                 return
             taken = {column.name for column in self.left} | {*self.lines}
             where, said = (_unused(name, taken) for name in ("where", "said"))
             joined = _Column(said, tuple(cell for c in group for cell in c.cells), group[0].rows)
             self.questions.append(
-                f"is {_listed_shortly(names)} a context each, named {_listed_shortly(places)}? For "
-                "a person each: votes: {columns: [NAMES], safe: [...], unsafe: [...]}"
+                f"is {_listed_shortly(names)} a context each, told in these words (else rename the "
+                "columns)? For a person each: votes: {columns: [NAMES], safe: [...], unsafe: [...]}"
             )
-            fits = [
-                name
-                for name in taken
-                if name.startswith(before)
-                and name.endswith(after)
-                and len(name) > len(before + after)
-            ]
-            if len(fits) == len(names) and not {"{", "}"} & {*before, *after}:
-                each = f"columns: {_quoted(f'{before}{{{where}}}{after}')}"
-            else:
-                each = f"columns: [{', '.join(map(_quoted, names))}], name: {where}"
+            each = f"columns: [{', '.join(map(_quoted, names))}], name: {where}"
             if columns is labels:
                 label = f"intended: {{column: {said}, {self._sides(joined)}}}"
             elif max(joined.numbers) <= 1:
@@ -701,9 +670,6 @@ class _Guesses:
                 return
 
 
-_ONE_HOT = re.compile(r"(?P<rater>\w*?[A-Za-z]+[ _]?\d+)(?P<what>[_ .-].+?)\.(?P<value>-?\w+)")
-"""Name of a one-hot column: a numbered person, what is asked, the value that it stands for."""
-_ONES = {"0", "1", "true", "false"}
 _NUMBERED = re.compile(r"(?P<before>.*[A-Za-z][ _-]?)\d+")
 _BOTS, _PEOPLE = {"agent", "bot", "assistant", "system"}, {"user", "human", "customer"}
 """Names of the columns of a bot's turns, and of a person's."""
@@ -756,8 +722,8 @@ def _is_on_scale(column: _Column) -> bool:
     )
 
 
-def _alike(columns: Sequence[_Column]) -> tuple[list[_Column], str, str]:
-    """The most columns whose names share a beginning or end of whole words, and these two."""
+def _alike(columns: Sequence[_Column]) -> list[_Column]:
+    """The most columns whose names share a beginning or end of whole words."""
     groups: dict[tuple[str, str], list[_Column]] = {}
     for column in columns:
         for match in re.finditer(r"[\W_]+", column.name):
@@ -766,11 +732,11 @@ def _alike(columns: Sequence[_Column]) -> tuple[list[_Column], str, str]:
                 groups.setdefault((before, ""), []).append(column)
                 groups.setdefault(("", after), []).append(column)
     found = [
-        (len(group), len(before + after), (group, before, after))
+        (len(group), len(before + after), group)
         for (before, after), group in groups.items()
         if not all(c.name[len(before) : len(c.name) - len(after)].isdigit() for c in group)
     ]
-    return max(found, key=lambda one: one[:2])[2] if found else ([], "", "")
+    return max(found, key=lambda one: one[:2])[2] if found else []
 
 
 def _unused(name: str, taken: set[str]) -> str:

@@ -15,17 +15,15 @@ from casewise.cases._mapping import (
     FILE,
     ROW,
     SPLIT,
-    VALUE,
     Beside,
     CaseMapping,
     Each,
     MappedRow,
     as_key,
+    column_of,
     inner_paths,
-    matching,
     path_of,
     path_root,
-    sources,
     value_at,
 )
 from casewise.cases._rows import (
@@ -101,7 +99,7 @@ def import_cases(source: Any, mapping: CaseMapping, *, split: str | None = None)
     _check_paths(tables, mapping)
     gathering = _Gathering(mapping)
     columns = columns_of(tables)
-    taken = {taken for _, name in mapping.columns() for taken in sources(name, columns)}
+    taken = {column_of(name, columns) for _, name in mapping.columns()}
     untaken = {column: 0 for column in columns if column not in taken}
     for table in tables:
         decimal = mapping.decimal or table.decimal
@@ -186,7 +184,7 @@ def _tables_with_queries(
 ) -> tuple[Sequence[RawTable], list[str]]:
     """Tables with a column of queries, and a note on each other file of the folder."""
     asked = {column for key, column in mapping.columns() if key in ("query", "turns")}
-    chosen = [table for table in tables if any(sources(name, table.columns) for name in asked)]
+    chosen = [table for table in tables if any(column_of(name, table.columns) for name in asked)]
     if not chosen:
         # The queries stand in a file beside the tables, or nowhere, which is found later.
         return tables, []
@@ -200,7 +198,7 @@ def _tables_with_queries(
 
 def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
     for key, column in mapping.columns():
-        if sources(column, table.columns):
+        if column_of(column, table.columns):
             continue
         hint = did_you_mean(column, table.columns)
         if key in ("source", "licence", "language", "category") and not hint:
@@ -215,7 +213,7 @@ def _check_paths(tables: Sequence[RawTable], mapping: CaseMapping) -> None:
     columns = (*columns_of(tables), *BUILT_IN)
     for key, name in mapping.columns():
         root = path_root(name)
-        if not rows or root is None or name in columns or matching(name, columns):
+        if not rows or root is None or name in columns:
             continue
         if any(_finds(row, name) for row in rows):
             continue
@@ -252,15 +250,17 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
     Raises:
         InputError: It has no such columns.
     """
-    names = dict.fromkeys(name for text in each.columns for name in sources(text, table.columns))
-    lacking = [text for text in each.columns if not sources(text, table.columns)]
+    lacking = [
+        name
+        for name in each.columns
+        if name not in table.columns
+        and (each.name is not None or column_of(name, table.columns) is None)
+    ]
     if lacking:
         expected = f"{did_you_mean(lacking[0], table.columns)}one of {', '.join(table.columns)}"
         problem = "no such column"
         raise InputError(problem, table.file, field="each", found=lacking[0], expected=expected)
-    places = matching(each.columns[0], table.columns)
-    new = [each.name] if each.name else list(next(iter(places.values()), {}))
-    kept = [name for name in table.columns if name not in names or each.is_list]
+    kept = [name for name in table.columns if each.name is None or name not in each.columns]
     rows: list[tuple[str, Row]] = []
     empty = 0
     for record, row in table.rows:
@@ -268,51 +268,25 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
             rows.append((record, row))
             continue
         shared = {name: row.get(name) for name in kept}
-        parts: list[tuple[str, dict[str, Any], Any]]
-        if each.is_list:
-            held = _opened(value_at(row, each.columns[0]))
-            if isinstance(held, dict):
-                parts = [(str(key), {}, plain(item)) for key, item in held.items()]
-            else:
-                found = enumerate(items(held, None), start=1)
-                parts = [(str(number), {}, item) for number, item in found]
-        elif VALUE in new:
-            parts = _together(row, places)
+        if each.name is not None:
+            parts = [(name, plain(row.get(name))) for name in each.columns]
+        elif isinstance(held := _opened(value_at(row, each.columns[0])), dict):
+            parts = [(str(key), plain(item)) for key, item in held.items()]
         else:
-            parts = [
-                (name, {each.name: name} if each.name else places[name], plain(row.get(name)))
-                for name in names
-            ]
-        filled = [part for part in parts if part[2] is not None]
+            parts = [(str(number), item) for number, item in enumerate(items(held, None), start=1)]
+        filled = [part for part in parts if part[1] is not None]
         empty += len(parts) - len(filled) or not parts
-        for part, named, value in filled:
-            place = f"{record}, {'item' if each.is_list else 'column'} {part!r}"
-            cells = value if VALUE in new else {each.value: value}
-            rows.append((place, {**shared, **named, **cells, EACH: part}))
-    if VALUE in new:
-        told = dict.fromkeys(place[VALUE] for place in places.values())
-        new = [name for name in new if name != VALUE] + list(told)
+        for part, value in filled:
+            place = f"{record}, {'item' if each.name is None else 'column'} {part!r}"
+            named = {} if each.name is None else {each.name: part}
+            rows.append((place, {**shared, **named, each.value: value, EACH: part}))
     note = f"each: {empty} empty cells of {table.file.name} make no row"
     return replace(
         table,
-        columns=tuple(dict.fromkeys((*kept, *new, *filter(None, [each.value])))),
+        columns=tuple(dict.fromkeys((*kept, *filter(None, [each.name]), each.value))),
         rows=rows,
         notes=(*table.notes, *([note] if empty else [])),
     )
-
-
-def _together(
-    row: Mapping[str, Any], places: Mapping[str, Mapping[str, str]]
-) -> list[tuple[str, dict[str, Any], Any]]:
-    """Columns that differ at ``{value}`` alone, as one part: a cell for each of their values."""
-    parts: dict[str, tuple[str, dict[str, Any], Any]] = {}
-    for name, found in places.items():
-        others = {place: text for place, text in found.items() if place != VALUE}
-        part = ", ".join(others.values())
-        cells = parts.setdefault(part, (part, others, {}))[2]
-        if plain(row.get(name)) is not None:
-            cells[found[VALUE]] = row[name]
-    return [(part, others, cells or None) for part, others, cells in parts.values()]
 
 
 def _opened(cell: Any) -> Any:

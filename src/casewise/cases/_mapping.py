@@ -34,27 +34,6 @@ rows that ``each`` makes the column or item that they come from."""
 
 # --- places in a row ------------------------------------------------------------------------
 
-RATER, VALUE = "rater", "value"
-_PLACE = re.compile(r"\\\{(\w+)\\\}")
-
-
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str] | None:
-    """Names of columns with places in them, such as ``{rater}_is_abuse.{value}``, to match."""
-    found, count = _PLACE.subn(r"(?P<\1>.+?)", re.escape(text))
-    try:
-        return re.compile(found) if count else None
-    except re.error:  # a place that stands twice, or is no name
-        return None
-
-
-@lru_cache(maxsize=1024)
-def matching(text: str, columns: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Columns whose names fit a pattern, with the text at each of its places."""
-    pattern = _pattern(text)
-    fits = ((name, pattern.fullmatch(name)) for name in columns) if pattern else ()
-    return {name: match.groupdict() for name, match in fits if match}
-
 
 @lru_cache(maxsize=1024)
 def _path(text: str) -> Any:
@@ -85,14 +64,12 @@ def path_root(text: str) -> str | None:
     return None
 
 
-def sources(name: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that a name in a mapping takes: itself, those that fit it, or a path's root."""
+def column_of(name: str, columns: Sequence[str]) -> str | None:
+    """The column that a name in a mapping takes: itself or a path's root; None where it is none."""
     if name in columns or name in BUILT_IN:
-        return (name,)
-    if found := matching(name, tuple(columns)):
-        return tuple(found)
+        return name
     root = path_root(name)
-    return (root,) if root is not None and root in columns else ()
+    return root if root in columns else None
 
 
 def value_at(cells: Mapping[str, Any], name: str) -> Any:
@@ -193,10 +170,7 @@ Value = ColumnValue | Constant | ColumnTemplate
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Columns whose values mean safe, unsafe or neither; several, or a list, only of votes.
-
-    One column may be a pattern: ``{rater}`` and ``{value}`` stand in the names of many.
-    """
+    """Columns whose values mean safe, unsafe or neither; several, or a list, only of votes."""
 
     columns: tuple[str, ...]
     meanings: Mapping[str, str]
@@ -238,13 +212,10 @@ class Each:
     """Wide to long: a row for each of several columns, or for each item of a list in a cell."""
 
     columns: tuple[str, ...]
-    """The columns; one may be a pattern whose places become columns."""
     name: str | None
-    """New column that holds the name of the old one; None for patterns and lists."""
+    """New column that holds the name of the old one; None for a list."""
     value: str
-    """New column that holds the cell, or the item; empty of a pattern with ``{value}``, whose texts
-    are the new columns."""
-    is_list: bool = False
+    """New column that holds the cell, or the item."""
 
 
 def as_key(value: object) -> str:
@@ -397,10 +368,6 @@ def _columns(value: Any, keys: set[str], expected: str) -> tuple[str, ...]:
     ):
         raise ValueError(expected)
     columns = value.get("columns", [value.get("column")])
-    if isinstance(columns, str) and _pattern(columns):
-        if not _pattern(columns).groupindex.keys() <= {RATER, VALUE}:  # type: ignore[union-attr]
-            raise ValueError("a pattern of columns' names with {rater}, {value} or both")
-        return (columns,)
     if not isinstance(columns, list) or not columns or {*map(type, columns)} != {str}:
         raise ValueError(expected)
     return tuple(columns)
@@ -473,21 +440,13 @@ def to_each(value: object) -> Each:
     """Read what becomes a row each: columns, or the items of a list."""
     match value:
         case str() if value.strip():
-            return Each((value,), None, value.rsplit(".", 1)[-1], is_list=True)
-        case {"columns": str(text), "value": str(cell), **others} if _pattern(text) and not others:
-            return Each((text,), None, cell)
-        case {"columns": str(text), **others} if (
-            (pattern := _pattern(text)) and VALUE in pattern.groupindex and not others
-        ):
-            return Each((text,), None, "")
+            return Each((value,), None, value.rsplit(".", 1)[-1])
         case {"columns": [*names], "name": str(name), "value": str(cell), **others} if (
             names and {*map(type, names)} == {str} and not others
         ):
             return Each(tuple(names), name, cell)
     raise ValueError(
-        "a column that holds lists; {columns: 'to {relation}', value: NEW COLUMN}, "
-        "{columns: '{relation}_{value}'}; or "
-        "{columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}"
+        "a column that holds lists; or {columns: [NAMES], name: NEW COLUMN, value: NEW COLUMN}"
     )
 
 
@@ -797,8 +756,6 @@ _ROLES = {
 }
 """Roles by the names of speakers in data sets."""
 
-_NOT_SET = frozenset(("0", "false", "no"))
-"""Values of a one-hot column that is not set."""
 _SAID = re.compile(r"(?m)^\s*(Human|User|Assistant|AI|Bot|System):[ \t]*")
 """Who speaks, at the beginning of a line of a conversation that is one text."""
 _TEXTS = ("content", "value", "text")
@@ -941,8 +898,6 @@ class MappedRow:
         self, columns: Sequence[str], field: str, separator: str | None = None
     ) -> list[_Cell]:
         """Filled cells of several columns, or one for each item in the cell of a single one."""
-        if _pattern(columns[0]) and columns[0] not in self.cells:
-            return self._of_pattern(matching(columns[0], tuple(self.cells)), field)
         cells = [self._cell(column, field) for column in columns]
         for cell in cells[: len(cells) * (len(cells) > 1)]:
             cell.rater = cell.column
@@ -950,22 +905,6 @@ class MappedRow:
             values = items(cells[0].value, separator)
             return [replace(cells[0], value=value) for value in values]
         return [cell for cell in cells if cell.value is not None]
-
-    def _of_pattern(self, found: Mapping[str, Mapping[str, str]], field: str) -> list[_Cell]:
-        """Filled cells of the columns that fit a pattern; of one-hot columns those that are set."""
-        cells: list[_Cell] = []
-        for column, places in found.items():
-            cell = self._cell(column, field)
-            if VALUE in places:
-                if cell.value is None or as_key(cell.value) in _NOT_SET:
-                    continue
-                cell.value = places[VALUE]
-            cell.rater = places.get(RATER)
-            if VALUE in places and any(cell.rater == other.rater for other in cells):
-                raise cell.wrong("one set column of a rater", "several")
-            if cell.value is not None:
-                cells.append(cell)
-        return cells
 
     def wrong(
         self, field: str, expected: str, found: object, column: str | None = None

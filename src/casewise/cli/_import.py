@@ -100,9 +100,7 @@ def import_(
         note("nothing was written")
     elif to is not None:
         case_files.write_cases(imported.cases, to)
-        note(
-            f"{to}: {len(imported.cases)} cases (version {case_files.dataset_hash(imported.cases)})"
-        )
+        note(f"{to}: {len(imported.cases)} cases (hash {case_files.dataset_hash(imported.cases)})")
 
 
 def _draft(source: Path, split: str | None, map: str | None, to: Path | None) -> None:
