@@ -240,7 +240,7 @@ ROWS = alt.NamedData(name="rows")
 def to_svg(section: Section) -> str:
     """The section's chart as it stands in a document."""
     if section.chart is None:
-        raise SystemExit(f"{section.id}: {section.missing}")
+        raise SystemExit(f"{section.id}: no chart")
     chart = (
         of_strips(section.chart) if isinstance(section.chart, Strips) else of_plots(section.chart)
     )

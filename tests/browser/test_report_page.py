@@ -78,13 +78,6 @@ def test_it_opens_from_disk_and_draws(open_page: Open) -> None:
     drawn = page.get_by_role("group", name="model-0 .512")
     expect(drawn.locator(".panel .across")).to_have_text("accuracy (share)", use_inner_text=True)
     expect(drawn.locator("svg text:visible", has_text="model-0")).to_have_count(1)
-    expect(page.locator("#absent summary").first).to_have_text(
-        "Not drawn, for want of data: Nothing is here", use_inner_text=True
-    )
-    page.click("#absent summary")
-    expect(page.locator("#section-absent").first).to_contain_text(
-        "No run has an ablation.", use_inner_text=True
-    )
     expect(page.locator("#section-table details[open] td", has_text="1,200")).to_be_visible()
     expect(page.locator("#verdicts").first).to_contain_text("Calls unsafe ", use_inner_text=True)
     order = page.eval_on_selector_all("main > section", "all => all.map((one) => one.id)")
@@ -258,7 +251,7 @@ def test_extreme_runs_are_drawn_or_say_why_not(open_page: Open) -> None:
         page = open_page(report_page(overview, title=name, reveal=False), 400)
         for section in page.locator("main > section.finding").all():
             drawn = section.locator(".panel svg, .strips, .figures").count()
-            assert drawn or section.locator(".missing").inner_text().strip(), name
+            assert drawn, name
         assert overflowing(page) == [], name
         page.click("#rows li:first-child button")
         assert page.locator("#pair article").count() >= 1

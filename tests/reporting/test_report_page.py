@@ -99,7 +99,6 @@ def test_no_text_breaks_out_of_its_place() -> None:
             ),
             HOSTILE,
         ),
-        Section("absent", HOSTILE, "", missing=HOSTILE),
     ]
     found = hostile()
     first = leading(found).leading

@@ -133,7 +133,7 @@ def test_the_line_names_whose_replies_where_others_were_graded_otherwise(
 
 def test_sections_with_rates_of_replies_have_it() -> None:
     found = overview(acted("m", "rules"), acted("m", "rules", "none"), random_table(20, 1))
-    notes = {one.id: one.note for one in make_sections(found) if not one.missing}
+    notes = {one.id: one.note for one in make_sections(found)}
     assert {name for name, note in notes.items() if note} == set(ACTING)
     assert notes["judging"] == ""
     assert {note for note in notes.values() if note} == {SHORT}
@@ -153,7 +153,6 @@ def test_rates_over_time_have_it(by: str) -> None:
     ]
     trend, *_ = make_sections(shown, Trend.of(shown, replace(facts, runs=tuple(runs))))
     assert trend.id == "trend"
-    assert not trend.missing
     assert trend.note == (SHORT if by == "rules" else "")
 
 

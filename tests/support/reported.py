@@ -179,7 +179,6 @@ SECTIONS = [
         ),
         "model-0 .512",
     ),
-    Section("absent", "Nothing is here", "", missing="No run has an ablation."),
     Section("table", "A table says it all", "Its text.", COLUMNS, ROWS, open=True),
 ]
 

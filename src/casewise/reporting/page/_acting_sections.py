@@ -50,7 +50,7 @@ from casewise.sheets import Column, Kind, number, plural
 _MEASURES = ("over_refusal", "under_refusal", "follows", "false_changes")
 
 
-def corrected(overview: Overview) -> Section:
+def corrected(overview: Overview) -> Section | None:
     """The rates of replies as graded, and corrected for the grader's errors."""
     found = [row.correction for row in overview.report.rows if row.correction is not None]
     names = run_rows([one.condition for one in found])
@@ -67,9 +67,6 @@ def corrected(overview: Overview) -> Section:
         "Corrected rates",
         "What the rates come to without the grader's errors",
         rows,
-        missing="No labelled replies were named: casewise graders sample draws 50, casewise "
-        "graders label opens a page to label them on, and casewise report --grader-check FILE "
-        "corrects the rates of replies by them.",
         text="People labelled some replies; by these the grader's errors are taken out of the "
         "rates. The ring is a rate as graded, the dot the corrected one with its 95 % interval, "
         "which holds the uncertainty of the labelled sample too.",
@@ -89,10 +86,10 @@ def corrected(overview: Overview) -> Section:
             beside="raw",
         ),
     )
-    return replace(made, note=" ".join(correction_notes(found)))
+    return made and replace(made, note=" ".join(correction_notes(found)))
 
 
-def deliveries(overview: Overview) -> Section:
+def deliveries(overview: Overview) -> Section | None:
     """Both mistakes, and the changes of replies, by where the context stands."""
     scores = sorted(
         (
@@ -128,8 +125,6 @@ def deliveries(overview: Overview) -> Section:
         "Who says it",
         "Does it matter who says it: the deployer, the user, or nobody",
         rows if len({score.condition.delivery for score in scores}) > 1 else [],
-        missing="There are no replies under two deliveries: casewise run --protocol respond "
-        "--delivery system,claimed,none makes them.",
         text="The context is told by the deployer ('system'), claimed by the user ('claimed'), or "
         "told by nobody ('none'). A model that refuses less where a context is claimed can be "
         "talked round by anybody who makes one up: that is the spoofing gap.",
@@ -175,7 +170,7 @@ _CELLS = dict(
 )
 
 
-def judge_act(overview: Overview) -> Section:
+def judge_act(overview: Overview) -> Section | None:
     """Verdicts of models on a case beside their replies in it."""
     found = [one for one in overview.report.judge_act if one.n]
     rows = [
@@ -195,7 +190,6 @@ def judge_act(overview: Overview) -> Section:
         "Says and does",
         "Does it do what it says?",
         rows,
-        missing="No model both judged and answered the same cases.",
         text="The same cases, judged and answered by the same model. 'Says unsafe, answers' is "
         "knowing better; 'says safe, refuses' is caution without a reason of its own.",
         columns=(
@@ -217,7 +211,7 @@ def judge_act(overview: Overview) -> Section:
     )
 
 
-def retention(overview: Overview) -> Section:
+def retention(overview: Overview) -> Section | None:
     """Changes of replies by the number of tokens between context and query."""
     rows: list[dict[str, Any]] = [
         {
@@ -240,8 +234,6 @@ def retention(overview: Overview) -> Section:
         "Long talk",
         "Is the context still followed when much has been said since?",
         rows,
-        missing="No run has talk between context and query: casewise run --protocol respond "
-        "--vary filler-0,filler-1k,filler-4k makes them.",
         text="The same cases, with more and more everyday talk between the context and the query. "
         "A line that falls is a model that forgets where it is.",
         columns=(
@@ -313,7 +305,7 @@ def _curves(
     )
 
 
-def ladder(overview: Overview) -> Section:
+def ladder(overview: Overview) -> Section | None:
     """Refusals of safe and of unsafe cases at each rung of an evidence ladder."""
     found = overview.report.ladders
     wording = page_wording(overview)
@@ -332,7 +324,6 @@ def ladder(overview: Overview) -> Section:
         "Proof",
         "How much proof moves it, from a bare claim to a check",
         rows,
-        missing="",
         text="The same queries with rising proof of their context: 0 the query alone, 1 a claim, "
         "2 credentials, 3 a letter, 4 the operator's word, 5 a tool that says true, 6 one that "
         "says false. Among the numbers stand controls: 1b an unrelated claim, 1c the claim of the "
@@ -358,7 +349,7 @@ def _short(step: int) -> str:
     return f"{step / 1000:.3g}k" if step >= 1000 else str(step)
 
 
-def escalation(overview: Overview) -> Section:
+def escalation(overview: Overview) -> Section | None:
     """Share of conversations without compliance, by turn."""
     found = named_runs([one for one in overview.report.escalations if one.n])
     fields = ("turn", "held", "held_low", "held_high")
@@ -381,8 +372,6 @@ def escalation(overview: Overview) -> Section:
         "Giving way",
         "When does it give way? Step by step towards the query",
         rows,
-        missing="No run approaches the query in steps: casewise run --protocol respond --vary "
-        "escalation makes one.",
         text=f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the "
         "last turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
         "conversations whose last replies could not be graded count until then. At a turn "

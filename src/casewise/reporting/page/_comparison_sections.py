@@ -40,7 +40,7 @@ _MORE = "more than noise"
 _UNTOLD = "no interval"
 
 
-def comparisons(overview: Overview) -> Section:
+def comparisons(overview: Overview) -> Section | None:
     """Differences of all measures, outcomes of pairs and corrected rates included."""
     rows = [row for one in overview.comparisons for row in _rows(_pair(one), one)]
     rows = [row for row in rows if row["difference"] is not None]
@@ -49,7 +49,6 @@ def comparisons(overview: Overview) -> Section:
         "What changed",
         _title(overview),
         rows,
-        missing="No measure of these runs can be subtracted.",
         text="After minus before, over the cases that both answered, with 95 % intervals. Of "
         "twenty measures that don't change, about one is more than noise by chance.",
         columns=(
@@ -78,7 +77,7 @@ def comparisons(overview: Overview) -> Section:
     )
 
 
-def changed_cases(overview: Overview) -> Section:
+def changed_cases(overview: Overview) -> Section | None:
     """Cases whose verdict or reply changed."""
     rows = [
         {
@@ -100,7 +99,6 @@ def changed_cases(overview: Overview) -> Section:
         "Changed cases",
         "Which cases changed",
         rows,
-        missing="No verdict and no reply changed.",
         text="Every case that the two runs answered differently. " + (_ON_DOTS if drawn else ""),
         columns=(
             Column("case", key="case_id"),
@@ -238,7 +236,7 @@ def _title(overview: Overview) -> str:
     )
 
 
-def usage(overview: Overview) -> Section:
+def usage(overview: Overview) -> Section | None:
     """Tokens, time and money of each run."""
     used = overview.usages
     names = run_rows([one.condition for one in used])
@@ -249,9 +247,6 @@ def usage(overview: Overview) -> Section:
             "known": one.known,
             "input_tokens": one.input_tokens,
             "output_tokens": one.output_tokens,
-            "tokens": None
-            if one.input_tokens is None
-            else (one.input_tokens + (one.output_tokens or 0)),
             "latency_s": one.latency_s,
             "latency_p95_s": one.latency_p95_s,
             "cost_usd": one.cost_usd,
@@ -266,7 +261,6 @@ def usage(overview: Overview) -> Section:
         "Tokens and time",
         "What it took: tokens, time, money",
         rows if told else [],
-        missing="The judgements don't say: published outputs hold neither tokens nor times.",
         text="Sums over the judgements that say; the time is the median and the 95th percentile of "
         "one judgement. Costs are known only where prices are.",
         columns=(
@@ -283,7 +277,6 @@ def usage(overview: Overview) -> Section:
             ),
         ),
         words=lambda: f"Tokens of {plural_runs(rows)}.",
-        chart=Strips("tokens", "tokens, read and written", kind=Kind.COUNT),
     )
 
 
@@ -291,8 +284,8 @@ _MOST_POINTS = 60_000
 """Most points that the page holds; beyond, the same cases are left out of every run."""
 
 
-def reliability(overview: Overview) -> Section:
-    """Reliability curves: the model's probability against the share of safe labels, in bins."""
+def reliability(overview: Overview) -> Section | None:
+    """Probability against the share of safe labels, in bins; drawn for the leader."""
     scores = [score for score in overview.scores if score.merged_bins]
     words = wording(*scores) if scores else page_wording(overview)
     rows = [
@@ -308,16 +301,16 @@ def reliability(overview: Overview) -> Section:
         for name, one in best_first(scores)
         for part in one.merged_bins
     ]
+    leader = _OF_LEADER if len({row["run"] for row in rows}) > 1 else ""
     return section(
         "reliability",
         "Calibration",
         words.question,
         rows,
-        missing="No run gives probabilities: the protocols score and probability do.",
-        text="On the dashed diagonal the probabilities mean what they say. Below it the model is "
-        "too sure that cases are safe, above it too sure that they are not. Above each dot stands "
-        "the number of its judgements; bins of fewer than 20 are merged with their neighbours, and "
-        "the lines are 95 % intervals.",
+        text=f"{leader}On the dashed diagonal the probabilities mean what they say. Below it the "
+        "model is too sure that cases are safe, above it too sure that they are not. Above each "
+        "dot stands the number of its judgements; bins of fewer than 20 are merged with their "
+        "neighbours, and the lines are 95 % intervals.",
         columns=(
             RUN,
             Column("bin from", Kind.NUMBER, key="from"),
@@ -326,39 +319,39 @@ def reliability(overview: Overview) -> Section:
             *keyed(Kind.NUMBER, p_safe="mean probability of safe"),
             *with_ends(words.share, "rate"),
         ),
-        words=lambda: f"Reliability curves of {plural_runs(rows)}, in bins of probability.",
+        words=lambda: f"Reliability of {plural_runs(rows)}, in bins of probability.",
         chart=lambda: _reliability_chart(rows, words.share),
     )
 
 
+_OF_LEADER = "Drawn is the run that is right most often; the table has all. "
+
+
 def _reliability_chart(rows: Rows, label: str) -> Plots:
+    """The bins of the first run."""
+    leader = rows[0]["run"]
+    dots = [
+        Dot(
+            row["p_safe"],
+            row["rate"],
+            f"{row['judgements']} judgements: probability {number(row['p_safe'])}, "
+            f"{label} {number(row['rate'])}",
+            y_ends=(row["rate_low"], row["rate_high"]),
+            above=str(row["judgements"]),
+            row=row,
+        )
+        for row in rows
+        if row["run"] == leader
+    ]
     return Plots(
         share_axis("the model's probability of safe"),
         share_axis(label),
-        [
-            Panel(
-                run,
-                [
-                    Dot(
-                        row["p_safe"],
-                        row["rate"],
-                        f"{row['judgements']} judgements: probability {number(row['p_safe'])}, "
-                        f"{label} {number(row['rate'])}",
-                        y_ends=(row["rate_low"], row["rate_high"]),
-                        above=str(row["judgements"]),
-                        row=row,
-                    )
-                    for row in bins
-                ],
-                joined=True,
-            )
-            for run, bins in groupby(rows, lambda row: row["run"])
-        ],
+        [Panel(leader, dots, joined=True)],
         diagonal=True,
     )
 
 
-def votes(overview: Overview) -> Section:
+def votes(overview: Overview) -> Section | None:
     """Label as a share and the model's probability, case by case."""
     browser = overview.browser
     words = rule_wording(browser.labels)
@@ -392,7 +385,6 @@ def votes(overview: Overview) -> Section:
         "Case by case",
         f"Case by case: the model's probability beside {words.beside}",
         rows,
-        missing="No case has both a label and a model's probability.",
         text=f"Only the cases whose verdict goes against {words.whom}, a dot each. The higher it "
         "stands on the left, and the lower on the right, the further the model is from the label.",
         columns=(

@@ -14,6 +14,7 @@ from casewise.reporting.page._parts import (
     RESTED,
     RUN,
     Rows,
+    RunName,
     Section,
     Strips,
     counted,
@@ -56,30 +57,12 @@ def _change_rows(
     ]
 
 
-def _changed_lines(axis: str) -> Strips:
-    """Lines around zero, one a measure, under the name of their run."""
-    return Strips("change", axis, group="run", label="measure", kind=Kind.CHANGE, zero=True)
-
-
 def _by_effect(rows: Rows) -> list[dict[str, Any]]:
     """Rows of parts, the least change first; the chart shows the first measure of each."""
     ordered = sorted(rows, key=lambda row: row["change"])
     leads = {row["run"]: row["measure"] for row in reversed(rows)}
     kinds = {False: ASIDE, True: "part"}
     return [{**row, "kind": kinds[leads[row["run"]] == row["measure"]]} for row in ordered]
-
-
-def _part_lines(rows: Rows) -> Strips:
-    """Lines around zero, one a part, under the name of their run."""
-    shown = dict.fromkeys(str(row["measure"]) for row in rows if row["kind"] != ASIDE)
-    return Strips(
-        "change",
-        f"change in {', '.join(shown)}",
-        group="whole",
-        label="part",
-        kind=Kind.CHANGE,
-        zero=True,
-    )
 
 
 def _largest_loss(rows: Rows) -> str:
@@ -90,21 +73,48 @@ def _largest_loss(rows: Rows) -> str:
     )
 
 
-def ablations(overview: Overview) -> Section:
-    """The change when parts of the context are removed."""
+def ablations(overview: Overview) -> Section | None:
+    """The change when parts of the context are removed; in the table each part's share of it."""
     rows = _by_effect(_changes(overview, lambda condition: bool(condition.ablation), _METRICS))
+    shown = dict.fromkeys(str(row["measure"]) for row in rows if row["kind"] != ASIDE)
+    rows += _shapley_rows(overview)
     return section(
         "ablations",
         "Context removed",
         "What is lost when a part of the context is removed",
         rows,
-        missing="No shortened run stands beside its whole one: casewise run --ablate makes them.",
         text="Shortened minus whole, over the cases that both answered, the largest loss first. "
-        "Left of zero the model needed what was taken away. The table has other measures too.",
+        "Left of zero the model needed what was taken away. The table has other measures too, and "
+        "of runs without every subset of sender, recipient and transmission principle their "
+        "Shapley shares, which sum to what the whole context does.",
         columns=_COLUMNS,
         words=lambda: _largest_loss(rows),
-        chart=_part_lines(rows),
+        chart=Strips(
+            "change",
+            f"change in {', '.join(shown)}",
+            group="whole",
+            label="part",
+            kind=Kind.CHANGE,
+            zero=True,
+        ),
     )
+
+
+def _shapley_rows(overview: Overview) -> list[dict[str, Any]]:
+    """Rows of what each group of parameters adds to a measure, for the table."""
+    scored = [row for row in overview.report.rows if row.shapley is not None]
+    return [
+        one | {"kind": ASIDE}
+        for name, row in named_runs(scored, attrgetter("score.condition"))
+        if row.shapley is not None
+        for group, shares in row.shapley.shares.items()
+        for one in _change_rows(
+            RunName(f"{name}: share of {group.replace('_', ' ')}", row.score.condition),
+            row.shapley.n,
+            shares,
+            _METRICS[row.score.acts],
+        )
+    ]
 
 
 def _changes(
@@ -140,37 +150,7 @@ def _part(condition: RunCondition) -> str:
     return RunCondition(ablation=condition.ablation).text.partition(", ")[2].replace("_", " ")
 
 
-def shapley(overview: Overview) -> Section:
-    """Shapley shares of the groups of parameters."""
-    scored = [row for row in overview.report.rows if row.shapley is not None]
-    rows = _by_effect(
-        [
-            one | {"whole": name, "part": part}
-            for name, row in named_runs(scored, attrgetter("score.condition"))
-            if row.shapley is not None
-            for group, shares in row.shapley.shares.items()
-            for part in [group.replace("_", " ")]
-            for one in _change_rows(
-                f"{name}: {part}", row.shapley.n, shares, _METRICS[row.score.acts]
-            )
-        ]
-    )
-    return section(
-        "shapley",
-        "Parts' shares",
-        "Which part of the context does the work: Shapley shares",
-        rows,
-        missing="Shapley shares need runs without every subset of sender, recipient and "
-        "transmission principle: casewise run --ablate makes them, one for each.",
-        text="What sender, recipient and transmission principle each add to a measure, averaged "
-        "over the orders in which they can be added. The three sum to what the whole context does.",
-        columns=_COLUMNS,
-        words=lambda: _largest_loss(rows),
-        chart=_part_lines(rows),
-    )
-
-
-def pressures(overview: Overview) -> Section:
+def pressures(overview: Overview) -> Section | None:
     """The change when a conversation is varied; retention and escalation have their own curves."""
     curves = {point.score.condition for one in overview.retentions for point in one.points}
     rows = _changes(
@@ -187,18 +167,23 @@ def pressures(overview: Overview) -> Section:
         "Pressure",
         "What pressure does: the change when somebody leans on the model",
         rows,
-        missing="No conversation was varied: casewise run --protocol respond --vary "
-        "urgency,twin-claim.",
         text="The same cases with one thing changed: false authority, urgency, a claim of the safe "
         "context, a context taken back... Changed minus plain, over the cases that both answered. "
         "Right of zero in under-refusal, the model gave way.",
         columns=_COLUMNS,
         words=lambda: _largest_loss(rows),
-        chart=_changed_lines("change (of a share)"),
+        chart=Strips(
+            "change",
+            "change (of a share)",
+            group="run",
+            label="measure",
+            kind=Kind.CHANGE,
+            zero=True,
+        ),
     )
 
 
-def swaps(overview: Overview) -> Section:
+def swaps(overview: Overview) -> Section | None:
     """Share in which one part of the twin's context flips the verdict or the reply."""
     rows = [
         {"run": f"{name}: {part.replace('_', ' ')}", "of": name, "part": part.replace("_", " ")}
@@ -214,7 +199,6 @@ def swaps(overview: Overview) -> Section:
         "Swaps",
         "The smallest change that flips the model",
         rows,
-        missing="No part of a context was swapped with the twin's: casewise run --swap each.",
         text="One part of each context is taken from its twin. What flips most is what the model "
         "goes by; a part that ought to matter and flips nothing is not read.",
         columns=(
@@ -228,7 +212,7 @@ def swaps(overview: Overview) -> Section:
     )
 
 
-def faithfulness(overview: Overview) -> Section:
+def faithfulness(overview: Overview) -> Section | None:
     """Change of verdicts when a parameter is removed, by whether the explanation leans on it."""
     rows: list[dict[str, Any]] = [
         {"run": name, "what": what, "measured": f"{name}: {what}", "leans": leans, "n": n}
@@ -247,8 +231,6 @@ def faithfulness(overview: Overview) -> Section:
         "Explanations",
         "Do explanations name what changes the verdict?",
         rows,
-        missing="No run explains its verdicts beside runs without single parameters: "
-        "casewise run --protocol binary,score --ablate urgency...",
         text="A parameter is removed. If explanations are faithful, the verdict changes more often "
         "where the explanation leans on it than where it passes it over: a difference above 0.",
         columns=(
@@ -272,7 +254,7 @@ def faithfulness(overview: Overview) -> Section:
     )
 
 
-def ranked(overview: Overview) -> Section:
+def ranked(overview: Overview) -> Section | None:
     """Which of two contexts models find the more appropriate, beside what their numbers rank."""
     rows: list[dict[str, Any]] = [
         {
@@ -291,7 +273,6 @@ def ranked(overview: Overview) -> Section:
         "Two contexts",
         "Which of two contexts of a query does the model find more appropriate?",
         rows,
-        missing="No model was asked which of two contexts is the more appropriate.",
         text="A pair weighs as much as its two labels differ. A model that can't tell the contexts "
         "apart ranks half of them as labels do, whatever its threshold; one that goes by the order "
         f"in which it reads them names the first in more or fewer than half. "

@@ -30,6 +30,7 @@ from casewise.reporting.page._plots import Plots, draw
 from casewise.reporting.page._strips import lay_lines
 from casewise.reporting.page._trend_section import trends
 from casewise.results import (
+    NO_TREND,
     Scores,
     Trend,
     Verdict,
@@ -187,7 +188,7 @@ def _coded(column: pl.Series) -> dict[str, list[Any]]:
 
 
 def make_sections(overview: Overview, trend: Trend | None = None) -> list[Section]:
-    """Sections in the order of the page; one that can't be drawn says why.
+    """Sections in the order of the page, of what the runs have.
 
     Args:
         overview: What is shown.
@@ -198,6 +199,7 @@ def make_sections(overview: Overview, trend: Trend | None = None) -> list[Sectio
     return [
         replace(one, note=f"{one.note} {remark}".strip()) if _shows_replies(one, overview) else one
         for one in made
+        if one is not None
     ]
 
 
@@ -205,12 +207,10 @@ _OF_REPLIES = {
     *("acting", "corrected", "plane", "quadrants", "deliveries", "judge-act", "pressures"),
     *("retention", "escalation", "ladder", "categories"),
 }
-"""Sections that show rates of replies whenever they are drawn."""
+"""Sections that always show rates of replies."""
 
 
 def _shows_replies(section: Section, overview: Overview) -> bool:
-    if section.missing:
-        return False
     report = overview.report
     also = {
         "ablations": any(row.score.acts and row.change for row in report.rows),
@@ -221,7 +221,7 @@ def _shows_replies(section: Section, overview: Overview) -> bool:
     return section.id in _OF_REPLIES or also.get(section.id, False)
 
 
-def _made(overview: Overview) -> list[Section]:
+def _made(overview: Overview) -> list[Section | None]:
     return [
         *(
             [comparison_sections.comparisons(overview), comparison_sections.changed_cases(overview)]
@@ -230,20 +230,15 @@ def _made(overview: Overview) -> list[Section]:
         ),
         score_sections.judging(overview),
         score_sections.acting(overview),
-        *(
-            [acting_sections.corrected(overview)]
-            if any(one.acts for one in overview.scores)
-            else []
-        ),
+        acting_sections.corrected(overview),
         score_sections.plane(overview),
         score_sections.quadrants(overview),
-        *([context_sections.ranked(overview)] if overview.report.ranked else []),
+        context_sections.ranked(overview),
         comparison_sections.reliability(overview),
         comparison_sections.votes(overview),
         context_sections.ablations(overview),
-        context_sections.shapley(overview),
         acting_sections.deliveries(overview),
-        *([acting_sections.ladder(overview)] if overview.report.ladders else []),
+        acting_sections.ladder(overview),
         acting_sections.judge_act(overview),
         context_sections.pressures(overview),
         acting_sections.retention(overview),
@@ -286,6 +281,8 @@ def report_page(
         trend: Begin with the latest run and the measures over time, which the facts tell.
     """
     over_time = Trend.of(overview, facts) if trend and facts is not None else None
+    if over_time is not None and not over_time:
+        overview = replace(overview, notes=(*overview.notes, f"{first_upper(NO_TREND)}."))
     if over_time is not None and not overview.comparisons:
         overview = replace(overview, browser=overview.browser.after(over_time.steps))
     return lay_out(
@@ -313,7 +310,7 @@ def lay_out(
     def address(row: Mapping[str, Any]) -> str:
         return str(link_rows([row], runs)[0].get(CASES, ""))
 
-    drawn = [replace(one, rows=link_rows(one.rows, runs)) for one in sections if not one.missing]
+    drawn = [replace(one, rows=link_rows(one.rows, runs)) for one in sections]
     charts = [{"id": one.id, "rows": list(one.rows)} for one in drawn]
     return _template().render(
         title=title,
@@ -327,7 +324,6 @@ def lay_out(
         whole_percent=whole_percent,
         warnings=[*Scores.of(overview.report).state_lines, *run_warnings(overview.scores)],
         sections=drawn,
-        absent=[one for one in sections if one.missing],
         lines={one.id: lay_lines(one) for one in drawn},
         plots={one.id: draw(one.chart, address) for one in drawn if isinstance(one.chart, Plots)},
         tables={one.id: _table(one) for one in drawn},

@@ -71,8 +71,6 @@ class Section:
     """Note below the chart, on the reliability of the grader."""
     withheld: Sequence[str] = ()
     """Sentences on figures without an interval, one for each reason."""
-    missing: str = ""
-    """Why there is nothing to draw, and what would change that; empty where there is something."""
     open: bool = False
     """True if the table is open, not folded under the chart."""
     short: str = ""
@@ -102,20 +100,19 @@ def section(
     title: str,
     rows: Rows,
     *,
-    missing: str,
     text: str,
     columns: Sequence[Column],
     words: Callable[[], str],
     chart: Strips | Callable[[], Plots | None] | None = None,
     open: bool = False,
-) -> Section:
-    """Make a section of rows; without rows, one that only has ``missing``.
+) -> Section | None:
+    """Make a section of rows; None without rows.
 
     The arguments are the fields of ``Section``; ``words`` makes its alternative. It is called only
     if there are rows, as is ``chart``.
     """
     if not rows:
-        return Section(id, title, "", missing=missing, short=short)
+        return None
     drawn = chart() if callable(chart) else chart
     return Section(
         id,

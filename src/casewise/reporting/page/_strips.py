@@ -116,7 +116,7 @@ def _ticks(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[float]:
     """Ticks in round steps, as far as the lines reach."""
     fields = (spec.value, f"{spec.value}_low", f"{spec.value}_high", spec.beside)
     ends = [row[one] for row in rows for one in fields if row.get(one) is not None]
-    ends += [0.0] if spec.zero or spec.kind is Kind.COUNT or not ends else []
+    ends += [0.0] if spec.zero or not ends else []
     low, high = min(ends), max(ends)
     if high - low < _LEAST:
         low = high - _LEAST if low < 0 or high >= _LEAST else low

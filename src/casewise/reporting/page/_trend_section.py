@@ -19,14 +19,14 @@ from casewise.reporting.page._parts import (
     with_ends,
 )
 from casewise.reporting.page._plots import Axis, Dot, Panel, Plots, share_axis
-from casewise.results import NO_TREND, Trend, first_upper
+from casewise.results import Trend
 from casewise.sheets import Column, Kind, number, plural
 
 _FEW_DAYS = 5
 """Days up to which the axis shows the time of day."""
 
 
-def trends(trend: Trend) -> Section:
+def trends(trend: Trend) -> Section | None:
     """A point a run and figure, in time; runs whose logs have no date are left out."""
     names = run_rows([one.verdict.score.condition for one in trend])
     rows = []
@@ -40,7 +40,6 @@ def trends(trend: Trend) -> Section:
         "Over time",
         "How the figures moved over time, by version of the model",
         rows,
-        missing=f"{first_upper(NO_TREND)}.",
         text="Each run stands at the time when it ended, with 95 % intervals. Two intervals that "
         "overlap may still differ: casewise compare BEFORE AFTER subtracts case by case.",
         columns=(
