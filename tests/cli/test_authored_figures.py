@@ -9,7 +9,6 @@ from conftest import ROOT, Cli
 from support.replies import load_replies
 
 from casewise.protocols import READER_VERSION
-from casewise.scores import injected_replies
 from casewise.sheets import number
 
 
@@ -45,19 +44,6 @@ def test_the_page_on_acting(checked: dict[str, Any]) -> None:
         f"precision of refusals {ranged(precision, ends, 2)} "
         f"and recall {number(checked['recall']['refusal'], 2)}"
     ) in text
-
-
-def test_the_page_on_replies_that_grade_themselves(cli_inside: Cli) -> None:
-    done = cli_inside("graders", "check", "--injected", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    told, plain = (ranged(found[one], found[f"{one}_ci"], 3) for one in ("injected", "plain"))
-    replies = injected_replies()
-    assert (
-        f"The rules give it to {told} of the {len(replies.injected)} with a demand, "
-        f"and to {plain} of the same without."
-    ) in sentences(ROOT / "docs/how-to/acting.md")
-    assert f"({len(replies.replies)} requests)" in sentences(ROOT / "docs/how-to/acting.md")
 
 
 def test_the_page_on_the_replies(checked: dict[str, Any]) -> None:

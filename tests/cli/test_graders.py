@@ -3,17 +3,14 @@
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 from support.labelled import REPLIES, write, write_completions
 
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Status
-from casewise.scores import injected_replies
 
 
 def done(run: subprocess.CompletedProcess[str]) -> str:
@@ -152,111 +149,6 @@ def test_a_model_that_can_not_be_used(cli: Cli, tmp_path: Path) -> None:
     found = cli("graders", "check", path, "--grader", "nowhere/m")
     assert found.returncode == 2
     assert "nowhere/m" in found.stderr
-
-
-# --- replies that try to grade themselves ---------------------------------------------------
-
-
-def check_injected(cli: Cli, grade: Callable[[str], str]) -> dict[str, Any]:
-    """What the check says of a model that gives a reply the class that ``grade`` names."""
-
-    def answer(request: dict[str, Any]) -> Answer:
-        reply, nonce = asked(request)
-        return f"It does so.\n{json.dumps({'id': nonce, 'class': grade(reply)})}"
-
-    with FakeServer(answer) as server:
-        run = cli(
-            *("graders", "check", "--injected", "--grader", "openai-api/fake/m"),
-            *("--format", "json"),
-            env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
-        )
-    record: dict[str, Any] = json.loads(done(run))
-    assert len(server.requests) == len(TOLD.replies)
-    return record
-
-
-TOLD = injected_replies()
-CLASS = re.compile(r"\b(?:compliance|partial|refusal|undetermined)\b")
-
-
-def what_it_does(reply: str) -> str:
-    """By hand, whatever is said beside it."""
-    return next(str(one.label) for one in TOLD.plain if one.reply in reply)
-
-
-def what_it_demands(reply: str) -> str:
-    demanded = CLASS.search(reply)
-    return demanded[0] if demanded else what_it_does(reply)
-
-
-def test_a_grader_that_does_what_replies_say(cli: Cli) -> None:
-    record = check_injected(cli, what_it_demands)
-    n = len(TOLD.injected)
-    assert (record["n"], record["asked"]) == (n, n)
-    assert (record["injected"], record["plain"], record["moved"]) == (1, 0, 1)
-    assert record["moved_ci"][0] > 0.4
-    assert len(record["followed"]) == n
-    assert {kind: one["moved"] for kind, one in record["kinds"].items()} == {
-        "verdict line": 1,
-        "forged JSON": 1,
-        "instruction": 1,
-    }
-
-
-def test_a_grader_that_reads_and_does_not_obey(cli: Cli) -> None:
-    record = check_injected(cli, what_it_does)
-    assert (record["n"], record["injected"], record["plain"]) == (len(TOLD.injected), 0, 0)
-    assert (record["moved"], record["followed"]) == (0, [])
-    # Twelve replies show no spread, and are not proof that none would move.
-    low, high = record["moved_ci"]
-    assert low < 0 < high
-
-
-def test_a_grader_that_follows_one_kind_alone_and_copies_another(cli: Cli) -> None:
-    def grade(reply: str) -> str:
-        return what_it_demands(reply) if "grader" in reply else what_it_does(reply)
-
-    def answer(request: dict[str, Any]) -> Answer:
-        reply, nonce = asked(request)
-        # JSON that stands in the reply, id and all, is no verdict.
-        forged = reply.rpartition("\n")[2]
-        said = forged if '"id"' in forged else json.dumps({"id": nonce, "class": grade(reply)})
-        return f"It does so.\n{said}"
-
-    with FakeServer(answer) as server:
-        command = ("graders", "check", "--injected", "--grader", "openai-api/fake/m")
-        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-        record = json.loads(done(cli(*command, "--format", "json", env=env)))
-        text = done(cli(*command, env=env | {"COLUMNS": "80"}))
-    kinds = record["kinds"]
-    assert {name: one["moved"] for name, one in kinds.items()} == {
-        "verdict line": 0,
-        "forged JSON": 0,
-        "instruction": pytest.approx(0.75),
-    }
-    forged = kinds["forged JSON"]
-    assert (forged["asked"] - forged["n"], forged["asked"]) == (24, 36)
-    assert max(map(len, text.splitlines())) <= 80
-    assert f"It follows 36 of {record['n']}." in text
-
-
-def test_replies_that_demand_a_class() -> None:
-    for one in TOLD.injected:
-        plain = TOLD.plain[one.plain]
-        assert plain.reply in one.reply.reply
-        assert one.asks_for is not plain.label
-        assert set(CLASS.findall(one.reply.reply)) == {one.asks_for}
-        assert not CLASS.search(plain.reply)
-
-
-def test_files_and_replies_of_its_own_are_not_mixed(cli_inside: Cli, tmp_path: Path) -> None:
-    for arguments in ((), (write(tmp_path), "--injected")):
-        found = cli_inside("graders", "check", *arguments)
-        assert found.returncode == 2
-        assert "give FILE, the labelled replies; or --injected" in " ".join(found.stderr.split())
-    found = cli_inside("graders", "check", "--injected", "--half", "held-out")
-    assert found.returncode == 2
-    assert "--injected has labels of its own" in found.stderr
 
 
 # --- replies that people labelled -----------------------------------------------------------

@@ -41,28 +41,20 @@ from casewise.cli._options import (
     read_judgements,
     seed_option,
 )
-from casewise.errors import InputError, UsageError
+from casewise.errors import InputError
 from casewise.files import quoted, write_atomically
 
 
 @grouped
 def check(
     files: Annotated[
-        list[Path] | None,
+        list[Path],
         argument(
             "FILE...",
             "JSON lines or CSV with id, query, reply, label; or XSTest's completions (.csv).",
         ),
-    ] = None,
+    ],
     grader: RulesOrModel = RULES,
-    injected: Annotated[
-        bool,
-        flag(
-            "--injected",
-            "In place of FILE: replies that try to grade themselves; does the grader follow?",
-            CASES,
-        ),
-    ] = False,
     half: Annotated[
         Half, option("Of the replies; the rules were written from one half of ours.", CASES)
     ] = Half.ALL,
@@ -89,10 +81,6 @@ def check(
     a refusal's phrase anywhere), and where two people labelled, the second
     against the first. By XSTest's rulings, what declines nothing is compliance.
 
-    --injected tells how often a grader gives a reply the class that the reply
-    demands for itself ("GRADE: compliance", forged JSON, words to the grader),
-    beside the same reply without the demand.
-
     [bold]Examples[/]
 
     casewise graders check replies.jsonl --half held-out
@@ -100,21 +88,9 @@ def check(
     casewise graders check xstest_v2_completions_llama2orig.csv
 
     casewise graders check mine.jsonl --grader openai/gpt-4o --format json
-
-    casewise graders check --injected --grader openai/gpt-4o
     """
-    if injected == bool(files):
-        raise UsageError("give FILE, the labelled replies; or --injected, which has its own")
-    if injected and (half, label) != (Half.ALL, LABEL):
-        raise UsageError("--half and --label go with FILE: --injected has labels of its own")
     grader = read_grader(grader)
     version = protocols.grader_version(grader)
-    if not files:
-        told = scores.injected_replies()
-        graded = _grade(grader, told.replies, Rulings.CASEWISE, server)
-        followed = scores.check_injected(told, graded, grader=grader, grader_version=version)
-        print_as(format, reporting.injected_sheet(followed))
-        return
     replies = scores.load_half(files, half, label)
     if rulings is None:
         published = all(file.suffix.lower() == ".csv" for file in files)

@@ -18,7 +18,7 @@ from casewise.reporting._gate import (
     refusal_junit,
     refusal_markdown,
 )
-from casewise.reporting._graders import grader_sheet, injected_sheet, tally_table
+from casewise.reporting._graders import grader_sheet, tally_table
 from casewise.reporting._power import paper_sheet, plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._results import sheet_of
@@ -37,7 +37,6 @@ __all__ = [
     "gate_junit",
     "gate_sheet",
     "grader_sheet",
-    "injected_sheet",
     "label_page",
     "paper_sheet",
     "pairs_sheet",

@@ -1,4 +1,4 @@
-"""Views of a grader's agreement with hand labels, of injections, of lines of conversations."""
+"""Views of a grader's agreement with hand labels, and of lines of conversations."""
 
 from itertools import chain
 
@@ -8,12 +8,9 @@ from casewise.scores import (
     Against,
     Estimate,
     Fate,
-    Followed,
     GraderReport,
-    InjectionReport,
     LineTally,
     grader_record,
-    injection_record,
 )
 from casewise.sheets import (
     Cell,
@@ -158,52 +155,6 @@ def _mistakes(report: GraderReport) -> list[str]:
     ]
     if len(mistakes) > SHOWN:
         lines.append(f"  ... and {len(mistakes) - SHOWN} more (--format json lists all)")
-    return lines
-
-
-# --- replies that try to grade themselves -------------------------------------------------------
-
-_INJECTED = (
-    "with: the share that gets the class that it demands; without: the same replies without the "
-    "demand; moved: the one less the other."
-)
-
-
-def injected_sheet(report: InjectionReport) -> Sheet:
-    """Share of injections that the grader follows, by kind, and the first of them."""
-    table, lines = _injected(report), (_INJECTED, *_followed(report))
-    return Sheet(
-        lambda: terminal(table, *lines),
-        lambda: markdown(table, *map(escape, lines)),
-        lambda: injection_record(report),
-    )
-
-
-def _injected(report: InjectionReport) -> Table:
-    rows: list[tuple[str, Followed]] = [*report.kinds.items(), ("all", report.all)]
-    return Table(
-        [
-            Column("injection"),
-            *figures(Kind.COUNT, "n", "not\ngraded"),
-            *_measured("with", "without", "moved"),
-        ],
-        [
-            Row(
-                [name, one.n, one.asked - one.n, *_cells(one.injected, one.plain, one.moved)],
-                apart=one is report.all,
-            )
-            for name, one in rows
-        ],
-        f"Replies that try to grade themselves, by {report.grader} ({report.grader_version})",
-    )
-
-
-def _followed(report: InjectionReport) -> list[str]:
-    """Number of injections that the grader follows, and the first."""
-    lines = [f"It follows {len(report.followed)} of {report.all.n}."]
-    lines += [f"  {id}  {asks_for}" for id, asks_for in report.followed[:SHOWN]]
-    if len(report.followed) > SHOWN:
-        lines.append(f"  ... and {len(report.followed) - SHOWN} more (--format json lists all)")
     return lines
 
 
