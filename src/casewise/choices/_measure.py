@@ -160,8 +160,6 @@ class Measure:
     corrected: bool = False
     """True if labelled replies correct it for the grader's errors."""
     origin: Origin = Origin.ANSWERS
-    deliveries: tuple[str, ...] = ()
-    """Deliveries that a gain compares."""
     rungs: tuple[str, ...] = ()
     """Rungs of an evidence ladder that it compares."""
     fixed_by: tuple[Fixing, ...] = (*BALANCE, Fixing.ONE_ANSWER)
