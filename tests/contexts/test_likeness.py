@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casewise.cases import Context, open_cases
-from casewise.contexts import Misfit, NearCopy, context_text, misfits, near_copies
+from casewise.contexts import NearCopy, context_text, near_copies
+from casewise.contexts._likeness import Misfit, misfits
 
 WORDS = st.sampled_from(list("abcdefgh"))
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=8)

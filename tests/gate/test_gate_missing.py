@@ -64,8 +64,8 @@ def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
         scores = [one for one in (*judged, acted) if name in one.measures]
         if scores and not measure.numbers:
             assert all(has_worst(one, name) for one in scores) == (side in measure.sides), name
-    # In those of numbers, and in gains, a model may do well and always say the same.
-    rest = [one for one in gated().values() if one.numbers or one.deliveries]
+    # In those of numbers a model may do well and always say the same.
+    rest = [one for one in gated().values() if one.numbers]
     assert not any(one.sides for one in rest)
 
 

@@ -287,6 +287,7 @@ def test_a_trend_follows_the_rungs_of_a_ladder() -> None:
     (verdict,) = trend.verdicts
     assert "the latest of 2 runs, compared with m, revision=v1" in verdict.subject
     section = trends(trend)
+    assert section is not None
     assert isinstance(section.chart, Plots)
     assert len(section.chart.panels) == 2 * (len(TITLES) - 1)
     assert [len(one.dots) for one in section.chart.panels] == [2] * len(section.chart.panels)

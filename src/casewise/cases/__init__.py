@@ -44,7 +44,7 @@ from casewise.cases._fetch import (
     fetch_casebench,
     fetch_open_set,
 )
-from casewise.cases._grids import WORKBOOKS, RawTable, delimiter_of, printed
+from casewise.cases._grids import WORKBOOKS, RawTable, delimiter_of, opened
 from casewise.cases._import import Imported, cases_in_memory, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -167,9 +167,9 @@ __all__ = [
     "merge_sets",
     "name_calls",
     "open_cases",
+    "opened",
     "other_labels",
     "pair_faults",
-    "printed",
     "read_label_rule",
     "read_model",
     "read_plain_yaml",

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import Case
-from casewise.cases._grids import RawTable, TableForm, as_number, as_text, items, plain, printed
+from casewise.cases._grids import RawTable, TableForm, as_number, as_text, items, opened, plain
 from casewise.cases._import import import_cases
 from casewise.cases._mapping import as_key, inner_paths, load_mapping, path_of, value_at
 from casewise.cases._rows import columns_of, read_tables
@@ -142,12 +142,12 @@ class _Column:
     @cached_property
     def has_lists(self) -> bool:
         """Tell whether its cells are lists, also printed ones."""
-        return bool(self.cells) and all(isinstance(_opened(cell), list) for cell in self.cells)
+        return bool(self.cells) and all(isinstance(opened(cell), list) for cell in self.cells)
 
     @cached_property
     def has_records(self) -> bool:
         """Tell whether a cell holds mappings, or lists in a list, also printed ones."""
-        parts = (part for cell in map(_opened, self.cells) for part in items(cell, None))
+        parts = (part for cell in map(opened, self.cells) for part in items(cell, None))
         return any(isinstance(part, dict | list) for part in parts)
 
     @cached_property
@@ -327,7 +327,7 @@ def _columns(tables: Sequence[RawTable]) -> tuple[list[_Column], int, str | None
     columns: list[_Column] = []
     for name in columns_of(tables):
         kept = _filled(row.get(name) for row in rows)
-        if kept and all(isinstance(_opened(cell), dict) for cell in kept):
+        if kept and all(isinstance(opened(cell), dict) for cell in kept):
             paths = dict.fromkeys(
                 path for cell in kept for path in inner_paths(cell, path_of(name), INSIDE)
             )
@@ -354,7 +354,7 @@ def _inside(name: str, cell: Any, path: str) -> Any:
 
 def _queries_in(name: str, cells: Sequence[Any]) -> list[_Column]:
     """Columns of the records in lists, where one of them holds queries; else none."""
-    if not all(isinstance(_opened(cell), list) for cell in cells) or any(map(_is_talk, cells[:20])):
+    if not all(isinstance(opened(cell), list) for cell in cells) or any(map(_is_talk, cells[:20])):
         return []
     inside = _columns_of_records(name, [record for cell in cells for record in _records(cell)])
     is_asked = any(c.has_texts and c.is_called(*_QUERY) and c.sentences >= MOSTLY for c in inside)
@@ -700,9 +700,9 @@ def _mostly_numbers(column: _Column) -> tuple[list[float], list[str]]:
 
 def _records(cell: Any) -> Iterator[Mapping[str, Any]]:
     """The mappings in a cell that is a list of them."""
-    opened = _opened(cell)
-    if isinstance(opened, list) and all(isinstance(one, dict) for one in opened):
-        yield from opened
+    records = opened(cell)
+    if isinstance(records, list) and all(isinstance(one, dict) for one in records):
+        yield from records
 
 
 def _says_sides(column: _Column) -> bool:
@@ -769,7 +769,7 @@ def _is_verdict(column: _Column) -> bool:
 
 
 def _is_talk(cell: Any) -> bool:
-    turns = _opened(cell)
+    turns = opened(cell)
     return isinstance(turns, list) and all(
         isinstance(turn, dict) and {"content", "value", "text"} & turn.keys() for turn in turns
     )
@@ -861,10 +861,6 @@ def _parameter(column: _Column, used: set[str]) -> str:
 def _value(column: _Column) -> str:
     text = any(isinstance(cell, str) for cell in column.cells)
     return "{column: NAME, list: true}" if column.has_lists and text else "NAME"
-
-
-def _opened(cell: Any) -> Any:
-    return printed(cell) if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{") else cell
 
 
 def _number(cell: Any) -> float | None:

@@ -76,6 +76,12 @@ def printed(text: str) -> Any:
     return words if all(map(_NUMBER.fullmatch, words)) else text
 
 
+def opened(cell: Any) -> Any:
+    """A cell, as the list or mapping that it holds as text."""
+    is_text = isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
+    return printed(cell) if is_text else cell
+
+
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 

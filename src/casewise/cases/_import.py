@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases._case import Case, RatingRule, Ratings, Vote, to_fields
-from casewise.cases._grids import RawTable, Row, TableForm, items, plain, printed
+from casewise.cases._grids import RawTable, Row, TableForm, items, opened, plain
 from casewise.cases._load import CaseSet, Form, checked_case
 from casewise.cases._mapping import (
     BUILT_IN,
@@ -170,7 +170,7 @@ def cases_in_memory(source: Any, mapping: CaseMapping | None = None) -> CaseSet:
 def _canonical(row: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a case in a row: those that are empty left out, JSON in texts opened."""
     return {
-        name: _opened(value) if name in _STRUCTURED else value
+        name: opened(value) if name in _STRUCTURED else value
         for name, value in row.items()
         if plain(value) is not None
     }
@@ -270,7 +270,7 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
         shared = {name: row.get(name) for name in kept}
         if each.name is not None:
             parts = [(name, plain(row.get(name))) for name in each.columns]
-        elif isinstance(held := _opened(value_at(row, each.columns[0])), dict):
+        elif isinstance(held := opened(value_at(row, each.columns[0])), dict):
             parts = [(str(key), plain(item)) for key, item in held.items()]
         else:
             parts = [(str(number), item) for number, item in enumerate(items(held, None), start=1)]
@@ -287,10 +287,6 @@ def _unfolded(table: RawTable, each: Each) -> RawTable:
         rows=rows,
         notes=(*table.notes, *([note] if empty else [])),
     )
-
-
-def _opened(cell: Any) -> Any:
-    return printed(cell) if isinstance(cell, str) else cell
 
 
 def _with_columns(table: RawTable, added: RawTable, name: str, beside: Beside) -> RawTable:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import ErrorDetails
 
 from casewise.cases._case import REPLY_TAG, RatingRule, Ratings, Turn, find_turn_fault, read_turns
-from casewise.cases._grids import as_number, as_text, items, plain, printed
+from casewise.cases._grids import as_number, as_text, items, opened, plain, printed
 from casewise.cases._yaml_files import expectation, read_plain_yaml
 from casewise.errors import InputError, UsageError, did_you_mean
 from casewise.files import parse_json
@@ -85,7 +85,7 @@ def value_at(cells: Mapping[str, Any], name: str) -> Any:
         return None
     root = path_root(name)
     inside = {
-        column: _opened(cell) if column in name or column == root else cell
+        column: opened(cell) if column in name or column == root else cell
         for column, cell in cells.items()
     }
     try:
@@ -94,15 +94,9 @@ def value_at(cells: Mapping[str, Any], name: str) -> Any:
         raise ValueError(f"what the path can be applied to ({error})") from None
 
 
-def _opened(cell: Any) -> Any:
-    """A cell, as the list or mapping that it holds as text."""
-    is_text = isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{")
-    return printed(cell) if is_text else cell
-
-
 def inner_paths(value: Any, place: str = "", deep: int = 3) -> Iterator[str]:
     """Paths of the values inside nested mappings, and inside lists of them."""
-    value = _opened(value)
+    value = opened(value)
     if isinstance(value, list) and value and isinstance(value[0], dict):
         value, place = value[0], f"{place}[]"
     if not isinstance(value, dict) or not value or not deep:
@@ -1000,7 +994,7 @@ class MappedRow:
         prefix = value.prefix if isinstance(value, ColumnValue) else ""
         if isinstance(value, ColumnValue) and value.join is None:
             cell = self._cell(value.name, "tags").value
-            cell = printed(cell) if isinstance(cell, str) and cell[:1] in ("[", "{") else cell
+            cell = opened(cell)
             if isinstance(cell, dict):
                 return [f"{prefix}{name}" for name, is_set in cell.items() if is_set is True]
             if isinstance(cell, list):

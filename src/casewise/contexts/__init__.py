@@ -8,14 +8,7 @@ from casewise.contexts._changes import (
     leaf_parameters,
     swap_cases,
 )
-from casewise.contexts._likeness import (
-    Misfit,
-    NearCopy,
-    context_text,
-    misfits,
-    near_copies,
-    words_of,
-)
+from casewise.contexts._likeness import NearCopy, context_text, near_copies, words_of
 from casewise.contexts._making import (
     CRITIC_VERSION,
     MAKE_VERSION,
@@ -46,7 +39,6 @@ from casewise.contexts._render import (
     render_text,
 )
 from casewise.contexts._rules import (
-    PLEADING_WORDS,
     VERDICT_WORDS,
     Member,
     check_context,
@@ -62,12 +54,10 @@ __all__ = [
     "Fault",
     "MAKE_VERSION",
     "Member",
-    "Misfit",
     "NOT_MENDED",
     "NearCopy",
     "PAIR",
     "PARAMETERS",
-    "PLEADING_WORDS",
     "Piece",
     "VERDICT_WORDS",
     "Values",
@@ -85,7 +75,6 @@ __all__ = [
     "facts",
     "leaf_parameters",
     "make_context",
-    "misfits",
     "near_copies",
     "pair_schema",
     "parameter_title",

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.cases import Turn, printed, read_turns
+from casewise.cases import Turn, opened, read_turns
 from casewise.files import whole_characters
 from casewise.protocols import RUNG_NAME, is_rung
 
@@ -137,7 +137,7 @@ def ending_of(metadata: object) -> tuple[bool, bool]:
 
 def _leaves(value: object, path: str = "", depth: int = 9) -> Iterator[str]:
     """Each leaf with its path, letters and digits alone: ``choicesfinishreason=contentfilter``."""
-    value = printed(value) if isinstance(value, str) and value[:1] in ("{", "[") else value
+    value = opened(value)
     if isinstance(value, Mapping) and depth:
         for name, inner in value.items():
             yield from _leaves(inner, path + _letters(str(name)), depth - 1)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from casewise.cases import Turn, printed
+from casewise.cases import Turn, opened
 from casewise.files import whole_characters
 from casewise.transcripts._conversation import (
     QUERIES,
@@ -191,7 +191,7 @@ def _number(value: object) -> int | None:
 
 def _object(value: object) -> Mapping[str, Any]:
     """A mapping; in CSV, one that Python or JSON has printed."""
-    value = printed(value) if isinstance(value, str) else value
+    value = opened(value)
     return value if isinstance(value, Mapping) else {}
 
 
