@@ -358,8 +358,11 @@ def _judged(
 
 def _mentions(texts: Sequence[str], state: CaseState) -> dict[str, str]:
     """Parameters that the first answer to name any names, and all of the context's, by spaces."""
-    context = Context(state.metadata.get(CONTEXT) or {})
     for text in texts:
+        # Most prompts don't ask.
+        if "context_parts" not in text:
+            continue
+        context = Context(state.metadata.get(CONTEXT) or {})
         named = named_parameters(text, context)
         if named is not None:
             return {"mentions": " ".join(named), "parameters": " ".join(leaf_parameters(context))}
