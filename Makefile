@@ -5,7 +5,7 @@
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
-#   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
+#   make hf      add casewise-hf, with PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
 #   make docs    build the site of the documents into build/site, and check it (opens from disk)
 #   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
@@ -87,9 +87,10 @@ hf: $(HF)
 # PyTorch has builds for processors and for several GPUs, so it is no part of the lock. An exact version
 # takes the build that the package index offers first; of a range, pip would compare them all. What is
 # locked stays as it is.
-$(HF): $(LOCKED)
+$(HF): $(LOCKED) hf/pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(LOCKED) \
 		"torch==2.13.0" "transformers==5.23.0" "accelerate==1.15.0" "gguf==0.19.0"
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e ./hf
 	@touch $(HF)
 
 # Strict: a warning ends it. Material's notice of its successor, which can't be installed everywhere yet, is left out.
@@ -138,7 +139,7 @@ images: $(READY)
 
 release: $(READY)
 	rm -rf dist
-	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist . ./study
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist . ./hf ./study
 	$(BIN)/python .ci/check_release.py dist/casewise-*.whl
 
 lock: $(READY)

@@ -45,7 +45,7 @@ def disagreements(root: Path) -> Iterator[str]:
     source = (root / "src/casewise/__init__.py").read_text("utf-8")
     if f'\n__version__ = "{version}"\n' not in source:
         yield f"src/casewise/__init__.py: __version__ is not pyproject.toml's {version}"
-    yield from _of_study(root, version)
+    yield from _of_others(root, version)
     citation = _citation(root)
     if str(citation.get("version")) != version:
         yield f"CITATION.cff: version {citation.get('version')}, where pyproject.toml has {version}"
@@ -58,14 +58,16 @@ def disagreements(root: Path) -> Iterator[str]:
     yield from _of_addresses(root, project.get("urls", {}))
 
 
-def _of_study(root: Path, version: str) -> Iterator[str]:
-    """The other distribution is released with this one, under the same version."""
-    study = root / "study"
-    if study.is_dir() and _project(study)["version"] != version:
-        yield f"study/pyproject.toml: another version than pyproject.toml's {version}"
-    init = study / "src/casewise_study/__init__.py"
-    if study.is_dir() and f'\n__version__ = "{version}"\n' not in init.read_text("utf-8"):
-        yield f"{init.relative_to(root)}: __version__ is not pyproject.toml's {version}"
+def _of_others(root: Path, version: str) -> Iterator[str]:
+    """The other distributions are released with this one, under the same version."""
+    for name in ("hf", "study"):
+        if not (root / name).is_dir():
+            continue
+        if _project(root / name)["version"] != version:
+            yield f"{name}/pyproject.toml: another version than pyproject.toml's {version}"
+        init = root / name / f"src/casewise_{name}/__init__.py"
+        if f'\n__version__ = "{version}"\n' not in init.read_text("utf-8"):
+            yield f"{init.relative_to(root)}: __version__ is not pyproject.toml's {version}"
 
 
 def _of_addresses(root: Path, urls: Mapping[str, str]) -> Iterator[str]:

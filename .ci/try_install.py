@@ -4,9 +4,9 @@ python .ci/try_install.py [--seconds 240] [--python 3.12]
 
 Builds the wheels, installs casewise (extra local) with uv into each Python that is found, with pip
 and with pipx into one each, and there: casewise --version, casewise doctor, a run, its score and
-its page offline, and no study; with pip then casewise-study too, which plans one. Uninstalls all,
-and holds what remains against docs/how-to/your-machine.md. What is not at hand, or doesn't fit into
-the time, is skipped, and the reason printed. Ends with 1 if any part failed.
+its page offline, no study and no casewise-hf; with pip then casewise-study too, which plans one.
+Uninstalls all, and holds what remains against docs/how-to/your-machine.md. What is not at hand, or
+doesn't fit into the time, is skipped, and the reason printed. Ends with 1 if any part failed.
 """
 
 import argparse
@@ -236,6 +236,9 @@ def use(here: Path, casewise: Path) -> None:
     alone = run([casewise, "annotate", "plan"], cwd=work, env=env, check=False)
     if alone.returncode != 2 or "pip install './study'" not in alone.stderr:
         raise FailedError(f"without casewise-study: status {alone.returncode}: {alone.stderr}")
+    alone = run([casewise, "run", "-m", "casewise-hf/x"], cwd=work, env=env | OFFLINE, check=False)
+    if alone.returncode != 2 or "pip install './hf'" not in alone.stderr:
+        raise FailedError(f"without casewise-hf: status {alone.returncode}: {alone.stderr}")
 
 
 def plan_study(here: Path, casewise: Path) -> None:

@@ -40,13 +40,12 @@ from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
-from casewise.evaluation import SMOLLM2, RunRequest, make_plan, run_cells
-from casewise.evaluation.models._hf_engine import WORKER, Engine, open_engine
-from casewise.evaluation.models._hf_provider import Options
-from casewise.evaluation.models._in_process import common_prefix
+from casewise.evaluation import SMOLLM2, RunRequest, common_prefix, make_plan, run_cells
 from casewise.evaluation.models._smollm2 import fetch_weights
 from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import derive_token_sets, read_probability
+from casewise_hf._engine import WORKER, Engine, open_engine
+from casewise_hf._load import Options
 
 GROUPS = ("sender", "recipient", "transmission_principle")
 ABLATIONS = (None, *(",".join(some) for n in (1, 2, 3) for some in combinations(GROUPS, n)))

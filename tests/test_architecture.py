@@ -61,7 +61,7 @@ OPEN = {"choices", "files", "sheets"}
 
 
 def never(path: str) -> bool:
-    """What people do in a browser is the other distribution's."""
+    """What people do in a browser, and PyTorch, are other distributions'."""
     return False
 
 
@@ -73,8 +73,9 @@ WALLED: dict[str, Callable[[str], bool]] = {
         )
     ),
     "xllamacpp": lambda path: path == "evaluation/models/_smollm2.py",
-    "torch": lambda path: path.startswith("evaluation/models/_hf_"),
-    "transformers": lambda path: path.startswith("evaluation/models/_hf_"),
+    "torch": never,
+    "transformers": never,
+    "casewise_hf": never,
     "ray": lambda path: path == "evaluation/executor/_ray.py",
     "casewise_study": never,
     "fastapi": never,

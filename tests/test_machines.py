@@ -11,8 +11,8 @@ from casewise.files import cache_dir
 from casewise.machine._facts import EXTRAS
 
 SRC = ROOT / "src/casewise"
-STUDY = ROOT / "study/src/casewise_study"
-FILES = {path: root for root in (SRC, STUDY) for path in sorted(root.rglob("*.py"))}
+OTHERS = [ROOT / f"{name}/src/casewise_{name}" for name in ("hf", "study")]
+FILES = {path: root for root in (SRC, *OTHERS) for path in sorted(root.rglob("*.py"))}
 """Each file, with the folder that it is named from."""
 (PAGE,) = ROOT.glob("docs/**/your-machine.md")
 
@@ -162,9 +162,6 @@ KEYWORDS = {
 }
 FOLDERS = re.compile(r"^(/dev|/proc|/sys|/tmp|/etc|/bin|/usr|/var|/home|[A-Z]:\\)(/|$)")
 
-READ_IF_THERE = {"/proc/cpuinfo"}
-"""Files of one system whose absence is an answer, too."""
-
 
 def unguarded(tree: ast.Module) -> Iterator[str]:
     """What a file uses that not every system has, outside of a question whether this one has it."""
@@ -199,7 +196,7 @@ def _of_one_system(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.keyword) and node.arg in KEYWORDS:
         yield node.arg
     elif isinstance(node, ast.Constant) and FOLDERS.match(str(node.value)):
-        yield from {str(node.value)} - READ_IF_THERE
+        yield str(node.value)
 
 
 def test_no_name_of_one_system_alone(trees: Trees) -> None:

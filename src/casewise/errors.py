@@ -96,22 +96,15 @@ def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
 
 
 def install_hint(extra: str = "", *, distribution: str = "casewise") -> str:
-    """Command that installs casewise, an extra or casewise-study, from source or a wheel.
+    """Command that installs casewise, an extra or another distribution, from source or a wheel.
 
     Never by the bare name: no index is known to have this project under it, and whoever registers
     the name there would run code on the machines of those who follow the message.
     """
     part = f"[{extra}]" if extra else ""
     wheel = f"{distribution.replace('-', '_')}-{__version__}-py3-none-any.whl"
-    folder = "." if distribution == "casewise" else "./study"
-    hint = (
+    folder = "." if distribution == "casewise" else f"./{distribution.removeprefix('casewise-')}"
+    return (
         f"in a checkout of casewise, pip install '{folder}{part}'; "
         f"or, where you have its wheel file, pip install '{wheel}{part}'"
     )
-    return f"{hint}. {_CPU_BUILDS}" if extra == "hf" else hint
-
-
-_CPU_BUILDS = (
-    "Without a GPU, before that: pip install torch --index-url <PyTorch's CPU index>, whose "
-    "address PyTorch's installation page gives (the usual builds hold gigabytes for GPUs)"
-)

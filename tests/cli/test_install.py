@@ -23,6 +23,7 @@ BARE = re.compile(
 )
 TREES = (
     "src",
+    "hf",
     "study",
     "docs",
     "benchmarks",
@@ -53,14 +54,14 @@ def test_nothing_says_to_install_the_bare_name() -> None:
     ("command", "bare"),
     [
         ("pip install casewise", True),
-        ("pip install 'casewise[hf]'", True),
-        ('pip install --upgrade "casewise[local,hf]==0.1.0"', True),
+        ("pip install 'casewise[mask]'", True),
+        ('pip install --upgrade "casewise[local,mask]==0.1.0"', True),
         ("uvx casewise run", True),
         ("uv tool install casewise", True),
         ("uv tool uninstall casewise", False),
-        ("pip install '.[hf]' in a checkout of casewise", False),
-        (f"pip install 'casewise-{__version__}-py3-none-any.whl[hf]'", False),
-        ("pip install 'casewise[hf] @ git+https://git.example.org/casewise'", False),
+        ("pip install '.[local]' in a checkout of casewise", False),
+        (f"pip install 'casewise-{__version__}-py3-none-any.whl[local]'", False),
+        ("pip install 'casewise[local] @ git+https://git.example.org/casewise'", False),
         ("pip install ./casewise", False),
     ],
 )
@@ -68,10 +69,11 @@ def test_what_counts_as_the_bare_name(command: str, bare: bool) -> None:
     assert bool(BARE.search(command)) is bare
 
 
-def test_the_hint_of_the_other_distribution() -> None:
-    hint = install_hint(distribution="casewise-study")
-    assert "pip install './study'" in hint
-    assert f"casewise_study-{__version__}-py3-none-any.whl" in hint
+@pytest.mark.parametrize("name", ["hf", "study"])
+def test_the_hint_of_another_distribution(name: str) -> None:
+    hint = install_hint(distribution=f"casewise-{name}")
+    assert f"pip install './{name}'" in hint
+    assert f"casewise_{name}-{__version__}-py3-none-any.whl" in hint
 
 
 def test_the_hint_without_an_extra() -> None:
@@ -79,13 +81,12 @@ def test_the_hint_without_an_extra() -> None:
     assert not BARE.search(install_hint())
 
 
-@pytest.mark.parametrize("extra", ["local", "audit", "cluster", "hf"])
+@pytest.mark.parametrize("extra", ["local", "audit", "cluster"])
 def test_the_hint_names_a_checkout_and_a_wheel(extra: str) -> None:
     hint = install_hint(extra)
     assert f"pip install '.[{extra}]'" in hint
     assert f"pip install 'casewise-{__version__}-py3-none-any.whl[{extra}]'" in hint
     assert not BARE.search(hint)
-    assert ("--index-url <PyTorch's CPU index>" in hint) is (extra == "hf")
 
 
 def test_the_embedded_model_without_its_extra(
@@ -99,18 +100,30 @@ def test_the_embedded_model_without_its_extra(
     assert install_hint("local") in " ".join(done.stderr.split())
 
 
+def test_a_model_of_casewise_hf_without_it(
+    cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("casewise.evaluation.models.find_spec", lambda name: None)
+    for more in ((), ("--dry-run",)):
+        done = cli_inside("run", "-m", "casewise-hf/mine", "--limit", "1", *more)
+        assert done.returncode == (0 if more else 2)
+        said = " ".join((done.stdout + done.stderr).split())
+        hint = install_hint(distribution="casewise-hf")
+        assert f"casewise-hf/mine needs casewise-hf: {hint}" in said
+
+
 @pytest.mark.parametrize(
     ("source", "taken"),
     [
         ("", False),
         ("casewise", False),
-        ("casewise[hf]", False),
+        ("casewise[local]", False),
         ("casewise==0.1.0", False),
-        ("./third_party/casewise[hf]", True),
+        ("./third_party/casewise[local]", True),
         ("./wheels/casewise-0.1.0-py3-none-any.whl", True),
         ("git+https://git.example.org/you/casewise@0123abc", True),
         ("casewise @ git+https://git.example.org/you/casewise@0123abc", True),
-        ("casewise[hf] @ git+https://git.example.org/you/casewise@0123abc", True),
+        ("casewise[local] @ git+https://git.example.org/you/casewise@0123abc", True),
     ],
 )
 def test_the_workflow_installs_only_from_a_place_that_was_set(

@@ -16,11 +16,9 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import Cli, clean_env
-from polars.testing import assert_frame_equal
 from support.fake_openai import Answer, FakeServer
 from support.ray_cluster import RayCluster, ray_cluster
 from support.s3 import s3_server
-from support.tiny import make_tiny
 
 from casewise.scores import read_paths
 
@@ -360,23 +358,6 @@ def test_a_folder_that_is_elsewhere(cli_process: Cli, tmp_path: Path, cases: Pat
     for record in scores[0] + scores[1]:
         record.pop("run_id", None)
     assert scores[0] == scores[1]
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_a_loaded_model(cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster) -> None:
-    """Whoever works on a shard loads the model; a shard begins with an empty cache."""
-    pytest.importorskip("torch", reason="torch is not installed (make hf)")
-    tiny = make_tiny(tmp_path / "tiny", ["question 1 in its context: safe"])
-    command = ["run", "-m", f"casewise-hf/{tiny}", "--cases", str(cases), "--limit", "12"]
-    shards = ("--engine", "ray", "--address", cluster.address, "--shard-size", "4")
-    for folder, more in (("far", shards), ("near", ())):
-        done = cli_process(*command, *more, "--log-dir", folder)
-        assert done.returncode == 0, done.stderr
-    far, near = (table(tmp_path / folder) for folder in ("far", "near"))
-    assert len(far) == 12
-    assert len(list((tmp_path / "far").rglob("*.eval"))) == 3
-    assert_frame_equal(far, near, abs_tol=1e-4)
 
 
 @pytest.mark.slow

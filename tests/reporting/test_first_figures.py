@@ -246,6 +246,7 @@ def test_the_head_says_title_data_and_date(cli_inside: Cli, tmp_path: Path) -> N
 def test_a_trend_is_in_time_by_version_of_the_model() -> None:
     overview, facts = over_time(*THREE)
     section = trends(Trend.of(overview, facts))
+    assert section is not None
     order = ("v1", "v3", "v2")
     assert [row["version"] for row in section.rows[::4]] == [f"m, revision={n}" for n in order]
     assert [row["ended"] for row in section.rows[::4]] == [

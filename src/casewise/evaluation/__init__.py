@@ -28,7 +28,19 @@ from casewise.evaluation.models._faults import (
     refuse_secret,
     secrets_of_address,
 )
-from casewise.evaluation.models._in_process import told_of_local_models
+from casewise.evaluation.models._in_process import (
+    Batch,
+    InProcess,
+    Replied,
+    TextOrder,
+    Ticket,
+    TokenPlace,
+    common_prefix,
+    plain_turns,
+    to_output,
+    told_of_local_models,
+    too_long,
+)
 from casewise.evaluation.models._seam import moved_note
 from casewise.evaluation.models._services import ask_services, services
 from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
@@ -39,6 +51,7 @@ from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._asking import grade_replies
 
 __all__ = [
+    "Batch",
     "Budget",
     "Cell",
     "CellState",
@@ -49,9 +62,11 @@ __all__ = [
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
+    "InProcess",
     "Observers",
     "Plan",
     "Prices",
+    "Replied",
     "RoundStep",
     "RunRequest",
     "RunResult",
@@ -61,6 +76,9 @@ __all__ = [
     "Sweep",
     "SweepCell",
     "TargetCheck",
+    "TextOrder",
+    "Ticket",
+    "TokenPlace",
     "ask_services",
     "check_generation",
     "check_grader",
@@ -68,6 +86,7 @@ __all__ = [
     "check_out",
     "check_settings",
     "check_target",
+    "common_prefix",
     "generate_contexts",
     "grade_recorded",
     "grade_replies",
@@ -77,6 +96,7 @@ __all__ = [
     "lone_ablations",
     "make_plan",
     "moved_note",
+    "plain_turns",
     "plan_generation",
     "plan_sweep",
     "read_done",
@@ -86,7 +106,9 @@ __all__ = [
     "run_cells",
     "secrets_of_address",
     "services",
+    "to_output",
     "told_of_local_models",
+    "too_long",
     "weights_are_sound",
     "weights_path",
 ]

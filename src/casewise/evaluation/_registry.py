@@ -1,6 +1,6 @@
 """Entry points for Inspect: tasks, and models of our own."""
 
-from inspect_ai.model import ModelAPI, modelapi
+from inspect_ai.model import modelapi
 
 from casewise.evaluation.models._smollm2 import SmolLM2
 from casewise.evaluation.models._target import TargetModel
@@ -14,12 +14,4 @@ casewise_target = modelapi(name=TARGETS)(TargetModel)
 """The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
 
 
-@modelapi(name="casewise-hf")
-def casewise_hf() -> type[ModelAPI]:
-    """The provider of ``casewise-hf/PATH``: Hugging Face models."""
-    from casewise.evaluation.models._hf_provider import HuggingFace
-
-    return HuggingFace
-
-
-__all__ = ["casewise", "casewise_hf", "casewise_target", "judge", "respond"]
+__all__ = ["casewise", "casewise_target", "judge", "respond"]

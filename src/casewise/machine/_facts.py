@@ -31,13 +31,16 @@ TRIED = ("Linux",)
 EXTRAS = {
     "local": "the embedded model",
     "audit": "the languages of a set (casewise cases audit)",
-    "hf": "models named casewise-hf/...",
     "cluster": "--engine ray",
     "mask": "--mask",
 }
 """Purpose of each extra; ``dev`` is for those who work on casewise."""
 
-STUDY = "casewise-study"
+DISTRIBUTIONS = {
+    "casewise-hf": "models named casewise-hf/...",
+    "casewise-study": "casewise annotate",
+}
+"""Purpose of each of the project's other distributions."""
 
 TEMPORARY = "temporary files"
 
@@ -196,11 +199,12 @@ def _extras() -> Iterator[MachineFact]:
             f"for {purpose}: {install_hint(extra)}" if wrong else "",
             needed=extra == "local",
         )
-    try:
-        yield MachineFact(Topic.EXTRAS, STUDY, importlib.metadata.version(STUDY))
-    except importlib.metadata.PackageNotFoundError:
-        todo = f"for casewise annotate: {install_hint(distribution=STUDY)}"
-        yield MachineFact(Topic.EXTRAS, STUDY, "not installed", State.ABSENT, todo)
+    for name, purpose in DISTRIBUTIONS.items():
+        try:
+            yield MachineFact(Topic.EXTRAS, name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            todo = f"for {purpose}: {install_hint(distribution=name)}"
+            yield MachineFact(Topic.EXTRAS, name, "not installed", State.ABSENT, todo)
 
 
 def _places() -> Iterator[MachineFact]:

@@ -1,8 +1,8 @@
 """Open the models that a run asks: their clients, their patience, and their prices.
 
-The room holds all that stands between casewise and a model: providers that run in this process
-(``_smollm2``, ``_hf_provider``), bots behind addresses (``_target``), faults of requests and their
-counts (``_faults``, ``_reachability``, ``_provider_calls``), answers kept for the next start
+The room holds all that stands between casewise and a model: the embedded model (``_smollm2``, by
+``_in_process``), bots behind addresses (``_target``), faults of requests and their counts
+(``_faults``, ``_reachability``, ``_provider_calls``), answers kept for the next start
 (``_answer_journal``), and Inspect's private parts (``_seam``).
 """
 
@@ -13,6 +13,7 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any
 
 import yaml
@@ -30,7 +31,7 @@ from inspect_ai.model import (
 )
 
 from casewise.choices import RULES, Client
-from casewise.errors import ModelError, UsageError
+from casewise.errors import ModelError, UsageError, install_hint
 from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._fault_table import FaultKind
 from casewise.evaluation.models._faults import (
@@ -112,6 +113,9 @@ ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
 OPENAI_API = "openai-api/"
 """Prefix of models of any OpenAI-compatible server."""
 
+HF = "casewise-hf/"
+"""Prefix of models of the distribution casewise-hf."""
+
 _LOADED = ("hf/", "transformer_lens/", "nnterp/")
 """Prefixes of Inspect's providers that load models into the process that asks them."""
 
@@ -149,6 +153,13 @@ def patience(timeout: int | None = None, *, max_connections: int | None = None) 
 
 class _MissingError(ModelError):
     """A missing key, setting or package of a provider's."""
+
+
+def _without_hf(model: str) -> str | None:
+    """Message on a model of casewise-hf where that is not installed; None for any other."""
+    if not model.startswith(HF) or find_spec("casewise_hf") is not None:
+        return None
+    return f"{model} needs casewise-hf: {install_hint(distribution='casewise-hf')}"
 
 
 def loads_weights(model: str, base_url: str | None) -> bool:
@@ -218,7 +229,7 @@ def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) 
             can't be connected to.
     """
     if loads_weights(name, base_url):
-        return None
+        return _without_hf(name)
     try:
         model = open_model(name, base_url=base_url, model_args=model_args)
     except _MissingError as error:
@@ -288,6 +299,8 @@ def open_model(
         ModelError: An unknown provider, a missing key or package.
     """
     check_name(name)
+    if (lacking := _without_hf(name)) is not None:
+        raise _MissingError(lacking)
     if name == SMOLLM2:
         prepare()
     try:

@@ -302,27 +302,6 @@ class InProcess(ModelAPI):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenRequest:
-    """A request, in tokens."""
-
-    tokens: tuple[int, ...]
-    max_tokens: int
-    temperature: float = 0.0
-    """0 is the most probable token, always."""
-    top_p: float | None = None
-    top_k: int | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    candidates: int = 0
-    """Tokens whose log-probabilities are wanted at each place of the answer; 0 for none."""
-
-    @property
-    def is_one_pass(self) -> bool:
-        """Tell whether the next token's distribution is all that is asked for."""
-        return self.max_tokens == 1 and self.temperature == 0 and self.candidates > 0
-
-
-@dataclass(frozen=True, slots=True)
 class TokenPlace:
     """One token of an answer, and its candidates."""
 

@@ -8,7 +8,7 @@ import pytest
 from support.tiny import Late
 
 torch, transformers = Late("torch"), Late("transformers")
-hf_load = Late("casewise.evaluation.models._hf_load")
+hf_load = Late("casewise_hf._load")
 
 
 def tokens() -> Any:
@@ -29,7 +29,7 @@ SIZES: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def quick_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the processor: how quick the layers are is tested apart."""
-    monkeypatch.setattr("casewise.evaluation.models._hf_load.QUICKER", 0.0)
+    monkeypatch.setattr("casewise_hf._load.QUICKER", 0.0)
 
 
 def loader(config: Any, dtype: str = "float32") -> Callable[[], Any]:
@@ -125,5 +125,5 @@ def test_layers_that_are_no_quicker_stay(monkeypatch: pytest.MonkeyPatch) -> Non
         return compute(*given)
 
     monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", slow)
-    monkeypatch.setattr("casewise.evaluation.models._hf_load.QUICKER", 1.2)
+    monkeypatch.setattr("casewise_hf._load.QUICKER", 1.2)
     assert replaced(hf_load.with_fast_layers(load)) == 0

@@ -21,7 +21,6 @@ from tqdm import tqdm
 from transformers import modeling_gguf_pytorch_utils
 
 from casewise.errors import ModelError, first_line
-from casewise.evaluation.models._hf_provider import Options
 from casewise.protocols import TRANSLATED, find_lexicon, surface_forms
 
 TOKENS = 256
@@ -224,6 +223,21 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 _HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 """A name on the hub, alone or after its owner's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of loading and running a model."""
+
+    dtype: str = "auto"
+    """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
+    device: str = "auto"
+    """As torch names it; ``auto`` is CUDA where there is one, else the CPU."""
+    batch_size: int | None = None
+    """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
+    CPU and ``BATCH`` elsewhere."""
+    revision: str | None = None
+    """Revision of a model on the hub."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,12 @@ import json
 import math
 import platform
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import clean_env, cli_in
+from conftest import cli_in
 from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
 from support.scores import model_rows
@@ -19,22 +18,16 @@ from support.tiny import WINDOW, Late, make_tiny
 
 from casewise.cases import STARTER
 from casewise.errors import UsageError
+from casewise.evaluation import Replied
 from casewise.evaluation.executor._log_folder import check_same_numbers
-from casewise.evaluation.models import _hf_provider
-from casewise.evaluation.models._hf_provider import BFLOAT16, Options, _bfloat16_gain
-from casewise.evaluation.models._in_process import (
-    Replied,
-    TokenRequest,
-    told_of_local_models,
-)
 from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import derive_token_sets, read_probability
 
 if TYPE_CHECKING:
-    from casewise.evaluation.models._hf_engine import Engine
+    from casewise_hf._engine import Engine, TokenRequest
 
 torch, transformers = Late("torch"), Late("transformers")
-hf_engine = Late("casewise.evaluation.models._hf_engine")
+hf_engine, hf_load = Late("casewise_hf._engine"), Late("casewise_hf._load")
 
 Flows = dict[str, subprocess.CompletedProcess[str]]
 
@@ -108,7 +101,7 @@ def flows(folder: Path, tiny: Path, engine: "Engine") -> Flows:
 
 @pytest.fixture(scope="module")
 def engine(tiny: Path) -> "Engine":
-    found: Engine = hf_engine.open_engine(str(tiny), Options())
+    found: Engine = hf_engine.open_engine(str(tiny), hf_load.Options())
     return found
 
 
@@ -139,11 +132,16 @@ def tree_size(texts: Iterable[tuple[int, ...]]) -> int:
     return len({text[:end] for text in texts for end in range(1, len(text) + 1)})
 
 
-def one_pass(tokens: tuple[int, ...]) -> TokenRequest:
-    return TokenRequest(tokens, max_tokens=1, candidates=200)
+def request(tokens: tuple[int, ...], *given: Any, **more: Any) -> "TokenRequest":
+    made: TokenRequest = hf_engine.TokenRequest(tokens, *given, **more)
+    return made
 
 
-def answers(engine: "Engine", requests: Sequence[TokenRequest]) -> list[Replied]:
+def one_pass(tokens: tuple[int, ...]) -> "TokenRequest":
+    return request(tokens, max_tokens=1, candidates=200)
+
+
+def answers(engine: "Engine", requests: Sequence["TokenRequest"]) -> list[Replied]:
     async def main() -> list[Replied]:
         return await asyncio.gather(*(engine.line.ask(one.tokens, one, 1) for one in requests))
 
@@ -194,7 +192,7 @@ def test_batches_say_the_same(
     tiny: Path, engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     """What a GPU does, here on a CPU."""
-    batched = hf_engine.open_engine(str(tiny), Options(batch_size=4))
+    batched = hf_engine.open_engine(str(tiny), hf_load.Options(batch_size=4))
     assert batched.is_batched
     assert not engine.is_batched
     replies = answers(batched, [one_pass(one) for one in asked])
@@ -210,7 +208,7 @@ def test_writing(engine: "Engine", plain: Any, asked: list[tuple[int, ...]]) -> 
     written: list[int] = []
     for _ in range(5):
         written.append(int(plain_pass(plain, [*tokens, *written]).argmax()))
-    (replied,) = answers(engine, [TokenRequest(tokens, max_tokens=5, candidates=3)])
+    (replied,) = answers(engine, [request(tokens, max_tokens=5, candidates=3)])
     assert replied.text == engine.tokens.answer(written)
     assert (replied.written, replied.stop, len(replied.places)) == (5, "max_tokens", 5)
     assert math.isclose(
@@ -224,11 +222,11 @@ def test_writing(engine: "Engine", plain: Any, asked: list[tuple[int, ...]]) -> 
 
 
 def test_stops_and_seeds(engine: "Engine", asked: list[tuple[int, ...]]) -> None:
-    drawn = TokenRequest(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
+    drawn = request(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
     (first,), (again,) = answers(engine, [drawn]), answers(engine, [drawn])
     assert first.text == again.text
     stop = first.text[4:6]
-    (cut,) = answers(engine, [TokenRequest(asked[0], 12, 1.0, top_p=0.95, seed=5, stop=(stop,))])
+    (cut,) = answers(engine, [request(asked[0], 12, 1.0, top_p=0.95, seed=5, stop=(stop,))])
     assert cut.text == first.text[: first.text.index(stop)]
     assert cut.stop == "stop"
 
@@ -266,26 +264,6 @@ def test_a_run_with_ablations(
     assert "going on: 18 of 18 were judged before" in flows["again"].stderr
     card = (folder / "card.md").read_text("utf-8")
     assert f"float32 on cpu ({platform.machine()}), torch {torch.__version__}" in card
-
-
-def test_what_bfloat16_would_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Said once where the processor lists the instructions and nobody chose a width."""
-    cpu = tmp_path / "cpuinfo"
-    cpu.write_text("processor : 0\nflags : fpu avx512_bf16 amx_bf16\n\nprocessor : 1\n")
-    assert _bfloat16_gain(cpu) == BFLOAT16["amx_bf16"]
-    cpu.write_text("processor : 0\nflags : fpu avx512f avx512_bf16\n\nprocessor : 1\n")
-    assert _bfloat16_gain(cpu) == BFLOAT16["avx512_bf16"]
-    cpu.write_text("processor : 0\nflags : fpu avx512f\nbugs : amx_bf16\n")
-    assert _bfloat16_gain(cpu) is None
-    assert _bfloat16_gain(tmp_path / "no such file") is None
-    for gain in (BFLOAT16["amx_bf16"], None):
-        said: list[str] = []
-        monkeypatch.setattr(_hf_provider, "_bfloat16_gain", lambda gain=gain: gain)
-        _hf_provider._tell_of_bfloat16.cache_clear()
-        with told_of_local_models(said.append):
-            _hf_provider._tell_of_bfloat16()
-            _hf_provider._tell_of_bfloat16()
-        assert said == ([] if gain is None else [gain])
 
 
 def test_a_folder_is_not_completed_in_other_numbers(
@@ -330,35 +308,17 @@ def test_models_that_are_none(
 
 def test_without_a_chat_template(tmp_path: Path) -> None:
     folder = make_tiny(tmp_path / "plain", prompts_of(None), template=False)
-    found = hf_engine.open_engine(str(folder), Options())
+    found = hf_engine.open_engine(str(folder), hf_load.Options())
     turns = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "safe?"}]
     said = found.tokens.answer(found.tokens.prompt(turns))
     assert said == "system: be brief\n\nuser: safe?\n\nassistant:"
 
 
 def test_a_template_that_takes_no_system_message(tmp_path: Path, tiny: Path) -> None:
-    found = hf_engine.open_engine(str(tiny), Options(batch_size=2)).tokens
+    found = hf_engine.open_engine(str(tiny), hf_load.Options(batch_size=2)).tokens
     found.raw.chat_template = (
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
         "{% for one in messages %}[{{ one.content }}]{% endfor %}"
     )
     turns = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "safe?"}]
     assert found.answer(found.prompt(turns)) == "[be brief\n\nsafe?]"
-
-
-def test_without_torch(tmp_path: Path, tiny: Path) -> None:
-    """One message that says what to install."""
-    blocked = "import sys; sys.modules['torch'] = None; from casewise.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", blocked, "run", "-m", f"casewise-hf/{tiny}", "--log-dir", "l"],
-        cwd=tmp_path,
-        env=clean_env(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    said = " ".join(done.stderr.split())
-    assert "pip install '.[hf]'" in said
-    assert "--index-url <PyTorch's CPU index>" in said
-    assert "Traceback" not in done.stderr

@@ -4,6 +4,7 @@ import inspect
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -11,17 +12,29 @@ import torch
 import transformers
 from transformers import DynamicCache
 
-from casewise.evaluation.models._hf_load import Loaded, Tokens, load
-from casewise.evaluation.models._hf_provider import Options
-from casewise.evaluation.models._in_process import (
-    Batch,
-    Replied,
-    TextOrder,
-    Ticket,
-    TokenPlace,
-    TokenRequest,
-    common_prefix,
-)
+from casewise.evaluation import Batch, Replied, TextOrder, Ticket, TokenPlace, common_prefix
+from casewise_hf._load import Loaded, Options, Tokens, load
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """A request, in tokens."""
+
+    tokens: tuple[int, ...]
+    max_tokens: int
+    temperature: float = 0.0
+    """0 is the most probable token, always."""
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    candidates: int = 0
+    """Tokens whose log-probabilities are wanted at each place of the answer; 0 for none."""
+
+    @property
+    def is_one_pass(self) -> bool:
+        """Tell whether the next token's distribution is all that is asked for."""
+        return self.max_tokens == 1 and self.temperature == 0 and self.candidates > 0
 
 
 class CachedPrefix:

@@ -1,0 +1,100 @@
+"""Inspect's provider ``casewise-hf``."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.errors import ModelError
+from casewise.evaluation import InProcess, Replied, TextOrder, plain_turns, to_output, too_long
+from casewise_hf._engine import Engine, TokenRequest, open_engine
+from casewise_hf._load import Options
+
+PROVIDER = "casewise-hf"
+
+MAX_TOKENS = 2048
+"""Longest answer, in tokens, where no other is asked for."""
+
+TOP_LOGPROBS = 200
+"""Candidates kept of each token, besides those of verdicts: a small model leaves much of its mass
+on other words."""
+
+
+class HuggingFace(InProcess):
+    """A model of Hugging Face's transformers: a folder, a ``.gguf`` file, or a name on the hub."""
+
+    _engine: Engine
+
+    def prepare(self, model_args: Mapping[str, Any]) -> None:
+        """Load the model, once a process.
+
+        Raises:
+            ModelError: An argument is unknown or wrong, or the model can't be loaded.
+        """
+        try:
+            self._engine = open_engine(self.model_name, _options(model_args))
+        except ModelError as error:
+            raise ModelError(f"{PROVIDER}/{self.model_name}: {error}") from None
+
+    @property
+    def line(self) -> TextOrder[TokenRequest, Replied]:
+        """Queue of the requests of all tasks."""
+        return self._engine.line
+
+    @property
+    def made_with(self) -> Mapping[str, str]:
+        """``dtype``, ``device``, ``torch`` and ``transformers``."""
+        return self._engine.made_with
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Answer when it is the prompt's turn, off the event loop."""
+        engine = self._engine
+        tokens = engine.tokens.prompt(plain_turns(input))
+        room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
+        if room < 0 or not tokens:
+            return too_long(self.model_name, len(tokens), engine.window)
+        replied = await engine.line.ask(tokens, _asked(tokens, config, room), self.asker)
+        return to_output(self.model_name, replied, self.made_with)
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        return self._engine.tokens.first_piece(text)
+
+
+def _options(given: Mapping[str, Any]) -> Options:
+    """The provider's arguments, checked.
+
+    Raises:
+        ModelError: One is unknown, or of another type.
+    """
+    known = [field.name for field in fields(Options)]
+    for key, value in given.items():
+        if key not in known:
+            raise ModelError(f"unknown argument {key!r}: choose from {', '.join(known)}")
+        fits = type(value) is int and value > 0 if key == "batch_size" else isinstance(value, str)
+        if not fits:
+            raise ModelError(f"{key}={value!r} can't be used")
+    return Options(**given)
+
+
+def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> TokenRequest:
+    """A request in the engine's terms; an answer never leaves the model's window."""
+    return TokenRequest(
+        tokens=tokens,
+        max_tokens=max(1, min(config.max_tokens or MAX_TOKENS, room)),
+        # The model's own distribution, where no temperature is asked for.
+        temperature=1.0 if config.temperature is None else config.temperature,
+        top_p=config.top_p,
+        top_k=config.top_k,
+        seed=config.seed,
+        stop=tuple(config.stop_seqs or ()),
+        candidates=max(config.top_logprobs or 1, TOP_LOGPROBS) if config.logprobs else 0,
+    )
