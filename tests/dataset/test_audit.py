@@ -10,8 +10,6 @@ from support.audited import QUIET, case, changed, clean, codes, found, run, with
 
 from casewise.cases import Case, open_cases
 from casewise.dataset import (
-    CHECKS,
-    Severity,
     as_audit_record,
     audit_cases,
     parse_demands,
@@ -225,12 +223,6 @@ def test_degenerate_sets(cases: list[Case]) -> None:
 def test_the_same_seed_gives_the_same_audit() -> None:
     cases = clean(15)
     assert as_audit_record(run(cases, 3)) == as_audit_record(run(cases, 3))
-
-
-def test_codes_are_ordered_by_severity() -> None:
-    order = list(Severity)
-    places = [order.index(check.severity) for check in CHECKS.values()]
-    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,9 @@ def convert(
         ),
     ] = "ladder",
 ) -> None:
-    """Convert a file of cases; the suffix of OUT names its form. Nothing is lost.
+    """Convert a file of cases; the suffix of OUT names its form.
+
+    Cases lose nothing; the version of the file is left out.
 
     With --rung, the cases are what a judge reads at a rung of an evidence ladder:
     people can vote on them.
