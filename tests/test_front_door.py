@@ -394,7 +394,7 @@ def test_html_shows_names_as_texts(two_runs: Path) -> None:
         cw.gate(table, baseline=other),
         cw.describe(cases),
         cw.audit(cases),
-        cw.power("t", effect=0.8, power=0.8),
+        cw.power("proportions", p1=0.1, p2=0.6, power=0.95),
     ):
         html = result._repr_html_()
         assert "<table>" in html

@@ -9,7 +9,6 @@ from casewise.dataset import (
     describe_cases,
     plan_power,
 )
-from casewise.statistics import Parent, ProportionMethod
 
 
 def describe(cases: Cases, *, seed: int = 0, weigh_by: str = "query") -> Description:
@@ -51,49 +50,34 @@ def power(
     two_sided: bool = True,
     p1: float | None = None,
     p2: float | None = None,
-    method: str | None = None,
-    superiority: float | None = None,
-    parent: str | None = None,
     margin: float | None = None,
     discordance: float | None = None,
     sd: float | None = None,
     rho: float | None = None,
     cases_per_query: int | None = None,
-    epochs: int | None = None,
-    noise: float | None = None,
-    interval: float | None = None,
 ) -> Power:
-    """Work out how many votes, cases, pairs or epochs a study needs, or what a number can show.
+    """Work out how many votes, cases or pairs a study needs, or what a number can show.
 
     Of the difference, the number (``n``) and the power, give two: the third is worked out.
 
     Args:
-        test: ``t``, ``mann-whitney``, ``proportions`` (votes), ``pairs`` (models), or of contexts:
-            ``rank-agreement``, ``pcc-within-query``, ``context-share``, ``seen-change``.
-        effect: The difference to find: Cohen's d, of two accuracies (0..1), or the figure expected.
-        n: Votes a case; for ``pairs`` and contexts, queries.
+        test: ``proportions`` (votes on two cases) or ``pairs`` (two models).
+        effect: The difference of two accuracies to find, 0..1 (``pairs``).
+        n: Votes a case; for ``pairs``, queries.
         power: The chance of finding the difference, in 0..1.
         alpha: The chance of finding a difference where there is none.
         two_sided: Whether a difference in either direction is looked for.
         p1: Share of safe votes on the one case, 0..1.
         p2: Share of safe votes on the other.
-        method: ``arcsine``, ``pooled`` or ``exact`` (``proportions``); None is ``pooled``.
-        superiority: P(X < Y) in 0..1, instead of ``effect`` (``mann-whitney``).
-        parent: How grades are spread (``mann-whitney``); None is ``normal``.
         margin: What the second model may be worse by, 0..1, instead of ``effect`` (``pairs``).
         discordance: Share of cases on which just one of the models is right, 0..1.
-        sd: Standard deviation of a case's difference in one epoch, instead of ``discordance``.
+        sd: Standard deviation of a case's difference, instead of ``discordance``.
         rho: Correlation of the differences of the two cases of a pair; None is 0.
-        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own; contexts.
-        epochs: Times that each model judges each case.
-        noise: Share of the variance of a case's difference that comes anew with every epoch, 0..1.
-        interval: Half the width that the interval is to have, instead of ``power`` (contexts).
+        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own.
 
     Raises:
         UsageError: What was given is too little, too much, or out of range.
     """
     given = dict(locals())
-    for name, kind in (("test", PowerTest), ("method", ProportionMethod), ("parent", Parent)):
-        if given[name] is not None:
-            given[name] = choose(kind, given[name], name)
+    given["test"] = choose(PowerTest, test, "test")
     return Power(plan_power(PowerInputs(**given)))

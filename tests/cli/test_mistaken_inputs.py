@@ -180,7 +180,7 @@ TABLE = [
     ("power --test pairs --effect nan --discordance .1 --power .8", "effect"),
     ("power --test pairs --effect .03 --discordance 2 --power .8", "discordance"),
     ("power --test pairs --effect .03 --discordance .1 --power 1.5", "power"),
-    ("power --test t --effect 0 --power .8", "effect"),
+    ("power --test pairs --effect 0 --discordance .1 --power .8", "effect"),
     # Graders, replies, conversations.
     ("grade empty.txt --cases starter --out x.parquet", "empty.txt"),
     ("grade garbage.jsonl --cases starter --out x.parquet", "garbage.jsonl"),

@@ -27,7 +27,7 @@ from casewise.choices._measure import (
     Side,
     View,
 )
-from casewise.choices._power import Input, Parent, PowerInputs, PowerTest, ProportionMethod
+from casewise.choices._power import Input, PowerInputs, PowerTest
 
 __all__ = [
     "BALANCE",
@@ -55,11 +55,9 @@ __all__ = [
     "OWN_RULE",
     "Origin",
     "PROTOCOL",
-    "Parent",
     "PowerInputs",
     "PowerTest",
     "Prefer",
-    "ProportionMethod",
     "RULES",
     "Rulings",
     "Sampling",

@@ -8,7 +8,6 @@ from casewise.cli._console import Format, FormatOption, print_as, working
 from casewise.cli._main import dataset, reporting
 from casewise.cli._options import (
     argument,
-    flag,
     grouped,
     open_cases,
     seed_option,
@@ -47,54 +46,24 @@ def describe(
 
 
 @grouped
-def power(
-    inputs: PowerInputs,
-    *,
-    reproduce_paper: Annotated[
-        bool,
-        flag(
-            "--reproduce-paper",
-            "List the inputs that ask for the 21 annotators of the CASE-Bench paper.",
-            "Study",
-        ),
-    ] = False,
-    format: FormatOption = Format.TABLE,
-) -> None:
-    """Work out the votes, cases, pairs or epochs of a study, or its power.
+def power(inputs: PowerInputs, *, format: FormatOption = Format.TABLE) -> None:
+    """Work out the votes, cases or pairs of a study, or its power.
 
-    Of the difference, the number (--n) and the power, give two: the third is worked out. Tests of
-    votes compare two cases, each judged by people of its own; pairs compares two models on the
-    same cases, clustered by query. The tests of contexts are of one model against people, over
-    queries in any number of contexts; seen-change, of a query with its context and without.
-    Without --cases-per-query they show queries for several numbers of contexts.
+    Of the difference, the number (--n) and the power, give two: the third is worked out.
+    Proportions compares the votes on two cases, each judged by people of its own; pairs compares
+    two models on the same cases, clustered by query. The third example gives the 21 votes a case
+    of the CASE-Bench paper.
 
     [bold]Examples[/]
 
-    casewise power --test t --effect .8 --power .8 --one-sided
-
-    casewise power --test proportions --p1 .5 --p2 .75 --power .9 --method exact
-
-    casewise power --test mann-whitney --n 20 --power .8
-
     casewise power --test pairs --effect .03 --discordance .1 --rho .2 --power .8
-
-    casewise power --test pairs --effect .03 --sd .3 --n 300 --noise .5 --power .8
 
     casewise power --test pairs --margin .05 --discordance .1 --power .8
 
-    casewise power --test rank-agreement --effect .6 --power .8
+    casewise power --test proportions --p1 .1 --p2 .6 --power .95
 
-    casewise power --test context-share --effect .4 --interval .1 --cases-per-query 5
-
-    casewise power --test seen-change --effect .1 --discordance .15 --power .8
-
-    casewise power --reproduce-paper
+    casewise power --test proportions --p1 .5 --p2 .75 --n 21
     """
-    if reproduce_paper:
-        if inputs != PowerInputs(None):  # type: ignore[arg-type]
-            raise UsageError("--reproduce-paper goes through inputs of its own; give no others")
-        print_as(format, reporting.paper_sheet(dataset.search_paper_inputs()))
-        return
     if not inputs.test:
-        raise UsageError(f"--test is needed: {', '.join(PowerTest)} (or --reproduce-paper)")
+        raise UsageError(f"--test is needed: {', '.join(PowerTest)}")
     print_as(format, reporting.plan_sheet(dataset.plan_power(inputs)))

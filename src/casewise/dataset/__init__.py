@@ -17,14 +17,7 @@ from casewise.dataset._dataset_records import as_audit_record, as_description_re
 from casewise.dataset._description import Description, describe_cases
 from casewise.dataset._findings import CHECKS, Finding, Severity
 from casewise.dataset._leakage import Guess
-from casewise.dataset._paper_power import (
-    PAPER_VOTES,
-    PaperInput,
-    PaperSearch,
-    as_paper_record,
-    search_paper_inputs,
-)
-from casewise.dataset._study_size import Answer, Plan, Quantity, as_plan_record, plan_power
+from casewise.dataset._power import Answer, Plan, Quantity, as_plan_record, plan_power
 from casewise.dataset._text_checks import Languages
 
 __all__ = [
@@ -36,9 +29,6 @@ __all__ = [
     "Finding",
     "Guess",
     "Languages",
-    "PAPER_VOTES",
-    "PaperInput",
-    "PaperSearch",
     "Plan",
     "PowerInputs",
     "PowerTest",
@@ -47,13 +37,11 @@ __all__ = [
     "WeighBy",
     "as_audit_record",
     "as_description_record",
-    "as_paper_record",
     "as_plan_record",
     "audit_cases",
     "describe_cases",
     "parse_demands",
     "plan_power",
-    "search_paper_inputs",
     "undefined_demands",
     "unmet_demands",
 ]

@@ -19,7 +19,7 @@ from casewise.reporting._gate import (
     refusal_markdown,
 )
 from casewise.reporting._graders import grader_sheet, tally_table
-from casewise.reporting._power import paper_sheet, plan_sheet
+from casewise.reporting._power import plan_sheet
 from casewise.reporting._replay import replay_sheet
 from casewise.reporting._results import sheet_of
 from casewise.reporting._scores import score_sheet, short_sheet
@@ -38,7 +38,6 @@ __all__ = [
     "gate_sheet",
     "grader_sheet",
     "label_page",
-    "paper_sheet",
     "pairs_sheet",
     "parts_table",
     "plan_sheet",
