@@ -24,8 +24,7 @@ def rows(bench: ModuleType) -> list[dict[str, str]]:
 
 
 def test_published_intervals_hold(rows: list[dict[str, str]], bench: ModuleType) -> None:
-    rates = {float(row["true rate"]) for row in rows}
-    assert rates == set(bench.SHOWN)
+    assert {float(row["true rate"]) for row in rows[1:]} == {bench.SHOWN}
     assert {one.name for one in bench.GRADERS} < {row["replies, grader"] for row in rows}
     for row in rows:
         assert float(row["held"]) >= 0.93
