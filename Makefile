@@ -13,7 +13,6 @@
 #   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics-appendix.md
 #   make hostile   the same on published runs, resampled (half an hour); writes docs/method/hostile.md
 #   make published  make the tables of published outputs on the first pages anew
-#   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
 #   make lock    renew requirements.lock from pyproject.toml and study/pyproject.toml
@@ -27,7 +26,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published figures images release lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published images release lock clean
 
 demo: $(READY)
 	@echo "The embedded model judges 8 of the 56 starter cases: up to a minute on two cores (all: casewise run)"
@@ -121,9 +120,6 @@ measures: $(READY)
 
 published: $(READY)
 	$(BIN)/python docs/make_published.py
-
-figures: $(READY)
-	$(BIN)/python docs/make_figures.py
 
 $(READY): requirements.lock pyproject.toml study/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "casewise needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 2; }

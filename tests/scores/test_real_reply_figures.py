@@ -20,8 +20,6 @@ from casewise.scores._grader_agreement import CLASSES, Side, figures_of, reader_
 DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
 AUTHORED = (".922", ".992")
 """Accuracy of what is decided and precision of refusals on the replies that the project wrote."""
-ROUNDED = "accuracy .92 (.88 to .95)"
-"""The former, as a page with two digits has it."""
 
 
 def check(cli_inside: Cli, *arguments: str | Path) -> dict[str, Any]:
@@ -205,7 +203,7 @@ def test_no_authored_figure_stands_alone(page: Path) -> None:
     rows = [line for line in text.splitlines() if line.startswith("|")]
     prose = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     told = any(all(one in part for one in AUTHORED) for part in (*rows, *prose.split("\n\n")))
-    if not told and ROUNDED not in " ".join(text.split()):
+    if not told:
         return
     figures = ERROR.left_out["xstest"].figures
     assert all(shown(one) in text for one in (figures.decided, figures.refusal_or_not))
