@@ -451,7 +451,7 @@ def error_record(found: dict[str, LeftOut], divisor: float) -> dict[str, Any]:
 
 
 def show(record: dict[str, Any]) -> None:
-    """Print the table of what was left out, as docs/method/replies.md has it."""
+    """Print the table of what was left out; docs/method/replies.md has whole replies."""
     for name, group in ReaderError.model_validate(record).left_out.items():
         for reading, figures in group.readings.items():
             print(f"| {name} | {reading} | {figures.row} |")
