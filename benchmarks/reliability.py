@@ -33,7 +33,7 @@ from support.fault_runs import (  # noqa: E402
     sweep_faults,
     write_questions,
 )
-from support.fault_tables import endings_table, faults_table  # noqa: E402
+from support.fault_tables import endings_table  # noqa: E402
 from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
 from support.final_runs import FINAL, FinalOutcome, run_final  # noqa: E402
 from support.starts import killed_starts  # noqa: E402
@@ -171,22 +171,19 @@ def of_provider(finals: Sequence[FinalOutcome]) -> str:
 
 def matrix(outcomes: Sequence[Outcome]) -> str:
     """A line for each fault: requests that failed, and what became of the cases."""
-    lines = ["| fault | counted as | how | cells | cases | failed requests | judged | refused |"]
+    lines = ["| fault | counted as | cells | cases | failed requests | judged | refused |"]
     lines[0] += " in error | lost | doubled | invented |"
-    lines.append("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    lines.append("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for fault, kind in KINDS.items():
-        for how in HOWS:
-            own = [one for one in outcomes if (one.fault, one.how) == (fault, how)]
-            sums = [
-                sum(getattr(one, name) for one in own) for name in ("cases", "failed", "judged")
-            ]
-            sums += [sum(one.refused for one in own), sum(sum(one.errors.values()) for one in own)]
-            sums += [
-                sum(getattr(one, name) for one in own) for name in ("lost", "doubled", "invented")
-            ]
-            words = how if how == "storm" else f"{how} %"
-            numbers = " | ".join(f"{number:,}" for number in [len(own), *sums])
-            lines.append(f"| {fault} | {kind.replace('_', ' ')} | {words} | {numbers} |")
+        own = [one for one in outcomes if one.fault == fault]
+        sums = [
+            sum(getattr(one, name) for one in own)
+            for name in ("cases", "failed", "judged", "refused")
+        ]
+        sums += [sum(sum(one.errors.values()) for one in own)]
+        sums += [sum(getattr(one, name) for one in own) for name in ("lost", "doubled", "invented")]
+        numbers = " | ".join(f"{number:,}" for number in [len(own), *sums])
+        lines.append(f"| {fault} | {kind.replace('_', ' ')} | {numbers} |")
     return "\n".join(lines)
 
 
@@ -248,7 +245,6 @@ def main() -> int:
         "matrix": f"{asked}; {len(problems)} problems.\n\n{matrix(outcomes)}",
         "commands": by_command(outcomes),
         "provider": of_provider(finals),
-        "faults": faults_table(),
         "endings": endings_table(),
         "kills": "\n".join(
             ["| | |", "|---|---:|", *(f"| {name} | {n:,} |" for name, n in stopped.items())]

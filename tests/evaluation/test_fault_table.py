@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Cli
+from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
-from support.fault_tables import faults_table
 from support.secret import KEY
 
 from casewise.evaluation.models import _standing
@@ -178,12 +177,6 @@ def test_each_row_has_a_form_over_http() -> None:
     own |= {K.UNTRUSTED}
     assert {row.kind for row in TABLE} - {kind for kind, *_ in FORMS} == own
     assert set(ROWS) == set(FaultKind)
-
-
-def test_the_page_has_the_table() -> None:
-    """``make reliability`` writes it."""
-    page = (ROOT / "docs/method/reliability.md").read_text("utf-8")
-    assert f"<!-- faults -->\n\n{faults_table()}\n\n<!-- end -->" in page
 
 
 def test_a_wait_that_is_always_too_short_gets_longer() -> None:
