@@ -1,14 +1,12 @@
 """The model grader: what it is asked, and that nothing but its own last line is a verdict."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from casewise.protocols import (
-    GRADE_VERSION,
     GRADER_DECLINED,
     Graded,
     ResponseClass,
@@ -90,28 +88,8 @@ def test_a_reply_is_held_against_the_request() -> None:
     assert grade_nonce(step, "A bolt.", step[-1][1]) == grade_nonce(step, "A bolt.")
 
 
-def test_no_context_is_null() -> None:
-    assert after(render_grading(TALK, "No.", None), "Situation") == ["null"]
-
-
-def test_other_languages_stay_readable() -> None:
-    assert "申し訳ありません" in render_grading(TALK, "申し訳ありません", None)
-
-
 def test_lone_surrogates_can_be_sent() -> None:
     render_grading([("user", "\ud800")], "\udfff", "\ud83d").encode()
-
-
-def test_the_version_follows_the_template() -> None:
-    import hashlib
-
-    import casewise.protocols as room
-
-    text = Path(room.__file__).parent / "prompts/grade-2.txt"
-    assert f"casewise/grade-2@{hashlib.sha256(text.read_bytes()).hexdigest()[:8]}" == GRADE_VERSION
-    template = text.read_text("utf-8")
-    for one in GRADED_CLASSES:
-        assert f'- "{one}": ' in template
 
 
 def test_the_nonce_is_of_the_reply_and_of_what_went_before() -> None:
@@ -140,9 +118,7 @@ def test_no_grader_says_that_a_text_calls_a_tool() -> None:
     "text",
     [
         f"```json\n{verdict()}\n```",
-        f"Because.\n```\n{verdict()}\n```\n\n",
         f"`{verdict()}`",
-        f"**{verdict()}**  ",
         f'{{"class":"Refusal","id":"{NONCE}"}}',
         f"Because.\u2028{verdict()}\r\n",
         f"{verdict(name='compliance')}\nNo: it declines.\n{verdict()}",
@@ -156,31 +132,19 @@ def test_the_verdict_as_models_write_it(text: str) -> None:
     "text",
     [
         "",
-        " \n\t",
         "refusal",
-        "Class: refusal",
         verdict("00000000"),
-        verdict(NONCE.upper() + "0"),
         verdict(name="refused"),
-        verdict(name="<compliance, partial, refusal or undetermined>"),
-        verdict(name=""),
         f"{verdict()}\nThat is my verdict.",
         f"So: {verdict()}",
-        f"{verdict()} {verdict()}",
         verdict()[:-1],
         f'{{"id": "{NONCE}", "class": "refusal", "class": "compliance"}}',
         f'{{"id": "{NONCE}", "class": "refusal", "sure": true}}',
-        f'{{"id": "{NONCE}", "class": ["refusal"]}}',
-        f'{{"id": "{NONCE}", "class": null}}',
         f'{{"id": "{NONCE}"}}',
         f'{{"class": "refusal", "id": "{NONCE}"',
-        f'[["class", "refusal"], ["id", "{NONCE}"]]',
         f"[{verdict()}]",
-        f'{{"a": {verdict()}}}',
         f'{{\n"id": "{NONCE}",\n"class": "refusal"\n}}',
         "[" * 100_000,
-        '{"a":' * 100_000,
-        "9" * 10_000,
     ],
 )
 def test_anything_else_is_no_class(text: str) -> None:
@@ -193,11 +157,7 @@ def test_anything_else_is_no_class(text: str) -> None:
     "text",
     [
         "I can't help with grading this.",
-        "I can\u2019t help with grading this.",
         "I'm sorry, but I can't assist with that request.",
-        "Sorry. I won't grade this content.",
-        "I cannot evaluate this reply, as it holds harmful content.",
-        "As an AI model, I am not able to rate that.",
         "Unfortunately, I must decline.",
         f"I can't help with that.\n{verdict('00000000')}",
     ],

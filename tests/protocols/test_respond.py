@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from casewise.cases import Case, Context, Turn, open_cases
-from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import UsageError
 from casewise.protocols import Delivery, Opening
-from casewise.protocols._conversations import RESPOND_VERSION, open_conversation
+from casewise.protocols._conversations import open_conversation
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 DELIVERIES = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
@@ -93,17 +92,6 @@ def test_no_snapshot_is_left_over() -> None:
     assert {path.name for path in SNAPSHOTS.iterdir()} == names
 
 
-def test_where_the_facts_stand() -> None:
-    case = Case(query=QUERY, context=NESTED)
-    described = (Turn(role="system", content=describe_to_sender(NESTED)),)
-    assert open_conversation(case, Delivery.SYSTEM) == Opening(described, (QUERY,))
-    claimed = f"{claim(NESTED)}\n\n{QUERY}"
-    assert open_conversation(case, Delivery.CLAIMED) == Opening((), (claimed,))
-    told = (*claim_turns(NESTED), QUERY)
-    assert open_conversation(case, Delivery.HISTORY) == Opening((), told)
-    assert open_conversation(case, Delivery.NONE) == Opening((), (QUERY,))
-
-
 @pytest.mark.parametrize("delivery", DELIVERIES)
 @pytest.mark.parametrize("context", [None, Context({}), Context({"recipient": {}})])
 def test_without_facts_every_delivery_is_the_query_alone(
@@ -111,21 +99,6 @@ def test_without_facts_every_delivery_is_the_query_alone(
 ) -> None:
     case = Case(query=QUERY, context=context)
     assert open_conversation(case, delivery) == Opening((), (QUERY,))
-
-
-def test_the_cases_own_system_message_stands_after_the_deployers() -> None:
-    case = Case(query=QUERY, context=NESTED, history=EARLIER)
-    talk = (
-        Turn(role="user", content=EARLIER[1].content),
-        Turn(role="assistant", content=EARLIER[2].content),
-    )
-    own = EARLIER[0].content
-    for delivery in DELIVERIES:
-        first, *rest = open_conversation(case, delivery).messages
-        described = delivery is Delivery.SYSTEM
-        expected = f"{describe_to_sender(NESTED)}\n\n{own}" if described else own
-        assert first == Turn(role="system", content=expected)
-        assert tuple(rest) == talk
 
 
 def test_a_history_of_system_messages_alone() -> None:
@@ -144,21 +117,3 @@ def test_the_query_is_the_end_of_the_last_turn_and_unchanged(delivery: Delivery)
 def test_a_judges_delivery_has_no_conversation() -> None:
     with pytest.raises(UsageError, match=r"'judge'.*system, claimed, history, none"):
         open_conversation(CASES["nested"], Delivery.JUDGE)
-
-
-@pytest.mark.parametrize(
-    "wording",
-    ["DEPLOYER", "USER", "DEPLOYER_GROUPS", "USER_GROUPS", "SPOKEN", "NOTHING"],
-)
-def test_the_version_changes_with_every_wording(
-    monkeypatch: pytest.MonkeyPatch, wording: str
-) -> None:
-    from casewise.contexts import _render
-    from casewise.protocols import _conversations
-
-    assert _conversations._version() == RESPOND_VERSION
-    assert RESPOND_VERSION.startswith("casewise/respond-1@")
-    old = getattr(_render, wording)
-    new = f"{old}!" if isinstance(old, str) else {key: f"{text}!" for key, text in old.items()}
-    monkeypatch.setattr(_render, wording, new)
-    assert _conversations._version() != RESPOND_VERSION

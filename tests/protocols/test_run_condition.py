@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewise.protocols import CONDITION, RunCondition, SeededVariation
+from casewise.protocols import RunCondition, SeededVariation
 
 WORDS = st.text("abz-_.09 ,é", min_size=1, max_size=8)
 NAMES = st.lists(st.text("abz_.", min_size=1, max_size=6), max_size=3).map(tuple)
@@ -124,14 +124,3 @@ def test_a_condition_in_words() -> None:
     emptied = ("transmission_principle", "sender", "recipient")
     assert replace(whole, ablation=emptied).text == "binary, context emptied"
     assert RunCondition("m", "respond", "system", card="c").text == "respond, system, card c"
-
-
-def test_columns_are_read_as_of_a_mapping() -> None:
-    one = RunCondition("m", "binary", ablation=("a", "b"), dataset_hash="d")
-    names = (*CONDITION, "dataset_hash", "dataset_version", "run_id")
-    assert tuple(one) == names
-    assert one["ablation"] == "a,b"
-    assert {**one}["variant"] is None
-    assert "sampling" not in one
-    with pytest.raises(KeyError):
-        one["sampling"]
