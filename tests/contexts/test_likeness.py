@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from casewise.cases import Context, open_cases
 from casewise.contexts import NearCopy, context_text, near_copies
-from casewise.contexts._likeness import Misfit, misfits
+from casewise.contexts._likeness import misfits
 
 WORDS = st.sampled_from(list("abcdefgh"))
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=8)
@@ -31,12 +31,6 @@ def test_near_copies_are_those_of_brute_force(texts: list[str], threshold: float
         if (likeness := jaccard(texts[first], texts[second])) >= threshold
     ]
     assert near_copies(texts, threshold=threshold) == tuple(expected)
-
-
-def test_likeness_is_the_jaccard_index_of_runs_of_three_words() -> None:
-    # {abc, bcd, cde} and {abc, bcd, cdf}: 2 of 4.
-    assert near_copies(["a b c d e", "a b c d f"], threshold=0.5) == (NearCopy(0, 1, 0.5),)
-    assert near_copies(["a b c d e", "a b c d f"], threshold=0.51) == ()
 
 
 @pytest.mark.parametrize(
@@ -69,16 +63,6 @@ def test_texts_alike_but_for_case_space_and_punctuation_are_copies(one: str, oth
 )
 def test_what_is_no_copy(texts: list[str]) -> None:
     assert near_copies(texts) == ()
-
-
-def test_one_changed_character_in_a_chinese_text_leaves_it_near() -> None:
-    # 20 characters, 18 runs of three; the last character stands in one: 17 of 19.
-    one = "一位护士在夜班时向医院的助手询问药的剂量"
-    assert near_copies([one, one[:-1] + "表"]) == (NearCopy(0, 1, 17 / 19),)
-
-
-def test_many_copies_all_pair_up() -> None:
-    assert len(near_copies(["the same text again"] * 5)) == 10
 
 
 @pytest.mark.parametrize("threshold", [0, -1, 1.1, float("nan")])
@@ -173,8 +157,3 @@ def test_the_starter_set_has_no_misfit_and_no_copy() -> None:
     texts = [context_text(case.context) for case in cases]
     assert misfits(texts, queries, [queries.index(case.query) for case in cases]) == ()
     assert near_copies(texts) == near_copies(queries) == ()
-
-
-def test_misfits_are_ordered_and_hashable() -> None:
-    assert Misfit(0, 1, 2, 0.0, 0.5) < Misfit(1, 0, 2, 0.0, 0.5)
-    assert len({NearCopy(0, 1, 1.0), NearCopy(0, 1, 1.0)}) == 1

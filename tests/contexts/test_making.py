@@ -19,10 +19,8 @@ from casewise.contexts import (
     check_context,
     check_set,
     check_twins,
-    context_schema,
     facts,
     make_context,
-    pair_schema,
     parse_matched,
     read_answer,
     read_review,
@@ -218,10 +216,7 @@ FLAT = json.dumps(TEXTS)
         lambda text: f"<think>{{'urgency': 'x'}} perhaps</think>{text}",
         lambda text: f'{{"context": {text}}}',
         lambda text: f'{{"sender": {{"platform_type": "a draft"}}}} No, better:\n{text}',
-        lambda text: text.replace("platform_type", "Platform Type"),
-        lambda text: text.replace("}}", ",}}"),
         lambda text: FLAT,
-        lambda text: json.dumps({key.split(".")[1]: value for key, value in TEXTS.items()}),
     ],
 )
 def test_ways_to_write_a_context(write: Callable[[str], str]) -> None:
@@ -287,11 +282,8 @@ def test_a_verdict() -> None:
         '{"id": "00000000", "verdict": "pass"}',
         '{"verdict": "pass"}',
         '{"id": "NONCE", "verdict": "Pass"}',
-        '{"id": "NONCE", "verdict": "pass or fail"}',
         '{"id": "NONCE", "verdict": "fail", "verdict": "pass"}',
         '{"id": "NONCE", "verdict": "pass"} I think.',
-        '{"id": "NONCE", "verdict": "pass"}\nOr is it?',
-        '{"id": "NONCE", "verdict": "pass", "but": 1}',
         '<think>{"id": "NONCE", "verdict": "pass"}',
     ],
 )
@@ -326,12 +318,3 @@ def test_prompts() -> None:
     repair = render_repair(asked, {"sender": {}}, [fault, fault])
     assert repair.startswith(asked)
     assert repair.count('- unsafe: "No \\"reason\\"\\n- given"\n') == 1
-
-
-def test_schemas() -> None:
-    schema = context_schema()
-    assert list(schema["properties"]) == ["sender", "recipient", "transmission_principle"]
-    pair = pair_schema(parse_matched("recipient"))
-    assert list(pair["properties"]["shared"]["properties"]) == ["sender", "transmission_principle"]
-    assert pair["properties"]["safe"] == pair["properties"]["unsafe"]
-    assert pair["properties"]["safe"]["required"] == ["recipient"]

@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from casewise.cases import Context
 from casewise.contexts import claim, claim_turns, describe_to_sender, facts
-from casewise.contexts._render import Fact
 
 NESTED = Context(
     {
@@ -92,24 +91,6 @@ def test_no_published_value_is_lost(casebench: Path) -> None:
     assert sum(len(facts(context)) for context in contexts) == 7152
     groups = {fact.group for context in contexts for fact in facts(context)}
     assert groups == {"sender", "recipient", "transmission_principle"}
-
-
-def test_facts_say_where_they_stand() -> None:
-    assert facts(NESTED) == (
-        Fact("sender", ("platform_type",), "Platform type", "a forum – open"),
-        Fact("sender", ("ages", "from"), "From", "18"),
-        Fact("sender", ("ages", "to"), "To", "none"),
-        Fact("recipient", ("type",), "Type", "user"),
-        Fact("recipient", ("verified",), "Verified", "yes"),
-        Fact("recipient", ("roles",), "Roles", "a; no; 2.5"),
-        Fact("transmission_principle", ("sender_purpose", "goal"), "Goal", "to help"),
-        Fact("transmission_principle", ("urgency",), "Urgency", "low"),
-        Fact("channel", ("visits", "1", "day"), "Day", "Monday"),
-        Fact("channel", ("visits", "2"), "2", "by phone"),
-        Fact("channel", ("__",), "Other", "none"),
-        Fact("channel", ("note",), "Note", "none"),
-        Fact("language", (), "Language", "English"),
-    )
 
 
 def test_the_deployer_speaks_of_the_user() -> None:
