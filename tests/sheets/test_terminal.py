@@ -75,13 +75,6 @@ def test_nothing_is_cut_and_nothing_sticks_out(make: Callable[[], Table], width:
         assert figure in text
 
 
-@pytest.mark.parametrize("width", [60, 80, 200, PIPE])
-def test_headings_of_rows_are_on_one_line(width: int) -> None:
-    lines = [line.strip() for line in shown(scores(), width=width)]
-    for name in NAMES:
-        assert name in lines
-
-
 def names_in(lines: list[str]) -> list[str]:
     """The first column, its folded lines put together."""
     start = next(place for place, line in enumerate(lines) if line.startswith(" ─"))
@@ -99,22 +92,6 @@ def names_in(lines: list[str]) -> list[str]:
 def test_names_with_a_long_common_beginning_stay_apart(width: int) -> None:
     """Two names are never shown alike: what doesn't fit goes on below."""
     assert names_in(shown(plan(), width=width))[:3] == list(NAMES)
-
-
-def test_names_are_folded_after_slashes_and_columns_of_figures_are_not() -> None:
-    lines = shown(plan(), width=70)
-    start = next(place for place, line in enumerate(lines) if line.startswith(" ─"))
-    assert lines[start + 1].split() == [
-        "openai-api/local/",
-        "binary,",
-        "without",
-        "5,600",
-        "2,529,300",
-    ]
-    assert lines[start + 2].split() == ["my-model", "recipient"]
-    assert [line.split()[:1] for line in shown(matrix(), width=60) if "done" in line] == [
-        ["binary"]
-    ]
 
 
 def test_a_table_that_does_not_fit_is_folded_with_its_names() -> None:

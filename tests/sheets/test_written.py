@@ -4,17 +4,14 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
 from html.parser import HTMLParser
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from casewise.files import guard_cell, unguard_cell
 from casewise.sheets import (
-    Cell,
     Code,
     Column,
     Kind,
@@ -24,23 +21,15 @@ from casewise.sheets import (
     Word,
     code_block,
     escape,
-    figures,
     markdown,
     to_csv,
     to_html,
     to_json,
     to_markdown,
 )
-from casewise.sheets._formats import to_records
 
 NASTY = "m|x *b* `c` [d](e) ![f](g) <i>h</i> _j_ #1 \\| ~k~ &amp; $l$ \"'"
 TEXTS = st.text(st.sampled_from("ab |\\`*_[]()<>~&$#!\"'\n\r\t-+1.=@"), max_size=20)
-
-
-@dataclass(frozen=True)
-class Found:
-    value: float
-    interval: tuple[float, float]
 
 
 def cells_of(text: str) -> list[str]:
@@ -157,13 +146,6 @@ def test_no_text_is_html(text: str) -> None:
     assert ".500" in parser.texts
 
 
-def test_html_aligns_figures_and_has_no_style_of_its_own() -> None:
-    made = to_html(Table([Column("a"), Column("n", Kind.COUNT)], [Row(["x", 1200])]), "table-x")
-    assert "<style" not in made
-    assert "<td>x</td>" in made
-    assert '<td class="number">1,200</td>' in made
-
-
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 @example(["=1+1", "@a", "\t=2", "-1", "- x"])
 def test_csv_guards_every_text_and_gives_it_back(texts: list[str]) -> None:
@@ -172,33 +154,6 @@ def test_csv_guards_every_text_and_gives_it_back(texts: list[str]) -> None:
     assert rows[0] == ["a text", "n"]
     assert [unguard_cell(row[0]) for row in rows[1:]] == texts
     assert [row[0] for row in rows[1:]] == [guard_cell(one) for one in texts]
-
-
-def test_records_hold_values_and_not_their_writing() -> None:
-    cells: list[Cell] = [
-        *("x", 0.5, (0.1, math.nan), Found(0.5, (0.4, 0.6)), None, Word("fail", Tone.BAD))
-    ]
-    columns = [
-        Column("name"),
-        Column("accu-\nracy", Kind.SHARE, key="accuracy"),
-        Column("ci", Kind.INTERVAL),
-        *figures(Kind.ESTIMATE, "e", "none"),
-        Column("verdict"),
-    ]
-    (record,) = to_records(Table(columns, [Row(cells)]))
-    assert record == {
-        "name": "x",
-        "accuracy": 0.5,
-        "ci_low": 0.1,
-        "ci_high": None,
-        "e": 0.5,
-        "e_low": 0.4,
-        "e_high": 0.6,
-        "none": None,
-        "none_low": None,
-        "none_high": None,
-        "verdict": "fail",
-    }
 
 
 def test_json_has_null_for_what_is_undefined() -> None:
@@ -211,10 +166,3 @@ def test_json_has_null_for_what_is_undefined() -> None:
 def test_records_with_other_keys_make_one_table() -> None:
     table = Table.of_records([{"a": 1, "b": [1, 2]}, {"a": True, "c": "=x"}])
     assert to_csv(table) == 'a,b,c\r\n1,"[1, 2]",\r\nTrue,,\'=x\r\n'
-
-
-@pytest.mark.parametrize("text", ["[bold]x[/bold]", "a|b\n`c`"])
-def test_one_table_everywhere(text: str) -> None:
-    table = Table([Column("model")], [Row([text])])
-    assert cells_of(to_markdown(table)) == ["model", one_line(text)]
-    assert to_records(table) == [{"model": text}]
