@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -74,62 +73,6 @@ def test_a_folder_takes_the_place_of_what_stood_there(out: Path, stood: str) -> 
     mask = os.umask(0)
     os.umask(mask)
     assert out.stat().st_mode & 0o777 == 0o777 & ~mask
-
-
-@pytest.mark.parametrize("failing", [1, 2])
-def test_a_rename_that_fails_leaves_the_earlier_folder(
-    out: Path, failing: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fail_renames(monkeypatch, failing)
-    with pytest.raises(OSError, match="busy") as caught, replace_folder(out) as new:
-        fill(new, NEXT)
-    assert caught.value.filename == str(out)
-    assert held(out) == EARLIER
-    assert alone(out)
-
-
-def write_more_than_a_file_may_hold(out: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with replace_folder(out) as new:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
-        try:
-            (new / "a.txt").write_bytes(b"x" * 10_000)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-def test_a_disk_that_takes_no_more_leaves_the_earlier_folder(out: Path) -> None:
-    with pytest.raises(OSError, match="large"):
-        write_more_than_a_file_may_hold(out)
-    assert held(out) == EARLIER
-    assert alone(out)
-
-
-def test_a_place_where_no_folder_can_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with (
-        pytest.raises(OSError, match=r"exists|Not a directory"),
-        replace_folder(tmp_path / "file/o"),
-    ):
-        pytest.fail("there is nothing to write into")
-    assert held(tmp_path) == {"file": "mine"}
-
-
-def test_an_interruption_between_the_renames_puts_the_earlier_folder_back(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = os.rename
-
-    def rename(source: Path, target: Path) -> None:
-        real(source, target)
-        if Path(target).name == "old":
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "rename", rename)
-    with pytest.raises(KeyboardInterrupt), replace_folder(out) as new:
-        fill(new, NEXT)
-    assert held(out) == EARLIER
-    assert alone(out)
 
 
 def test_what_can_not_be_put_back_is_kept_and_named_and_put_back_later(
@@ -216,23 +159,6 @@ def test_a_kill_at_any_step_loses_nothing(out: Path, moment: str, left: dict[str
     assert alone(out)
 
 
-def test_what_was_put_there_since_a_kill_is_not_replaced(out: Path) -> None:
-    killed("after rename 1", out)
-    fill(out, {"mine.txt": "since"})
-    recover_folder(out)
-    assert held(out) == {"mine.txt": "since"}
-    (beside,) = out.parent.glob(".*")
-    assert held(beside / "old") == EARLIER
-
-
-def test_an_empty_folder_made_since_a_kill_gives_way(out: Path) -> None:
-    killed("after rename 1", out)
-    out.mkdir()
-    recover_folder(out)
-    assert held(out) == EARLIER
-    assert alone(out)
-
-
 def test_a_process_at_work_is_left_alone(out: Path) -> None:
     with replace_folder(out) as new:
         fill(new, NEXT)
@@ -242,22 +168,6 @@ def test_a_process_at_work_is_left_alone(out: Path) -> None:
             fill(other, {"c.txt": "another"})
     assert held(out) == NEXT
     assert alone(out)
-
-
-def test_other_hidden_folders_are_nobodys(out: Path) -> None:
-    fill(out.parent / ".out.mine/new", NEXT)
-    fill(out.parent / ".out2.casewise-12345678/new", NEXT)
-    recover_folder(out)
-    assert len(held(out.parent)) == len(EARLIER) + 2
-
-
-def test_a_folder_named_by_a_dot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    recover_folder(Path())
-    with replace_folder(Path()) as new:
-        fill(new, NEXT)
-    assert held(tmp_path / "here") == NEXT
 
 
 @pytest.fixture

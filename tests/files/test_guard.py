@@ -45,34 +45,6 @@ def test_guarded_cells_come_back_and_never_run(text: str) -> None:
     assert not text.strip() or not runs(guard_cell(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [
-        *((f"{mark}cmd", f"'{mark}cmd") for mark in MARKS + "\t\r\n"),
-        *((f"{space}=1+1", f"'{space}=1+1") for space in (" ", "  ", "\u3000", "\xa0", " \t")),
-        ("'=1", "''=1"),
-        ("''=1", "'''=1"),
-        ("' =1", "'' =1"),
-        ("''", "''"),
-        ("'tis", "'tis"),
-        ("'", "'"),
-        ("", ""),
-        ("a=1", "a=1"),
-        ("-3.5", "-3.5"),
-        ("+7", "+7"),
-        ("-1e-9", "-1e-9"),
-        ("-.5", "-.5"),
-        ("'-3.5", "'-3.5"),
-        ("-3.5+cmd", "'-3.5+cmd"),
-        ("-3.5\n", "'-3.5\n"),
-        ("- three", "'- three"),
-    ],
-)
-def test_what_is_guarded(text: str, cell: str) -> None:
-    assert guard_cell(text) == cell
-    assert unguard_cell(cell) == text
-
-
 def raw(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
 

@@ -2,14 +2,11 @@
 
 import errno
 import resource
-import subprocess
-import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import clean_env
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,44 +71,3 @@ def test_a_disk_that_takes_no_more_says_so_and_leaves_no_half_line(tmp_path: Pat
         assert journal.is_ours()
         journal.append(b"third")
     assert path.read_bytes() == b"first\nthird\n"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "j").symlink_to("/dev/full")
-    with closing(Journal(tmp_path / "j")) as journal, pytest.raises(OSError, match="No space"):
-        journal.append(b"answer")
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from casewise.files import Journal
-journal = Journal(Path(sys.argv[1]))
-for number in range(1000):
-    journal.append(f"{number} {'x' * number}".encode())
-    if number == 700:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_what_was_added_outlives_a_kill(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, tmp_path / "j"], env=clean_env(), check=False
-    )
-    assert done.returncode == -9
-    lines = [line.split(b" ") for line in whole(tmp_path / "j")]
-    assert [(int(number), len(text)) for number, text in lines] == [(n, n) for n in range(701)]
-
-
-def test_other_hands_show(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    with closing(Journal(path)) as journal:
-        journal.append(b"ours")
-        assert journal.is_ours()
-        path.write_bytes(path.read_bytes() + b"theirs\n")
-        assert not journal.is_ours()
-        path.unlink()
-        assert not journal.is_ours()
-        path.write_bytes(b"ours\n")
-        assert not journal.is_ours()

@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inspect_ai.log import (
@@ -25,8 +24,6 @@ from casewise.logs import (
     LogWriter,
     Part,
     counting,
-    read_header,
-    read_records,
     runs_of,
 )
 from casewise.scores._log_rows import choose_logs, read_judgements
@@ -145,12 +142,3 @@ def test_a_folder_reads_only_headers_that_are_new(tmp_path: Path) -> None:
     assert after["1.eval"] is not before["1.eval"]
     kept.unlink()
     assert [header.path.name for header in folder.headers()] == ["1.eval"]
-
-
-@pytest.mark.parametrize("status", ["success", None])
-def test_summaries_and_whole_samples_say_the_same(tmp_path: Path, status: LogStatus | None) -> None:
-    path = write_log(tmp_path / "1.eval", 1, {"a": "x", "b": None, "c": "y"}, status=status)
-    header = read_header(path)
-    short, whole = (list(read_records(header, whole=whole)) for whole in (False, True))
-    assert sorted(short, key=lambda one: one.case) == sorted(whole, key=lambda one: one.case)
-    assert [one.judged for one in short] == [True, False, True]

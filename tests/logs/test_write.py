@@ -27,7 +27,7 @@ from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput,
 from inspect_ai.scorer import Score
 from isal import isal_zlib
 
-from casewise.logs import LogWriter, Part, _write
+from casewise.logs import LogWriter, _write
 from casewise.logs._write import BUFFER
 
 SPEC = EvalSpec(
@@ -191,18 +191,3 @@ def test_no_piece_comes_after_one_that_was_lost(
     with pytest.raises(OSError, match="an earlier part could not be written"):
         writer._submit().result()
     assert path.read_bytes() == whole
-
-
-@given(
-    st.builds(
-        Part,
-        run=st.text(min_size=1),
-        epoch=st.integers(1, 9),
-        places=st.lists(st.integers(0, 99), min_size=1, unique=True).map(tuple),
-        of=st.integers(1, 1000),
-    )
-)
-def test_a_part_is_read_as_it_was_written(part: Part) -> None:
-    assert Part.of_metadata(part.as_metadata()) == part
-    assert Part.of_metadata({"shard": None}) is None
-    assert Part.of_metadata(None) is None
