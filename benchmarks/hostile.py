@@ -568,8 +568,9 @@ def voted(data: Path) -> Iterator[Voted]:
     yield Voted("votes of one mind but for 5%", replace(people, safe=most, unsafe=20 - most))
     orders = rng.permuted(np.arange(20) < safe[:, None], axis=1)
     rule = Boundary()
-    stops = rule.stops(np.repeat(np.arange(len(safe)), 20), orders.ravel(), len(safe))
-    ends = np.where(stops > 0, stops, 20)
+    leading = np.maximum(orders.cumsum(axis=1), (~orders).cumsum(axis=1))
+    decided = leading >= rule.majorities(20)[1:]
+    ends = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, 20)
     until = (orders * (np.arange(20) < ends[:, None])).sum(axis=1).astype(float)
     yield Voted(
         "votes until clear",

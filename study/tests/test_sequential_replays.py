@@ -13,7 +13,9 @@ import pytest
 from conftest import ROOT
 
 from casewise.cases import load_cases
-from casewise.statistics import COEFFICIENTS, BoolArray, Boundary, dawid_skene
+from casewise.statistics import COEFFICIENTS, BoolArray, Boundary
+from casewise_study.statistics.dawid_skene import dawid_skene
+from casewise_study.statistics.stopping import decided_at
 from casewise_study.study.schema import Arm, StudyCell
 from casewise_study.votes.cells import arm_votes, cell_votes, pairs_of_arms
 from casewise_study.votes.collected import VoteTable
@@ -85,7 +87,7 @@ def asked(table: VoteTable, seed: int, clicking: BoolArray, *, on: bool) -> Vote
     mixed = replace(table, **{name: getattr(table, name)[order] for name in columns})
     random = (rng.random(len(order)) < 0.5).astype(float)
     mixed = replace(mixed, safe=np.where(clicking[mixed.rater], random, mixed.safe), boundary=rule)
-    stops = rule.stops(mixed.cell, mixed.safe, len(table.cells))
+    stops = decided_at(rule, mixed.cell, mixed.safe, len(table.cells))
     seen = np.zeros(len(table.cells), int)
     kept = np.zeros(len(order), bool)
     for place, cell in enumerate(mixed.cell.tolist()):

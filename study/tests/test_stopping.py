@@ -12,29 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from support.planned import a_plan, a_study, pairs
 
-from casewise.statistics import Boundary, IntArray, Savings, draw_designs, posterior, replay
+from casewise.statistics import Boundary, IntArray
+from casewise_study.statistics.savings import Savings, draw_designs, stopped
+from casewise_study.statistics.stopping import chances_first, decided_at
 from casewise_study.study.schema import Study
 
 RULE = Boundary()
-
-
-def test_the_posterior_by_hand() -> None:
-    # No vote: one toss shows at most no head in half of the cases.
-    assert posterior(0, 0) == 0.5
-    # One vote: the mean of 2p over (1/2, 1) is 3/4.
-    assert posterior(1, 0) == 0.75
-    # Unanimous: 1 - (1/2)^(n + 1).
-    assert posterior(4, 0) == 31 / 32
-    # 5 to 1: of 7 tosses at most 5 heads, 1 - (7 + 1)/128.
-    assert posterior(5, 1) == 120 / 128
-    # As the integral of Beta(12, 6) above 1/2.
-    assert posterior(11, 5) == pytest.approx(beta.sf(0.5, 12, 6))
-
-
-def test_the_smallest_majority_that_decides() -> None:
-    # 5:0 (63/64), 6:0; 6:1 (.965) but not 5:1 (.9375); 7:1; 8:2 (.967); of 4 and fewer none.
-    assert RULE.majorities(10)[4:].tolist() == [5, 5, 6, 6, 7, 8, 8]
-    assert Boundary(least=1).majorities(5).tolist() == [1, 2, 3, 4, 4, 5]
 
 
 def test_where_cells_stop() -> None:
@@ -42,23 +25,35 @@ def test_where_cells_stop() -> None:
     said = [(0, 1)] * 5 + [(1, 0)] * 4 + [(2, 1), (2, 0), (1, 1), (2, 0), (2, 1)]
     said += [(1, 0), (0, 0), (1, 0), (1, 1)]
     cell, safe = zip(*said, strict=True)
-    assert RULE.stops(cell, safe, 4).tolist() == [5, 7, 0, 0]
-    assert RULE.stops([], [], 2).tolist() == [0, 0]
+    assert decided_at(RULE, cell, safe, 4).tolist() == [5, 7, 0, 0]
+    assert decided_at(RULE, [], [], 2).tolist() == [0, 0]
+
+
+def test_chances_of_votes_to_be_first_sum_to_the_share() -> None:
+    """Cell 0: 4:1 and a late vote; cell 1: 1:1; cell 2: none."""
+    cell = np.array([0, 0, 1, 0, 0, 0, 1, 0])
+    safe = np.array([1.0, 0, 0, 1, 1, 1, 1, 0])
+    rule = Boundary(0.89, 3)
+    assert decided_at(rule, cell, safe, 3).tolist() == [5, 0, 0]
+    chance, found = chances_first(cell, safe, 3, rule)
+    assert chance == pytest.approx([1 / 6, 1 / 3, 0.5, 1 / 6, 1 / 6, 1 / 6, 0.5, 0])
+    assert found.safe[:2] == pytest.approx([2 / 3, 1 / 2])
+    assert np.isnan(found.safe[2])
 
 
 def test_savings_by_hand() -> None:
     # 7 votes each: all safe (stops at 5); 5 unsafe, then safe ones (stops at 5, same label,
     # 2/7 off); a split that never stops. 17 of 21 votes.
     full = np.array([[1] * 7, [0] * 5 + [1] * 2, [1, 0, 1, 0, 1, 0, 1]])
-    found = replay(RULE, full)
+    found = replay(full)
     assert replace(found, share_error=0) == Savings(3, 17, 21, 3, 0, 1, 0)
     assert found.share_error == pytest.approx(2 / 7 / 3)
     assert found.saved == 1 - 17 / 21
     # Eleven votes of which the last six turn the label; a tie at ten has no label to change.
-    turned = replay(RULE, np.array([[1] * 5 + [0] * 6]))
+    turned = replay(np.array([[1] * 5 + [0] * 6]))
     assert (turned.labels, turned.changed) == (1, 1)
     assert turned.share_error == pytest.approx(6 / 11)
-    tie = replay(RULE, np.array([[1, 0] * 5]))
+    tie = replay(np.array([[1, 0] * 5]))
     assert (tie.labels, tie.changed, tie.undecided, tie.votes) == (0, 0, 1, 10)
 
 
@@ -72,23 +67,29 @@ def test_a_cell_stops_at_its_first_vote_that_decides(
     said: list[tuple[int, bool]], threshold: float, least: int
 ) -> None:
     rule = Boundary(threshold, least)
-    stops = rule.stops([cell for cell, _ in said], [safe for _, safe in said], 5)
+    stops = decided_at(rule, [cell for cell, _ in said], [safe for _, safe in said], 5)
     for cell in range(5):
         own = [safe for place, safe in said if place == cell]
         counts = ((n, sum(own[:n])) for n in range(least, len(own) + 1))
+        # The share of people on the majority's side is Beta(majority + 1, minority + 1).
         reached = [
-            n for n, yes in counts if posterior(max(yes, n - yes), min(yes, n - yes)) >= threshold
+            n
+            for n, yes in counts
+            if beta.cdf(0.5, *sorted((yes + 1, n - yes + 1))[::-1]) <= 1 - threshold
         ]
         assert stops[cell] == (reached[0] if reached else 0)
         # Votes that come later don't reopen it.
-        later = rule.stops([*(c for c, _ in said), cell], [*(s for _, s in said), True], 5)
+        later = decided_at(rule, [*(c for c, _ in said), cell], [*(s for _, s in said), True], 5)
         assert not stops[cell] or later[cell] == stops[cell]
 
 
+def replay(full: IntArray) -> Savings:
+    counts, safe, undecided = stopped(RULE, full)
+    return Savings.of(counts, safe, full, undecided)
+
+
 def orders(votes: IntArray, draws: int) -> list[Savings]:
-    return [
-        replay(RULE, np.random.default_rng(seed).permuted(votes, axis=1)) for seed in range(draws)
-    ]
+    return [replay(np.random.default_rng(seed).permuted(votes, axis=1)) for seed in range(draws)]
 
 
 def test_on_the_votes_of_case_bench(casebench: Path) -> None:
@@ -105,7 +106,7 @@ def test_on_the_votes_of_case_bench(casebench: Path) -> None:
     assert f"{min(changed)} to {max(changed)} of 808 labels, {np.mean(changed):g} on" in page
     assert f"off by {np.mean(error):.2f} in the mean".replace("0.", ".") in page
     # In the order in which the file has them, too.
-    assert replay(RULE, votes).saved == pytest.approx(0.369, abs=0.001)
+    assert replay(votes).saved == pytest.approx(0.369, abs=0.001)
 
 
 def test_expected_savings_know_their_seed_and_the_people() -> None:

@@ -50,11 +50,10 @@ NAMES = {
         to_json to_markdown
     """,
     "casewise.statistics": """
-        Answers BoolArray Boundary Clusters DawidSkene DrawnDesigns Estimate FirstVotes
-        FloatArray IntArray LEAST_VOTES POSTERIOR TwoWay Unread agreement benjamini_hochberg
-        changed_p chances_first check_ratio clustered_mean clustered_ratio
-        cohen_kappa copied dawid_skene draw_designs
-        kruskal_wallis number_clusters two_groups unread within_error
+        BoolArray Boundary Clusters Estimate FirstVotes
+        FloatArray IntArray LEAST_VOTES POSTERIOR TwoWay agreement benjamini_hochberg
+        clustered_mean clustered_ratio cohen_kappa first_votes
+        kruskal_wallis number_clusters two_groups
     """,
 }
 """All that the study uses of casewise, by module: its interface."""

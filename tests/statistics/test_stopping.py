@@ -17,17 +17,32 @@ from casewise.statistics import (
     BoolArray,
     Boundary,
     FirstVotes,
+    IntArray,
     agreement,
-    chances_first,
     first_votes,
 )
 
 A = np.array
 
 
+def until_clear(orders: IntArray | BoolArray, rule: Boundary) -> IntArray:
+    """Votes of each row until the rule stops it."""
+    most = orders.shape[1]
+    yes = orders.cumsum(axis=1)
+    decided = np.maximum(yes, np.arange(1, most + 1) - yes) >= rule.majorities(most)[1:]
+    stops: IntArray = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, most)
+    return stops
+
+
 def of_one(safe: int, unsafe: int, boundary: Boundary) -> tuple[float, float]:
     found = first_votes(A([float(safe)]), A([float(unsafe)]), boundary)
     return float(found.safe[0]), float(found.alike[0])
+
+
+def test_the_smallest_majority_that_decides() -> None:
+    # 5:0 (63/64), 6:0; 6:1 (.965) but not 5:1 (.9375); 7:1; 8:2 (.967); of 4 and fewer none.
+    assert Boundary().majorities(10)[4:].tolist() == [5, 5, 6, 6, 7, 8, 8]
+    assert Boundary(least=1).majorities(5).tolist() == [1, 2, 3, 4, 4, 5]
 
 
 def test_an_end_point_by_hand() -> None:
@@ -56,8 +71,7 @@ def test_an_end_point_by_hand() -> None:
 def test_no_bias_over_all_votes_that_can_come(rule: Boundary, most: int) -> None:
     """The sum over all 2^most orders of votes is the share of people, and of two alike."""
     orders = A(list(product([0, 1], repeat=most)))
-    stops = rule.stops(np.repeat(np.arange(len(orders)), most), orders.ravel(), len(orders))
-    ends = np.where(stops > 0, stops, most)
+    ends = until_clear(orders, rule)
     safe = (orders * (np.arange(most) < ends[:, None])).sum(axis=1).astype(float)
     found = first_votes(safe, ends - safe, rule)
     assert found.known
@@ -65,18 +79,6 @@ def test_no_bias_over_all_votes_that_can_come(rule: Boundary, most: int) -> None
         chance = share ** orders.sum(axis=1) * (1 - share) ** (most - orders.sum(axis=1))
         assert chance @ found.safe == pytest.approx(share, abs=1e-12)
         assert chance @ found.alike == pytest.approx(share**2 + (1 - share) ** 2, abs=1e-12)
-
-
-def test_chances_of_votes_to_be_first_sum_to_the_share() -> None:
-    """Cell 0: 4:1 and a late vote; cell 1: 1:1; cell 2: none."""
-    cell = A([0, 0, 1, 0, 0, 0, 1, 0])
-    safe = A([1.0, 0, 0, 1, 1, 1, 1, 0])
-    rule = Boundary(0.89, 3)
-    assert rule.stops(cell, safe, 3).tolist() == [5, 0, 0]
-    chance, found = chances_first(cell, safe, 3, rule)
-    assert chance == pytest.approx([1 / 6, 1 / 3, 0.5, 1 / 6, 1 / 6, 1 / 6, 0.5, 0])
-    assert found.safe[:2] == pytest.approx([2 / 3, 1 / 2])
-    assert np.isnan(found.safe[2])
 
 
 def test_agreement_of_first_votes_is_that_of_all_where_nothing_stops() -> None:
@@ -93,8 +95,7 @@ def replayed(votes: BoolArray, rule: Boundary, people: People, seed: int) -> Peo
     """CASE-Bench's people, asked in another order until the rule stops a case."""
     cases, most = votes.shape
     orders = np.random.default_rng(seed).permuted(votes, axis=1)
-    stops = rule.stops(np.repeat(np.arange(cases), most), orders.ravel(), cases)
-    ends = np.where(stops > 0, stops, most)
+    ends = until_clear(orders, rule)
     safe = (orders * (np.arange(most) < ends[:, None])).sum(axis=1).astype(float)
     first = first_votes(safe, ends - safe, rule)
     return replace(people, safe=safe, unsafe=ends - safe, sequential=cases, first=first)

@@ -73,8 +73,14 @@ from casewise.statistics._clustered import (
     weighed,
     wilson_interval,
 )
-from casewise.statistics._comparison import DETECTABLE, McNemar, holm, mcnemar, sign_flip_p
-from casewise.statistics._copied import copied
+from casewise.statistics._comparison import (
+    DETECTABLE,
+    McNemar,
+    benjamini_hochberg,
+    holm,
+    mcnemar,
+    sign_flip_p,
+)
 from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
@@ -108,11 +114,6 @@ from casewise.statistics._pairs import (
     shift_pcc,
     vote_share,
 )
-from casewise.statistics._people import (
-    DawidSkene,
-    benjamini_hochberg,
-    dawid_skene,
-)
 from casewise.statistics._power import (
     LEAST_SIZE,
     MOST_SIZE,
@@ -136,35 +137,17 @@ from casewise.statistics._rare_events import (
     kaplan_meier,
     rare_rate,
 )
-from casewise.statistics._savings import (
-    DesignErrors,
-    DrawnDesigns,
-    Savings,
-    draw_designs,
-    replay,
-)
 from casewise.statistics._stopping import (
     LEAST_VOTES,
     POSTERIOR,
     Boundary,
     FirstVotes,
-    chances_first,
     first_votes,
-    posterior,
-)
-from casewise.statistics._unread import (
-    Answers,
-    Unread,
-    changed_p,
-    check_ratio,
-    unread,
-    within_error,
 )
 
 __all__ = [
     "Agreement",
     "AgreementOfTwo",
-    "Answers",
     "BY_DESIGN",
     "Bin",
     "BoolArray",
@@ -177,9 +160,6 @@ __all__ = [
     "Clusters",
     "CorrectedChanges",
     "DETECTABLE",
-    "DawidSkene",
-    "DesignErrors",
-    "DrawnDesigns",
     "DrawnUnits",
     "Estimate",
     "FirstVotes",
@@ -208,12 +188,10 @@ __all__ = [
     "Recalibrated",
     "Reliability",
     "Resampling",
-    "Savings",
     "SurvivalCurve",
     "TwoWay",
     "UNDEFINED",
     "Units",
-    "Unread",
     "VoteReliability",
     "agreement",
     "agreement_of_two",
@@ -221,9 +199,6 @@ __all__ = [
     "benjamini_hochberg",
     "bin_places",
     "brier_scores",
-    "chances_first",
-    "changed_p",
-    "check_ratio",
     "chi_squared",
     "classify",
     "clustered_mean",
@@ -234,13 +209,10 @@ __all__ = [
     "cohen_h",
     "cohen_kappa",
     "combine",
-    "copied",
     "corrected_changes",
     "credits",
     "cross_entropies",
-    "dawid_skene",
     "discordance_variance",
-    "draw_designs",
     "draw_units",
     "drawn_bounds",
     "effective_number",
@@ -271,7 +243,6 @@ __all__ = [
     "paired_power",
     "paired_share_bounds",
     "panel",
-    "posterior",
     "prediction_powered",
     "proportion_tests",
     "proportions_power",
@@ -280,7 +251,6 @@ __all__ = [
     "recalibrate",
     "reliability",
     "reliability_icc",
-    "replay",
     "rogan_gladen",
     "separation",
     "share_bounds",
@@ -294,10 +264,8 @@ __all__ = [
     "two_groups",
     "two_proportion_p",
     "two_way",
-    "unread",
     "vote_share",
     "weighed",
     "whole",
     "wilson_interval",
-    "within_error",
 ]

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.statistics._clustered import NO_INTERVAL, BoolArray, FloatArray, IntArray
-from casewise.statistics._comparison import holm
-from casewise.statistics._people import benjamini_hochberg
+from casewise.statistics._comparison import benjamini_hochberg, holm
 
 ALPHA = 0.05
 """The level of the tests, and of the rates that the corrections hold."""

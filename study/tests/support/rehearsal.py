@@ -12,7 +12,7 @@ import numpy as np
 from support.visit import Scene, Visit, VisitLog, VisitOutcome, Words, split_words
 
 from casewise.contexts import render_text
-from casewise.statistics import PairVotes, Savings, two_proportion_p, wilson_interval
+from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
 from casewise_study.simulation.drawn_studies import Flagged, count_flagged
 from casewise_study.simulation.simulated_people import (
     Manner,
@@ -21,6 +21,7 @@ from casewise_study.simulation.simulated_people import (
     make_person,
     marginal_rate,
 )
+from casewise_study.statistics.savings import Savings
 from casewise_study.store import study_store
 from casewise_study.store.database import steady_clock
 from casewise_study.store.study_store import Store

@@ -27,11 +27,10 @@ from casewise.sheets import (
 from casewise.statistics import (
     LEAST_VOTES,
     POSTERIOR,
-    DrawnDesigns,
-    draw_designs,
 )
 from casewise_study.simulation.check_power import CLICKERS, ENOUGH, CheckPower, enough_checks
 from casewise_study.simulation.simulated_people import marginal_rate, true_rates
+from casewise_study.statistics.savings import DrawnDesigns, draw_designs
 from casewise_study.study.block_balance import Balance, balance_lines, efficiency_bound
 from casewise_study.study.planning import (
     Forecast,

@@ -20,11 +20,11 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-from casewise.statistics import DrawnDesigns
 from casewise_study.commands._plan_tables import savings_range, savings_record, simulated_designs
 from casewise_study.commands._store import ResultFormat, StudyFile
 from casewise_study.simulation.drawn_studies import DrawnStudies, screen_drawn
 from casewise_study.simulation.simulated_people import Mixture, Trace
+from casewise_study.statistics.savings import DrawnDesigns
 from casewise_study.study.planning import Forecast, forecast
 from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study

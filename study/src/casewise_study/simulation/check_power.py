@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from casewise.statistics import Answers, check_ratio, unread, within_error
 from casewise_study.simulation.simulated_people import CARELESS_SLIP, LENIENCY, SLIP, true_rates
+from casewise_study.statistics.unread import Answers, check_ratio, unread, within_error
 from casewise_study.study.block_design import arm_codes
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study

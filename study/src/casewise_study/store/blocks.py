@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from casewise.statistics import BoolArray, IntArray
+from casewise_study.statistics.stopping import decided_at
 from casewise_study.store.people import (
     change,
     change_block,
@@ -221,7 +222,7 @@ class _Demand:
             places = [place for row in held for place in row[0] or ()]
             counted = said[said // 2 % 4 <= most_doubt]
             cell, is_safe = counted // 8, counted & 1
-            stops = rule.stops(cell, is_safe, cells)
+            stops = decided_at(rule, cell, is_safe, cells)
             counts = np.bincount(cell, minlength=cells)
             load = np.bincount(np.array(places, np.int64), minlength=cells)
             undecided = (stops == 0) & (counts < most)

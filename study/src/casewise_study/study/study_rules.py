@@ -69,7 +69,7 @@ class Screening(StudyPart):
     """True: flagged are those who say at the end that a tool gave some or all of the answers."""
     unread_share: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged are the most who probably answer without reading, of whom no greater share is
-    expected to have read: by votes, times and checks together, ``casewise.statistics.unread``."""
+    expected to have read: by votes, times and checks together."""
     changed_p: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged are those whose pace and leniency change at one place, as if another person went on:
     adjusted p below this."""

@@ -9,6 +9,8 @@ import numpy as np
 
 import casewise.statistics as statistics
 from casewise.cases import Side
+from casewise_study.statistics.dawid_skene import DawidSkene
+from casewise_study.statistics.stopping import decided_at
 from casewise_study.study.schema import Arm, Study
 from casewise_study.votes.collected import VoteTable
 
@@ -128,7 +130,9 @@ def cell_stops(study: Study, table: VoteTable) -> tuple[CellStop, ...]:
     """Say what stopped each cell, in the order of the design; empty under fixed collection."""
     if not study.collection.is_sequential:
         return ()
-    decided = study.collection.boundary.stops(table.cell, table.safe, len(table.cells)).tolist()
+    decided = decided_at(
+        study.collection.boundary, table.cell, table.safe, len(table.cells)
+    ).tolist()
     stops = []
     for cell, at, votes in zip(table.cells, decided, map(int, table.counts), strict=True):
         most = Stopped.MOST_VOTES if votes >= study.votes else Stopped.OPEN
@@ -142,7 +146,7 @@ def decided_cases(stops: Sequence[CellStop]) -> frozenset[str]:
 
 
 def cell_votes(
-    table: VoteTable, quota: int, classes: statistics.DawidSkene, stops: Sequence[CellStop] = ()
+    table: VoteTable, quota: int, classes: DawidSkene, stops: Sequence[CellStop] = ()
 ) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
     decided = decided_cases(stops)

@@ -18,9 +18,9 @@ from casewise.statistics import (
     FirstVotes,
     FloatArray,
     IntArray,
-    chances_first,
     number_clusters,
 )
+from casewise_study.statistics.stopping import chances_first
 from casewise_study.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
 from casewise_study.votes.result_files import to_utc
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from casewise.errors import UsageError
 from casewise.statistics import (
-    DawidSkene,
     Estimate,
     FloatArray,
     IntArray,
@@ -19,6 +18,7 @@ from casewise.statistics import (
     cohen_kappa,
     kruskal_wallis,
 )
+from casewise_study.statistics.dawid_skene import DawidSkene
 from casewise_study.study.planning import PilotTimes
 from casewise_study.study.reading_times import QUESTION, USUAL, count_words, pages_of, reading
 from casewise_study.study.schema import Study

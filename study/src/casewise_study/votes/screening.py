@@ -7,17 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from casewise.statistics import (
-    Answers,
     BoolArray,
     FloatArray,
-    Unread,
     benjamini_hochberg,
-    changed_p,
-    copied,
     two_groups,
-    unread,
-    within_error,
 )
+from casewise_study.statistics.copied import copied
+from casewise_study.statistics.unread import Answers, Unread, changed_p, unread, within_error
 from casewise_study.study.reading_times import reading
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening

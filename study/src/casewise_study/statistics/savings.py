@@ -7,8 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from casewise.statistics._clustered import FloatArray, IntArray
-from casewise.statistics._stopping import Boundary, first_votes
+from casewise.statistics import Boundary, FloatArray, IntArray, first_votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +59,22 @@ class Savings:
         )
 
 
-def replay(rule: Boundary, full: IntArray) -> Savings:
+def stopped(rule: Boundary, full: IntArray) -> tuple[IntArray, IntArray, int]:
     """Stop each cell of complete votes by the rule.
 
     Args:
         rule: The rule.
         full: (cells, votes) 1 safe, 0 unsafe, in the order in which people came.
+
+    Returns:
+        The votes of each cell, the safe ones of these, and the number of cells left undecided.
     """
-    counts, safe, undecided = _stopped(rule, full)
-    return Savings.of(counts, safe, full, undecided)
-
-
-def _stopped(rule: Boundary, full: IntArray) -> tuple[IntArray, IntArray, int]:
-    """Votes of each cell until the rule stops it, the safe ones, and the cells left undecided."""
-    cells, votes = full.shape
-    stops = rule.stops(np.repeat(np.arange(cells), votes), full.ravel(), cells)
-    counts = np.where(stops > 0, stops, votes)
-    safe = (full * (np.arange(votes) < counts[:, None])).sum(axis=1)
-    return counts, safe, int((stops == 0).sum())
+    votes = np.arange(1, full.shape[1] + 1)
+    yes = full.cumsum(axis=1)
+    decided = np.maximum(yes, votes - yes) >= rule.majorities(len(votes))[1:]
+    undecided = ~decided.any(axis=1)
+    counts = np.where(undecided, len(votes), decided.argmax(axis=1) + 1)
+    return counts, yes[np.arange(len(full)), counts - 1], int(undecided.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ def draw_designs(
     errors: tuple[list[FloatArray], list[FloatArray]] = [], []
     for _ in range(draws):
         full = (random.random((len(truth), votes)) < truth[:, None]).astype(np.int64)
-        ends, safe, undecided = _stopped(rule, full)
+        ends, safe, undecided = stopped(rule, full)
         savings.append(Savings.of(ends, safe, full, undecided))
         said, most = full.sum(axis=1), np.full(len(truth), votes)
         first = first_votes(safe.astype(float), (ends - safe).astype(float), rule).safe

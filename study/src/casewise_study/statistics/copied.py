@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from casewise.statistics._clustered import FloatArray
-from casewise.statistics._unread import Answers
+from casewise.statistics import FloatArray
+from casewise_study.statistics.unread import Answers
 
 COPIES = 0.05
 """Share of people who copy a model, before their votes are looked at."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casewise.statistics import DawidSkene, dawid_skene
+from casewise_study.statistics.dawid_skene import DawidSkene, dawid_skene
 
 
 def fit(rows: list[tuple[int, int, int]], **options: float) -> DawidSkene:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casewise.statistics._clustered import BoolArray, FloatArray, IntArray
+from casewise.statistics import BoolArray, FloatArray, IntArray
 
 STEPS = 12
 """Rounds in which cases, people and the share of those who don't read are estimated in turn."""

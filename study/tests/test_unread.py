@@ -3,18 +3,15 @@
 import numpy as np
 import pytest
 
-from casewise.statistics import Answers, changed_p, unread, within_error
-from casewise.statistics._unread import _code_length, check_ratio
+from casewise_study.statistics.unread import (
+    Answers,
+    changed_p,
+    check_ratio,
+    unread,
+    within_error,
+)
 
 RNG = np.random.default_rng
-
-
-def test_a_pattern_is_told_from_chance_by_hand() -> None:
-    # KT: the first of either answer has 1/2; the next alike (1 + 1/2) / (1 + 1).
-    assert np.exp(_code_length([1, 1], 0)) == pytest.approx(1 / 2 * 3 / 4)
-    assert np.exp(_code_length([1, 0], 0)) == pytest.approx(1 / 2 * 1 / 4)
-    # After each last answer anew: 1 of nothing, 0 after 1, 1 after 0, 0 after 1 once more.
-    assert np.exp(_code_length([1, 0, 1, 0], 1)) == pytest.approx(1 / 2 * 1 / 2 * 1 / 2 * 3 / 4)
 
 
 def test_checks_by_hand() -> None:

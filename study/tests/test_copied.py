@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from casewise.statistics import Answers, copied
+from casewise_study.statistics.copied import copied
+from casewise_study.statistics.unread import Answers
 
 
 def test_a_person_who_says_what_a_model_says() -> None:
