@@ -293,7 +293,7 @@ def test_the_drawing_shows_every_room() -> None:
 NAMED_ELSEWHERE = {
     "cases/_upstream.py": {"binary"},  # upstream's word for the form of its files
     "data/exports/lm_eval_utils.py": {"binary"},  # a script that runs without casewise
-    # The task of Inspect that older logs name.
+    # The task of Inspect.
     "evaluation/_registry.py": {"respond"},
     "evaluation/tasks/_tasks.py": {"respond"},
     "exports/_one_export.py": {"respond"},

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import Cli
+from inspect_ai.log import read_eval_log, write_eval_log
 from support.actors import asked, comply, write_cases
 from support.fake_openai import FakeServer, _text
 
-from casewise.logs import RunKey
 from casewise.scores import read_paths
 
 LENGTH = {"finish_reason": "length"}
@@ -117,34 +117,30 @@ def test_one_token_of_a_probability_is_no_cut(cli: Cli, tmp_path: Path) -> None:
     assert read_paths([tmp_path / "logs"]).table["cut"].to_list() == [False] * 2
 
 
-def test_a_folder_of_the_old_limit_goes_on_only_with_it(cli: Cli, tmp_path: Path) -> None:
-    """Replies of two limits are two conditions: which one is meant has to be said."""
+def test_replies_of_two_limits_are_two_conditions(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 2)
-    old = ("--protocol", "respond", "--max-tokens", "1024")
     with FakeServer(comply) as server:
-        run(cli, server, *old, "--max-connections", "1")
+        run(cli, server, "--protocol", "respond", "--max-tokens", "1024")
         server.requests.clear()
-        told = run(cli, server, *old[:2], status=2)
-        assert "replies have at most 1,024 tokens, the default then; now it is 4,096" in told
-        assert "--max-tokens 1024" in told
-        assert not server.requests
-        assert "going on: 4 of 4" in run(cli, server, *old)
-        assert not server.requests
-        run(cli, server, *old[:3], "4096")
+        run(cli, server, "--protocol", "respond", "--max-tokens", "4096")
         assert {one["max_tokens"] for one in server.requests} == {4096}
-        assert "going on: 4 of 4" in run(cli, server, *old[:2])
+        assert "going on: 4 of 4" in run(cli, server, "--protocol", "respond")
 
 
-def test_older_logs_have_the_same_key() -> None:
-    """They name no limit among the task's arguments."""
-
-    def key(model: str = "m", task: str = "respond", **arguments: Any) -> str:
-        return RunKey(f"casewise/{task}", "1", model, arguments, {}, None).identity
-
-    assert key(max_tokens=1024) == key() != key(max_tokens=4096)
-    assert "max_tokens" not in key()
-    for others in ({"task": "judge"}, {"model": "casewise/smollm2"}):
-        assert key(max_tokens=1024, **others) != key(**others)
+def test_a_log_of_another_form_is_refused(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 1)
+    with FakeServer(comply) as server:
+        run(cli, server, "--protocol", "respond")
+    (path,) = (tmp_path / "logs").glob("*.eval")
+    log = read_eval_log(str(path))
+    for sample in log.samples or ():
+        (score,) = (sample.scores or {}).values()
+        (score.metadata or {}).pop("cut")
+    write_eval_log(log, str(path))
+    done = cli("score", "logs")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "a log of another edition of casewise, whose scores have no 'cut'" in said
 
 
 def test_how_long_replies_are(real_replies: Path) -> None:

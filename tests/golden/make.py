@@ -48,7 +48,7 @@ def main(python: str, names: Sequence[str]) -> None:
             if name == "whole":
                 _write_table(python, logs, FOLDER / "whole.jsonl.gz")
             # It names a machine.
-            (logs / ".casewise" / "holder.json").unlink(missing_ok=True)
+            (logs / ".casewise" / "lock.holder").unlink(missing_ok=True)
             kept = FOLDER / "logs" / name
             kept.with_suffix(".zip").unlink(missing_ok=True)
             shutil.make_archive(str(kept), "zip", logs)

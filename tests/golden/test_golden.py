@@ -144,7 +144,7 @@ def test_a_folder_that_is_complete_asks_nothing(
 ) -> None:
     logs = unpacked(name, tmp_path)
     before = sorted(logs.rglob("*.eval"))
-    run((*STOPPED, "--log-dir", logs), tmp_path, server)
+    run((*STOPPED, "--same-server", "--log-dir", logs), tmp_path, server)
     assert server.requests == []
     assert sorted(logs.rglob("*.eval")) == before
     assert_same(table_of(logs), kept_table("whole"))
@@ -171,16 +171,16 @@ def test_a_folder_that_was_left_half_done_goes_on(
     assert 10 < known < REQUESTS - 10
     if journal == "lost":
         (logs / ".casewise" / "answers.jsonl").unlink()
-        known = settled_requests(logs) if name == "interrupted" else 0
+        known = settled_requests(logs)
         assert known < REQUESTS - 10
-    run((*STOPPED, "--log-dir", logs), tmp_path, server)
+    run((*STOPPED, "--same-server", "--log-dir", logs), tmp_path, server)
     assert len(server.requests) == REQUESTS - known
     assert table_of(logs).height == JUDGED
     assert_same(table_of(logs), kept_table("whole"))
     assert not (logs / ".casewise" / "answers.jsonl").exists()
     if journal == "lost":
         return
-    run((*STOPPED, "--log-dir", logs), tmp_path, server)
+    run((*STOPPED, "--same-server", "--log-dir", logs), tmp_path, server)
     assert len(server.requests) == REQUESTS - known
 
 
@@ -197,7 +197,7 @@ def test_a_shard_that_is_missing_is_made_again(tmp_path: Path, server: FakeServe
     lost = table_of(shards[0])
     shards[0].unlink()
     assert table_of(logs).height == JUDGED - lost.height
-    run((*STOPPED, "--log-dir", logs), tmp_path, server)
+    run((*STOPPED, "--same-server", "--log-dir", logs), tmp_path, server)
     times = 3 if lost["protocol"][0] == "score" else 1
     assert len(server.requests) == lost.height * times
     assert_same(table_of(logs), kept_table("whole"))

@@ -226,7 +226,6 @@ def test_the_query_alone_is_a_baseline() -> None:
 
 
 def test_without_flags_there_is_no_keyword_row() -> None:
-    """Logs of older versions don't say whether a query holds a word of the list."""
     rows = random_table(10, 1, query_flagged=None)
     assert "baseline:keyword" not in {one["model"] for one in records(rows, Scoring())}
 

@@ -448,7 +448,7 @@ def test_the_page_command_by_command(cli: Cli, folder: Path) -> None:
 
 
 def test_the_doubt_of_the_rules_stands_in_the_table(cli: Cli, folder: Path) -> None:
-    """Nobody measured that of a model, nor of a table that an older version wrote."""
+    """Nobody measured that of a model's."""
     write(folder / "a.jsonl", talk("When do you close?", YES), talk("When do you close?", ""))
     done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
     table = pl.read_parquet(folder / "t.parquet")
@@ -457,8 +457,5 @@ def test_the_doubt_of_the_rules_stands_in_the_table(cli: Cli, folder: Path) -> N
     assert table["doubt"].to_list() == [wanted, 0.0]
     done(cli, "export", "t.parquet", "--out", "t.csv")
     assert pl.read_csv(folder / "t.csv")["doubt"].to_list() == table["doubt"].to_list()
-    table.drop("doubt").write_parquet(folder / "old.parquet")
-    done(cli, "export", "old.parquet", "--out", "old.csv")
-    assert pl.read_csv(folder / "old.csv")["doubt"].null_count() == table.height
     table.with_columns(doubt=pl.lit(1.5)).write_parquet(folder / "wrong.parquet")
     assert "field 'doubt'" in done(cli, "score", "wrong.parquet", status=2)

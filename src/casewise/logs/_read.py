@@ -44,7 +44,7 @@ ANSWERED_BY = "answered_by"
 """Key in a score of the model that answered, where it is not the one that was asked."""
 
 CUT = "cut"
-"""Key in a score of a counted answer that ended at a token limit; older logs don't say."""
+"""Key in a score of a counted answer that ended at a token limit."""
 
 CUT_TURNS = "cut_turns"
 """Key in a score of the replies among several that ended so: their numbers from 1, by spaces."""
@@ -61,9 +61,6 @@ EMBEDDED = "casewise/"
 RESPOND = "casewise/respond"
 """Name of the task in which models reply."""
 
-OLD_REPLY_TOKENS = 1024
-"""Longest reply of runs whose log names no limit in its task's arguments: their default."""
-
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
@@ -79,34 +76,20 @@ class RunKey:
     """Arguments of the model's client, without keys."""
     seed: int | None
     """Sent with every request."""
-    settings: Mapping[str, Any] | None = None
-    """Settings of the model's generation, beside those of the sampling; None or empty where there
-    are none."""
+    settings: Mapping[str, Any]
+    """Settings of the model's generation, beside those of the sampling."""
 
     @property
     def identity(self) -> str:
         """The key as text."""
         given = {name: value for name, value in self.arguments.items() if value is not None}
-        if given.get("max_tokens") == OLD_REPLY_TOKENS and self._replies:
-            # As older logs have it, which don't name it.
-            del given["max_tokens"]
-        parts: list[Any] = [self.task, self.version, self.model, given]
-        parts += [dict(self.model_args), self.seed]
-        # At the end, and only if there are any: older logs know nothing of them.
-        parts += [dict(self.settings)] if self.settings else []
-        return json.dumps(parts, sort_keys=True, default=str)
+        asked = (self.task, self.version, self.model, given, dict(self.model_args))
+        return json.dumps([*asked, self.seed, dict(self.settings)], sort_keys=True, default=str)
 
     @property
     def _replies(self) -> bool:
         """Tell whether it is of replies, and not the embedded model's."""
         return self.task == RESPOND and not self.model.startswith(EMBEDDED)
-
-    @property
-    def old_limit(self) -> Self:
-        """The key with replies of at most ``OLD_REPLY_TOKENS``; itself where there are none."""
-        if not self._replies:
-            return self
-        return replace(self, arguments={**self.arguments, "max_tokens": OLD_REPLY_TOKENS})
 
     @classmethod
     def of_log(cls, log: "Header | EvalLog") -> Self:
@@ -119,7 +102,7 @@ class RunKey:
             spec.task_args_passed,
             without_keys(spec.model_args),
             log.plan.config.seed,
-            (spec.metadata or {}).get(GENERATE),
+            (spec.metadata or {}).get(GENERATE) or {},
         )
         if limit is None or not found._replies:
             return found

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from casewise.errors import InputError
 from casewise.files import address_of
 from casewise.logs import (
     ANSWERED_BY,
@@ -32,7 +33,6 @@ from casewise.logs import (
 )
 from casewise.scores._judgement_table import (
     OF_CASE,
-    PROVIDER,
     TEXTS,
     complete_table,
     filled_columns,
@@ -71,7 +71,7 @@ def _row(record: SampleRecord, model: str) -> dict[str, Any]:
         numbers = {name: score.values[name] for name in score.values if name not in _KNOWN}
         row |= {**twin, "numbers": json.dumps(numbers) if numbers else None}
     row |= {name: score.metadata.get(name) for name in _NAMES}
-    row[CUT] = score.metadata.get(CUT)
+    row[CUT] = score.metadata[CUT]
     row[ANSWERED_BY] = score.metadata.get(ANSWERED_BY)
     if record.metadata.get("grade_all"):
         row["turn_classes"] = score.metadata.get("turns")
@@ -91,7 +91,7 @@ def _turn_rows(
     score = record.score
     graded = str(score.metadata.get("turns") or "").split() if score is not None else []
     cut = str(score.metadata.get(CUT_TURNS) or "").split() if score is not None else []
-    by, doubts = _by_turn(score.metadata if score is not None else {}, len(graded))
+    by, doubts = _by_turn(score.metadata, len(graded)) if score is not None else ({}, {})
     said = _turns_said(record.messages, len(graded)) if texts else []
     for place, expected in enumerate(wanted):
         turn: dict[str, Any] = {
@@ -110,11 +110,7 @@ def _turn_rows(
         if row.get(CUT):
             turn[CUT] = str(place + 1) in cut
         turn["doubt"] = doubts.get(place)
-        if by:
-            turn["graded_by"] = by.get(place)
-        elif place < len(graded) - 1 and row.get("graded_by") == PROVIDER:
-            # The provider refused in the last turn only, and so ended the conversation.
-            turn["graded_by"] = None
+        turn["graded_by"] = by.get(place)
         if place:
             # What the whole conversation took stands with its first turn.
             turn |= dict.fromkeys(_ONCE)
@@ -122,11 +118,14 @@ def _turn_rows(
 
 
 def _by_turn(said: Mapping[str, Any], turns: int) -> tuple[dict[int, str], dict[int, float]]:
-    """Grader and doubt of each reply, by its place; empty where the log has them of none."""
-    by, doubts = said.get(TURNS_BY), str(said.get(TURN_DOUBTS) or "").split()
-    graders = by if isinstance(by, Mapping) else {}
+    """Grader and doubt of each reply, by its place."""
+    doubts = said[TURN_DOUBTS].split()
     return (
-        {int(number) - 1: name for name, places in graders.items() for number in places.split()},
+        {
+            int(number) - 1: name
+            for name, places in said[TURNS_BY].items()
+            for number in places.split()
+        },
         {place: float(one) for place, one in enumerate(doubts[:turns]) if one != "-"},
     )
 
@@ -271,7 +270,11 @@ def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> 
     condition = run.condition
     rows, asked, at = [], list[Asked](), list[int]()
     for (place, epoch), record in ranked:
-        found = rows_of(record, condition, texts=texts)
+        try:
+            found = rows_of(record, condition, texts=texts)
+        except KeyError as error:
+            problem = f"a log of another edition of casewise, whose scores have no {error}"
+            raise InputError(problem, file=header.path) from None
         rows += found
         asked += [(record.case, epoch)] * len(found)
         at += [place] * len(found)

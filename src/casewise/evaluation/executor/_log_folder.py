@@ -51,7 +51,6 @@ from casewise.logs import (
     ADDRESSES,
     BROKEN,
     LOCK,
-    OLD_REPLY_TOKENS,
     OURS,
     REDACTED,
     SHARDS,
@@ -456,8 +455,7 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
         log_dir: The folder; one that was read before is read again only where it has changed.
 
     Raises:
-        UsageError: The texts of its logs were removed, so that nothing can be added to them; or
-            they were made under another default limit on replies, and the plan sets none.
+        UsageError: The texts of its logs were removed, so that nothing can be added to them.
     """
     headers: dict[str, list[LogHeader]] = {}
     folder = LogFolder.at(log_dir)
@@ -469,15 +467,6 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
             )
         headers.setdefault(header.key.identity, []).append(header)
     keys = [cell.identity for cell in cells]
-    for cell, key in zip(cells, keys, strict=True):
-        if key not in headers and cell.old_identity in headers:
-            raise UsageError(
-                f"{address_of(folder.path)} holds a run of {cell.model} whose replies have at most "
-                f"{OLD_REPLY_TOKENS:,} tokens, the default then; now it is "
-                f"{cell.draw.config.max_tokens:,}. To go on with that run, give --max-tokens "
-                f"{OLD_REPLY_TOKENS} (in a sweep's file max_tokens: {OLD_REPLY_TOKENS}); for "
-                "longer replies, give another --log-dir"
-            )
     states = tuple(
         _state(cell, runs_of(headers.get(key, []))) for cell, key in zip(cells, keys, strict=True)
     )

@@ -382,7 +382,7 @@ class Cell:
         name = None if self.sampling is Sampling.GREEDY and not embedded else self.model
         settled: dict[str, Any] = {"sampling": str(self.sampling), "model_name": name}
         if self.acts and not self.model.startswith(EMBEDDED):
-            # Named, since the default was another once.
+            # Named, as Inspect's own command leaves the default out.
             settled["max_tokens"] = self.draw.config.max_tokens
         return self.planned.arguments | settled
 
@@ -395,18 +395,6 @@ class Cell:
     @property
     def identity(self) -> str:
         """Identity of all runs of one model under one condition; see ``RunKey``."""
-        return self._key.identity
-
-    @property
-    def old_identity(self) -> str | None:
-        """Identity under the old default limit on replies; None if equal, or if a limit is set."""
-        if "max_tokens" in self.planned.arguments:
-            return None
-        old = self._key.old_limit.identity
-        return None if old == self.identity else old
-
-    @property
-    def _key(self) -> RunKey:
         return RunKey(
             self.task,
             self.planned.version,
@@ -415,7 +403,7 @@ class Cell:
             without_keys(self.request.model_args),
             self.sent_seed,
             self.draw.settings,
-        )
+        ).identity
 
     def patient(self, seconds: int | None) -> "Cell":
         """Copy with other seconds after which a request is sent again; None changes nothing."""
