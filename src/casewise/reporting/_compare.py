@@ -178,28 +178,18 @@ def _by_outcome(changed: Sequence[Change]) -> list[tuple[Change, Word]]:
     ]
 
 
-def changed_table(changed: Sequence[Change], most: int, *, linked: bool = False) -> Table:
-    """The first of the changed cases, those that became wrong first; texts are never shown.
-
-    Args:
-        changed: The cases.
-        most: Number of rows at most.
-        linked: Let the ids lead to a page of changes, and no outcome stand out.
-    """
+def changed_table(changed: Sequence[Change], most: int) -> Table:
+    """The first of the changed cases, newly wrong ones first; ids lead to a page of changes."""
     return Table(
         [Column(name) for name in ("case", "category", "before", "after", "now")],
         [
             Row(
                 [
-                    Link(one.case_id, f"{CHANGES_PAGE}#case={quote(one.case_id, safe='')}")
-                    if linked
-                    else one.case_id,
-                    *(
-                        one.category or "",
-                        one.before,
-                        one.after,
-                        outcome.text if linked else outcome,
-                    ),
+                    Link(one.case_id, f"{CHANGES_PAGE}#case={quote(one.case_id, safe='')}"),
+                    one.category or "",
+                    one.before,
+                    one.after,
+                    outcome.text,
                 ]
             )
             for one, outcome in _by_outcome(changed)[:most]
@@ -247,7 +237,7 @@ def _markdown(compared: Comparison, verdict: Verdict) -> str:
         "\n".join(f"{escape(line)}  " for line in _lines(compared)),
     ]
     if n := len(compared.changed):
-        listed = to_markdown(changed_table(compared.changed, n, linked=True))
+        listed = to_markdown(changed_table(compared.changed, n))
         how = f"The links lead to the texts in a page that is made by `{_PAGE_COMMAND}`."
         blocks.append(folded(f"{n} changed cases", f"{how}\n\n{listed}"))
     return "\n\n".join(blocks)

@@ -348,12 +348,12 @@ CHANGES = ("follows", "false_changes")
 """The measures of pairs of contexts that stand in words, always both."""
 
 
-def _of_pairs(pairs: int, share: Estimate, where: str = "in two contexts") -> str:
+def _of_pairs(pairs: int, share: Estimate) -> str:
     """Denominator: ``Of 40 queries in two contexts.`` or ``Of 90 pairs, of 40 queries.``."""
     queries = "1 query" if share.clusters == 1 else f"{count(share.clusters)} queries"
     if pairs > share.clusters:
         return f"Of {count(pairs)} pairs, of {queries}."
-    return f"Of {queries} {where}."
+    return f"Of {queries} in two contexts."
 
 
 def judged(judgements: int, score: Score) -> str:
