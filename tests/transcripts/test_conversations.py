@@ -1,7 +1,6 @@
 """Reading conversations: what is taken from a record, what is said of one that holds none."""
 
 import json
-import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -135,21 +134,3 @@ def test_no_file_and_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("\n\n")
     with pytest.raises(InputError, match="the file is empty"):
         read(tmp_path / "empty.jsonl")
-
-
-def test_memory_is_that_of_one_line(tmp_path: Path) -> None:
-    """20 MB of conversations, and one line of 80 MB that is left out."""
-    path = tmp_path / "a.jsonl"
-    line = json.dumps({"messages": [*MESSAGES, {"role": "user", "content": "x" * 10_000}]}) + "\n"
-    with path.open("w") as file:
-        for _ in range(1000):
-            file.write(line)
-        file.write("y" * 80_000_000 + "\n" + line)
-        for _ in range(1000):
-            file.write(line)
-    tracemalloc.start()
-    bad = [one for one in read_conversations(path) if isinstance(one, BadLine)]
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert [str(one) for one in bad] == ["line 1001: too long (expected at most 64 MiB a line)"]
-    assert peak < 150_000_000

@@ -118,19 +118,15 @@ FORMS: dict[str, Callable[[Path], Path]] = {
     "lines.jsonl": lambda path: as_json(path, RECORD),
     "lines.txt": lambda path: as_json(path, RECORD),
     "list.json": lambda path: as_json(path, [RECORD], indent=1),
-    "one.json": lambda path: as_json(path, RECORD, indent=1),
     "table.csv": as_csv,
     "semicolons.csv": lambda path: as_csv(path, delimiter=";"),
     "excel.csv": lambda path: as_csv(path, delimiter="\t", encoding="utf-16"),
-    "marked.csv": lambda path: as_csv(path, encoding="utf-8-sig"),
     "table.tsv": lambda path: as_csv(path, delimiter="\t"),
     "table.xlsx": as_workbook,
     "table.parquet": lambda path: as_parquet(path, messages=[MESSAGES]),
     "sharegpt.jsonl": lambda path: as_json(path, SHAREGPT),
-    "sharegpt.json": lambda path: as_json(path, [SHAREGPT], indent=1),
     "sharegpt.parquet": lambda path: as_parquet(path, conversations=[TURNS]),
     "promptfoo.json": lambda path: as_json(path, OUTPUT, indent=2),
-    "promptfoo-line.json": lambda path: as_json(path, OUTPUT),
     "promptfoo.jsonl": lambda path: as_json(path, promptfoo_result()),
     "pyrit.json": lambda path: as_json(path, pyrit_pieces(), indent=4),
     "pyrit.csv": as_pyrit_csv,
@@ -350,13 +346,3 @@ def test_files_that_are_no_conversations(
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=told):
         list(read_conversations(tmp_path / name))
-
-
-def test_a_long_table_is_read_in_batches(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pl.DataFrame({"prompt": [f"{n}?" for n in range(3000)], "reply": ["a"] * 3000}).write_parquet(
-        path, row_group_size=1000
-    )
-    found = [one for one in read_conversations(path) if isinstance(one, Conversation)]
-    assert [one.turns[0].content for one in found] == [f"{n}?" for n in range(3000)]
-    assert [one.line for one in found] == list(range(1, 3001))

@@ -2,10 +2,7 @@
 
 import json
 import re
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,7 @@ from support.secret import found_in
 
 from casewise.cases import load_cases
 from casewise.contexts import describe_to_sender
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
-from casewise.scores import Grader, Grading, ToGrade, grade_conversations
-from casewise.transcripts import read_conversations
+from casewise.protocols import GRADE_VERSION, READER_VERSION, read_reply
 
 CANARY = "marmalade-canary-4410"
 YES = "Of course. Take the form at the desk, fill in both sides and bring it back by noon."
@@ -352,61 +347,6 @@ def test_bad_input_leaves_the_earlier_table(cli: Cli, folder: Path) -> None:
         assert told in " ".join(said.split())
     assert (folder / "t.parquet").read_text() == "as it was"
     assert not [one for one in folder.iterdir() if one.name.startswith(".")]
-
-
-def test_a_grade_that_is_stopped_leaves_nothing_half_written(folder: Path) -> None:
-    """As Ctrl-C does in the middle of a file."""
-    places = write(folder / "a.jsonl", *(talk("When do you close?", YES) for _ in range(3)))
-    (folder / "t.parquet").write_text("as it was")
-
-    def stopped(replies: Sequence[ToGrade]) -> Sequence[Graded]:
-        raise KeyboardInterrupt
-
-    grading = Grading(load_cases(folder / "cases.jsonl"), Grader("rules", "1", stopped))
-    named = [talk("?", YES, case_id=case["id"]) for case in CASES]
-    write(places, *named)
-    with pytest.raises(KeyboardInterrupt):
-        grade_conversations(read_conversations(places), folder / "t.parquet", grading, places)
-    names = {one.name for one in folder.iterdir()}
-    assert names == {"a.jsonl", "card.yaml", "cases.jsonl", "t.parquet"}
-    assert (folder / "t.parquet").read_text() == "as it was"
-
-
-MEMORY = """
-import resource, sys
-from pathlib import Path
-from casewise.cases import load_cases
-from casewise.protocols import Graded, ResponseClass
-from casewise.scores import Grader, Grading, grade_conversations
-from casewise.transcripts import read_conversations
-
-graded = Graded.of(ResponseClass.COMPLIANCE)
-grader = Grader("none", "1", lambda replies: [graded] * len(replies))
-grading = Grading(load_cases(Path("cases.jsonl")), grader, reveal=True)
-path = Path("a.jsonl")
-tally = grade_conversations(read_conversations(path), Path("t.parquet"), grading, path)
-print(tally.graded, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_file(folder: Path) -> None:
-    """Of reading, placing and writing; grading by rules keeps nothing from reply to reply."""
-    used = {}
-    for count in (30_000, 200_000):
-        with (folder / "a.jsonl").open("w") as file:
-            for n in range(count):
-                reply = f"{YES} {n} " + "No more is to be said of it today. " * 20
-                said = talk("Who has the keys?", reply, id=n, case_id=CASES[n % 4]["id"])
-                file.write(json.dumps(said) + "\n")
-        done = subprocess.run(
-            [sys.executable, "-c", MEMORY], cwd=folder, capture_output=True, text=True, check=True
-        )
-        graded, kilobytes = done.stdout.split()
-        assert int(graded) == count
-        used[count] = int(kilobytes) / 1024
-    # The larger file has 170 MB more.
-    assert used[200_000] - used[30_000] < 60, used
 
 
 PAGE = (ROOT / "docs/how-to/transcripts.md").read_text("utf-8")
