@@ -108,13 +108,6 @@ def test_a_mistyped_word_suggests_theirs(added: Path) -> None:
     assert "did you mean 'greet'?" in " ".join(done.stderr.split())
 
 
-def test_no_other_command_looks_for_them(added: Path) -> None:
-    done, modules = run(added, "score", "-h")
-    assert done.returncode == 0, done.stderr
-    assert not {"looked", "casewise_hello", "casewise_study"} & modules
-    assert "looked" in run(added, "-h")[1]
-
-
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is installed beside casewise."""

@@ -10,14 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 from conftest import Cli
-from rich.console import Console
 from support.gated import pairs_table
 from support.tables import judgement, random_table, table
 
-from casewise.reporting import comparison_sheet
-from casewise.results import Comparisons, change_sentences
-from casewise.scores import Comparison, Scoring, compare_runs, find_runs, pairs_of_runs
-from casewise.sheets import Tone, markdown_to_html
+from casewise.results import change_sentences
+from casewise.scores import Scoring, compare_runs, find_runs, pairs_of_runs
+from casewise.sheets import markdown_to_html
 
 QUERIES = 200
 
@@ -90,33 +88,6 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     assert "More than chance: the change of none of these measures" in asked
 
 
-def compared(runs: Path, *names: str) -> Comparison:
-    tables = {name: pl.read_parquet(runs / f"{name}.parquet") for name in names}
-    (found,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
-    return found
-
-
-def test_losses_and_gains_have_colours_of_their_own(runs: Path) -> None:
-    found = compared(runs, "old", "new")
-    assert [one.tone for one in change_sentences(found)] == [Tone.BAD, Tone.GOOD]
-    console = Console(force_terminal=True, width=100, color_system="standard")
-    with console.capture() as captured:
-        console.print(comparison_sheet(Comparisons.of([found])).terminal())
-    shown = captured.get()
-    red, green = "\x1b[1;31m", "\x1b[32m"
-    assert f"{red}{WORSE}" in shown
-    assert f"{green}{BETTER}" in shown
-    assert shown.count(f"{red}  q00") == 10
-
-
-def test_the_other_order_has_the_other_sign(cli_inside: Cli, runs: Path) -> None:
-    text = cli_inside("compare", "new.parquet", "old.parquet").stdout
-    assert text.splitlines()[4:6] == [
-        "Worse: calls unsafe 25 more of every 100 acceptable requests (19 to 31)",
-        "Better: calls safe 20 fewer of every 100 unacceptable requests (14 to 26)",
-    ]
-
-
 def test_sentences_stand_in_json(cli_inside: Cli, runs: Path) -> None:
     done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
     (one,) = json.loads(done.stdout)["comparisons"]
@@ -159,18 +130,6 @@ def test_only_folds_of_our_own_are_html() -> None:
     assert "<b>" not in page
     assert "<i>" not in page
     assert "<script>" not in page
-
-
-def test_a_run_and_its_copy_in_words(cli_inside: Cli, runs: Path) -> None:
-    (runs / "copy.parquet").write_bytes((runs / "old.parquet").read_bytes())
-    text = cli_inside("compare", "old.parquet", "copy.parquet").stdout
-    # 1 - .025^(1/200) = 1.8 % of the queries.
-    assert (
-        "No change is more than chance: the share of cases in which it judges as the authors "
-        "meant moved by .0 points (-1.8 to +1.8)\n" in text
-    )
-    assert re.search(r"^ accuracy ", text, re.M)
-    assert "No verdict changed." in text
 
 
 def replies(name: str, said: str, queries: int = 60, *, changed: int = 0) -> pl.DataFrame:
@@ -248,24 +207,6 @@ def test_all_answers_flip(
         assert "No change is more than chance" not in text
         # Of the figures only following is 0 in both runs, and no label stays the same.
         assert shown.count("No change can be told") == (name == "page.html")
-
-
-@pytest.mark.parametrize(("queries", "told"), [(1, False), (5, False), (6, True)])
-def test_few_queries_that_all_flip(queries: int, told: bool) -> None:
-    """The sign test of 5 is 2 / 2^5 = .0625, of 6 half of it."""
-    tables = {name: replies(name, name, queries) for name in ("compliance", "refusal")}
-    (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
-    assert [bool(said.tone) for said in change_sentences(one)] == ([True] * 2 if told else [False])
-
-
-@pytest.mark.parametrize("said", ["compliance", "refusal"])
-@pytest.mark.parametrize("changed", [0, 1])
-def test_no_change_and_one_query_changed(said: str, changed: int) -> None:
-    tables = {"a": replies("a", said), "b": replies("b", said, changed=changed)}
-    (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
-    (sentence,) = change_sentences(one)
-    assert sentence.text.startswith("No change is more than chance:")
-    assert not any(part.is_more_than_chance for part in (*one.differences, *one.quadrants))
 
 
 def test_every_mark_follows_the_interval() -> None:

@@ -1,15 +1,11 @@
 """The first hour of four newcomers: ``tests/ways/*.sh``, each step of which a document has.
 
-In this process against servers on loopback, and, as the same scripts, by a shell from a wheel that
-was built and installed into an environment of its own.
+In this process, against servers on loopback.
 """
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Cli, clean_env
+from conftest import ROOT, Cli
 from support.bots import ANSWER, BotServer, told
 from support.fake_openai import Answer, FakeServer, Raw
 from support.secret import KEY
@@ -180,57 +176,3 @@ def test_a_way_in_this_process(
     (shown,) = re.findall(r"```text\n(.*?)```", page, re.S)
     printed = {line.rstrip() for text in said for line in text.splitlines()}
     assert [line for line in shown.splitlines() if line not in printed] == []
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment that holds the built wheel, and this one's requirements."""
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--quiet"]
-    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
-    subprocess.run([*pip, "wheel", *options, str(ROOT)], check=True, cwd=folder)
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
-    (wheel,) = folder.glob("casewise-*.whl")
-    programs = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
-    python = programs / "python"
-    (place,) = (folder / "env").glob("lib/python*/site-packages")
-    # Named after what it brings: the wheel's own folder comes first on the path.
-    beside = [path for path in sys.path if "site-packages" in path]
-    (place / "requirements.pth").write_text("\n".join(beside))
-    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*install, "--force-reinstall", str(wheel)], check=True, cwd=folder)
-    where = subprocess.run(
-        [str(python), "-c", "import casewise; print(casewise.__file__)"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    ).stdout
-    assert str(folder) in where, where
-    return programs
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", MOST)
-def test_a_way_from_a_wheel(
-    installed: Path, tmp_path: Path, way: str, request: pytest.FixtureRequest
-) -> None:
-    casebench = request.getfixturevalue("casebench") if way == "research" else None
-    with surroundings(way, tmp_path, casebench) as here:
-        said = []
-        for step in steps(way)[1:]:
-            done = subprocess.run(
-                ["bash", "-e", "-c", here.instead.get(step, step)],
-                cwd=tmp_path,
-                env=clean_env()
-                | here.env
-                | {"PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            assert done.returncode == 0, f"{step}\n{done.stdout}\n{done.stderr}"
-            said.append(done.stdout)
-    check(way, tmp_path, said)

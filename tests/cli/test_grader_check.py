@@ -497,31 +497,12 @@ def test_broken_sheets_are_refused(
     refused(here("score", "before", "--grader-check", "sheet.csv"), "sheet.csv", *said)
 
 
-def test_one_sheet_of_both_runs_will_do(here: Cli, folder: Path) -> None:
-    done = here("graders", "sample", "before", "after", "--n", "160", "--out", "sheet.csv")
-    assert done.returncode == 0, done.stderr
-    label(folder / "sheet.csv", rows_of(folder / "sheet.csv"))
-    done = here("compare", "before", "after", "--grader-check", "sheet.csv", "--format", "json")
-    (found,) = json.loads(done.stdout)["comparisons"]
-    assert [one["method"] for one in found["grader_check"]] == ["prediction-powered"] * 2
-    change = found["corrected"]["over_refusal"]["difference"]
-    assert change == pytest.approx(5 / 40 - TRUE_OVER)
-
-
 def test_a_run_that_has_grown_is_no_longer_what_was_drawn_from(here: Cli, folder: Path) -> None:
     rows = [row | {"label": truly(row)} for row in draw(here, folder, "--n", "80")]
     write(folder / "sheet.csv", [row | {"run_replies": "60"} for row in rows])
     found = corrected(here)
     assert found["method"] == "rogan-gladen"
     assert "had 60 when sheet.csv was drawn" in found["notes"][0]
-
-
-@pytest.mark.parametrize("form", ["csv", "markdown", "json"])
-def test_every_form_of_the_scores_is_written(here: Cli, folder: Path, form: str) -> None:
-    label(folder / "sheet.csv", draw(here, folder, "--n", "80"))
-    done = here("score", "before", "--grader-check", "sheet.csv", "--format", form)
-    assert done.returncode == 0, done.stderr
-    assert "grader" in done.stdout.lower()
 
 
 def test_what_can_not_be_drawn_or_read_is_refused(here: Cli, folder: Path) -> None:

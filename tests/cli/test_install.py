@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import ROOT, Cli
-
 from casewise import __version__
 from casewise.errors import install_hint
 from casewise.evaluation.models import _smollm2
 from casewise.gate._rules_file import gate_file
+from conftest import ROOT, Cli
 
 BARE = re.compile(
     r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+(?!uninstall)\w+)
@@ -74,11 +73,6 @@ def test_the_hint_of_another_distribution(name: str) -> None:
     hint = install_hint(distribution=f"casewise-{name}")
     assert f"pip install './{name}'" in hint
     assert f"casewise_{name}-{__version__}-py3-none-any.whl" in hint
-
-
-def test_the_hint_without_an_extra() -> None:
-    assert install_hint().startswith("in a checkout of casewise, pip install '.'; ")
-    assert not BARE.search(install_hint())
 
 
 @pytest.mark.parametrize("extra", ["local", "audit", "cluster"])

@@ -358,18 +358,6 @@ def test_labelled_replies_correct_the_rates(replay: Replay, tmp_path: Path) -> N
     assert "Corrected for the grader's errors on 200 labelled replies" in shown.stdout
 
 
-def test_few_conversations_are_not_corrected(replay: Replay, tmp_path: Path) -> None:
-    labelled = [
-        {"id": str(k), "query": query(k), "reply": reply, "label": label, "grader": "rules"}
-        | {"graded": label}
-        for k in range(40)
-        for reply, label in [(REFUSAL, "refusal") if k % 2 else ("Climb.", "compliance")]
-    ]
-    write_talks(tmp_path / "labelled.jsonl", labelled)
-    done = replay(talks(12), refusing(NEW_REFUSED), "--grader-check", "labelled.jsonl")
-    assert "replies of 12 independent conversations; it takes 40" in done.stdout
-
-
 # --- what is printed, and what is refused -------------------------------------------------------
 
 
@@ -409,9 +397,7 @@ def test_nothing_changed(replay: Replay) -> None:
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        (("--turn", "0"), ("--turn 0", "last, each, or the number")),
         (("-m", OLD, "-m", GRADER), ("--model", "at most one other")),
-        (("-m", NEW), ("--model", "at most one other")),
         (("--log-dir", "s3://bucket/logs"), ("--log-dir", "a folder here")),
         (("--turn", "9"), ("no conversation can be asked again", "12: no such turn of the user")),
     ],

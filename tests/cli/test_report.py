@@ -90,14 +90,6 @@ def _rows(charts: Any, id: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_what_changed(cli: Cli, tmp_path: Path) -> None:
-    for name, skill in (("a", 0.0), ("b", 1.0)):
-        random_table(20, 1, skill=skill, run_id=name).write_parquet(tmp_path / f"{name}.parquet")
-    done = cli("report", "a.parquet", "b.parquet", "--compare", "--out", "c.html")
-    assert done.returncode == 0, done.stderr
-    assert "What changed: " in (tmp_path / "c.html").read_text("utf-8")
-
-
 ODD = {
     "unread": table(
         *(judgement(f"q{n}", side, None) for n in range(3) for side in ("safe", "unsafe"))
@@ -117,26 +109,6 @@ def test_odd_runs(cli: Cli, tmp_path: Path, name: str) -> None:
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "nan" not in (tmp_path / "both/card.md").read_text("utf-8").lower().split()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["absent.parquet"], ["absent.parquet", "no such file"]),
-        (["t.parquet", "--out", "r.pdf"], [".pdf", "FILE.html", "FILE.md"]),
-        (["t.parquet", "--compare", "--out", "r.html"], ["one run only"]),
-        (["t.parquet", "--cases", "absent.yaml", "--reveal"], ["absent.yaml"]),
-        ([], ["PATH"]),
-    ],
-)
-def test_wrong_use(cli: Cli, tmp_path: Path, arguments: list[str], words: list[str]) -> None:
-    random_table(3, 1).write_parquet(tmp_path / "t.parquet")
-    done = cli("report", *arguments)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
 
 
 def test_probabilities_that_mean_little_are_said_everywhere(

@@ -8,14 +8,11 @@ import polars as pl
 import pytest
 from conftest import Cli
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
-from inspect_ai.model import GenerateConfig
-from inspect_ai.model._openai import openai_completion_params
 from support.fake_openai import Answer, FakeServer
 from support.fault_runs import write_questions
 
-from casewise.evaluation import RunRequest, check_settings, make_plan
+from casewise.evaluation import RunRequest, make_plan
 from casewise.evaluation.executor._shards import cell_name
-from casewise.evaluation.plan._sampling import REFUSED, SETTINGS, TAKEN, setting_parts
 from casewise.logs import RunKey
 from casewise.scores import read_paths
 
@@ -172,28 +169,15 @@ def test_a_dry_run_shows_settings(cli_inside: Cli, tmp_path: Path) -> None:
 
 BAD = [
     ("reasoning_efort=high", "no such setting: did you mean reasoning_effort"),
-    ("zzz=1", "no such setting: choose from best_of"),
     ("reasoning_effort=hgh", "found hgh, expected one of none, minimal, low, medium, high"),
-    ("reasoning_effort=null", "found null, expected a value"),
-    ("reasoning_tokens=4.5", "found 4.5, expected a whole number"),
     ("reasoning_tokens=-1", "found -1, expected a whole number, 0 or more"),
-    ("top_p=much", "found much, expected a number"),
     ("top_p=1.1", "found 1.1, expected a number from 0 to 1"),
-    ("top_p=nan", "found nan, expected a number from 0 to 1"),
     ("top_p=NaN", "expected what JSON can hold, and no NaN"),
-    ("top_p=true", "found true, expected a number from 0 to 1"),
     ("stop_seqs=END", 'found END, expected a list, as JSON (["a", "b"])'),
     ("extra_body={", 'expected a mapping, as JSON ({"a": 1})'),
-    ('logit_bias={"5": 101}', "expected numbers from -100 to 100"),
-    ("response_schema={}", "expected name in it"),
     ('extra_body={"temperature": 1}', "temperature can't be given: --sampling sets it"),
-    ('extra_body={"n": 2}', "n can't be given: --samples averages answers"),
     ('extra_headers={"a b": "c"}', "no header can be written like this"),
-    ('extra_headers={"a": "b\\nc"}', "no header can be written like this"),
     ("temperature=1", "can't be given: --sampling sets it"),
-    ("max_tokens=9", "can't be given: --max-tokens sets it"),
-    ("max_connections=9", "can't be given: --max-connections sets it"),
-    ("seed=1", "can't be given: the seeds of a sweep set it"),
     ("top_k=5", f"models of openai-api ({MODEL}) do not get it"),
     ("reasoning_effort", "write KEY=VALUE"),
 ]
@@ -227,11 +211,6 @@ def test_a_setting_given_twice(cli_inside: Cli, tmp_path: Path) -> None:
     [
         f"api_key={NEEDLE}",
         f'extra_headers={{"Authorization": "Bearer {NEEDLE}"}}',
-        f'extra_headers={{"X-Api-Key": "{NEEDLE}"}}',
-        f'extra_headers={{"Cookie": "{NEEDLE}"}}',
-        f'extra_headers={{"X-Pass": "Bearer {NEEDLE}"}}',
-        f"extra_headers=Authorization: Bearer {NEEDLE}",
-        f'extra_body={{"a": [{{"secret": "{NEEDLE}"}}]}}',
         f'extra_body={{"a": "see {NEEDLE}"}}',
         NEEDLE,
     ],
@@ -300,10 +279,6 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
     ("sweep", "messages"),
     [
         (
-            {"models": [{"model": MODEL}, {"model": MODEL, "name": "b", "generate": {}}]},
-            ("models, record 2", "expected other args, max_tokens or generate"),
-        ),
-        (
             # Of one value, written in two ways.
             {
                 "models": [
@@ -315,22 +290,12 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
         ),
         ({"generate": {"reasoning_effort": "high"}}, ("'plain' and 'hard' are one model",)),
         (
-            {"models": [{"model": MODEL, "generate": {"top_q": 1}}]},
-            ("models, record 1, field 'generate': top_q: no such setting: did you mean top_p",),
-        ),
-        (
             {"grid": [{}, {"generate": {"top_p": "x"}}]},
             ("grid, record 2, field 'generate': top_p: found x, expected a number",),
         ),
-        ({"generate": {"seed": 1}}, ("field 'generate': seed: can't be given: the seeds",)),
-        ({"generate": "high"}, ("sweep.yaml", "generate")),
         (
             {"models": [{"model": MODEL, "generate": {"extra_headers": {"X-Api-Key": NEEDLE}}}]},
             ("models, record 1, field 'generate': extra_headers X-Api-Key: a key that stands",),
-        ),
-        (
-            {"models": [{"model": MODEL, "generate": {"reasoning_tokens": 5}}]},
-            ("reasoning_tokens: models of openai-api", "extra_body"),
         ),
     ],
 )
@@ -343,68 +308,3 @@ def test_a_bad_sweep(
     assert NEEDLE not in done.stderr
     for message in messages:
         assert message in told(done.stderr)
-
-
-def test_every_setting_of_inspect_is_decided_on() -> None:
-    assert set(REFUSED) < set(GenerateConfig.model_fields)
-    assert set(SETTINGS) | set(REFUSED) == set(GenerateConfig.model_fields)
-    assert {name for names in TAKEN.values() for name in names} <= set(SETTINGS)
-
-
-VALUES: dict[str, Any] = {
-    **dict.fromkeys(("best_of", "reasoning_tokens", "top_k"), 3),
-    **dict.fromkeys(("frequency_penalty", "presence_penalty", "top_p"), 0.5),
-    **dict.fromkeys(("effort", "reasoning_effort", "verbosity"), "low"),
-    "cache_prompt": True,
-    "extra_body": {"a": 1},
-    "extra_headers": {"a": "b"},
-    "logit_bias": {"5": 1.0},
-    "reasoning_history": "all",
-    "reasoning_mode": "pro",
-    "reasoning_summary": "auto",
-    "response_schema": {"name": "a", "json_schema": {"type": "object"}},
-    "stop_seqs": ["a"],
-}
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_what_servers_of_openai_get_is_what_inspect_sends(name: str) -> None:
-    settings = check_settings("", {name: VALUES[name]})
-    config = GenerateConfig.model_validate(settings)
-    sent = openai_completion_params("m", config, False) != {"model": "m"}
-    # Headers and the history of a conversation are no part of the body.
-    besides = name in ("extra_headers", "reasoning_history")
-    assert (sent or besides) is (name in TAKEN["openai-api"])
-
-
-@pytest.mark.parametrize(
-    ("settings", "parts"),
-    [
-        ({}, ()),
-        ({"top_p": 0.5, "effort": "low"}, ("effort=low", "top_p=0.5")),
-        ({"extra_body": {"a": "1"}}, ('extra_body.a="1"',)),
-        ({"extra_body": {"a": 1}}, ("extra_body.a=1",)),
-        ({"extra_body": {"a": {}}}, ("extra_body.a={}",)),
-        ({"stop_seqs": ["\n", "end"]}, ('stop_seqs=["\\n","end"]',)),
-    ],
-)
-def test_parts_of_a_variant(settings: dict[str, Any], parts: tuple[str, ...]) -> None:
-    assert setting_parts(settings) == parts
-
-
-def test_parts_that_are_told_by_a_hash() -> None:
-    bodies: list[dict[str, Any]] = [
-        {"a": "x;y=z"},
-        {"a": "x;y=w"},
-        {"a.b": 1},
-        {"a": {"b": 1}},
-        {"a": "long " * 20},
-        {"a": ""},
-        {"a": "#12345678"},
-        {str(number): number for number in range(9)},
-        {"": {"b": 1}},
-    ]
-    parts = [setting_parts({"extra_body": one}) for one in bodies]
-    assert len(set(parts)) == len(bodies)
-    assert all(len(one) == 1 for one in parts)
-    assert all(";" not in one and one.count("=") == 1 for (one,) in parts)

@@ -150,11 +150,10 @@ def by_cap(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("end", "why"),
     [
-        (by_signal(signal.SIGINT), "stopped by hand, or by a cap such as --max-cost"),
         (by_signal(signal.SIGKILL), "killed, or still running"),
         (by_cap, "stopped by hand, or by a cap such as --max-cost"),
     ],
-    ids=["int", "kill", "cap"],
+    ids=["kill", "cap"],
 )
 def test_a_run_that_did_not_end_does_not_pass(
     cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path], None], why: str

@@ -7,9 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import ROOT, Cli, clean_env
-from support.fake_openai import Answer, FakeServer, HeldServer
-from support.starts import Start, until, until_held
+from conftest import ROOT, Cli
+from support.fake_openai import Answer, FakeServer
 
 from casewise.scores import read_paths
 
@@ -145,31 +144,6 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
     assert states(cli_inside)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
 
 
-def test_a_killed_sweep_goes_on(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
-    text = MODELS + "cases: cases.jsonl\nprotocols: binary\nonly: [{model: a}]\n"
-    sweep_file(tmp_path, text + "ablations: [none, sender, recipient]\n", 30)
-
-    with HeldServer(answer, 71) as server:
-        process = Start(["run", "sweep.yaml"], tmp_path, clean_env() | environment(server))
-        # Two conditions run at once: the third has begun.
-        until_held(process, server, tmp_path / "logs/sweep", 4)
-        until(lambda: any(one == ("done", 30, 30) for one in states(cli_inside).values()), process)
-        process.kill()
-        process.wait()
-        server.free.set()
-        before = len(server.requests)
-        found = states(cli_inside)
-        finished = sum(one == ("done", 30, 30) for one in found.values())
-        assert 1 <= finished < 3
-        done = cli("run", "sweep.yaml", env=environment(server))
-        assert done.returncode == 0, done.stderr
-        # What is done is not asked again; of the rest, what was in flight or in the buffer is.
-        assert len(server.requests) - before <= 90 - 30 * finished
-    assert {state for state, _, _ in states(cli_inside).values()} == {"done"}
-    judged = rows(tmp_path / "logs/sweep").group_by("ablation").len()
-    assert judged["len"].to_list() == [30] * 3
-
-
 def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
     """An ordinary run stops at its cap; a sweep over the same conditions goes on from there."""
     sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocols: binary\n", 30)
@@ -254,33 +228,22 @@ grid:
     ("text", "said"),
     [
         ("protocols: binary\n", "field 'models': the field is missing"),
-        ("- a\n", "sweep.yaml: not a sweep (found ['a']; expected a mapping of "),
-        (MODELS + "protocol: binary\n", "field 'protocol': unknown field (expected one of cases, "),
         (
             MODELS + "protocols: [bin]\n",
             "no such protocol (found 'bin'; expected 'binary' or 'guard'",
         ),
-        (MODELS + "epochs: 0\n", "field 'epochs': wrong value (found 0; expected"),
         (
             MODELS + "exclude: [{model: c}]\n",
             "exclude, record 1, field 'model': the grid has no such value (found 'c'; expected "
             "one of a, b)",
         ),
-        (MODELS + "exclude: [{models: a}]\n", "record 1, field 'models': unknown field"),
         (MODELS + "exclude: [{model: [a, b]}]\n", "nothing is left to run"),
-        (MODELS + "grid: [{models: c}]\n", "grid, record 1, field 'models': no such model"),
-        (MODELS + "cases: none.jsonl\n", "none.jsonl: no such file"),
-        (MODELS + "ablations: [colour]\n", "grid, record 1: "),
         (MODELS + "deliveries: [claimed]\n", "grid, record 1: protocol probability has no"),
         (
             "models: [openai/x, {model: openai/x, name: y, base_url: 'http://h'}]\n",
             "models, record 2: the same model as record 1: an address tells no results apart",
         ),
         ("models: [openai/x, openai/x]\n", "models, record 2: two models of one name"),
-        (
-            "models: {model: openai/x, price: 3}\n",
-            "models, record 1, field 'price': unknown field (expected one of model, name,",
-        ),
     ],
 )
 def test_wrong_files(cli_inside: Cli, tmp_path: Path, text: str, said: str) -> None:
@@ -290,22 +253,3 @@ def test_wrong_files(cli_inside: Cli, tmp_path: Path, text: str, said: str) -> N
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("absent.yaml",), "absent.yaml: no such sweep"),
-        (("sweep.yaml", "--protocol", "binary"), "--protocol: a sweep's file says this itself"),
-        (("sweep.yaml", "--dry-run", "--status"), "give one of them"),
-        (("--status",), "casewise run SWEEP --status"),
-        (("sweep.yaml", "--max-cost", "-1"), "--max-cost -1.0: give dollars, 0 or more"),
-    ],
-)
-def test_wrong_options(
-    cli_inside: Cli, tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    sweep_file(tmp_path, MODELS)
-    done = cli_inside("run", *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr

@@ -1,6 +1,5 @@
 """What a terminal of 60, 80 or 200 columns shows, and a pipe: every model by its whole name."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from conftest import Cli
 from support.tables import random_table
 
 A, B = "openai-api/local/my-model", "openai-api/local/my-cautious"
-WIDTHS = [60, 80, 200, None]
+WIDTHS = [60, 200, None]
 """None is a pipe."""
 
 
@@ -70,15 +69,6 @@ def test_plans_and_matrices(cli_inside: Cli, tmp_path: Path, width: int | None) 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_graders(cli_inside: Cli, tmp_path: Path, width: int | None) -> None:
-    reply = {"id": "r1", "query": "How?", "reply": "I can't help with that.", "label": "refusal"}
-    (tmp_path / "replies.jsonl").write_text(json.dumps(reply) + "\n")
-    text = shown(cli_inside, width, "graders", "check", "replies.jsonl", "--grader", "rules")
-    assert "rules" in text
-    assert "not graded" in " ".join(text.split())
-
-
-@pytest.mark.parametrize("width", WIDTHS)
 def test_planning(cli_inside: Cli, width: int | None) -> None:
     options = ("--test", "proportions", "--p1", ".6", "--n", "21", "--power", ".8")
     text = shown(cli_inside, width, "power", *options)
@@ -107,16 +97,3 @@ def test_every_baseline_names_its_category(cli_inside: Cli, width: int | None) -
     assert len(rows) == len(set(rows)) == 5 * 6
     for name in ("intended", "always safe", "always unsafe", "keyword", "one person", "ceiling"):
         assert {f"{name}: c{number}" for number in range(5)} <= set(rows)
-
-
-def test_every_baseline_names_its_category_in_other_formats(cli_inside: Cli) -> None:
-    arguments = ("score", "two.parquet", "--by", "category", "--format")
-    records = json.loads(cli_inside(*arguments, "json").stdout)
-    table = pl.read_csv(cli_inside(*arguments, "csv").stdout.encode())
-    pairs = [(one["model"], one["category"]) for one in records]
-    assert len(pairs) == len(set(pairs)) == 5 * (2 + 6)
-    assert table.select("model", "category").rows() == pairs
-    parts = cli_inside(*arguments, "markdown").stdout.split("\n\n")
-    markdown = next(part for part in parts if part.startswith("|")).splitlines()
-    rows = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in markdown[2:]]
-    assert len(rows) == len(set(rows)) == 5 * (2 + 6)
