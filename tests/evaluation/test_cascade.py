@@ -8,17 +8,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import ROOT, Cli, forget_models
+from conftest import Cli, forget_models
 from support.actors import REFUSAL, asked, text_of, write_cases
 from support.fake_openai import FakeServer
 from support.replayed import NEW, conversation, of_model, query, refusing, write_talks
 from support.scores import model_rows
 
 import casewise as cw
-from casewise.choices import grader_words, grading_model, read_grader, rules_first
-from casewise.evaluation.plan._costs import DOUBTED
 from casewise.protocols import DOUBT_LIMIT, GRADE_VERSION, READER_VERSION, read_reply
-from casewise.scores._grader_agreement import reader_error
 
 pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
 
@@ -62,11 +59,6 @@ def done(cli: Cli, *command: str | Path, server: FakeServer | None = None, statu
     ended = cli(*map(str, command), env=env)
     assert ended.returncode == status, ended.stderr
     return ended.stdout + ended.stderr
-
-
-def test_the_rules_refuse_plainly_and_doubt_what_is_vague() -> None:
-    assert not read_reply(REFUSAL, query(0)).is_doubted
-    assert not read_reply("", query(0)).is_doubted
 
 
 # --- casewise run ---------------------------------------------------------------------------
@@ -214,30 +206,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
     forget_models()
 
 
-def test_the_share_that_the_rules_doubt() -> None:
-    """Of replies of sources that were left out of the fit: the page and the estimate have it."""
-    page = " ".join((ROOT / "docs/how-to/acting.md").read_text("utf-8").split())
-    shares = []
-    for name, kind in (
-        ("harmful_prompts", "to harmful prompts"),
-        ("speechmap", "political speech (SpeechMap)"),
-        ("xstest", "to prompts that sound unsafe (XSTest)"),
-        ("everyday", "everyday"),
-        ("refusalbench", "protein design (RefusalBench)"),
-    ):
-        shares.append(1 - reader_error().sources[name].figures.decided)
-        assert f"{shares[-1]:.2f}".removeprefix("0") + f" {kind}" in page
-    assert sum(shares) / len(shares) == pytest.approx(DOUBTED, abs=0.01)
-
-
-def test_python_takes_both(tmp_path: Path, server: FakeServer) -> None:
-    write_cases(tmp_path / "cases.jsonl", 2)
-    plan = cw.plan(tmp_path / "cases.jsonl", "openai-api/fake/m", "respond", grader=BOTH)
-    ran = cw.run(plan, tmp_path / "logs")
-    assert ran.complete, ran.failures
-    assert (len(to(server, "m")), len(to(server, "judge"))) == (4, 2)
-
-
 def test_inspect_runs_both(tmp_path: Path, server: FakeServer) -> None:
     """Its command line makes a list of what commas join."""
     from inspect_ai import eval as run
@@ -376,24 +344,3 @@ def test_a_model_of_no_provider_after_the_rules(cli_inside: Cli, tmp_path: Path)
         ended = cli_inside(*command, "--grader", "rules,gpt-4o")
         assert ended.returncode == 2
         assert re.search(r"gpt-4o: which provider\? Write openai/gpt-4o", ended.stderr)
-
-
-def test_names_of_graders() -> None:
-    assert read_grader(" rules , openai/x ".strip()) == "rules,openai/x"
-    assert (grading_model(None), grading_model("rules"), grading_model("openai/x")) == (
-        None,
-        None,
-        "openai/x",
-    )
-    assert grading_model("rules,openai/x") == "openai/x"
-    assert [rules_first(one) for one in (None, "rules", "rules,a/b", "a/b")] == [
-        True,
-        True,
-        True,
-        False,
-    ]
-    assert [grader_words(one) for one in ("rules", "rules,a/b", "a/b")] == [
-        "rules",
-        "rules, then a/b",
-        "a/b",
-    ]

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Cli
-from support.actors import SAFE, UNSAFE, comply, write_cases
-from support.bots import BotServer
-from support.fake_openai import FakeServer, Raw
-from support.scores import model_rows
-
 from casewise.cases import find_twins, load_cases
 from casewise.errors import CasewiseError, InputError
 from casewise.evaluation import RunRequest, make_plan
 from casewise.protocols import load_ladder, on_rung
+from conftest import ROOT, Cli
+from support.actors import SAFE, UNSAFE, comply, write_cases
+from support.bots import BotServer
+from support.fake_openai import FakeServer, Raw
 
 QUERIES = 2
 RUN = ("run", "--cases", "cases.jsonl", "--protocol", "respond", "--log-dir", "logs")
@@ -91,14 +89,6 @@ def test_a_stopped_ladder_goes_on_where_it_stopped(climb: Any, tmp_path: Path) -
     assert climb() == []
 
 
-def test_a_dry_run_counts(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", QUERIES)
-    command = [*RUN, "-m", "openai-api/fake/m", "--evidence", "ladder", "--dry-run"]
-    done = cli(*command, env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": "http://127.0.0.1:9/v1"})
-    assert done.returncode == 0, done.stderr
-    assert f"{2 * QUERIES * len(RUNGS)} requests" in done.stdout + done.stderr
-
-
 def test_controls(tmp_path: Path) -> None:
     cases = load_cases(write_cases(tmp_path / "cases.jsonl", QUERIES))
     ladder, twins = load_ladder("ladder"), find_twins(cases)
@@ -134,17 +124,13 @@ def test_a_ladder_of_ones_own(climb: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (OWN.replace("user:", "usr:"), "field 'rungs.says.usr': unknown field"),
-        (OWN.replace("{claim}", "{clam}"), "field 'rungs.says.user': wrong value"),
         (OWN.replace('"0"', '"1"'), "field 'rungs': no rung '0', the query alone"),
         (OWN.replace("title: none", "title: none, user: hello"), "field 'rungs.0': more than"),
-        (OWN.replace("{claim}", "{unrelated}"), "field 'rungs.says': nothing to fill {unrelated}"),
         (
             OWN + '  checked: {title: checked, tool: {result: "yes"}}\n',
             "field 'rungs.checked.tool': no tool to call (expected the definition",
         ),
         (OWN.replace("says:", '"a;b":', 1), "field 'rungs': no name of a rung (found 'a;b'"),
-        ("rungs: 3\n", "field 'rungs': wrong value"),
     ],
 )
 def test_a_bad_ladder_is_one_message(tmp_path: Path, text: str, message: str) -> None:
@@ -170,12 +156,9 @@ def test_a_bad_ladder_stops_before_anything_is_sent(cli: Cli, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"deliveries": ("none",)}, "leave out --delivery"),
         ({"variations": (None, "urgency")}, "leave out --vary"),
-        ({"ablations": ("recipient",)}, "leave out --ablate"),
         ({"deployment": "therapy-support"}, "leave out --deployment"),
         ({"protocols": ("rank",)}, "rank does neither"),
-        ({"protocols": ("guard",)}, "guard does neither"),
         ({"evidence": "nowhere.yaml"}, "no such ladder"),
     ],
 )
@@ -279,20 +262,6 @@ CHECKED = """\
   "5": {title: checked, user: "{claim}", tool: {result: "yes"}}
 tool: {name: check}
 """
-
-
-def test_the_embedded_model_climbs(cli: Cli, tmp_path: Path) -> None:
-    """A real model, offline: every rung but that with a tool, for which it has no place."""
-    write_cases(tmp_path / "cases.jsonl", 1)
-    (tmp_path / "own.yaml").write_text(OWN + CHECKED, "utf-8")
-    done = cli(*RUN, "--evidence", "own.yaml", "--max-tokens", "4")
-    assert done.returncode == 0, done.stderr
-    assert "casewise/smollm2 can't be asked rung 5: " in " ".join(done.stderr.split())
-    scored = cli("score", "logs", "--format", "json")
-    (ladder,) = (row["evidence"] for row in model_rows(scored.stdout) if "evidence" in row)
-    assert set(ladder["rungs"]) == {"0", "says"}
-    assert ladder["n"] + ladder["left_out"] == 2
-    assert ladder["verification_premium"] is None
 
 
 def test_a_sweep_leaves_out_the_same_rungs(cli_inside: Cli, tmp_path: Path) -> None:

@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from casewise.evaluation.models import _standing
+from casewise.evaluation.models._fault_table import ROWS, FaultKind, Then, row_of
+from casewise.evaluation.models._said import Said, read_error, seconds_of
+from casewise.scores import read_paths
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
-
-from casewise.evaluation.models import _standing
-from casewise.evaluation.models._fault_table import ROWS, TABLE, FaultKind, Then, row_of
-from casewise.evaluation.models._said import Said, read_error, seconds_of
-from casewise.scores import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
@@ -171,22 +170,6 @@ def test_a_form_is_known(kind: FaultKind, status: int, body: Any) -> None:
     assert row_of(read_error(status, {}, json.dumps(body).encode())).kind is kind
 
 
-def test_each_row_has_a_form_over_http() -> None:
-    """Rows without one are of casewise's own reading: ``test_faults``."""
-    own = {K.UNREADABLE, K.NO_CHOICES, K.TOO_LONG, K.OTHER_MODEL, K.CONNECTION, K.OTHER}
-    own |= {K.UNTRUSTED}
-    assert {row.kind for row in TABLE} - {kind for kind, *_ in FORMS} == own
-    assert set(ROWS) == set(FaultKind)
-
-
-def test_a_wait_that_is_always_too_short_gets_longer() -> None:
-    """Half a second doubled four times is 8 s, a fifth more or less."""
-    assert [_standing.seconds_before(n, 0.0) for n in (1, 2, 3)] == [0.0] * 3
-    assert 6.4 <= _standing.seconds_before(5, 0.0) <= 9.6
-    assert _standing.seconds_before(5, 30.0) == 30.0
-    assert _standing.seconds_before(1, 1e6) == 3600
-
-
 @dataclass
 class Failing:
     """Answers of a model that fails after some."""
@@ -217,12 +200,9 @@ FIRST = list({kind: form for form in reversed(FORMS) for kind in form[:1]}.value
 """A form of each row."""
 
 
-@pytest.mark.parametrize(
-    ("form", "client"),
-    [*((form, "auto") for form in FORMS), *((form, "inspect") for form in FIRST)],
-)
+@pytest.mark.parametrize("form", FIRST)
 def test_what_a_row_does(
-    cli_inside: Cli, tmp_path: Path, form: tuple[FaultKind, int, Any], client: str, soon_again: None
+    cli_inside: Cli, tmp_path: Path, form: tuple[FaultKind, int, Any], soon_again: None
 ) -> None:
     """Final: at most one further request per connection. Passing: one more. Else: that case."""
     kind, status, body = form
@@ -232,7 +212,7 @@ def test_what_a_row_does(
     status = read_error(status, {}, raw.body).status or status
     failing = Failing(raw, float("inf") if row.is_final else 1)
     with FakeServer(failing) as server:
-        done = run(cli_inside, tmp_path, server, "--client", client)
+        done = run(cli_inside, tmp_path, server)
     said = " ".join(done.stderr.split())
     table = read_paths([tmp_path / "logs"]).table
     found = Counter(table["status"])
@@ -380,7 +360,7 @@ def test_a_wait_is_told(cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert f"{model}: answers again, after" in said
 
 
-FINAL = {"402": Raw(402, b'{"error": "no credit"}'), "401": Raw(401, b"{}"), "403": Raw(403, b"")}
+FINAL = {"402": Raw(402, b'{"error": "no credit"}'), "401": Raw(401, b"{}")}
 
 
 @pytest.mark.parametrize("status", FINAL)
@@ -462,7 +442,7 @@ def test_a_long_answer_is_asked_for_once(
     long = json.dumps(body | {"choices": [choice | {"finish_reason": "stop"}]}).encode()
     failing = Failing(Raw(200, long, {"Content-Type": "application/json"}), 1)
     with FakeServer(failing) as server:
-        done = run(cli_inside, tmp_path, server, "--client", client)
+        done = run(cli_inside, tmp_path, server)
         assert len(server.requests) == CASES
     said = " ".join(done.stderr.split())
     assert f"cases in error: openai-api/fake{server.port}/m: 1 answer too long" in said

@@ -351,14 +351,3 @@ def test_requests_that_fail_are_asked_again(cli_inside: Cli, tmp_path: Path) -> 
         assert len(server.requests) == 2
     assert len(load_cases(tmp_path / "cases.jsonl").cases) == 8
     assert not (tmp_path / "cases.aside.jsonl").exists()
-
-
-def test_a_key_that_is_refused(cli_inside: Cli, tmp_path: Path) -> None:
-    with FakeServer(lambda request: 401) as server:
-        done = generate(cli_inside, server, tmp_path, queries=50)
-        # Of a hundred: those under way when the first is refused may still come.
-        assert len(server.requests) < 80
-    assert done.returncode == 2
-    assert "401" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "cases.jsonl").exists()

@@ -1,20 +1,15 @@
 """Runs that are killed, out of room, locked out, or find broken logs: nothing is asked twice."""
 
 import json
-import os
-import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, HeldServer
-from support.faulty import random_moments
 from support.secret import KEY
 from support.starts import Start, killed_starts, until
 
@@ -63,22 +58,6 @@ def check_table(logs: Path, cases: int = CASES, epochs: int = 1) -> None:
     times = Counter(zip(table["case_id"], table["epoch"], strict=True))
     assert len(times) == cases * epochs
     assert set(times.values()) == {1}
-
-
-def test_killed_at_random_moments(tmp_path: Path, cases: Path) -> None:
-    """``make reliability`` kills twenty times."""
-    moments = random_moments(7, 5, 45)
-    with FakeServer(slow) as server:
-        env = clean_env() | environment(server)
-        ended = killed_starts(arguments(cases), moments, server, tmp_path, env)
-    assert ended == [-signal.SIGKILL] * 5 + [0]
-    check_table(tmp_path / "logs")
-    # Whatever a kill met was in flight: all else came from the logs, or from the kept answers.
-    assert len(server.requests) <= CASES + 5 * AT_ONCE
-    assert not (tmp_path / "logs/.casewise/answers.jsonl").exists()
-    starts = json.loads((tmp_path / "logs/faults.json").read_text())["starts"]
-    assert starts[-1]["complete"]
-    assert starts[-1]["answers_before"] > 0
 
 
 @pytest.mark.slow
@@ -152,34 +131,6 @@ def test_a_broken_log(cli_inside: Cli, tmp_path: Path, cases: Path, damage: str)
     assert len(server.requests) == 40
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Any:
-    """A file system of 4 MB."""
-    place = tmp_path / "logs"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("mounting a file system needs root")
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
-def test_a_full_disk(cli: Cli, cases: Path, small_disk: Path) -> None:
-    filler = small_disk / "filler"
-    filler.write_bytes(b"x" * (4 * 2**20 - 60_000))
-    with FakeServer(lambda request: '{"judgement": "safe"}') as server:
-        done = cli(*arguments(cases), env=environment(server))
-        assert done.returncode in (1, 2), done.stderr
-        assert "Traceback" not in done.stderr
-        assert "No space left on device" in done.stderr
-        filler.unlink()
-        again = cli(*arguments(cases), env=environment(server))
-        assert again.returncode == 0, again.stderr
-    check_table(small_disk)
-
-
 def test_a_read_only_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
     place = tmp_path / "logs"
     place.mkdir()
@@ -197,50 +148,3 @@ def test_a_read_only_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
         assert "Read-only file system" in done.stderr
     finally:
         subprocess.run(["umount", place], check=True)
-
-
-CLOCK = """
-import datetime, random, time
-_real, _draw = time.time, random.Random(3)
-_start = _real()
-def _jumping():
-    now = _real()
-    # Another jump every half second, to a week before or after.
-    return now + random.Random(int((now - _start) * 2)).uniform(-6e5, 6e5)
-class _Clock(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return cls.fromtimestamp(_jumping(), tz)
-    @classmethod
-    def utcnow(cls):
-        return cls.fromtimestamp(_jumping(), datetime.timezone.utc).replace(tzinfo=None)
-time.time = _jumping
-datetime.datetime = _Clock
-"""
-
-
-def imports_itself(
-    arguments: Sequence[str | Path], cwd: Path, env: Mapping[str, str]
-) -> subprocess.Popen[bytes]:
-    """What is imported takes its clock from before."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "casewise", *map(str, arguments)],
-        cwd=cwd,
-        env=env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-@pytest.mark.slow
-def test_a_clock_that_jumps(tmp_path: Path, cases: Path) -> None:
-    (tmp_path / "clock").mkdir()
-    (tmp_path / "clock/sitecustomize.py").write_text(CLOCK)
-    with FakeServer(slow) as server:
-        path = os.pathsep.join([str(tmp_path / "clock"), os.environ.get("PYTHONPATH", "")])
-        env = clean_env() | environment(server) | {"PYTHONPATH": path}
-        moments = [(40, 0.0), (60, 0.0)]
-        ended = killed_starts(arguments(cases), moments, server, tmp_path, env, imports_itself)
-    assert ended == [-signal.SIGKILL, -signal.SIGKILL, 0]
-    check_table(tmp_path / "logs")
-    assert len(server.requests) <= CASES + 2 * AT_ONCE

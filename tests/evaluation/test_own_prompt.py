@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, clean_env, cli_in
+from conftest import Cli, cli_in
 from support.bots import OPENAI_TARGET, write_target
 from support.fake_openai import FakeServer
 from support.own_prompt import (
@@ -24,7 +24,6 @@ from support.own_prompt import (
 )
 from support.scores import model_rows
 from support.secret import KEY
-from support.starts import inspect_eval
 
 from casewise.cases import CARDS, load_card
 from casewise.evaluation import RunRequest
@@ -94,14 +93,6 @@ def test_all_arrives_word_for_word(spoke: tuple[Path, FakeServer]) -> None:
     check_what_arrived(sent(spoke[1]))
 
 
-def test_through_the_providers_own_client(cli_inside: Cli, tmp_path: Path) -> None:
-    write_own_card(tmp_path)
-    with FakeServer(SPOKE) as server:
-        done = cli_inside(*RUN, *CARD, "--client", "inspect", env=environment(server))
-    assert done.returncode == 0, done.stderr
-    check_what_arrived(sent(server))
-
-
 def test_through_a_target(cli_inside: Cli, tmp_path: Path) -> None:
     """Tools reach a bot that takes them, and its calls are read; one that doesn't is not asked."""
     write_own_card(tmp_path)
@@ -121,23 +112,6 @@ def test_through_a_target(cli_inside: Cli, tmp_path: Path) -> None:
     called = {id for id, (_, _, deed) in QUERIES.items() if deed == "calls"}
     found = dict(zip(table["case_id"], table["response_class"], strict=True))
     assert {id for id, kind in found.items() if kind == "tool_call"} == called
-
-
-@pytest.mark.slow
-def test_through_inspect(tmp_path: Path) -> None:
-    write_own_card(tmp_path)
-    with FakeServer(SPOKE) as server:
-        inspect_eval(
-            [
-                *("casewise/respond", "--model", "openai-api/fake/m"),
-                *("-T", "deployment=card.yaml", "--log-dir", "logs", "--display", "none"),
-            ],
-            tmp_path,
-            clean_env() | environment(server),
-        )
-    check_what_arrived(sent(server))
-    rows = read_paths([tmp_path / "logs"]).table
-    assert (rows["response_class"] == "tool_call").sum() == 3
 
 
 def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
@@ -186,16 +160,6 @@ def test_by_rules(cli_inside: Cli, tmp_path: Path) -> None:
     assert (row["over_refusal"], row["under_refusal"], row["appropriate"]) == (0.25, 0.0, 0.25)
 
 
-def test_nothing_of_tools_where_none_is_called(cli_inside: Cli, tmp_path: Path) -> None:
-    write_own_card(tmp_path)
-    deeds = dict.fromkeys((query for query, _, _ in QUERIES.values()), "refuses")
-    with FakeServer(bot(deeds)) as server:
-        cli_inside(*RUN, *CARD, env=environment(server))
-    (row,) = model_rows(cli_inside("score", "logs", "--format", "json").stdout)
-    assert not [name for name in row if "tool" in name]
-    assert "tool" not in cli_inside("score", "logs").stdout
-
-
 def test_two_runs_are_compared(
     spoke: tuple[Path, FakeServer], cli_inside: Cli, tmp_path: Path
 ) -> None:
@@ -222,21 +186,6 @@ def test_two_runs_are_compared(
         done = cli_inside("report", folder / "logs", "logs", "--out", name)
         assert done.returncode == 0, done.stderr
         assert "tool call" in (tmp_path / name).read_text("utf-8")
-
-
-def test_page_and_export(spoke: tuple[Path, FakeServer]) -> None:
-    folder, _ = spoke
-    cli = cli_in(folder)
-    done = cli("report", "logs", "--out", "page.html", "--reveal")
-    assert done.returncode == 0, done.stderr
-    page = (folder / "page.html").read_text("utf-8")
-    assert "tool call" in page
-    for options in (("--out", "t.csv"), ("--out", "r.csv", "--reveal")):
-        done = cli("export", "logs", *options)
-        assert done.returncode == 0, done.stderr
-    assert (folder / "t.csv").read_text("utf-8").count("tool_call") >= 3
-    assert "find_order" in (folder / "r.csv").read_text("utf-8")
-    assert "find_order" not in (folder / "t.csv").read_text("utf-8")
 
 
 def test_rates_are_corrected_beside_calls(spoke: tuple[Path, FakeServer]) -> None:
@@ -353,17 +302,3 @@ def test_models_of_this_process_take_no_tools(cli_inside: Cli, tmp_path: Path) -
     assert done.returncode == 2
     assert "casewise/smollm2 takes no tools, and the deployment has 2" in done.stderr
     assert not (tmp_path / "logs").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_on_a_cluster(cli_process: Cli, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    write_own_card(tmp_path)
-    with FakeServer(SPOKE) as server:
-        on_ray = ("--engine", "ray", "--shard-size", "4", "--model-base-url", server.url)
-        done = cli_process(*RUN, *CARD, *on_ray, env={"FAKE_API_KEY": "none"})
-    assert done.returncode == 0, done.stderr
-    check_what_arrived(sent(server))
-    table = read_paths([tmp_path / "logs"]).table
-    assert (table["response_class"] == "tool_call").sum() == 3

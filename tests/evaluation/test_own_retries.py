@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from inspect_ai.model import ChatMessageUser, GenerateConfig
 from support.fake_openai import Listening, Raw
 from support.fault_runs import write_questions
 from support.sdks import of_sdk
 from support.secret import KEY
 
-from casewise.evaluation.models import open_model
-from casewise.evaluation.models._seam import in_own_loop
 from casewise.scores import read_paths
 
 pytestmark = [
@@ -127,26 +124,3 @@ def test_each_request_is_told(
     kind = "connection" if fault == "cut" else "server error"
     assert f"2 {kind}" in said
     assert Counter(read_paths([tmp_path / "logs"]).table["status"]) == {"ok": CASES}
-
-
-@pytest.mark.parametrize("fault", ["429", "500", "503", "cut"])
-@pytest.mark.parametrize("model", MODELS)
-def test_one_call_is_one_request(model: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Below casewise's own attempts nothing asks again."""
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    raw = Raw(None) if fault == "cut" else Raw(int(fault), b'{"message": "no"}', JSON)
-    with Once(ANSWERS[model], raw) as server:
-        place = f"{server.url}/v1" if model.startswith("openai/") else server.url
-        opened = open_model(model, base_url=place)
-
-        async def ask() -> object:
-            config, asked = GenerateConfig(max_tokens=9), [ChatMessageUser(content="?")]
-            try:
-                told = await opened.api.generate([*asked], [], "none", config)
-            except Exception as error:
-                return error
-            return told[0] if isinstance(told, tuple) else told
-
-        assert isinstance(in_own_loop(ask()), Exception)
-        assert len(server.calls) == 1

@@ -15,12 +15,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from casewise.scores import read_paths
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.ray_cluster import RayCluster, ray_cluster
 from support.s3 import s3_server
-
-from casewise.scores import read_paths
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -224,33 +223,6 @@ def last_start(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.cluster
-def test_a_lost_node_is_told(
-    tmp_path: Path, cases: Path, cluster: RayCluster, held: tuple[FakeServer, threading.Event]
-) -> None:
-    """Twelve answers of its shard had come, and two were awaited: that is what is paid twice."""
-    server, free = held
-    on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", str(HALF))
-    with told(tmp_path, *options(server, cases, "logs"), *on_ray) as (process, until):
-        until(f"{2 * ANSWERED}/{CASES} judged")
-        while len(server.requests) < 2 * ANSWERED + 4:
-            time.sleep(0.05)
-        cluster.tell("kill")
-        until("a node or a process of the cluster is lost; its shard is run again")
-        free.set()
-        said = until("lost with nodes or processes of the cluster: 1 shard, run again; ")
-        assert f"{ANSWERED} judgements were paid twice" in said
-        assert process.wait(60) == 0
-    start = last_start(tmp_path / "logs")
-    assert (start["complete"], start["ending"]) == (True, None)
-    assert (start["lost"]["shards"], start["lost"]["paid_twice"]) == (1, ANSWERED)
-    # Shards report once a second what they await.
-    assert start["lost"]["in_flight"] <= 2
-    assert len(server.requests) == CASES + ANSWERED + 2
-    cluster.tell("add")
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
 def test_a_lost_head_is_told(
     cli_process: Cli, tmp_path: Path, cases: Path, held: tuple[FakeServer, threading.Event]
 ) -> None:
@@ -358,22 +330,6 @@ def test_a_folder_that_is_elsewhere(cli_process: Cli, tmp_path: Path, cases: Pat
     for record in scores[0] + scores[1]:
         record.pop("run_id", None)
     assert scores[0] == scores[1]
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_a_model_that_can_not_be_used(
-    cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
-) -> None:
-    with FakeServer(lambda request: 401) as server:
-        command = options(server, cases, "refused")
-        on_ray = ("--engine", "ray", "--address", cluster.address)
-        done = cli_process(*command, *on_ray, env=KEY)
-        assert len(server.requests) < 40
-    assert done.returncode == 2
-    assert "error: openai-api/fake/m: " in done.stderr
-    assert "401" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,24 @@
 """Servers that can't be reached: said at once, given up soon, and met where they are only late."""
 
-import asyncio
 import gc
-import gzip
 import json
 import os
-import pty
 import re
 import resource
-import subprocess
-import sys
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli
 from support.certificates import TlsServer, write_certificate
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
-from support.faulty import whole
 from support.secret import KEY
-from support.starts import Start, free_port, nobody_at
+from support.starts import free_port, nobody_at
 
 from casewise.errors import ModelError
 from casewise.evaluation import (
@@ -37,18 +31,12 @@ from casewise.evaluation import (
     plan_generation,
     run_cells,
 )
-from casewise.evaluation.models._connections import LARGE_AT_ONCE, USUAL_BYTES, limited
 from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.scores import read_paths
 
 SHORT = 1.0
 """Seconds of patience, where a test need not wait for the usual."""
 
-PATIENCE = 2.0
-"""Where a server is to be met that starts a second late."""
-
-SOON = "import casewise.evaluation.models._standing as standing; standing.MOST_S = 2"
-"""Have a process ask again after two seconds at most: a minute is long where a server is back."""
 
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 
@@ -219,41 +207,6 @@ def test_a_small_reply_that_unpacks_to_half_a_gigabyte(
     assert more_kib < 300_000
 
 
-@pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_a_large_answer_is_read(tmp_path: Path, client: str) -> None:
-    """Of many log-probabilities, say: here of 20 MB that are packed."""
-    large = json.dumps(whole({"model": "m"}, SAFE) | {"logprobs": " " * 20_000_000}).encode()
-    kinds = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-    with FakeServer(lambda _: Raw(200, gzip.compress(large), kinds)) as server:
-        result = start(tmp_path, {f"large{client}": server.url}, client=client)
-        assert len(server.requests) == 3
-    assert result.complete
-
-
-def test_two_large_answers_are_read_at_a_time() -> None:
-    """The others wait with little, and are read in their turn."""
-    beyond, most = 0, 0
-
-    async def parts() -> AsyncIterator[bytes]:
-        nonlocal beyond, most
-        yield bytes(USUAL_BYTES)
-        yield bytes(1)
-        beyond += 1
-        most = max(most, beyond)
-        await asyncio.sleep(0)
-        yield bytes(1)
-        beyond -= 1
-
-    async def read() -> int:
-        return sum([len(part) async for part in limited(parts())])
-
-    async def read_all() -> list[int]:
-        return await asyncio.gather(*(read() for _ in range(9)))
-
-    assert asyncio.run(read_all()) == [USUAL_BYTES + 2] * 9
-    assert (beyond, most) == (0, LARGE_AT_ONCE)
-
-
 @pytest.mark.parametrize(
     "address", ["127.0.0.1:9/v1", "htp://127.0.0.1:9/v1", "http://[bad/v1", "http://h:999999/v1"]
 )
@@ -283,32 +236,6 @@ def test_one_of_two_servers_is_dead(tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in result.failures] == ["openai-api/dead/m"]
     rows = read_paths([tmp_path / "logs"]).table
     assert rows.filter(model="openai-api/living/m")["status"].to_list() == ["ok"] * 3
-
-
-@pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_a_late_server_is_met(tmp_path: Path, client: str, soon_again: None) -> None:
-    """The first requests are refused; the server starts, and is slow for longer than we wait."""
-    port, service = free_port(), f"late{client}"
-
-    def answer(request: object) -> Answer:
-        time.sleep(PATIENCE + 1)
-        return SAFE
-
-    server = FakeServer(answer, port=port)
-
-    def serve() -> None:
-        time.sleep(1)
-        server.__enter__()
-
-    later = threading.Thread(target=serve)
-    later.start()
-    try:
-        models = {service: f"http://127.0.0.1:{port}/v1"}
-        result = start(tmp_path, models, client=client, patience=PATIENCE, questions=2)
-    finally:
-        later.join()
-        server.__exit__()
-    assert result.complete
 
 
 def test_an_overloaded_server_is_alive(tmp_path: Path, soon_again: None) -> None:
@@ -350,27 +277,6 @@ def test_nothing_is_lost_when_it_is_started_again(tmp_path: Path) -> None:
     assert asked <= 2
 
 
-def test_few_open_cases_stay_open(tmp_path: Path) -> None:
-    """What a start leaves open that meets no server is asked by the next one."""
-    # The last ones in the order of their texts.
-    fails = {"question 8", "question 9"}
-
-    def answer(request: dict[str, object]) -> Answer:
-        return 400 if any(one in str(request["messages"]) for one in fails) else SAFE
-
-    port = free_port()
-    models = {"most": f"http://127.0.0.1:{port}/v1"}
-    with FakeServer(answer, port=port):
-        assert not start(tmp_path, models, questions=40, connections=1).complete
-    with nobody_at(port), pytest.raises(ModelError, match="openai-api/most/m: given up"):
-        start(tmp_path, models, questions=40, connections=1)
-    fails.clear()
-    with FakeServer(answer, port=port) as server:
-        assert start(tmp_path, models, questions=40, connections=1).complete
-        assert len(server.requests) == 2
-    assert read_paths([tmp_path / "logs"]).table["status"].to_list() == ["ok"] * 40
-
-
 def test_a_dead_grader(tmp_path: Path) -> None:
     """The replies are there for the next start."""
     with FakeServer(lambda _: "Sure, here are the steps: measure, then cut.") as server:
@@ -402,7 +308,7 @@ def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.M
 def test_the_command_gives_up(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With less patience than it has: ``test_the_command_ends_in_half_a_minute`` waits for all."""
+    """With less patience than it has."""
     usual = run_cells.__kwdefaults__
     assert usual is not None
     assert usual["unreachable_s"] == UNREACHABLE_S
@@ -414,26 +320,6 @@ def test_the_command_gives_up(
     assert done.returncode == 2
     first, last = (done.stderr.find(one) for one in ("connection refused at", "given up after 1 s"))
     assert 0 <= first < last
-    assert json.loads((tmp_path / "logs" / "faults.json").read_text())["starts"][0]["faults"]
-
-
-@pytest.mark.slow
-def test_the_command_ends_in_half_a_minute(tmp_path: Path) -> None:
-    """A real process, and the real limit: the first fault at once, the end in time."""
-    cases = write_questions(tmp_path / "cases.jsonl", 3)
-    port = free_port()
-    local = {"LOCAL_BASE_URL": f"http://127.0.0.1:{port}/v1", "LOCAL_API_KEY": KEY}
-    command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/local/m"]
-    command += ["--cases", str(cases), "--protocol", "binary", "--log-dir", "logs"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=clean_env() | local, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        lines = [(time.monotonic(), line) for line in process.stderr]
-        assert process.wait(timeout=240) == 2
-    (first,) = (at for at, line in lines if "connection refused at" in line and "others" in line)
-    (last,) = (at for at, line in lines if "given up after 30 s" in line)
-    assert 25 < last - first < 90
     assert json.loads((tmp_path / "logs" / "faults.json").read_text())["starts"][0]["faults"]
 
 
@@ -522,52 +408,6 @@ def test_cut_connections_are_no_outage(tmp_path: Path) -> None:
         assert start(tmp_path, {"cutting": server.url}, outages=outages, questions=12).complete
     assert cut
     assert outages.lines == []
-
-
-@pytest.mark.parametrize("where", [pytest.param("pipe", marks=pytest.mark.slow), "terminal"])
-def test_the_command_tells_of_an_outage(tmp_path: Path, where: str) -> None:
-    """A real process, and the real limit of seconds."""
-    leaving, told, shown = Leaving(3), threading.Event(), bytearray()
-    cases = write_questions(tmp_path / "cases.jsonl", 6)
-    mine, theirs = pty.openpty() if where == "terminal" else os.pipe()
-
-    def read() -> None:
-        while True:
-            try:
-                data = os.read(mine, 65536)
-            except OSError:  # a terminal whose process has ended
-                return
-            if not data:
-                return
-            shown.extend(data)
-            if b"no connection to" in shown:
-                told.set()
-
-    with leaving.server as server:
-        local = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": KEY, "COLUMNS": "300"}
-        command = ["run", "-m", "openai-api/local/m", "--cases", str(cases)]
-        command += ["--protocol", "binary", "--log-dir", "logs"]
-        threads = [
-            threading.Thread(target=leaving.leave_until, args=[told], daemon=True),
-            threading.Thread(target=read, daemon=True),
-        ]
-        for thread in threads:
-            thread.start()
-        env = clean_env() | local
-        err = f"/proc/{os.getpid()}/fd/{theirs}"
-        process = Start(command, tmp_path, env, err=err, first=SOON)
-        try:
-            assert process.wait() == 0, shown.decode()
-        finally:
-            process.kill()
-            os.close(theirs)
-        for thread in threads:
-            thread.join(60)
-    os.close(mine)
-    text = shown.decode()
-    assert text.count(f"openai-api/local/m: no connection to {server.url} since ") == 1
-    assert text.count("openai-api/local/m: answers again, after ") == 1
-    assert text.index("no connection to") < text.index("answers again")
 
 
 def dry(cli_inside: Cli, *options: str, env: dict[str, str] | None = None) -> str:

@@ -12,9 +12,6 @@ from support.actors import REFUSAL, Actor, comply, follows, refuse, text_of, wri
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
-from casewise.evaluation import RunRequest
-from casewise.evaluation.plan._plan import plan_conditions
-from casewise.evaluation.tasks._tasks import respond
 from casewise.protocols import ResponseClass, read_reply
 
 QUERIES = 6
@@ -73,19 +70,6 @@ def test_a_model_that_believes_claims(act: Any) -> None:
         gains = {side: trust[name][side]["difference"] for side in ("all", "safe", "unsafe")}
         assert gains == {"all": 0.5, "safe": 1.0, "unsafe": 0.0}
     assert trust["spoofing_gap"]["difference"] == 1.0
-
-
-def test_a_model_that_believes_the_deployer_alone(act: Any) -> None:
-    trust = act(follows("system"), *RESPOND, *ALL)["system"]["trust"]
-    assert trust["context_gain"]["safe"]["difference"] == 1.0
-    assert trust["claim_gain"]["all"]["difference"] == 0.0
-    assert trust["spoofing_gap"]["difference"] == 0.0
-
-
-def test_a_model_that_answers_unless_it_is_warned(act: Any) -> None:
-    trust = act(follows("system", otherwise=comply), *RESPOND, *ALL)["system"]["trust"]
-    gains = trust["context_gain"]
-    assert [gains[side]["difference"] for side in ("all", "safe", "unsafe")] == [0.5, 0.0, 1.0]
 
 
 def changes(cli: Cli, tmp_path: Path, actor: Actor, *options: str) -> dict[str, dict[str, Any]]:
@@ -156,7 +140,7 @@ def test_a_context_that_is_taken_back(cli: Cli, tmp_path: Path, notices: bool) -
     assert found["revocation"]["under_refusal"]["difference"] == expected
 
 
-@pytest.mark.parametrize("turn", [1, 3, None])
+@pytest.mark.parametrize("turn", [3, None])
 def test_a_model_that_complies_at_a_turn(cli: Cli, tmp_path: Path, turn: int | None) -> None:
     write_cases(tmp_path / "cases.jsonl", QUERIES)
 
@@ -281,27 +265,6 @@ def test_by_rules_a_harmless_step_gives_nothing_away(cli_inside: Cli, tmp_path: 
     (found,) = [row["escalation"] for row in rows if "escalation" in row]
     assert (found["n"], found["complied"], found["median_turn"]) == (QUERIES, 0, None)
     assert [point["held"] for point in found["curve"]] == [1.0]
-
-
-def test_grades_by_another_prompt_are_not_taken_for_these(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder of logs is gone on with where the task's version is the same."""
-    path = write_cases(tmp_path / "cases.jsonl", 1)
-
-    def version(grader: str | None) -> str:
-        request = RunRequest(("m",), str(path), protocols=("respond",), grader=grader)
-        ((planned,), _) = plan_conditions(request)
-        return str(planned.version)
-
-    graded, by_rules = version("mockllm/model"), version(None)
-    assert respond(str(path), grader="mockllm/model", model_name="m").version == graded
-    monkeypatch.setattr(
-        "casewise.evaluation.plan._condition.GRADE_VERSION", "casewise/grade-1@003ffebd"
-    )
-    assert version("mockllm/model") not in (graded, by_rules)
-    # What no model grades stays as it is.
-    assert version(None) == by_rules
 
 
 def test_the_one_parameter_that_flips(cli: Cli, tmp_path: Path) -> None:
@@ -441,12 +404,7 @@ def test_a_model_grades(act: Any, cli: Cli, grader: str) -> None:
     ("options", "words"),
     [
         (["--delivery", "judge"], ["respond", "judge", "system, claimed"]),
-        (["--delivery", "sytem"], ["sytem"]),
-        (["--prompt", "upstream"], ["--prompt"]),
-        (["--swap", "urgnecy"], ["urgnecy"]),
-        (["--swap", "recipient", "--ablate", "sender"], ["--swap", "--ablate"]),
         (["--vary", "urgnecy"], ["urgnecy", "urgency"]),
-        (["--vary", "filler-many"], ["filler-many", "filler-N"]),
         (["--deployment", "absent"], ["absent", "customer-support"]),
         (["--deployment", "therapy-support", "--cases", "cases.jsonl"], ["--cases"]),
     ],

@@ -79,25 +79,6 @@ def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signa
     assert (score["n"], score["coverage"], score["accuracy"]) == (CASES, 1.0, 0.5)
 
 
-def test_a_server_that_fails_now_and_then(cli: Cli, cases: Path) -> None:
-    """Every tenth request fails once: nothing is lost, and nothing becomes a verdict."""
-    failed: set[str] = set()
-
-    def answer(request: dict[str, Any]) -> Answer:
-        question = request["messages"][-1]["content"].split("question ")[1].split("\n")[0]
-        if int(question) % 10 == 0 and question not in failed:
-            failed.add(question)
-            return 500
-        return '{"judgement": "unsafe"}'
-
-    with FakeServer(answer) as server:
-        done = cli(*arguments(cases), env=environment(server))
-    assert done.returncode == 0, done.stderr
-    (score,) = model_rows(cli("score", "my logs", "--format", "json").stdout)
-    assert score["statuses"] == {"ok": CASES}
-    assert (score["accuracy"], score["unsafe_recall"]) == (0.5, 1.0)
-
-
 def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
     """Refusals, filters and nonsense are counted as what they are."""
 
@@ -125,17 +106,6 @@ def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
     # The 40 read are the odd ones of six: intended safe, all said safe.
     assert (score["accuracy"], score["unsafe_recall"]) == (1.0, None)
     assert (score["accuracy_low"], score["accuracy_high"]) == (pytest.approx(1 / 6), 1.0)
-
-
-def test_a_key_that_is_refused(cli: Cli, cases: Path) -> None:
-    with FakeServer(lambda request: 401) as server:
-        done = cli(*arguments(cases), env=environment(server))
-        # Found out at the first answers, not after asking all 240 four times.
-        assert len(server.requests) < 40
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "error: openai-api/fake/m: " in done.stderr
-    assert "401" in done.stderr
 
 
 def test_one_model_of_two_is_refused(cli: Cli, cases: Path) -> None:

@@ -14,7 +14,6 @@ from casewise.evaluation.executor._shards import (
     cut,
     piece_of,
     sample_ids,
-    shard_size,
     with_cases,
     without_cases,
 )
@@ -55,13 +54,6 @@ def test_cases_travel_with_their_shard() -> None:
     piece = piece_of(shard, CELL.planned.condition)
     found = with_cases(light, piece, shard.part.places[3:5]).planned.condition.units
     assert found == CELL.planned.condition.units[23:25]
-
-
-@pytest.mark.parametrize(
-    ("judgements", "slots", "size"), [(56, 2, 50), (900, 2, 113), (10**7, 64, 1000), (900, 0, 225)]
-)
-def test_size_of_shards(judgements: int, slots: int, size: int) -> None:
-    assert shard_size(judgements, slots) == size
 
 
 class MemoryPool:

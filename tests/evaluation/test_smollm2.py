@@ -30,14 +30,6 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, cores)
 
 
-@pytest.mark.slow
-def test_the_first_run(cli: Cli, cli_process: Cli) -> None:
-    """What a newcomer types: one command, no key, no network but the package index."""
-    done = cli_process("run", "--log-dir", "logs")
-    assert done.returncode == 0, done.stderr
-    check_first_run(cli, done.stdout, done.stderr, 56)
-
-
 def check_first_run(cli: Cli, out: str, err: str, cases: int) -> None:
     assert "first judgement after" in err
     assert "judges at chance" in out

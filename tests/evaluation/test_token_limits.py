@@ -143,21 +143,6 @@ def test_a_log_of_another_form_is_refused(cli: Cli, tmp_path: Path) -> None:
     assert "a log of another edition of casewise, whose scores have no 'cut'" in said
 
 
-def test_how_long_replies_are(real_replies: Path) -> None:
-    """Of two sets, those that comply, at five bytes a token: what the limit and the costs go by."""
-    lines = [
-        json.loads(line)
-        for name in ("speechmap", "refusalbench")
-        for line in (real_replies / f"{name}.jsonl").read_text("utf-8").splitlines()
-    ]
-    kept = [one for one in lines if one["label"] == "compliance"]
-    tokens = [len(one["reply"].encode()) / 5 for one in kept]
-    assert (len(kept), len({one["model"] for one in kept})) == (1399, 24)
-    assert sum(tokens) / len(tokens) == pytest.approx(1000, rel=0.05)
-    assert 0.33 < sum(one > 1024 for one in tokens) / len(tokens) < 0.4
-    assert max(tokens) < 4096
-
-
 @pytest.mark.parametrize(
     ("options", "tokens"),
     [((), 1000), (("--max-tokens", "200"), 200)],
