@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import ROOT, Cli
+
 from casewise import __version__
 from casewise.errors import install_hint
 from casewise.evaluation.models import _smollm2
 from casewise.gate._rules_file import gate_file
-from conftest import ROOT, Cli
 
 BARE = re.compile(
     r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+(?!uninstall)\w+)

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from casewise.cases import find_twins, load_cases
-from casewise.errors import CasewiseError, InputError
-from casewise.evaluation import RunRequest, make_plan
-from casewise.protocols import load_ladder, on_rung
 from conftest import ROOT, Cli
 from support.actors import SAFE, UNSAFE, comply, write_cases
 from support.bots import BotServer
 from support.fake_openai import FakeServer, Raw
+
+from casewise.cases import find_twins, load_cases
+from casewise.errors import CasewiseError, InputError
+from casewise.evaluation import RunRequest, make_plan
+from casewise.protocols import load_ladder, on_rung
 
 QUERIES = 2
 RUN = ("run", "--cases", "cases.jsonl", "--protocol", "respond", "--log-dir", "logs")

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from casewise.evaluation.models import _standing
-from casewise.evaluation.models._fault_table import ROWS, FaultKind, Then, row_of
-from casewise.evaluation.models._said import Said, read_error, seconds_of
-from casewise.scores import read_paths
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
+
+from casewise.evaluation.models import _standing
+from casewise.evaluation.models._fault_table import ROWS, FaultKind, Then, row_of
+from casewise.evaluation.models._said import Said, read_error, seconds_of
+from casewise.scores import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

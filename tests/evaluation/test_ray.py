@@ -15,11 +15,12 @@ from typing import Any
 
 import polars as pl
 import pytest
-from casewise.scores import read_paths
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.ray_cluster import RayCluster, ray_cluster
 from support.s3 import s3_server
+
+from casewise.scores import read_paths
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
