@@ -188,6 +188,17 @@ def test_two_runs_are_compared(
         assert "tool call" in (tmp_path / name).read_text("utf-8")
 
 
+def test_an_export_withholds_what_a_tool_was_asked(spoke: tuple[Path, FakeServer]) -> None:
+    folder, _ = spoke
+    cli = cli_in(folder)
+    for options in (("--out", "t.csv"), ("--out", "r.csv", "--reveal")):
+        done = cli("export", "logs", *options)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "t.csv").read_text("utf-8").count("tool_call") >= 3
+    assert "find_order" in (folder / "r.csv").read_text("utf-8")
+    assert "find_order" not in (folder / "t.csv").read_text("utf-8")
+
+
 def test_rates_are_corrected_beside_calls(spoke: tuple[Path, FakeServer]) -> None:
     """Every reply with a text is labelled as what it is: the truth is what was graded."""
     folder, _ = spoke
