@@ -119,6 +119,11 @@ def test_what_is_no_database_of_a_study_is_refused(tmp_path: Path) -> None:
     for address in ("nonsense", "sqlite://", "sqlite:///:memory:", "mysql://a@b/c"):
         with pytest.raises(UsageError, match="--database"):
             Database(address)
+    (tmp_path / "notes.txt").write_text("no database\n" * 100, "utf-8")
+    database = Database(f"sqlite:///{tmp_path / 'notes.txt'}")
+    with pytest.raises(UsageError, match=r"notes\.txt: no database of a study"):
+        make_tables(database)
+    database.close()
 
 
 @pytest.mark.parametrize(

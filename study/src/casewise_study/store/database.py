@@ -146,6 +146,8 @@ class Database:
                 if not write or collisions > _SAME_MOMENT:
                     raise
             except (DBAPIError, PoolTimeoutError, OSError) as error:
+                if _lite_code(getattr(error, "orig", None)) == sqlite3.SQLITE_NOTADB:
+                    raise UsageError(f"{self.url.database}: no database of a study") from None
                 if not _may_pass(error):
                     raise
                 self.trouble = self._told(error)
