@@ -6,7 +6,7 @@ A server process of its own, by the command line, whose system clock is shifted 
 import signal
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -16,7 +16,6 @@ from support.serving import Guest
 from support.starts import Start
 from support.studies import KEYS, Clock, enter, write_study
 
-from casewise_study.store.database import steady_clock
 from casewise_study.store.standing import Taken, Vacancy
 from casewise_study.store.study_store import Store
 from casewise_study.study.study_file import load_study
@@ -131,15 +130,6 @@ def test_a_server_that_is_started_again_after_the_clock_was_set_back(
         answer(ada)
         answer(ada)
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
-
-
-def test_the_steady_clock_asks_for_the_time_once() -> None:
-    walls = iter([datetime(2026, 1, 5, 9, tzinfo=UTC)])
-    passed = iter([100.0, 100.0, 101.5, 4000.0])
-    clock = steady_clock(lambda: next(walls), lambda: next(passed))
-    assert [clock() for _ in range(3)] == [
-        datetime(2026, 1, 5, 9, tzinfo=UTC) + timedelta(seconds=one) for one in (0, 1.5, 3900)
-    ]
 
 
 def test_nobody_loses_a_place_while_the_server_is_away(tmp_path: Path) -> None:

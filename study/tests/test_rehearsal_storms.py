@@ -179,26 +179,3 @@ def test_two_servers_through_storms_exports_and_a_move(
         given = Counter(vote.rater for vote in before.votes)
         assert {given[rater] for rater in finished} == {8}
         assert (places, set(counted.values())) == (Vacancy.COMPLETE, {8})
-
-
-@pytest.mark.parametrize("platform", list(Platform))
-def test_people_come_with_ids_in_the_platforms_form(tmp_path: Path, platform: Platform) -> None:
-    codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
-    back = "https://example.org/{code}"
-    recruitment = Recruitment(platform=platform, return_url=back, **codes)
-    write_three_arms(tmp_path, queries=3, votes=1, recruitment=recruitment)
-    study, database = tmp_path / "study.yaml", f"sqlite:///{tmp_path / 'votes.db'}"
-    with running(StudyServer(study, database, 200)) as server:
-        # A study on a platform is not complete before its export says so: three people come.
-        found = rehearse(
-            [server],
-            [],
-            at_once=3,
-            speed=200,
-            seed=2,
-            mishaps=Mishaps(leave=0, withdraw=0, double=0, back=0, tabs=0),
-            most=4000 if platform is Platform.NONE else 3,
-        )
-    assert found.outcomes[VisitOutcome.COMPLETED] == 3
-    held = found.integrity
-    assert (held.full, held.cells, held.lost, held.foreign, held.oddities) == (9, 9, 0, 0, ())

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import ROOT, Cli
 from support.serving import Guest, Serving
@@ -15,8 +14,6 @@ from support.studied import World, a_study, simulate
 from support.studies import write_study
 
 from casewise_study.exchange.payments import Payment, Proposal, propose_payments
-from casewise_study.simulation.drawn_studies import screen_drawn
-from casewise_study.simulation.simulated_people import Mixture, Trace
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import LIMITS, Rule, Screening
 from casewise_study.votes.collected import Collected
@@ -24,18 +21,9 @@ from casewise_study.votes.collected_csv import read_collected, write_collected
 from casewise_study.votes.data_card import ExportChoices
 from casewise_study.votes.export import export_study
 from casewise_study.votes.results import summarise
-from casewise_study.votes.screening import even_spread, screen
+from casewise_study.votes.screening import screen
 
 RULES = Screening().model_dump()
-BEFORE_SIGNALS = {
-    "attention_failed": 1,
-    "fast_share": 0.2,
-    "fast_seconds": None,
-    "one_answer_share": 0.95,
-    "agreement_p": 0.05,
-    "agreement_most": 0.2,
-}
-"""The rules of a study file that was written before there were signals."""
 ASKED: dict[str, Any] = {"screening": RULES, "tool_question": "Did a tool answer?"}
 
 
@@ -142,30 +130,6 @@ def test_what_people_say_of_tools_changes_nothing_about_their_pay(study: Study) 
     assert paid(tool="all") == paid()
     left = paid(left=20, tool="all")
     assert (left.flags, left.proposed) == ("left", Proposal.ASK)
-
-
-def test_times_by_hand() -> None:
-    # Ten of 20 s and one break: the middle nine are alike. Of e^0 to e^9, those of e^1 to e^8 stay,
-    # with variance (2 * (3.5^2 + 2.5^2 + 1.5^2 + .5^2)) / 7 = 6.
-    assert even_spread(np.array([20.0] * 10 + [600.0])) == 0
-    assert even_spread(np.exp(np.arange(10.0))) == pytest.approx(6**0.5)
-
-
-def test_without_times_or_words_that_differ_nothing_is_said(study: Study) -> None:
-    collected = simulate(study, World(careless=0), 1).collected
-    assert not screen(study, collected).flagged(Rule.TIMES)
-    unknown = tuple(replace(vote, seconds=None) for vote in collected.votes)
-    assert not screen(study, replace(collected, votes=unknown)).flagged(Rule.TIMES)
-
-
-def test_random_clicks_every_three_to_four_seconds(study: Study) -> None:
-    """On cases of a dozen words, which a hurried reader could just read in that time."""
-    for share in (0.15, 0.4):
-        drawn = screen_drawn(study, Mixture(1 - share, clicking=share), (Trace.NONE,), 0, 4)
-        found = {row.name: row for row in drawn.flagged}
-        assert found["clicking"].share >= 0.95
-        # Of those flagged one in twenty at most has read, as the rule says.
-        assert found["honest"].flagged <= 0.05 * sum(row.flagged for row in found.values())
 
 
 def test_what_the_page_says_is_caught(cli_inside: Cli, tmp_path: Path) -> None:

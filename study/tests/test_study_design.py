@@ -202,15 +202,6 @@ def test_pages_show_every_case_once_and_never_begin_with_a_check(
         assert pages == pages_of(study, number)
 
 
-def test_checks_stand_at_other_places_for_other_people() -> None:
-    study = a_study(pairs(20), a_plan(votes=5, tasks=10))
-    places = {
-        tuple(page.position for page in pages_of(study, number) if page.check)
-        for number in range(len(study.design.blocks))
-    }
-    assert len(places) > 10
-
-
 def test_pages_stay_where_they_are_for_ever() -> None:
     """A running study must not change with a library: these places are part of the format."""
     study = a_study(pairs(6), a_plan(votes=1, tasks=6, seed=7))
@@ -222,10 +213,3 @@ def test_pages_stay_where_they_are_for_ever() -> None:
         [None, None, "neighbour", None, "alarm", None, None, None],
         [None, None, None, "parcel", None, None, "alarm", None],
     ]
-
-
-@pytest.mark.parametrize("number", [-1, 3])
-def test_there_is_no_such_block(number: int) -> None:
-    study = a_study(pairs(6), a_plan(votes=1, tasks=6))
-    with pytest.raises(IndexError, match="of 3"):
-        pages_of(study, number)

@@ -168,19 +168,6 @@ def test_fast_people_are_told_from_fast_readers(tmp_path: Path, words_a_minute: 
     assert np.mean(flagged[False]) < 0.02
 
 
-def test_a_flag_names_the_times(tmp_path: Path) -> None:
-    study = long_study(tmp_path, queries=20, votes=1, tasks=20)
-    one = with_seconds(simulate(study, World(careless=1), 1), study, 1, 300)
-    reasons = [
-        flag.reason
-        for person in screen(study, one.collected).people
-        for flag in person.flags
-        if flag.rule is Rule.FAST
-    ]
-    assert len(reasons) == len(study.design.blocks)
-    assert all(reason.endswith("% of votes in less than 23.9 s") for reason in reasons)
-
-
 def changed(study: Study, **parts: object) -> Study:
     made = study.model_copy(update=parts)
     made._path = study.path

@@ -10,7 +10,6 @@ from support.own_prompt import HISTORY
 from casewise.cases import Case, load_cases
 from casewise.evaluation.models._in_process import plain_turns
 from casewise.evaluation.tasks._samples import to_message
-from casewise.protocols._prompts import render_query
 from casewise_study.app_base import templates
 from casewise_study.app_study.screens import shown
 from casewise_study.exchange.blocks_csv import _with_history
@@ -33,10 +32,6 @@ def test_on_the_pages_of_a_study() -> None:
     assert "on its way" in html
     assert f"Chatbot: [tool call: {CALL}]\nTool: on its way\n" in _with_history(CASE)
     assert case_words(CASE.query, None, CASE.history) > case_words(CASE.query, None)
-
-
-def test_a_judge_reads_them() -> None:
-    assert f"assistant: [tool call: {CALL}]\ntool: on its way\n" in render_query(CASE)
 
 
 def test_a_model_of_this_process_is_told_of_them() -> None:

@@ -36,7 +36,7 @@ from casewise_study.study.schema import (
 from casewise_study.study.study_rules import Screening
 from casewise_study.votes.collected import Collected, Identity, SecondAccount
 from casewise_study.votes.collected_csv import read_collected
-from casewise_study.votes.data_card import ExportChoices, data_card, quote
+from casewise_study.votes.data_card import ExportChoices, data_card
 from casewise_study.votes.export import export_study, voted_cases
 from casewise_study.votes.results import Results, summarise
 
@@ -266,10 +266,6 @@ def test_the_card(study: Study, folder: Path) -> None:
         assert {line.replace("\\|", "").count("|") for line in lines} == {lines[0].count("|")}
     for case in load_cases(Path(str(study.path)).parent / "cases.jsonl").cases:
         assert case.query not in card
-
-
-def test_headings_of_what_people_read_are_bold() -> None:
-    assert quote("## Pay\n\n2 GBP, *all* of it.") == "> **Pay**\n>\n> 2 GBP, \\*all\\* of it."
 
 
 def test_a_card_of_hardly_anything(tmp_path: Path) -> None:

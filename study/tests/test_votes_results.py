@@ -124,34 +124,6 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
     )
 
 
-def test_wilson_at_21_votes_on_average() -> None:
-    """Exactly: chances of every count, over rates spread evenly."""
-    rates = (np.arange(999) + 1) / 1000
-    counts = np.arange(22)
-    intervals = np.array([wilson_interval(count / 21, 21) for count in counts])
-    logs = np.array([math.lgamma(22) - math.lgamma(k + 1) - math.lgamma(22 - k) for k in counts])
-    chances = np.exp(
-        logs + np.outer(np.log(rates), counts) + np.outer(np.log(1 - rates), 21 - counts)
-    )
-    covered = (intervals[:, 0] <= rates[:, None]) & (rates[:, None] <= intervals[:, 1])
-    assert 0.94 < (chances * covered).sum(axis=1).mean() < 0.96
-
-
-def test_intervals_of_cells_cover_the_truth(study: Study) -> None:
-    hits, cells = 0, 0
-    for seed in range(20, 28):
-        one = simulate(study, World(careless=0), seed)
-        counts = np.zeros((len(study.design.cells), 2))
-        for vote in one.collected.votes:
-            counts[study.places[vote.case_id], int(vote.verdict == "safe")] += 1
-        for (unsafe, safe), truth in zip(counts, one.truth, strict=True):
-            low, high = wilson_interval(safe / (safe + unsafe), safe + unsafe)
-            hits += low <= truth <= high
-            cells += 1
-    assert cells == 640
-    assert 0.93 <= hits / cells <= 0.97
-
-
 MOVED = World(careless=0.1, spread=1.0, panels=(0.0, 0.9), tiring=-0.05)
 
 

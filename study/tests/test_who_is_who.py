@@ -15,9 +15,9 @@ from conftest import Cli
 from support.fake_openai import serving_thread
 from support.planned import waive
 from support.serving import Guest, Serving
-from support.studies import KEYS, Clock, write_study
+from support.studies import KEYS, write_study
 
-from casewise_study.app_study.study_guard import Arrivals, ProlificLinks, address_range
+from casewise_study.app_study.study_guard import ProlificLinks
 
 PID = "5f0c1d2e3b4a596877665544"
 OTHER = "5f0c1d2e3b4a596877665545"
@@ -299,27 +299,3 @@ def test_one_address_range_within_minutes(tmp_path: Path) -> None:
         for kept in (b"192.0.2", b"2001:db8", b"198.51"):
             assert kept not in everything
             assert kept.decode() not in server.log
-
-
-@pytest.mark.parametrize(
-    ("address", "range"),
-    [
-        ("203.0.113.9", "203.0.113.0/24"),
-        ("::ffff:203.0.113.9", "203.0.113.0/24"),
-        ("2001:db8:1:2ff::1", "2001:db8:1:200::/56"),
-        ("unix", "unix"),
-    ],
-)
-def test_ranges_by_hand(address: str, range: str) -> None:
-    assert address_range(address) == range
-
-
-def test_arrivals_are_forgotten_after_the_minutes() -> None:
-    clock, arrivals = Clock(), Arrivals(10)
-    assert arrivals.near("192.0.2.1", "ada", clock()) is None
-    assert arrivals.near("192.0.2.2", "ada", clock()) is None  # the same person, sent twice
-    assert arrivals.near("192.0.2.3", "bob", clock()) == "ada"
-    clock.turn(minutes=11)
-    assert arrivals.near("192.0.2.4", "eve", clock()) is None
-    assert len(arrivals._last) == 1
-    assert Arrivals(0).near("192.0.2.1", "ada", clock()) is None
