@@ -6,6 +6,13 @@ import numpy as np
 
 from casewise.statistics import FloatArray, IntArray
 
+SMOOTHING = 1.0
+"""Votes added to each answer of each rater to each class, and items to each class: the mode under
+Beta(2, 2)."""
+
+TOLERANCE = 1e-6
+"""The largest move of a probability that ends the fit."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DawidSkene:
@@ -21,8 +28,6 @@ class DawidSkene:
     Shape ``(raters,)``."""
     specificity: FloatArray
     """For each rater, the chance of saying safe of a safe item. As ``sensitivity``."""
-    log_posterior: float
-    """Log-posterior of the parameters, up to a constant; without smoothing their log-likelihood."""
     iterations: int
     converged: bool
     """True where no probability moved by the tolerance in the last step."""
@@ -35,9 +40,7 @@ def dawid_skene(
     *,
     items: int,
     raters: int,
-    smoothing: float = 1.0,
     most: int = 1000,
-    tolerance: float = 1e-6,
 ) -> DawidSkene:
     """Fit the model of Dawid & Skene (1979) with two classes by EM.
 
@@ -53,48 +56,42 @@ def dawid_skene(
         rater: 0..raters-1. Shape ``(votes,)``.
         items: How many items there are.
         raters: How many raters there are.
-        smoothing: Votes added to each answer of each rater to each class, and items to each
-            class: the mode under Beta(1 + s, 1 + s). Without any (0), rates run to 0 and 1 for
-            raters with few votes; where one has judged no item of a class, the rate is 1/2.
         most: Steps at most, from 1.
-        tolerance: The largest move of a probability that ends it.
     """
     votes = np.bincount(item, minlength=items)
     voted = votes > 0
     if not voted.any():
         p_safe, nothing = np.full(items, np.nan), np.full(raters, np.nan)
-        return DawidSkene(p_safe, np.nan, nothing, nothing.copy(), np.nan, 0, converged=True)
+        return DawidSkene(p_safe, np.nan, nothing, nothing.copy(), 0, converged=True)
 
     def rates(safe: FloatArray) -> tuple[float, list[FloatArray]]:
         """The M step: the prevalence, and each rater's chance of being right on either class."""
-        prevalence = (safe[voted].sum() + smoothing) / (voted.sum() + 2 * smoothing)
+        prevalence = (safe[voted].sum() + SMOOTHING) / (voted.sum() + 2 * SMOOTHING)
         right = []
         for said, weight in ((verdict, safe[item]), (1 - verdict, 1 - safe[item])):
-            hits = np.bincount(rater, weight * said, raters) + smoothing
-            wholes = np.bincount(rater, weight, raters) + 2 * smoothing
-            right.append(np.divide(hits, wholes, out=np.full(raters, 0.5), where=wholes > 0))
+            hits = np.bincount(rater, weight * said, raters) + SMOOTHING
+            wholes = np.bincount(rater, weight, raters) + 2 * SMOOTHING
+            right.append(hits / wholes)
         return float(prevalence), right
 
-    def classes(prevalence: float, right: list[FloatArray]) -> tuple[FloatArray, float]:
-        """The E step: each item's probability of safe, and the log-posterior of the rates."""
+    def classes(prevalence: float, right: list[FloatArray]) -> FloatArray:
+        """The E step: each item's probability of safe."""
         chances = np.array([prevalence, *right[0], *right[1]])
-        # Without smoothing a rate may be 0 or 1, and its logarithm without bounds.
-        hit, miss = (np.log(np.clip(one, 1e-300, None)) for one in (chances, 1 - chances))
+        hit, miss = np.log(chances), np.log(1 - chances)
         at_safe, at_unsafe = rater + 1, rater + 1 + raters
         of_safe = np.where(verdict == 1, hit[at_safe], miss[at_safe])
         of_unsafe = np.where(verdict == 1, miss[at_unsafe], hit[at_unsafe])
         safe = hit[0] + np.bincount(item, of_safe, items)
         both = np.logaddexp(safe, miss[0] + np.bincount(item, of_unsafe, items))
-        prior = smoothing * float((hit + miss).sum())
-        return np.exp(safe - both), float(both[voted].sum()) + prior
+        return np.exp(safe - both)
 
     safe = np.zeros(items)
     safe[voted] = np.bincount(item, verdict, items)[voted] / votes[voted]
     steps, change = 0, np.inf
-    while steps < most and change >= tolerance:
+    while steps < most and change >= TOLERANCE:
         steps += 1
         prevalence, right = rates(safe)
-        moved, log_posterior = classes(prevalence, right)
+        moved = classes(prevalence, right)
         change = float(np.abs(moved - safe)[voted].max())
         safe = moved
     absent = np.bincount(rater, minlength=raters) == 0
@@ -104,7 +101,6 @@ def dawid_skene(
         prevalence=prevalence,
         sensitivity=sensitivity,
         specificity=specificity,
-        log_posterior=log_posterior,
         iterations=steps,
-        converged=change < tolerance,
+        converged=change < TOLERANCE,
     )
