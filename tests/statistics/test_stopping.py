@@ -30,8 +30,7 @@ def until_clear(orders: IntArray | BoolArray, rule: Boundary) -> IntArray:
     most = orders.shape[1]
     yes = orders.cumsum(axis=1)
     decided = np.maximum(yes, np.arange(1, most + 1) - yes) >= rule.majorities(most)[1:]
-    stops: IntArray = np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, most)
-    return stops
+    return np.asarray(np.where(decided.any(axis=1), decided.argmax(axis=1) + 1, most))
 
 
 def of_one(safe: int, unsafe: int, boundary: Boundary) -> tuple[float, float]:

@@ -83,7 +83,7 @@ def dawid_skene(
         of_unsafe = np.where(verdict == 1, miss[at_unsafe], hit[at_unsafe])
         safe = hit[0] + np.bincount(item, of_safe, items)
         both = np.logaddexp(safe, miss[0] + np.bincount(item, of_unsafe, items))
-        return np.exp(safe - both)
+        return np.asarray(np.exp(safe - both))
 
     safe = np.zeros(items)
     safe[voted] = np.bincount(item, verdict, items)[voted] / votes[voted]
