@@ -175,7 +175,7 @@ def read_table(path: Path) -> pl.DataFrame:
         reason = str(error).splitlines()[0]
         raise InputError(f"not a judgement table: {reason}", file=path) from None
     check_size(table, path)
-    lacking = [name for name in SCHEMA if name not in (*table.columns, *_WITHHELD)]
+    lacking = [name for name in _NEEDED if name not in table.columns]
     if lacking:
         raise InputError("not a judgement table: a column is missing", file=path, field=lacking[0])
     try:
@@ -184,7 +184,9 @@ def read_table(path: Path) -> pl.DataFrame:
         reason = str(error).splitlines()[0]
         raise InputError(f"wrong values in the judgement table: {reason}", file=path) from None
     _check_values(table, path)
-    return table
+    return table.with_columns(
+        pl.col("query_id").fill_null(pl.col("case_id")), pl.col("epoch").fill_null(1)
+    )
 
 
 def read_case_rows(path: Path) -> list[dict[str, Any]]:
@@ -218,15 +220,15 @@ _MAY_RUN = r"^['\s\x00-\x20=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"
 
 
 def _column(table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
-    if name in _WITHHELD and name not in table.columns:
+    if name not in table.columns:
         return pl.lit(None, kind).alias(name)
     if kind == pl.Boolean and table.schema[name] == pl.String:
         return pl.col(name).replace_strict({"true": True, "false": False}, return_dtype=kind)
     return pl.col(name).cast(kind)
 
 
-_WITHHELD = ("answer", "explanation", "error")
-"""Columns that a table has lengths in place of, where its texts were not asked for."""
+_NEEDED = ("model", "protocol", "case_id", "status", "verdict")
+"""Columns that no table can do without; the others may be absent."""
 
 
 def _check_values(table: pl.DataFrame, path: Path) -> None:
