@@ -26,8 +26,6 @@ def test_the_rules(cli: Cli, tmp_path: Path) -> None:
     assert record["grader_version"] == READER_VERSION
     assert (record["coverage"], record["accuracy"], record["kappa"]) == (1, 1, 1)
     assert record["mistakes"] == []
-    again = json.loads(done(cli("graders", "check", path, "--format", "json", "--seed", "0")))
-    assert again == record
 
 
 def test_the_table_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:

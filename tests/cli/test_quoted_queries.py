@@ -80,10 +80,11 @@ def test_making_contexts(cli: Cli, tmp_path: Path, some: bool) -> None:
     """Where every request fails, and where one does."""
     queries = ["Tell me question 1, please."] * (not some) or ["Who waters the garden?"]
     lines = [*queries, "Now tell me question 1."]
-    (tmp_path / "q.txt").write_text("".join(f"{one}\n" for one in lines), "utf-8")
+    texts = [json.dumps({"query": one}) for one in lines]
+    (tmp_path / "q.jsonl").write_text("\n".join(texts), "utf-8")
     with FakeServer(quoting) as server:
         done = cli(
-            *("contexts", "generate", "q.txt", "--out", "c.jsonl", "-m", "openai-api/fake/m"),
+            *("contexts", "generate", "q.jsonl", "--out", "c.jsonl", "-m", "openai-api/fake/m"),
             *("--critic", "none"),
             env=environment(server),
         )

@@ -294,9 +294,9 @@ def test_a_dead_grader(tmp_path: Path) -> None:
 def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WRITER_BASE_URL", f"http://127.0.0.1:{free_port()}/v1")
     monkeypatch.setenv("WRITER_API_KEY", KEY)
-    (tmp_path / "q.txt").write_text("Who waters the garden?\n", "utf-8")
+    (tmp_path / "q.jsonl").write_text('{"query": "Who waters the garden?"}', "utf-8")
     request = GenerateRequest(
-        queries=tmp_path / "q.txt", out=tmp_path / "c.jsonl", model="openai-api/writer/m"
+        queries=tmp_path / "q.jsonl", out=tmp_path / "c.jsonl", model="openai-api/writer/m"
     )
     met = Met()
     with pytest.raises(ModelError, match="given up after 1 s"):
@@ -438,8 +438,8 @@ def test_a_dry_run_tells_of_names_and_addresses(cli_inside: Cli, tmp_path: Path)
     assert done.returncode == 2
     assert "nowhere/m: Model API" in done.stderr
     assert "nowhere/n: Model API" in done.stderr
-    (tmp_path / "q.txt").write_text("Who waters the garden?\n", "utf-8")
-    given = ("q.txt", "--out", "c.jsonl", "-m", "nowhere/m", "--dry-run")
+    (tmp_path / "q.jsonl").write_text('{"query": "Who waters the garden?"}', "utf-8")
+    given = ("q.jsonl", "--out", "c.jsonl", "-m", "nowhere/m", "--dry-run")
     done = cli_inside("contexts", "generate", *given)
     assert (done.returncode, "nowhere/m: Model API" in done.stderr) == (2, True)
 

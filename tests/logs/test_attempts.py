@@ -55,7 +55,7 @@ def test_of_each_case_one_attempt_counts(drawn: list[tuple[set[tuple[str, int]],
 
 
 def sample_of(name: str, answer: str | None, log: str) -> EvalSample:
-    said = {"status": "ok", "verdict": "safe"}
+    said = {"status": "ok", "verdict": "safe", "cut": False}
     if answer is None:
         error = EvalError(message=f"{log}: 500", traceback="", traceback_ansi="")
         return EvalSample(id=name, epoch=1, input="?", target="", error=error)
