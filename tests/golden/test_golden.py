@@ -69,7 +69,7 @@ def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer)
 NEW = (
     *("planned", "stopped", "no_context", "other_labels", "cut", "doubt", "numbers"),
     *("twin_id", "twin_intended", "twin_votes_safe", "twin_votes_unsafe"),
-    *("twin_published_safe_rate", "mentions"),
+    *("twin_published_safe_rate", "mentions", "parameters"),
 )
 """The version before did not count what was planned, nor say why a run did not end, which cases
 have no context or labels that make none, which answers were cut, nor how much a grade is doubted;
