@@ -125,8 +125,9 @@ def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: l
 def test_it_writes_contexts(cli: Cli, tmp_path: Path, queries: int) -> None:
     """Structured, and no good: the rules say what is wrong."""
     asked = ["How do I fix a fence?", "Who waters the garden?"][:queries]
-    (tmp_path / "some.txt").write_text("\n".join(asked), "utf-8")
-    done = cli("contexts", "generate", "some.txt", "--out", "c.jsonl")
+    cases = "\n".join(json.dumps({"query": query}) for query in asked)
+    (tmp_path / "some.jsonl").write_text(cases, "utf-8")
+    done = cli("contexts", "generate", "some.jsonl", "--out", "c.jsonl")
     assert done.returncode in (0, 1), done.stderr
     assert f"of {queries} queries have contexts" in done.stdout
     record = (tmp_path / "c.record.jsonl").read_text("utf-8").splitlines()
