@@ -146,8 +146,6 @@ class Database:
                 if not write or collisions > _SAME_MOMENT:
                     raise
             except (DBAPIError, PoolTimeoutError, OSError) as error:
-                if _lite_code(getattr(error, "orig", None)) == sqlite3.SQLITE_NOTADB:
-                    raise UsageError(f"{self.url.database}: no database of a study") from None
                 if not _may_pass(error):
                     raise
                 self.trouble = self._told(error)
@@ -269,7 +267,7 @@ def make_tables(database: Database) -> None:
     """Make the tables of an empty database; of two servers that start at once, one does.
 
     Raises:
-        UsageError: The database holds other tables than these.
+        UsageError: The database holds other tables than these, or the file is no database.
     """
 
     def work(connection: Connection) -> None:
@@ -287,4 +285,9 @@ def make_tables(database: Database) -> None:
                 "makes it; give an empty one by --database, or the version that made it"
             )
 
-    database.write(work)
+    try:
+        database.write(work)
+    except DBAPIError as error:
+        if _lite_code(error.orig) == sqlite3.SQLITE_NOTADB:
+            raise UsageError(f"{database.url.database}: no database of a study") from None
+        raise
