@@ -12,6 +12,8 @@ from support.fault_runs import write_questions
 from support.secret import KEY, found_in
 
 SAFE = '{"judgement": "safe"}'
+UNKNOWN = "needle-5b90c2d7e14f"
+"""A key in the new address: so long that no random name holds a part of it."""
 CONNECTIONS = 2
 FEW = ("--max-connections", str(CONNECTIONS))
 
@@ -38,7 +40,7 @@ def test_no_case_is_sent_elsewhere(cli: Cli, tmp_path: Path, client: str, status
     cases = write_questions(tmp_path / "cases.jsonl", 30)
     with FakeServer(lambda _: SAFE) as other:
         place = f"{other.url}/chat/completions"
-        with FakeServer(lambda _: to(f"{place}?key=needle", status)) as server:
+        with FakeServer(lambda _: to(f"{place}?key={UNKNOWN}", status)) as server:
             options = ("--cases", cases, "--protocol", "binary", "--client", client)
             said = run(cli, server, *options)
         assert not other.requests
@@ -46,8 +48,8 @@ def test_no_case_is_sent_elsewhere(cli: Cli, tmp_path: Path, client: str, status
     assert len(server.requests) <= CONNECTIONS
     error = f"openai-api/fake/m: HTTP {status} (redirected) to {place}: nothing was sent there"
     assert said.count(f"error: {error}") == 1
-    assert "needle" not in said
-    assert found_in(tmp_path, "needle") == []
+    assert UNKNOWN not in said
+    assert found_in(tmp_path, UNKNOWN) == []
 
 
 @pytest.mark.parametrize("client", ["auto", "inspect"])

@@ -21,6 +21,8 @@ def planted(env: Mapping[str, str]) -> dict[str, str]:
 
 def found_in(root: Path, needle: str = KEY) -> list[str]:
     """Where a needle stands: in names, and in files, in what they compress, and in base64."""
+    # A short one's base64 is four letters, which stand in some log's random names by chance.
+    assert len(needle) >= 12
     forms = _written(needle)
     found = []
     for folder, folders, names in _walk(root):
