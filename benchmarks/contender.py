@@ -161,9 +161,9 @@ def casewise(work: Work) -> dict[str, float]:
 
     def judge(name: str, limit: int) -> None:
         request = RunRequest(
-            models=(name,),
+            model=(name,),
             cases=work.cases,
-            protocols=(work.protocol,),
+            protocol=(work.protocol,),
             limit=limit,
             max_connections=work.connections,
             model_base_url=work.url,

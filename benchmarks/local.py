@@ -255,7 +255,7 @@ def timed(
 
 def judge(model: str, cases: str, ablations: Sequence[str | None], args: dict[str, Any]) -> Judged:
     """A run as of the command line, and what its logs hold."""
-    request = RunRequest(models=(model,), cases=cases, ablations=tuple(ablations), model_args=args)
+    request = RunRequest(model=(model,), cases=cases, ablate=tuple(ablations), model_arg=args)
     plan = make_plan(request)
     with tempfile.TemporaryDirectory() as folder:
         started, used = time.perf_counter(), time.process_time()

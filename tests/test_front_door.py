@@ -4,7 +4,6 @@ import ast
 import asyncio
 import contextlib
 import copy
-import dataclasses
 import inspect
 import json
 import pickle
@@ -24,14 +23,13 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import ROOT, Cli, clean_env, forget_models
+from inspect_ai.log import read_eval_log
 from support.fake_openai import Answer, FakeServer
 from support.tables import random_table
 
 import casewise as cw
 from casewise.cases import Case, VoteCounts, open_cases, write_cases
-from casewise.cli._run_options import RunOptions
 from casewise.errors import AssetError, InputError, UsageError
-from casewise.evaluation import RunRequest
 from casewise.scores import read_paths
 
 pytestmark = [
@@ -146,15 +144,26 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
     assert not hasattr(cw, "nothing")
 
 
-def test_an_option_of_run_has_one_name_and_one_default() -> None:
-    """In the command, here and in the request, which takes them by name."""
-    command = {one.name: one.default for one in dataclasses.fields(RunOptions)}
-    request = {one.name: one.default for one in dataclasses.fields(RunRequest)}
-    here = {name: one.default for name, one in inspect.signature(cw.plan).parameters.items()}
-    alike = command.keys() & request.keys() - {"generate"}
-    assert len(alike) == 18
-    for name in alike:
-        assert command[name] == request[name] == here[name], name
+def test_an_option_has_one_name(cli: Cli, server: FakeServer, tmp_path: Path) -> None:
+    """On the command line, in Python, in a sweep and in a log."""
+    text = cli("run", "--help").stdout
+    command = {name.replace("-", "_") for name in re.findall(r"--([a-z][a-z-]+)", text)}
+    assert inspect.signature(cw.plan).parameters.keys() <= command
+    axes = {
+        **{"model": {"model": MODEL, "model_base_url": server.url}, "cases": "starter"},
+        **{"protocol": ["respond", "binary"], "delivery": ["none", "judge"], "ablate": "none"},
+        **{"swap": "none", "vary": ["none", "urgency"], "seed": 1},
+        **{"sampling": "greedy", "epochs": 1, "limit": 1, "max_tokens": 99, "grader": MODEL},
+    }
+    assert axes.keys() <= command
+    (tmp_path / "sweep.yaml").write_text(json.dumps(axes), "utf-8")
+    env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
+    done = cli("run", "sweep.yaml", "--log-dir", "logs", env=env)
+    assert done.returncode == 0, done.stderr
+    logs = [read_eval_log(str(log), header_only=True) for log in tmp_path.glob("logs/*.eval")]
+    assert len(logs) == 4
+    named = {name for log in logs for name in log.eval.task_args_passed}
+    assert {"protocol", "delivery", "vary", "limit"} <= named <= command | {"draw_seed"}
 
 
 def test_no_room_hides_a_function() -> None:
@@ -189,7 +198,7 @@ GATE = "rules:\n- {measure: coverage, at_least: .5}\n- {measure: accuracy, worse
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_every_block_of_the_page(server: FakeServer, tmp_path: Path) -> None:
     cases = cw.load_cases(voted(tmp_path / "voted.jsonl"))
-    plan = cw.plan(cases, models=MODEL, protocol="binary", ablate=[None, "recipient"])
+    plan = cw.plan(cases, model=MODEL, protocol="binary", ablate=[None, "recipient"])
     for name in ("before", "after"):
         cw.run(plan, f"logs/{name}")
     (tmp_path / "gate.yaml").write_text(GATE)
@@ -259,7 +268,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     with serving(folder) as server:
         voted(folder / "voted.jsonl")
-        plan = cw.plan("voted.jsonl", models=MODEL, protocol="binary", ablate=[None, "recipient"])
+        plan = cw.plan("voted.jsonl", model=MODEL, protocol="binary", ablate=[None, "recipient"])
         cw.run(plan, "after")
         always = [{"content": "always the same"}]
         server.answer = lambda request: answer(request | {"messages": always})
@@ -438,7 +447,7 @@ def test_cases_are_a_sequence(tmp_path: Path) -> None:
 def test_chosen_cases_have_a_file_that_logs_can_name(server: FakeServer, tmp_path: Path) -> None:
     chosen = [case for case in cw.load_cases("starter") if case.intended == "unsafe"]
     for cases in (chosen, tuple(chosen), cw.load_cases("starter")[:4]):
-        plan = cw.plan(cases, models=MODEL, protocol="binary")
+        plan = cw.plan(cases, model=MODEL, protocol="binary")
         assert plan.judgements == len(cases)
     kept = sorted((tmp_path / "cache/cases").iterdir())
     assert len(kept) == 2
@@ -446,7 +455,7 @@ def test_chosen_cases_have_a_file_that_logs_can_name(server: FakeServer, tmp_pat
     assert cw.run(plan, "logs").complete
     assert set(cw.judgements("logs")["case_id"]) == {case.id for case in cases}
     first = len(server.requests)
-    assert cw.run(cw.plan(list(cases), models=MODEL, protocol="binary"), "logs").complete
+    assert cw.run(cw.plan(list(cases), model=MODEL, protocol="binary"), "logs").complete
     assert len(server.requests) == first, "the same cases are the same run"
 
 
@@ -454,7 +463,7 @@ def test_a_file_that_changed_is_refused(server: FakeServer, tmp_path: Path) -> N
     cases = cw.load_cases(voted(tmp_path / "voted.jsonl"))
     write_cases(cases[:-1], tmp_path / "voted.jsonl")
     with pytest.raises(InputError, match=r"voted\.jsonl: was changed since .*: load them again"):
-        cw.plan(cases, models=MODEL, protocol="binary")
+        cw.plan(cases, model=MODEL, protocol="binary")
 
 
 # Running.
@@ -462,7 +471,7 @@ def test_a_file_that_changed_is_refused(server: FakeServer, tmp_path: Path) -> N
 
 def test_planning_sends_nothing(server: FakeServer) -> None:
     plan = cw.plan(
-        "starter", models=[MODEL, MODEL], protocol=["binary", "score"], price_in=1.0, price_out=2.0
+        "starter", model=[MODEL, MODEL], protocol=["binary", "score"], price_in=1.0, price_out=2.0
     )
     frame = plan.to_polars()
     assert frame["requests"].to_list() == [56, 168]
@@ -472,7 +481,7 @@ def test_planning_sends_nothing(server: FakeServer) -> None:
 
 
 def test_a_run_stands_for_its_folder(server: FakeServer) -> None:
-    run = cw.run(cw.plan("starter", models=MODEL, protocol="binary", limit=6), "logs/a")
+    run = cw.run(cw.plan("starter", model=MODEL, protocol="binary", limit=6), "logs/a")
     assert (run.complete, run.capped, run.failures) == (True, False, ())
     assert run.to_polars().row(0, named=True) == {
         "model": MODEL,
@@ -486,7 +495,7 @@ def test_a_run_stands_for_its_folder(server: FakeServer) -> None:
 
 
 def test_what_is_spent_stops_a_run(server: FakeServer) -> None:
-    plan = cw.plan("starter", models=MODEL, protocol="binary", price_in=1e6, price_out=0.0)
+    plan = cw.plan("starter", model=MODEL, protocol="binary", price_in=1e6, price_out=0.0)
     run = cw.run(plan, "logs", max_cost=500.0)
     assert (run.complete, run.capped) == (False, True)
     assert 0 < run.to_polars()["judged"][0] < 56
@@ -512,7 +521,7 @@ def held_after(log_dir: str) -> int:
     return read_paths([Path(log_dir)]).table.filter(pl.col("status") == "ok").height
 
 
-PLAN: dict[str, Any] = {"models": MODEL, "protocol": "binary", "max_connections": 2}
+PLAN: dict[str, Any] = {"model": MODEL, "protocol": "binary", "max_connections": 2}
 
 
 def test_a_second_run_asks_the_address_that_is_set_then(

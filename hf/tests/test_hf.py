@@ -69,9 +69,9 @@ def flows(folder: Path, tiny: Path, engine: "Engine") -> Flows:
     """What every command of this file ended with; the engine, which they share, begins anew."""
     engine._prefix.clear()
     sweep = {
-        "models": [f"casewise-hf/{tiny}"],
-        "protocols": ["probability"],
-        "ablations": [one or "none" for one in ABLATIONS],
+        "model": [f"casewise-hf/{tiny}"],
+        "protocol": ["probability"],
+        "ablate": [one or "none" for one in ABLATIONS],
         "limit": CASES,
     }
     (folder / "sweep.yaml").write_text(json.dumps(sweep), "utf-8")

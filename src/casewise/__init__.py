@@ -5,7 +5,7 @@ Python: the functions that the commands call, under the commands' names.
 
 >>> import casewise as cw
 >>> cases = cw.load_cases("starter")
->>> cw.plan(cases, models="casewise/smollm2").judgements == len(cases)
+>>> cw.plan(cases, model="casewise/smollm2").judgements == len(cases)
 True
 
 Nothing is imported before it is used. The rooms behind it: ``cases`` (what is asked, where, and how

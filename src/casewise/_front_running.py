@@ -195,10 +195,10 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
 
 def plan(
     cases: Cases = "starter",
-    models: Texts = "casewise/smollm2",
+    model: Texts = "casewise/smollm2",
     protocol: Texts = PROTOCOL,
     *,
-    targets: Texts = (),
+    target: Texts = (),
     delivery: Texts = (),
     ablate: Sequence[str | None] = (None,),
     swap: Sequence[str | None] = (None,),
@@ -220,7 +220,7 @@ def plan(
     batch: bool = False,
     client: str = "auto",
     model_base_url: str | None = None,
-    model_args: Mapping[str, Any] | None = None,
+    model_arg: Mapping[str, Any] | None = None,
     generate: Mapping[str, Any] | None = None,
     price_in: float | None = None,
     price_out: float | None = None,
@@ -234,9 +234,9 @@ def plan(
     Args:
         cases: A name, a file, or cases. Cases that no file holds are written to casewise's cache,
             under their hash, so that logs can name them.
-        models: As Inspect names them.
+        model: As Inspect names them.
         protocol: ``binary``, ``score``, ``probability``, ``guard`` or ``respond``.
-        targets: Bots of one's own beside the models (``models=[]``: instead of them): files, or
+        target: Bots of one's own beside the models (``model=[]``: instead of them): files, or
             functions as ``MODULE:FUNCTION``.
         delivery: Where the context stands; empty is each protocol's usual place.
         ablate: What to remove from every context: a group or parameter, or several joined by
@@ -261,7 +261,7 @@ def plan(
         batch: Send through the provider's batch interface.
         client: What sends requests: ``auto`` or ``inspect``.
         model_base_url: Address of the models' API.
-        model_args: For the models' provider.
+        model_arg: For the models' provider.
         generate: Settings of the models' generation, as Inspect names them.
         price_in: Dollars for a million input tokens; None is what Inspect knows.
         price_out: The same of output tokens.
@@ -280,15 +280,15 @@ def plan(
     refuse_password("model_base_url", model_base_url)
     request = RunRequest.of(
         given,
-        models=_texts(models),
-        targets=_texts(targets),
+        model=_texts(model),
+        target=_texts(target),
         cases=_name_of(cases),
-        protocols=_texts(protocol),
-        deliveries=_texts(delivery),
-        ablations=tuple(ablate) or (None,),
-        swaps=tuple(swap) or (None,),
-        variations=tuple(vary) or (None,),
-        model_args=dict(model_args or {}),
+        protocol=_texts(protocol),
+        delivery=_texts(delivery),
+        ablate=tuple(ablate) or (None,),
+        swap=tuple(swap) or (None,),
+        vary=tuple(vary) or (None,),
+        model_arg=dict(model_arg or {}),
         generate=dict(generate or {}),
         prices=Prices(price_in, price_out),
         grader_prices=Prices(grader_price_in, grader_price_out),

@@ -44,7 +44,7 @@ FILES: dict[str, str | bytes] = {
     "queries.csv": "query\nMay I borrow a ladder?\n",
     "rules.yaml": "rules:\n- {measure: acuracy, at_least: .5}\n",
     "limit.yaml": "rules:\n- {measure: accuracy, at_least: .nan}\n",
-    "sweep.yaml": "models: [a/b]\nprotocls: [binary]\n",
+    "sweep.yaml": "model: [a/b]\nprotocls: [binary]\n",
     "target.yaml": "name: bot\nurl: ftp://localhost/x\nbody: {q: '{last}'}\nreply: text\n",
     "field.yaml": "name: bot\nurl: http://localhost/x\nbody: {q: '{lsat}'}\nreply: text\n",
     "secret.yaml": "name: b\nurl: http://localhost/x\nheaders: {X-Api-Key: abcdefgh12345678}\n"

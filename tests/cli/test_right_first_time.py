@@ -59,11 +59,11 @@ def test_a_dry_run_and_a_sweep_say_so_too(cli: Cli, tmp_path: Path) -> None:
     assert offered(done.stderr)[-2:] == ["--ablate", "none"]
     assert "--log-dir" not in offered(done.stderr)
     (tmp_path / "s.yaml").write_text(
-        "models: [openai-api/fake/m]\nprotocols: binary\nablations: [recipient]\n"
+        "model: [openai-api/fake/m]\nprotocol: binary\nablate: [recipient]\n"
     )
     done = cli("run", "s.yaml", "--dry-run")
     assert "only contexts without recipient" in done.stderr
-    assert "add none to ablations" in done.stderr
+    assert "add none to ablate" in done.stderr
 
 
 def test_none_is_the_whole(cli: Cli) -> None:

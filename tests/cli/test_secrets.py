@@ -142,17 +142,20 @@ def test_a_key_without_a_name(cli_inside: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("entry", "field"),
-    [({"args": {"api_key": NEEDLE}}, "args"), ({"base_url": f"https://me:{NEEDLE}@x"}, "base_url")],
+    [
+        ({"model_arg": {"api_key": NEEDLE}}, "model_arg"),
+        ({"model_base_url": f"https://me:{NEEDLE}@x"}, "model_base_url"),
+    ],
 )
 def test_a_key_in_a_sweep(
     cli_inside: Cli, tmp_path: Path, entry: dict[str, Any], field: str
 ) -> None:
-    sweep = {"models": [{"model": "openai-api/fake/m"} | entry], "grid": [{}]}
+    sweep = {"model": [{"model": "openai-api/fake/m"} | entry], "grid": [{}]}
     (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
     done = cli_inside("run", "sweep.yaml", "--dry-run")
     assert done.returncode == 2
     assert NEEDLE not in done.stdout + done.stderr
-    assert f"models, record 1, field '{field}'" in " ".join(done.stderr.split())
+    assert f"model, record 1, field '{field}'" in " ".join(done.stderr.split())
 
 
 ADDRESSES = (
@@ -198,7 +201,7 @@ def test_a_key_in_an_address_wherever_it_stands(cli_inside: Cli, tmp_path: Path)
     model = ("-m", "openai-api/fake/m")
     (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\n")
     (tmp_path / "talks.jsonl").write_text('{"messages": []}\n')
-    sweep = {"models": [{"model": model[1], "base_url": address}], "grid": [{}]}
+    sweep = {"model": [{"model": model[1], "model_base_url": address}], "grid": [{}]}
     (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
     before = sorted(tmp_path.iterdir())
     by_option = ("--model-base-url", address)
@@ -217,5 +220,5 @@ def test_a_key_in_an_address_wherever_it_stands(cli_inside: Cli, tmp_path: Path)
         keys = {"FAKE_API_KEY": "none", "OPENAI_API_KEY": "none"}
         check_refused(cli_inside(*command, env=keys | env))
     with pytest.raises(UsageError, match="model_base_url: the address holds a secret"):
-        cw.plan("starter", models=model[1], protocol="binary", model_base_url=address)
+        cw.plan("starter", model=model[1], protocol="binary", model_base_url=address)
     assert sorted(tmp_path.iterdir()) == before

@@ -130,11 +130,11 @@ def test_without_settings_nothing_tells_of_them(cli: Cli, tmp_path: Path) -> Non
     (log,) = headers(tmp_path / "logs")
     assert "generate" not in (log.eval.metadata or {})
     cases = str(tmp_path / "cases.jsonl")
-    request = RunRequest(models=(MODEL,), cases=cases, protocols=("binary",))
+    request = RunRequest(model=(MODEL,), cases=cases, protocol=("binary",))
     (cell,) = make_plan(request).cells
     assert RunKey.of_log(log).identity == cell.identity
     (other,) = make_plan(
-        RunRequest(models=(MODEL,), cases=cases, protocols=("binary",), generate={"top_p": 1})
+        RunRequest(model=(MODEL,), cases=cases, protocol=("binary",), generate={"top_p": 1})
     ).cells
     assert other.identity != cell.identity
     # Nor does a killed run take the answers of the other.
@@ -222,12 +222,12 @@ def test_a_key_is_no_setting(cli_inside: Cli, tmp_path: Path, given: str) -> Non
 
 
 SWEEP: dict[str, Any] = {
-    "models": [
+    "model": [
         {"model": MODEL, "name": "plain"},
         {"model": MODEL, "name": "hard", "generate": {"reasoning_effort": "high"}},
     ],
     "cases": "cases.jsonl",
-    "protocols": "binary",
+    "protocol": "binary",
 }
 
 
@@ -265,7 +265,7 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
     status = cli_inside("run", "sweep.yaml", "--status", "--format", "json")
     assert {one["state"] for one in json.loads(status.stdout)["cells"]} == {"done"}
     # A changed setting is another run; the one before stays.
-    changed = {"models": [{"model": MODEL, "name": "plain", "generate": {"top_p": 1}}]}
+    changed = {"model": [{"model": MODEL, "name": "plain", "generate": {"top_p": 1}}]}
     write_sweep(tmp_path, SWEEP | changed)
     status = cli_inside("run", "sweep.yaml", "--status", "--format", "json")
     found = json.loads(status.stdout)
@@ -279,12 +279,12 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
         (
             # Of one value, written in two ways.
             {
-                "models": [
+                "model": [
                     {"model": MODEL, "generate": {"top_p": 1}},
                     {"model": MODEL, "name": "b", "generate": {"top_p": 1.0}},
                 ]
             },
-            ("models, record 2", "expected other args, max_tokens or generate"),
+            ("model, record 2", "expected other model_arg, max_tokens or generate"),
         ),
         ({"generate": {"reasoning_effort": "high"}}, ("'plain' and 'hard' are one model",)),
         (
@@ -292,8 +292,8 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
             ("grid, record 2, field 'generate': top_p: found x, expected a number",),
         ),
         (
-            {"models": [{"model": MODEL, "generate": {"extra_headers": {"X-Api-Key": NEEDLE}}}]},
-            ("models, record 1, field 'generate': extra_headers X-Api-Key: a key that stands",),
+            {"model": [{"model": MODEL, "generate": {"extra_headers": {"X-Api-Key": NEEDLE}}}]},
+            ("model, record 1, field 'generate': extra_headers X-Api-Key: a key that stands",),
         ),
     ],
 )

@@ -15,7 +15,7 @@ from casewise.scores import read_paths
 CASES = 8
 
 MODELS = """
-models:
+model:
   - {model: openai-api/fake/a, name: a, price_in: 1000, price_out: 2000, max_connections: 4}
   - {model: openai-api/fake/b, name: b, price_in: 1000, price_out: 2000, max_connections: 4}
 """
@@ -25,9 +25,9 @@ GRID = (
     MODELS
     + """
 cases: cases.jsonl
-protocols: [binary, score]
-deliveries: [judge, none]
-ablations: [none, sender]
+protocol: [binary, score]
+delivery: [judge, none]
+ablate: [none, sender]
 samples: 1
 exclude:
   - {model: b, protocol: score}
@@ -123,11 +123,11 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
         assert ours.equals(rows(tmp_path / "single"))
         # One condition goes, one comes; one is asked for more often, and by two lines. One model
         # more can't be used.
-        changed = GRID.replace("ablations: [none, sender]", "ablations: [none, recipient]")
-        changed = changed.replace("models:", "models:\n  - {model: openai-api/fake/c, name: c}")
-        changed += "  - {model: c, protocol: score}\n  - {model: c, ablation: recipient}\n"
+        changed = GRID.replace("ablate: [none, sender]", "ablate: [none, recipient]")
+        changed = changed.replace("model:\n", "model:\n  - {model: openai-api/fake/c, name: c}\n")
+        changed += "  - {model: c, protocol: score}\n  - {model: c, ablate: recipient}\n"
         changed += "  - {model: c, delivery: none}\n"
-        changed += "grid: [{}, {protocols: binary, deliveries: judge, ablations: none, epochs: 2}]"
+        changed += "grid: [{}, {protocol: binary, delivery: judge, ablate: none, epochs: 2}]"
         sweep_file(tmp_path, changed)
         before = len(server.requests)
         done = cli("run", "sweep.yaml", "--format", "markdown", env=environment(server))
@@ -146,7 +146,7 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
 
 def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
     """An ordinary run stops at its cap; a sweep over the same conditions goes on from there."""
-    sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocols: binary\n", 30)
+    sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocol: binary\n", 30)
     options = ("--protocol", "binary", "--cases", "cases.jsonl", "--log-dir", "logs/sweep")
     run = ("run", "-m", "openai-api/fake/a", *options, "--max-connections", "4")
     unpriced = cli_inside(*run, "--max-cost", "1", env={"FAKE_API_KEY": "k"})
@@ -178,9 +178,9 @@ def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
 
 def test_seeds_where_answers_are_drawn(cli_inside: Cli, tmp_path: Path) -> None:
     """A seed makes a condition of its own where it changes something, and is dropped elsewhere."""
-    text = MODELS + "protocols: [binary, probability]\nsamplings: [greedy, reference]\nlimit: 2\n"
+    text = MODELS + "protocol: [binary, probability]\nsampling: [greedy, reference]\nlimit: 2\n"
     sweep_file(
-        tmp_path, text + "seeds: [1, 2]\nonly: {model: a}\n".replace("{", "[{").replace("}", "}]")
+        tmp_path, text + "seed: [1, 2]\nonly: {model: a}\n".replace("{", "[{").replace("}", "}]")
     )
     assert {condition for _, condition in states(cli_inside)} == {
         *("binary, greedy", "probability, greedy", "probability, reference"),
@@ -206,11 +206,11 @@ def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
 def test_names_and_shared_conditions(cli_inside: Cli, tmp_path: Path) -> None:
     """A condition that two lines share is there once, under the name of the first."""
     lines = """
-protocols: binary
+protocol: binary
 cases: cases.jsonl
 grid:
-  - {name: plain, models: a}
-  - {ablations: [none, "recipient, sender", "sender,recipient"]}
+  - {name: plain, model: a}
+  - {ablate: [none, "recipient, sender", "sender,recipient"]}
   - {name: few, limit: 2}
 """
     sweep_file(tmp_path, MODELS + lines)
@@ -227,9 +227,9 @@ grid:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("protocols: binary\n", "field 'models': the field is missing"),
+        ("protocol: binary\n", "field 'model': the field is missing"),
         (
-            MODELS + "protocols: [bin]\n",
+            MODELS + "protocol: [bin]\n",
             "no such protocol (found 'bin'; expected 'binary' or 'guard'",
         ),
         (
@@ -238,12 +238,12 @@ grid:
             "one of a, b)",
         ),
         (MODELS + "exclude: [{model: [a, b]}]\n", "nothing is left to run"),
-        (MODELS + "deliveries: [claimed]\n", "grid, record 1: protocol probability has no"),
+        (MODELS + "delivery: [claimed]\n", "grid, record 1: protocol probability has no"),
         (
-            "models: [openai/x, {model: openai/x, name: y, base_url: 'http://h'}]\n",
-            "models, record 2: the same model as record 1: an address tells no results apart",
+            "model: [openai/x, {model: openai/x, name: y, model_base_url: 'http://h'}]\n",
+            "model, record 2: the same model as record 1: an address tells no results apart",
         ),
-        ("models: [openai/x, openai/x]\n", "models, record 2: two models of one name"),
+        ("model: [openai/x, openai/x]\n", "model, record 2: two models of one name"),
     ],
 )
 def test_wrong_files(cli_inside: Cli, tmp_path: Path, text: str, said: str) -> None:

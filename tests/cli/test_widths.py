@@ -52,7 +52,7 @@ def test_names_are_whole(cli_inside: Cli, width: int | None, arguments: tuple[st
         assert any(line.removeprefix("Before: ").removeprefix("After: ") == name for line in lines)
 
 
-SWEEP = f"models: [{A}, {B}]\nprotocols: [binary, probability]\nablations: [none, recipient]\n"
+SWEEP = f"model: [{A}, {B}]\nprotocol: [binary, probability]\nablate: [none, recipient]\n"
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -80,7 +80,7 @@ def mixed(request: dict[str, Any]) -> Answer:
 
 def cells(server: BatchServer, cases: str | Path, **more: Any) -> tuple[Cell, ...]:
     options: dict[str, Any] = {"batch": True, "protocols": ("binary",)} | more
-    request = RunRequest(models=(MODEL,), cases=str(cases), model_base_url=server.url, **options)
+    request = RunRequest(model=(MODEL,), cases=str(cases), model_base_url=server.url, **options)
     return make_plan(request).cells
 
 
@@ -246,7 +246,7 @@ def test_a_chatbot_and_its_grader(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with BatchServer(answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         request = RunRequest(
-            models=(MODEL,), protocols=("respond",), limit=4, grader="openai/gpt-4.1", batch=True
+            model=(MODEL,), protocol=("respond",), limit=4, grader="openai/gpt-4.1", batch=True
         )
         run_cells(make_plan(request).cells, tmp_path / "logs")
         assert server.requests == []

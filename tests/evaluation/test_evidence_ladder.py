@@ -157,14 +157,14 @@ def test_a_bad_ladder_stops_before_anything_is_sent(cli: Cli, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variations": (None, "urgency")}, "leave out --vary"),
+        ({"vary": (None, "urgency")}, "leave out --vary"),
         ({"deployment": "therapy-support"}, "leave out --deployment"),
-        ({"protocols": ("rank",)}, "rank does neither"),
+        ({"protocol": ("rank",)}, "rank does neither"),
         ({"evidence": "nowhere.yaml"}, "no such ladder"),
     ],
 )
 def test_what_does_not_go_together(options: dict[str, Any], message: str) -> None:
-    given = {"models": ("mockllm/m",), "protocols": ("respond",), "evidence": "ladder"}
+    given = {"model": ("mockllm/m",), "protocol": ("respond",), "evidence": "ladder"}
     with pytest.raises(CasewiseError, match=message):
         make_plan(RunRequest(**given | options))
 
@@ -269,9 +269,9 @@ def test_a_sweep_leaves_out_the_same_rungs(cli_inside: Cli, tmp_path: Path) -> N
     write_cases(tmp_path / "cases.jsonl", 1)
     (tmp_path / "own.yaml").write_text(OWN + CHECKED, "utf-8")
     sweep = """
-models: [{model: casewise/smollm2, name: small}]
+model: [{model: casewise/smollm2, name: small}]
 cases: cases.jsonl
-protocols: [respond]
+protocol: [respond]
 evidence: own.yaml
 """
     (tmp_path / "sweep.yaml").write_text(sweep, "utf-8")

@@ -179,9 +179,9 @@ def test_two_runs_in_one_process_count_apart(
         folder.mkdir()
         plan = make_plan(
             RunRequest(
-                models=(f"openai-api/{name}/m",),
+                model=(f"openai-api/{name}/m",),
                 cases=str(write_questions(folder / "cases.jsonl", 2)),
-                protocols=("binary",),
+                protocol=("binary",),
             )
         )
 

@@ -152,7 +152,7 @@ def test_every_turn_of_a_script_is_graded(tmp_path: Path) -> None:
     (tmp_path / "script.yaml").write_text(json.dumps(script), "utf-8")
     (tmp_path / "card.yaml").write_text(SCRIPTED, "utf-8")
     card = tmp_path / "card.yaml"
-    plan = cw.plan(models="openai/gpt-4o", protocol="respond", deployment=card, grader="openai/o3")
+    plan = cw.plan(model="openai/gpt-4o", protocol="respond", deployment=card, grader="openai/o3")
     own, grader = plan.estimates
     assert (own.requests, grader.requests) == (4, 4)
     assert (own.condition, grader.model) == ("respond, system, card card", "openai/o3")
@@ -168,8 +168,8 @@ def test_prices_that_are_not_known(cli_inside: Cli, tmp_path: Path) -> None:
     assert dry.returncode == 2
     assert "--grader-price-in -1.0: give dollars, 0 or more" in dry.stderr
     sweep = {
-        "models": ["openai-api/fake/m"],
-        "protocols": ["binary", "respond"],
+        "model": ["openai-api/fake/m"],
+        "protocol": ["binary", "respond"],
         "grader": {"model": "openai-api/fake/judge", "price_in": 10, "price_out": 20},
         "limit": 2,
     }

@@ -63,8 +63,8 @@ def answer(request: dict[str, Any]) -> Answer:
 
 def judged(client: str, url: str, folder: Path) -> list[EvalLog]:
     request = RunRequest(
-        models=("openai-api/lean/m",),
-        protocols=("binary", "score", "probability", "respond"),
+        model=("openai-api/lean/m",),
+        protocol=("binary", "score", "probability", "respond"),
         limit=9,
         max_connections=9,
         model_base_url=url,
@@ -208,4 +208,4 @@ def test_what_only_the_provider_s_client_can_do(monkeypatch: pytest.MonkeyPatch)
 
 def test_no_such_client() -> None:
     with pytest.raises(UsageError, match="unknown client 'fast': choose from auto, inspect"):
-        make_plan(RunRequest(models=("openai-api/lean/m",), client="fast"))
+        make_plan(RunRequest(model=("openai-api/lean/m",), client="fast"))

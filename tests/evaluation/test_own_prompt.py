@@ -251,7 +251,7 @@ _KEEPS_TO = {"allowed": "answers", "disallowed": "refuses", "partly": "does a pa
 def test_another_prompt_is_another_condition(tmp_path: Path) -> None:
     def version(**changes: object) -> str:
         path = write_own_card(tmp_path, **changes)
-        request = RunRequest(("m",), protocols=("respond",), deployment=str(path))
+        request = RunRequest(("m",), protocol=("respond",), deployment=str(path))
         ((planned,), _) = plan_conditions(request)
         return str(planned.version)
 
@@ -267,7 +267,7 @@ def test_another_prompt_is_another_condition(tmp_path: Path) -> None:
     assert len({first, *others}) == 6
     path = write_own_card(tmp_path)
     (tmp_path / "prompts/system.txt").write_text(SYSTEM + ".", "utf-8")
-    request = RunRequest(("m",), protocols=("respond",), deployment=str(path))
+    request = RunRequest(("m",), protocol=("respond",), deployment=str(path))
     ((planned,), _) = plan_conditions(request)
     assert str(planned.version) not in {first, *others}
 

@@ -1,4 +1,4 @@
-"""Servers that keep the beginnings of prompts: which request comes near which."""
+"""Servers that keep the beginnings of prompt: which request comes near which."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ CONNECTIONS = 4
 ABLATIONS = (None, "recipient", "transmission_principle")
 
 SWEEP = """
-models: {{model: vllm/fake, max_connections: 4}}
-protocols: probability
-ablations: [none, recipient, transmission_principle]
+model: {{model: vllm/fake, max_connections: 4}}
+protocol: probability
+ablate: [none, recipient, transmission_principle]
 limit: {limit}
 """
 

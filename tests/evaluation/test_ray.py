@@ -30,10 +30,10 @@ SWEEP = """
 name: both
 cases: cases.jsonl
 grid:
-  - {protocols: binary, deliveries: [judge, none]}
-  - {protocols: binary, ablations: sender, models: a}
-  - {protocols: respond, models: b, limit: 20}
-models:
+  - {protocol: binary, delivery: [judge, none]}
+  - {protocol: binary, ablate: sender, model: a}
+  - {protocol: respond, model: b, limit: 20}
+model:
 """
 
 
@@ -116,7 +116,7 @@ def test_a_node_is_lost_half_way(
     """A sweep of two models, a node of two lost in its middle: the table is the single one's."""
     with FakeServer(answer) as server:
         models = [
-            f"  - {{model: openai-api/fake/{name}, name: {name}, base_url: '{server.url}', "
+            f"  - {{model: openai-api/fake/{name}, name: {name}, model_base_url: '{server.url}', "
             "max_connections: 4}\n"
             for name in "ab"
         ]

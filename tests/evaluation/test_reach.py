@@ -77,9 +77,9 @@ def start(
     cases = write_questions(folder / "cases.jsonl", questions)
     plan = make_plan(
         RunRequest(
-            models=tuple(f"openai-api/{name}/m" for name in models if name != "judge"),
+            model=tuple(f"openai-api/{name}/m" for name in models if name != "judge"),
             cases=str(cases),
-            protocols=("binary" if grader is None else "respond",),
+            protocol=("binary" if grader is None else "respond",),
             client=client,
             grader=grader,
             max_connections=connections,
@@ -432,7 +432,7 @@ def test_a_dry_run_tells_of_names_and_addresses(cli_inside: Cli, tmp_path: Path)
     said = dry(cli_inside, *local, env=key | {"LOCAL_BASE_URL": "htp://h"})
     assert "check LOCAL_BASE_URL" in said
     (tmp_path / "sweep.yaml").write_text(
-        "name: s\nmodels: [nowhere/m, nowhere/n]\ngrid: [{protocols: [binary]}]\n", "utf-8"
+        "name: s\nmodel: [nowhere/m, nowhere/n]\ngrid: [{protocol: [binary]}]\n", "utf-8"
     )
     done = cli_inside("run", "sweep.yaml", "--dry-run")
     assert done.returncode == 2

@@ -26,7 +26,7 @@ PRICES = Prices(1000.0, 1000.0)
 
 
 def cell_of(model: str = "mockllm/model") -> Cell:
-    request = RunRequest(models=(model,), protocols=("binary",), epochs=2, prices=PRICES)
+    request = RunRequest(model=(model,), protocol=("binary",), epochs=2, prices=PRICES)
     (cell,) = make_plan(request).cells
     return cell
 

@@ -38,7 +38,7 @@ def options(folder: Path) -> tuple[str | Path, ...]:
 def each(folder: Path) -> float:
     """Dollars of a judgement, as the plan estimates them."""
     cases, model = folder / "cases.jsonl", "openai-api/fake/m"
-    plan = cw.plan(cases, models=model, protocol="binary", price_in=1000, price_out=2000)
+    plan = cw.plan(cases, model=model, protocol="binary", price_in=1000, price_out=2000)
     (row,) = plan.estimates
     assert row.requests == CASES
     return (round(row.input_tokens / CASES) + 2 * round(row.output_tokens / CASES)) / 1000
@@ -111,7 +111,7 @@ def test_a_cap_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("FAKE_API_KEY", "k")
         plan = cw.plan(
             cases,
-            models="openai-api/fake/m",
+            model="openai-api/fake/m",
             protocol="binary",
             price_in=1000,
             price_out=2000,

@@ -70,8 +70,8 @@ def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
             server = servers.enter_context(make(line_of(card)))
             path = write_target(tmp_path, target, server, name=f"{bot}-{card}")
             models.append({"target": path.name})
-            grid.append({"models": f"{bot}-{card}", "deployments": card})
-        sweep = {"models": models, "protocols": "respond", "grid": grid}
+            grid.append({"model": f"{bot}-{card}", "deployment": card})
+        sweep = {"model": models, "protocol": "respond", "grid": grid}
         (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
         done = cli("run", "sweep.yaml", "--log-dir", "logs", env=ENV)
         assert done.returncode == 0, done.stderr
@@ -563,18 +563,18 @@ def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
         }
         path = write_target(tmp_path, OPENAI_TARGET, server, **given)
         write_questions(tmp_path / "cases.jsonl", 2)
-        sweep: dict[str, Any] = {"models": [{"target": path.name}], "cases": "cases.jsonl"}
-        sweep |= {"protocols": "respond", "deliveries": ["system", "none"]}
+        sweep: dict[str, Any] = {"model": [{"target": path.name}], "cases": "cases.jsonl"}
+        sweep |= {"protocol": "respond", "delivery": ["system", "none"]}
         (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
         done = cli("run", "sweep.yaml", "--log-dir", "logs")
         assert done.returncode == 0, done.stderr
         assert len(rows_of(tmp_path / "logs")) == 4
-        sweep["models"][0]["model"] = "openai/gpt-4o"
+        sweep["model"][0]["model"] = "openai/gpt-4o"
         (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
         done = cli("run", "sweep.yaml", "--dry-run")
         assert done.returncode == 2
         assert "neither a model nor a target, or both" in done.stderr
-        plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", targets=str(path), delivery="none")
+        plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", target=str(path), delivery="none")
         assert {one.model for one in plan.estimates} == {"casewise-target/bot"}
         assert cw.run(plan, tmp_path / "python").complete
     twin = tmp_path / "twin.yaml"

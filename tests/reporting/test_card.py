@@ -287,32 +287,32 @@ def test_redacted_logs_make_a_card_that_says_what_they_lack(runs: Runs, cli_insi
 
 
 REQUESTS = {
-    "one": RunRequest(models=("a/m",), protocols=("binary",)),
+    "one": RunRequest(model=("a/m",), protocol=("binary",)),
     "judging": RunRequest(
-        models=("a/m", "b/n"), protocols=("binary", "score"), deliveries=("judge", "none")
+        model=("a/m", "b/n"), protocol=("binary", "score"), delivery=("judge", "none")
     ),
     "ablations": RunRequest(
-        models=("a/m",),
-        protocols=("binary",),
-        deliveries=("judge", "none"),
-        ablations=("recipient", "sender,urgency"),
+        model=("a/m",),
+        protocol=("binary",),
+        delivery=("judge", "none"),
+        ablate=("recipient", "sender,urgency"),
     ),
-    "swaps": RunRequest(models=("a/m",), protocols=("score",), swaps=(None, "recipient", "sender")),
+    "swaps": RunRequest(model=("a/m",), protocol=("score",), swap=(None, "recipient", "sender")),
     "reference": RunRequest(
-        models=("openai/m", "vllm/n"), protocols=("score",), sampling="reference", samples=2
+        model=("openai/m", "vllm/n"), protocol=("score",), sampling="reference", samples=2
     ),
     "acting": RunRequest(
-        models=("a/m", "b/n"),
-        protocols=("respond",),
-        deliveries=("system", "claimed", "none"),
-        variations=(None, "urgency", "persona"),
+        model=("a/m", "b/n"),
+        protocol=("respond",),
+        delivery=("system", "claimed", "none"),
+        vary=(None, "urgency", "persona"),
         seed=3,
         grader="c/g",
         limit=6,
         max_tokens=99,
     ),
-    "deployment": RunRequest(models=("a/m",), protocols=("respond",), deployment="therapy-support"),
-    "mixed": RunRequest(models=("a/m",), protocols=("binary", "guard", "respond")),
+    "deployment": RunRequest(model=("a/m",), protocol=("respond",), deployment="therapy-support"),
+    "mixed": RunRequest(model=("a/m",), protocol=("binary", "guard", "respond")),
 }
 
 
@@ -359,13 +359,13 @@ def _parse(command: tuple[str, ...]) -> RunRequest:
         name: [one for text in taken[name] for one in parts(text)] for name in ("vary", "swap")
     }
     return RunRequest(
-        models=tuple(taken["model"]),
+        model=tuple(taken["model"]),
         cases=taken["cases"],
-        protocols=parts(taken["protocol"]),
-        deliveries=parts(taken["delivery"]),
-        ablations=tuple(taken["ablate"]) or (None,),
-        swaps=(None, *changed["swap"]),
-        variations=(None, *changed["vary"]),
+        protocol=parts(taken["protocol"]),
+        delivery=parts(taken["delivery"]),
+        ablate=tuple(taken["ablate"]) or (None,),
+        swap=(None, *changed["swap"]),
+        vary=(None, *changed["vary"]),
         seed=taken["seed"],
         grader=taken["grader"],
         deployment=taken["deployment"],

@@ -172,15 +172,15 @@ def _sweep_file(
     names = [one for one in models if not one.startswith("grader-")]
     lines: list[dict[str, Any]] = []
     for model, protocol in entries:
-        line: dict[str, Any] = {"models": [model], "cases": [cases.name], "protocols": [protocol]}
+        line: dict[str, Any] = {"model": [model], "cases": [cases.name], "protocol": [protocol]}
         if model.startswith("grader-"):
             grader = {"model": full_name(server, model)}
-            line |= {"models": ["well"], "deliveries": ["system"], "grader": grader}
+            line |= {"model": ["well"], "delivery": ["system"], "grader": grader}
         lines.append(line)
     if len(names) < len(models):
         names.append("well")
     known = [{"model": full_name(server, name), "name": name} for name in names]
-    file.write_text(json.dumps({"models": known, "grid": lines}), "utf-8")
+    file.write_text(json.dumps({"model": known, "grid": lines}), "utf-8")
     return file
 
 

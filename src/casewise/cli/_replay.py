@@ -149,10 +149,10 @@ def replay(
     cases = tuple(one.case for one in asked.values())
     plan = make_plan(
         RunRequest(
-            models=model,
+            model=model,
             cases=case_files.CaseSet(cases, file.name, case_files.Form.JSONL),
-            protocols=("respond",),
-            deliveries=("none",),
+            protocol=("respond",),
+            delivery=("none",),
             grader=grader,
             withhold=not reveal,
             max_connections=max_connections,

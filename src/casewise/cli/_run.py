@@ -83,14 +83,14 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
     alone = options.target and source is not None and source.name == "DEFAULT"
     request = RunRequest.of(
         vars(options),
-        models=() if alone else tuple(dict.fromkeys(options.model)),
-        targets=tuple(dict.fromkeys(options.target)),
-        protocols=_list(options.protocol),
-        deliveries=_list(options.delivery) if options.delivery is not None else (),
-        variations=(None, *dict.fromkeys(_names(options.vary))),
-        ablations=options.ablate or (None,),
-        swaps=_swaps(options.swap, options.cases),
-        model_args=parse_model_args(options.model_arg),
+        model=() if alone else tuple(dict.fromkeys(options.model)),
+        target=tuple(dict.fromkeys(options.target)),
+        protocol=_list(options.protocol),
+        delivery=_list(options.delivery) if options.delivery is not None else (),
+        vary=(None, *dict.fromkeys(_names(options.vary))),
+        ablate=options.ablate or (None,),
+        swap=_swaps(options.swap, options.cases),
+        model_arg=parse_model_args(options.model_arg),
         generate=parse_settings(options.generate),
         prices=cost.prices,
         grader_prices=cost.grader_prices,
@@ -153,7 +153,7 @@ def _offer_whole(plan: "Plan", folder: Path | None) -> None:
     lone = lone_ablations(plan.cells)
     if not lone:
         return
-    whole = make_plan(replace(plan.request, ablations=(None,))).cells
+    whole = make_plan(replace(plan.request, ablate=(None,))).cells
     if folder is not None and read_done(whole, folder).judged:
         return
     note(
@@ -172,7 +172,7 @@ def _note_plan(plan: "Plan", log_dir: Path) -> None:
     note(
         f"{', '.join(models)} on {request.deployment or request.cases}: "
         f"{judged:,} judgements "
-        f"({', '.join(request.protocols)}); logs in {address_of(log_dir)}"
+        f"({', '.join(request.protocol)}); logs in {address_of(log_dir)}"
     )
     if SMOLLM2 in models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")

@@ -89,7 +89,7 @@ _SCORE_COLUMNS = {
 """Keys of a score, and the table's column that the rule is taken from."""
 
 _TASK_WORDS = ("protocol", "delivery", "sampling")
-_TASK_OPTIONS = ("ablate", "swap", "variation")
+_TASK_OPTIONS = ("ablate", "swap", "vary")
 _TASK_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 _RUN_VERSIONS = ("variation_version",)
 _RUN_NUMBERS = ("samples", "dataset_size", ORDER)

@@ -176,7 +176,7 @@ def _set_besides(record: RunRecord) -> str | None:
 
 
 def _seed(record: RunRecord) -> str:
-    if "variation" in record.asked:
+    if "vary" in record.asked:
         return str(record.asked.get("seed", NOT_RECORDED))
     drawn = record.settings.get("temperature", 1) > 0 and "seed" not in record.settings
     return "none: the provider draws" if drawn else "none needed"

@@ -191,7 +191,7 @@ def _plain_note(note: str, names: Mapping[str, str], longest_first: Sequence[str
     return without_paths(lead + before + broken)
 
 
-_LISTS = ("variation", "swap", "ablate", "delivery", "protocol", "model")
+_LISTS = ("vary", "swap", "ablate", "delivery", "protocol", "model")
 """Options that take several values, in the order in which requests are joined by them."""
 
 
@@ -218,7 +218,7 @@ class _Request:
     @property
     def changed(self) -> bool:
         """Tell whether it varies or swaps, so that plain runs come with it."""
-        return bool(self.values("variation") or self.values("swap"))
+        return bool(self.values("vary") or self.values("swap"))
 
 
 def run_commands(records: Iterable[RunRecord]) -> list[tuple[str, ...]]:
@@ -256,7 +256,7 @@ def _request(record: RunRecord) -> _Request:
     same += [text for pair in record.generate for text in ("--generate", pair)]
     return _Request(
         same=tuple(same),
-        seed=str(asked.get("seed", 0)) if "variation" in given else "",
+        seed=str(asked.get("seed", 0)) if "vary" in given else "",
         lists=tuple((given[name],) if name in given else () for name in _LISTS),
     )
 
@@ -307,8 +307,8 @@ def _arguments(request: _Request) -> tuple[str, ...]:
         parts += _option(f"--{name}", ",".join(request.values(name)) or None)
     # One ablation may remove several parts, joined by commas; the others are one name each.
     parts += [text for names in request.values("ablate") for text in ("--ablate", names)]
-    for option, name in (("--vary", "variation"), ("--swap", "swap")):
-        parts += _option(option, ",".join(request.values(name)) or None)
+    for name in ("vary", "swap"):
+        parts += _option(f"--{name}", ",".join(request.values(name)) or None)
     return ("run", *parts, *_option("--seed", request.seed or None), *request.same[2:])
 
 

@@ -80,7 +80,7 @@ def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
 
 def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
     request = cell.request
-    yield cell.model, request.model_base_url, request.model_args
+    yield cell.model, request.model_base_url, request.model_arg
     if cell.acts and request.grading_model is not None:
         yield request.grading_model, None, {}
 

@@ -514,7 +514,7 @@ def resume(
         ]
         known = dict.fromkeys(chain.from_iterable(map(_addresses_of, before)))
         request = cell.request
-        asked = cell.model, request.model_base_url, request.model_args
+        asked = cell.model, request.model_base_url, request.model_arg
         now = opened[str(asked)] = opened.get(str(asked)) or server_address(*asked)
         is_known = same_server or now in known or not (now and known)
         if not is_known and _holds_answers(folder.path, before):

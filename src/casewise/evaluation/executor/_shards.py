@@ -255,7 +255,7 @@ class Work:
 
 def cell_name(cell: Cell) -> str:
     """The name of a cell in the journal of answers: the same in every start."""
-    besides = (cell.draw.settings, without_keys(cell.request.model_args))
+    besides = (cell.draw.settings, without_keys(cell.request.model_arg))
     set_besides = [json.dumps(given, sort_keys=True, default=str) for given in besides if given]
     arguments = json.dumps(cell.arguments, sort_keys=True, default=str)
     return digest(cell.planned.version, arguments, *set_besides)
@@ -282,7 +282,7 @@ def open_clients(cells: Iterable[Cell]) -> list[Clients]:
             # A client that has begun to collect batches asks nothing live.
             is_shared=not is_in_process(cell.model) and not request.batch,
             base_url=request.model_base_url,
-            model_args=request.model_args,
+            model_args=request.model_arg,
             prices=request.prices,
             client=Client(request.client),
         )
@@ -410,7 +410,7 @@ def _spec(
         ),
         model=cell.model,
         model_base_url=request.model_base_url,
-        model_args=without_keys(request.model_args),
+        model_args=without_keys(request.model_arg),
         model_roles={GRADER: ModelConfig(model=request.grading_model)}
         if cell.acts and request.grading_model
         else None,

@@ -164,7 +164,7 @@ def make_condition(
     limit: int | None = None,
     pairs: int | None = None,
     deployment: str | None = None,
-    variation: str | None = None,
+    vary: str | None = None,
     seed: int = 0,
     swap: str | None = None,
     verdict_words: str | None = None,
@@ -183,7 +183,7 @@ def make_condition(
         limit: Only the first cases.
         pairs: The most pairs of one query, drawn; None is every one.
         deployment: A card, whose cases take the place of ``cases``.
-        variation: Change of every conversation; cases that it means nothing for are left out.
+        vary: Change of every conversation; cases that it means nothing for are left out.
         seed: Seed of the variation.
         swap: A parameter or group that every case takes from its twin; cases in which that
             changes nothing are left out.
@@ -222,7 +222,7 @@ def make_condition(
         card=data.name if deployment is not None else None,
         verdict_words=_own_words(verdict_words, prompts),
         swap=swap or None,
-        variation=SeededVariation(variation, seed) if variation is not None else None,
+        variation=SeededVariation(vary, seed) if vary is not None else None,
         draw_seed=draw_seed,
         evidence=(rung or BARE_RUNG) if evidence is not None else None,
     )
@@ -230,12 +230,12 @@ def make_condition(
         chosen_cases = swap_cases(data.cases, swap)
         if not chosen_cases:
             raise UsageError(f"no pair of these cases differs in {swap!r}")
-    if variation is not None:
-        prompts = varied = _vary(prompts, variation, seed, chosen_cases)
+    if vary is not None:
+        prompts = varied = _vary(prompts, vary, seed, chosen_cases)
         chosen_cases = tuple(case for case in chosen_cases if varied.applies(case))
         script = None
         if not chosen_cases:
-            raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
+            raise UsageError(f"the variation {vary!r} means nothing for any of these cases")
     if changes.evidence is not None:
         ladder = load_ladder(str(evidence))
         proven = on_rung(ladder, changes.evidence, find_twins(chosen_cases))

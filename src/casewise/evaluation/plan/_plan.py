@@ -82,15 +82,15 @@ NONE = "none"
 class RunRequest:
     """Options of ``casewise run``: every product of its lists is run."""
 
-    models: tuple[str, ...] = (SMOLLM2,)
+    model: tuple[str, ...] = (SMOLLM2,)
     cases: str | CaseSet = STARTER
     """``starter``, ``casebench``, a file of cases, or cases that no file holds."""
-    protocols: tuple[str, ...] = (PROTOCOL,)
-    deliveries: tuple[str, ...] = ()
+    protocol: tuple[str, ...] = (PROTOCOL,)
+    delivery: tuple[str, ...] = ()
     """Empty is each protocol's default."""
-    ablations: tuple[str | None, ...] = (None,)
+    ablate: tuple[str | None, ...] = (None,)
     """Parts to remove from every context; None and ``none`` leave the contexts whole."""
-    swaps: tuple[str | None, ...] = (None,)
+    swap: tuple[str | None, ...] = (None,)
     """Parts that every case takes from its twin; None leaves the contexts as they are."""
     prompt: str | None = None
     verdict_words: str | None = None
@@ -99,7 +99,7 @@ class RunRequest:
     samples: int | None = None
     deployment: str | None = None
     """A card's name or file; its cases take the place of ``cases``."""
-    variations: tuple[str | None, ...] = (None,)
+    vary: tuple[str | None, ...] = (None,)
     """Changes of the conversations of ``respond``; None leaves them as they are."""
     evidence: str | None = None
     """A ladder, by name or file, whose every rung is run."""
@@ -129,11 +129,11 @@ class RunRequest:
     model_base_url: str | None = None
     client: str = Client.AUTO
     """Client that sends the requests: ``auto`` or ``inspect``."""
-    model_args: dict[str, Any] = field(default_factory=dict)
+    model_arg: dict[str, Any] = field(default_factory=dict)
     generate: dict[str, Any] = field(default_factory=dict)
     """Inspect's settings of the models' generation that casewise leaves open, by name."""
     prices: Prices = field(default_factory=Prices)
-    targets: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
     """Files of targets, or functions of Python (MODULE:FUNCTION), beside the models."""
 
     def __post_init__(self) -> None:
@@ -149,7 +149,7 @@ class RunRequest:
     @property
     def acts(self) -> bool:
         """Tell whether the model plays the chatbot under any of the protocols."""
-        return any(find_protocol(name).acts for name in self.protocols)
+        return any(find_protocol(name).acts for name in self.protocol)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], **others: Any) -> "RunRequest":
@@ -183,22 +183,22 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
     """
-    if request.swaps != (None,) and _unique_ablations(request) != (None,):
+    if request.swap != (None,) and _unique_ablations(request) != (None,):
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     choose(Sampling, request.sampling, "sampling")
     choose(Client, request.client, "client")
     _check_numbers(request)
-    if request.pairs is not None and not set(request.protocols) & set(paired()):
+    if request.pairs is not None and not set(request.protocol) & set(paired()):
         raise UsageError(f"--pairs is for protocols that ask of pairs: {', '.join(paired())}")
     _check_grader(request)
     if request.evidence is not None:
         return tuple(_rungs(request))
     return tuple(
         Combination(protocol, delivery, ablation, variation, swap)
-        for protocol in request.protocols
+        for protocol in request.protocol
         for delivery in _deliveries(request, protocol)
         for ablation in _ablations(request, delivery)
-        for variation in (request.variations if find_protocol(protocol).acts else (None,))
+        for variation in (request.vary if find_protocol(protocol).acts else (None,))
         for swap in _swaps(request, delivery, ablation, variation)
     )
 
@@ -206,15 +206,15 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
 def _rungs(request: RunRequest) -> Iterator[Combination]:
     """Every rung of a request's ladder, for each protocol; a judge's context is what it says."""
     others = {
-        "--delivery": request.deliveries,
+        "--delivery": request.delivery,
         "--ablate": _unique_ablations(request) != (None,),
-        "--swap": request.swaps != (None,),
-        "--vary": any(request.variations),
+        "--swap": request.swap != (None,),
+        "--vary": any(request.vary),
         "--deployment": request.deployment,
     }
     if given := next((name for name, value in others.items() if value), None):
         raise UsageError(f"--evidence says where the context stands: leave out {given}")
-    for name in request.protocols:
+    for name in request.protocol:
         one = find_protocol(name)
         if not one.acts and (one.unit is not Unit.CASE or Delivery.JUDGE not in one.deliveries):
             raise UsageError(
@@ -222,7 +222,7 @@ def _rungs(request: RunRequest) -> Iterator[Combination]:
                 f"{name} does neither"
             )
     for rung, said in load_ladder(request.evidence or LADDER).rungs.items():
-        for protocol in request.protocols:
+        for protocol in request.protocol:
             place = said.delivery if find_protocol(protocol).acts else Delivery.JUDGE
             yield Combination(protocol, place, None, None, None, rung)
 
@@ -233,7 +233,7 @@ def _check_grader(request: RunRequest) -> None:
     check_grader(request.grading_model)
     if not request.acts:
         raise UsageError(
-            f"--grader {request.grader}: {', '.join(request.protocols)} asks for verdicts, and has "
+            f"--grader {request.grader}: {', '.join(request.protocol)} asks for verdicts, and has "
             f"no replies to grade: leave --grader out, or add {ACTING}"
         )
 
@@ -274,16 +274,16 @@ def _check_numbers(request: RunRequest) -> None:
 def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
     """Deliveries asked for that a protocol knows, else its default; unknown ones are refused."""
     known = find_protocol(protocol).deliveries
-    for delivery in request.deliveries:
+    for delivery in request.delivery:
         choose(Delivery, delivery, "delivery")
-    if not request.deliveries:
+    if not request.delivery:
         return (known[0],)
-    fitting = tuple(delivery for delivery in request.deliveries if delivery in known)
-    every = {one for name in request.protocols for one in find_protocol(name).deliveries}
-    stray = [delivery for delivery in request.deliveries if delivery not in every]
+    fitting = tuple(delivery for delivery in request.delivery if delivery in known)
+    every = {one for name in request.protocol for one in find_protocol(name).deliveries}
+    stray = [delivery for delivery in request.delivery if delivery not in every]
     if stray or not fitting:
         raise UsageError(
-            f"protocol {protocol} has no delivery {(stray or request.deliveries)[0]!r}: "
+            f"protocol {protocol} has no delivery {(stray or request.delivery)[0]!r}: "
             f"choose from {', '.join(known)}"
         )
     return fitting
@@ -291,14 +291,14 @@ def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
 
 def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
     """Ablations under a delivery; none without a context, where other deliveries are asked for."""
-    if delivery == Delivery.NONE and len(request.deliveries) > 1:
+    if delivery == Delivery.NONE and len(request.delivery) > 1:
         return (None,)
     return _unique_ablations(request)
 
 
 def _unique_ablations(request: RunRequest) -> tuple[str | None, ...]:
     """The ablations, each once; None is the run over whole contexts."""
-    return tuple(dict.fromkeys(None if names == NONE else names for names in request.ablations))
+    return tuple(dict.fromkeys(None if names == NONE else names for names in request.ablate))
 
 
 def _swaps(
@@ -306,7 +306,7 @@ def _swaps(
 ) -> tuple[str | None, ...]:
     """Swaps of a combination; none without a context, or where something else is changed."""
     changed = ablation is not None or variation is not None or delivery == Delivery.NONE
-    return (None,) if changed else request.swaps
+    return (None,) if changed else request.swap
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +400,7 @@ class Cell:
             self.planned.version,
             self.model,
             self.arguments,
-            without_keys(self.request.model_args),
+            without_keys(self.request.model_arg),
             self.sent_seed,
             self.draw.settings,
         ).identity
@@ -473,7 +473,7 @@ def make_plan(request: RunRequest) -> Plan:
             under ``probability``.
     """
     asked = _asked_models(request)
-    for given, what in ((request.deployment, "--deployment"), (any(request.variations), "--vary")):
+    for given, what in ((request.deployment, "--deployment"), (any(request.vary), "--vary")):
         if given and not request.acts:
             raise UsageError(f"{what} is of models that act: give it with {ACTING}")
     conditions, unasked = plan_conditions(request)
@@ -517,13 +517,13 @@ def unasked_notes(model: str, refused: Mapping[str, Sequence[str]]) -> list[str]
 
 def _asked_models(request: RunRequest) -> list[tuple[str, RunRequest]]:
     """Each model with its options; a target's address and arguments are its own."""
-    if not request.models and (request.model_args or request.model_base_url):
+    if not request.model and (request.model_arg or request.model_base_url):
         raise UsageError("--model-arg and --model-base-url are for --model: a target has its file")
-    asked = [(model, request) for model in request.models]
-    for target in map(load_target, request.targets):
+    asked = [(model, request) for model in request.model]
+    for target in map(load_target, request.target):
         if target.model in (model for model, _ in asked):
             raise UsageError(f"{target.given}: another target is named {target.name!r} as well")
-        own = replace(request, model_args=target.arguments, model_base_url=None)
+        own = replace(request, model_arg=target.arguments, model_base_url=None)
         asked.append((target.model, own))
     return asked
 
@@ -573,7 +573,7 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         limit=request.limit,
         pairs=request.pairs if combination.protocol in paired() else None,
         deployment=request.deployment if acts else None,
-        variation=combination.variation,
+        vary=combination.variation,
         seed=request.seed,
         swap=combination.swap,
         verdict_words=request.verdict_words,
@@ -617,7 +617,7 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
     )
     if request.generate:
         settings = check_settings("--generate", request.generate)
-        check_taken("--generate", model, settings, request.model_args)
+        check_taken("--generate", model, settings, request.model_arg)
         draw = draw.with_settings(settings)
     if protocol.acts:
         check_window(planned.condition, draw, model)
@@ -638,7 +638,7 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
 
 def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest) -> RunRequest:
     """Refuse what would reach a target only in part; return the options with its timeout."""
-    target = open_again(request.model_args)
+    target = open_again(request.model_arg)
     system = ["system"] if draw.system else []
     roles = ([*system, *(said.role for said in opening.begun)] for opening in condition.openings)
     target.check(roles, draw.settings, bool(condition.tools))
@@ -663,7 +663,7 @@ def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
         "deployment": _in_full(request.deployment, CARDS) if acts else None,
         "evidence": _in_full(request.evidence, (LADDER,)),
         "rung": combination.rung,
-        "variation": combination.variation,
+        "vary": combination.variation,
         "seed": request.seed if combination.variation else None,
         "draw_seed": draw_seed_of(request, combination.protocol),
         "grader": request.grader if acts else None,

@@ -29,7 +29,7 @@ from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, Swe
 from casewise.protocols import LADDER, UPSTREAM, find_protocol, is_ours
 
 AXES = (
-    *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
+    *("model", "cases", "protocol", "delivery", "ablate", "swap", "vary"),
     *("deployment", "prompt", "sampling", "seed"),
 )
 """Axes that a rule may choose by."""
@@ -110,16 +110,14 @@ def plan_sweep(path: Path) -> Sweep:
         raise InputError("nothing is left to run: the rules leave out all of it", file=path)
     once = _each_once(_settle(kept, path, notes))
     titles = _titles(once, file)
-    order = {entry.label: place for place, entry in enumerate(file.models)}
+    order = {entry.label: place for place, entry in enumerate(file.model)}
     entries, unasked = _cells(once, titles, path)
     entries.sort(key=lambda entry: order[entry.model])
     _check_told_apart(entries, path)
     about = [line for cell in once for line in cell.planned.condition.notes]
     about += [line for entry in entries for line in entry.cell.notes]
     if lone := lone_ablations(entry.cell for entry in entries):
-        about.append(
-            f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablations"
-        )
+        about.append(f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablate")
     return Sweep(file.name or path.stem, tuple(entries), (*notes, *unasked, *dict.fromkeys(about)))
 
 
@@ -136,24 +134,24 @@ def _check_told_apart(entries: Sequence[SweepCell], path: Path) -> None:
                 f"{first.model!r} and {entry.model!r} are one model, asked the same",
                 file=path,
                 record=f"condition {entry.condition!r}",
-                expected="what the grid does not override: other args, max_tokens or generate",
+                expected="what the grid does not override: other model_arg, max_tokens or generate",
             )
 
 
 def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> Iterator[_Wanted]:
-    entries = [model for model in file.models if line.models is None or model.label in line.models]
-    if line.swaps not in (None, [NONE]) and line.ablations not in (None, [NONE]):
-        raise _fault(path, number, "ablations and swaps both change the contexts: one a line")
+    entries = [model for model in file.model if line.model is None or model.label in line.model]
+    if line.swap not in (None, [NONE]) and line.ablate not in (None, [NONE]):
+        raise _fault(path, number, "ablate and swap both change the contexts: one a line")
     drawn = line.vary not in (None, [NONE])
     options: dict[str, Sequence[str | None]] = {
         "cases": line.cases or [STARTER],
-        "deployment": line.deployments or [None],
-        "prompt": line.prompts or [None],
-        "sampling": line.samplings or [Sampling.GREEDY],
+        "deployment": line.deployment or [None],
+        "prompt": line.prompt or [None],
+        "sampling": line.sampling or [Sampling.GREEDY],
     }
     for values in product(*options.values()):
         axes = dict(zip(options, values, strict=True))
-        seeds: Sequence[int | None] = line.seeds or [None]
+        seeds: Sequence[int | None] = line.seed or [None]
         for seed in seeds if drawn or axes["sampling"] is not Sampling.GREEDY else seeds[:1]:
             request = _request(file, line, path.parent, axes, seed)
             try:
@@ -202,13 +200,13 @@ def _request(
     grader = line.grader
     return RunRequest.of(
         {name: value for name, value in (*file, *line) if value is not None},
-        models=(),
+        model=(),
         cases=beside(cases, cases in (STARTER, CASEBENCH)),
-        protocols=tuple(line.protocols or [PROTOCOL]),
-        deliveries=tuple(line.deliveries or ()),
-        ablations=_changes(line.ablations),
-        swaps=_changes(line.swaps),
-        variations=_changes(line.vary),
+        protocol=tuple(line.protocol or [PROTOCOL]),
+        delivery=tuple(line.delivery or ()),
+        ablate=_changes(line.ablate),
+        swap=_changes(line.swap),
+        vary=_changes(line.vary),
         evidence=beside(line.evidence, line.evidence == LADDER),
         deployment=beside(deployment, deployment in CARDS),
         prompt=beside(prompt, prompt == UPSTREAM or is_ours(prompt or "")),
@@ -224,7 +222,7 @@ def _request(
 
 
 def _acts(line: GridLine) -> bool:
-    return any(find_protocol(name).acts for name in line.protocols or ())
+    return any(find_protocol(name).acts for name in line.protocol or ())
 
 
 def _changes(given: list[str] | None) -> tuple[str | None, ...]:
@@ -252,9 +250,9 @@ def _for_entry(request: RunRequest, entry: ModelEntry) -> RunRequest:
     """A request of one model, as its entry says."""
     return replace(
         request,
-        models=(entry.asked,),
-        model_base_url=entry.base_url,
-        model_args=entry.args,
+        model=(entry.asked,),
+        model_base_url=entry.model_base_url,
+        model_arg=entry.model_arg,
         prices=Prices(entry.price_in, entry.price_out),
         max_connections=entry.max_connections,
         batch=request.batch if entry.batch is None else entry.batch,
@@ -272,6 +270,7 @@ def _place(
     place = {
         **axes,
         **asdict(combination),
+        "ablate": combination.ablation,
         "vary": combination.variation,
         "seed": request.draw_seed if seeded else None,
     }
@@ -385,7 +384,7 @@ def _title(wanted: _Wanted, varied: set[str]) -> str:
     parts = [values["protocol"]]
     if values["delivery"] != find_protocol(values["protocol"]).deliveries[0]:
         parts.append(values["delivery"])
-    for axis, how in (("ablation", "without"), ("swap", "swapped"), ("vary", "under")):
+    for axis, how in (("ablate", "without"), ("swap", "swapped"), ("vary", "under")):
         if values[axis] != NONE:
             parts.append(f"{how} {values[axis].replace(',', ', ')}")
     if wanted.combination.rung is not None:

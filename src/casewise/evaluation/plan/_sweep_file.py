@@ -60,8 +60,8 @@ class ModelEntry(_Part):
     """Name in rules and in the matrix."""
     target: Text | None = None
     """File of a target in the model's place, relative to the sweep's, or MODULE:FUNCTION."""
-    base_url: Text | None = None
-    args: dict[str, Any] = Field(default_factory=dict)
+    model_base_url: Text | None = None
+    model_arg: dict[str, Any] = Field(default_factory=dict)
     """Further arguments of the provider's client."""
     price_in: Price | None = None
     """Dollars for a million input tokens."""
@@ -77,7 +77,7 @@ class ModelEntry(_Part):
     def _one_of_both(self) -> Self:
         if (self.model is None) == (self.target is None):
             raise fault("neither a model nor a target, or both", expected="model or target")
-        if self.target is not None and (self.base_url is not None or self.args):
+        if self.target is not None and (self.model_base_url is not None or self.model_arg):
             raise fault("a target's address and arguments stand in its file", expected="target")
         return self
 
@@ -104,16 +104,16 @@ class Axes(_Part):
     """Axes that are combined, each one value or a list; and options of one value."""
 
     cases: Texts | None = None
-    protocols: OneOrMore[Annotated[str, AfterValidator(_protocol)]] | None = None
-    deliveries: OneOrMore[Delivery] | None = None
-    ablations: Changes | None = None
-    swaps: Changes | None = None
+    protocol: OneOrMore[Annotated[str, AfterValidator(_protocol)]] | None = None
+    delivery: OneOrMore[Delivery] | None = None
+    ablate: Changes | None = None
+    swap: Changes | None = None
     vary: Changes | None = None
     evidence: str | None = None
-    deployments: Texts | None = None
-    prompts: Texts | None = None
-    samplings: OneOrMore[Sampling] | None = None
-    seeds: OneOrMore[Seed] | None = None
+    deployment: Texts | None = None
+    prompt: Texts | None = None
+    sampling: OneOrMore[Sampling] | None = None
+    seed: OneOrMore[Seed] | None = None
     epochs: Count | None = None
     samples: Count | None = None
     limit: Count | None = None
@@ -128,14 +128,14 @@ class GridLine(Axes):
     """One line of the grid: what it does not say is taken from the top of the file."""
 
     name: Text | None = None
-    models: Texts | None = None
+    model: Texts | None = None
     """Names of models defined at the top; None is all."""
 
 
 class SweepFile(Axes):
     """The whole file."""
 
-    models: OneOrMore[Annotated[ModelEntry, BeforeValidator(_as_model)]]
+    model: OneOrMore[Annotated[ModelEntry, BeforeValidator(_as_model)]]
     name: Text | None = None
     """Name of the folder of logs; the file's own name by default."""
     grid: Annotated[list[GridLine], Field(min_length=1)] | None = None
@@ -159,7 +159,7 @@ class SweepFile(Axes):
 
 def _distinguishing(entry: ModelEntry) -> tuple[object, ...]:
     """Fields by which results of two entries of one model differ."""
-    return entry.args, entry.max_tokens, check_settings("", entry.generate)
+    return entry.model_arg, entry.max_tokens, check_settings("", entry.generate)
 
 
 def load_sweep(path: Path) -> SweepFile:
@@ -181,27 +181,27 @@ def load_sweep(path: Path) -> SweepFile:
 def _with_targets(sweep: SweepFile, folder: Path) -> SweepFile:
     """Replace each target of a sweep by its model and the arguments that lead there."""
     models = []
-    for entry in sweep.models:
+    for entry in sweep.model:
         if entry.target is not None:
             is_file = (folder / entry.target).exists() or ":" not in entry.target
             target = load_target(str(folder / entry.target) if is_file else entry.target)
             found = {"model": target.model, "name": entry.name or target.name}
-            entry = entry.model_copy(update={**found, "args": target.arguments})
+            entry = entry.model_copy(update={**found, "model_arg": target.arguments})
         models.append(entry)
-    return sweep.model_copy(update={"models": models})
+    return sweep.model_copy(update={"model": models})
 
 
 def _check_models(sweep: SweepFile, path: Path) -> None:
     seen: dict[str, int] = {}
     clients: dict[str, tuple[int, ModelEntry]] = {}
-    for number, entry in enumerate(sweep.models, start=1):
-        record = f"models, record {number}"
+    for number, entry in enumerate(sweep.model, start=1):
+        record = f"model, record {number}"
         wrong = partial(InputError, file=path, record=record)
-        refuse_password(f"{path}, {record}, field 'base_url'", entry.base_url)
-        for name in entry.args:
-            refuse_secret(f"{path}, {record}, field 'args'", name)
+        refuse_password(f"{path}, {record}, field 'model_base_url'", entry.model_base_url)
+        for name in entry.model_arg:
+            refuse_secret(f"{path}, {record}, field 'model_arg'", name)
         where = f"{path}, {record}, field 'generate':"
-        check_taken(where, entry.asked, check_settings(where, entry.generate), entry.args)
+        check_taken(where, entry.asked, check_settings(where, entry.generate), entry.model_arg)
         if entry.label in seen:
             expected = f"another name than that of record {seen[entry.label]} (field 'name')"
             raise wrong("two models of one name", found=entry.label, expected=expected)
@@ -212,7 +212,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
         first, same = other
         if _distinguishing(same) == _distinguishing(entry):
             problem = f"the same model as record {first}: an address tells no results apart"
-            expected = "other args, max_tokens or generate"
+            expected = "other model_arg, max_tokens or generate"
             raise wrong(problem, found=entry.asked, expected=expected)
         if (same.price_in, same.price_out) != (entry.price_in, entry.price_out):
             problem = f"another price than in record {first}, of the same model"
@@ -220,13 +220,13 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
     check_settings(f"{path}, field 'generate':", sweep.generate or {})
     for number, line in enumerate(sweep.grid or [], start=1):
         check_settings(f"{path}, grid, record {number}, field 'generate':", line.generate or {})
-        for name in line.models or []:
+        for name in line.model or []:
             if name not in seen:
                 raise InputError(
                     "no such model",
                     file=path,
                     record=f"grid, record {number}",
-                    field="models",
+                    field="model",
                     found=name,
                     expected=f"one of {', '.join(seen)}",
                 )

@@ -102,7 +102,7 @@ def respond(
     ablate: str | Sequence[str] | None = None,
     swap: str | None = None,
     deployment: str | None = None,
-    variation: str | None = None,
+    vary: str | None = None,
     seed: int = 0,
     grader: str | Sequence[str] | None = None,
     sampling: str = Sampling.GREEDY,
@@ -123,8 +123,8 @@ def respond(
         ablate: Groups or parameters to remove from every context, joined by commas.
         swap: A parameter or group that every case takes from its twin.
         deployment: A card: its name or file; its cases are asked under its system message.
-        variation: Change of every conversation: ``urgency``, ``filler-4k``...
-        seed: Seed of the variation.
+        vary: Change of every conversation: ``urgency``, ``filler-4k``...
+        seed: Seed of the changed conversations.
         grader: A model that grades the replies, or ``rules,MODEL``: the model grades those that the
             offline reader doubts. None is the reader alone.
         sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
@@ -152,7 +152,7 @@ def respond(
         swap=swap,
         limit=limit,
         deployment=deployment,
-        variation=variation,
+        vary=vary,
         seed=seed,
         draw_seed=draw_seed,
         evidence=evidence,
