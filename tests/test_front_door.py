@@ -163,7 +163,7 @@ def test_an_option_has_one_name(cli: Cli, server: FakeServer, tmp_path: Path) ->
     logs = [read_eval_log(str(log), header_only=True) for log in tmp_path.glob("logs/*.eval")]
     assert len(logs) == 4
     named = {name for log in logs for name in log.eval.task_args_passed}
-    assert {"protocol", "delivery", "vary", "limit"} <= named <= command | {"draw_seed"}
+    assert {"protocol", "delivery", "vary", "limit"} <= named <= command | {"draw_seed", "model_name"}
 
 
 def test_no_room_hides_a_function() -> None:
