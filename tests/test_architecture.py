@@ -1,7 +1,6 @@
 """The walls of the house: who may import whom, and what each room shows."""
 
 import ast
-import importlib
 import re
 from collections.abc import Callable
 from functools import cache
@@ -254,24 +253,6 @@ def test_what_inspect_keeps_to_itself_stands_in_one_place() -> None:
         assert not private or where == "evaluation/models/_seam.py", f"{where} imports {private}"
 
 
-@pytest.mark.parametrize("room", [room for room in ROOMS if (SRC / room).is_dir()])
-def test_rooms_show_exactly_what_they_say(room: str) -> None:
-    module = importlib.import_module(f"casewise.{room}")
-    shown = {
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and type(value).__name__ != "module"
-    }
-    assert shown == set(getattr(module, "__all__", ()))
-
-
-def test_tables_are_rendered_in_one_room() -> None:
-    for path in FILES:
-        where = path.relative_to(SRC).as_posix()
-        rendered = any(name.startswith("rich.table") for name in imports(path))
-        assert not rendered or where.startswith("sheets/"), f"{where} imports rich.table"
-
-
 def test_the_walk_through_the_house_names_files_that_exist() -> None:
     text = (SRC.parents[1] / "docs/internals/architecture.md").read_text("utf-8")
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text)) - {
@@ -282,35 +263,3 @@ def test_the_walk_through_the_house_names_files_that_exist() -> None:
     assert len(named) >= 20
     absent = [name for name in sorted(named) if not (SRC / name).is_file()]
     assert not absent
-
-
-def test_the_drawing_shows_every_room() -> None:
-    text = (SRC.parents[1] / "docs/internals/architecture.md").read_text("utf-8")
-    drawing = text.split("```text")[1].split("```")[0]
-    assert {room for room in ROOMS if room != "data"} <= set(re.findall(r"[a-z]+", drawing))
-
-
-NAMED_ELSEWHERE = {
-    "cases/_upstream.py": {"binary"},  # upstream's word for the form of its files
-    "data/exports/lm_eval_utils.py": {"binary"},  # a script that runs without casewise
-    # The task of Inspect.
-    "evaluation/_registry.py": {"respond"},
-    "evaluation/tasks/_tasks.py": {"respond"},
-    "exports/_one_export.py": {"respond"},
-    "cli/_replay.py": {"respond"},  # what a recorded conversation is asked again under
-}
-"""Names of protocols that stand outside their room. "score" and "probability" are also other
-words."""
-
-
-def test_a_protocol_is_named_in_its_own_room_alone() -> None:
-    names = {"binary", "guard", "rank", "respond"}
-    found: dict[str, set[str]] = {}
-    for path in SRC.rglob("*.py"):
-        # A reader of published outputs says what their authors asked under.
-        if path.parent.name == "protocols" or path.name == "reader.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and node.value in names:
-                found.setdefault(path.relative_to(SRC).as_posix(), set()).add(str(node.value))
-    assert found == NAMED_ELSEWHERE

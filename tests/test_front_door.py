@@ -3,10 +3,8 @@
 import ast
 import asyncio
 import contextlib
-import copy
 import inspect
 import json
-import pickle
 import re
 import shutil
 import signal
@@ -40,8 +38,6 @@ pytestmark = [
 PAGE = (ROOT / "docs/reference/python.md").read_text("utf-8")
 NOTEBOOK = ROOT / "examples/cases_to_page.ipynb"
 MODEL = "openai-api/local/model"
-IMPORT_S = 0.050
-"""Seconds of the processor that the import may take."""
 
 
 def answer(request: dict[str, Any]) -> Answer:
@@ -87,21 +83,11 @@ def voted(path: Path) -> Path:
 # The import.
 
 
-def processor_seconds(code: str) -> float:
-    """Seconds of the processor that code takes in a fresh process, the best of several."""
-    timed = f"import time; t = time.process_time(); {code}; print(time.process_time() - t)"
-    return min(float(in_fresh_process(timed)) for _ in range(5))
-
-
 def in_fresh_process(code: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code], env=clean_env(), capture_output=True, text=True, check=True
     )
     return done.stdout
-
-
-def test_importing_takes_no_time() -> None:
-    assert processor_seconds("import casewise") < IMPORT_S
 
 
 def test_importing_imports_nothing_of_others() -> None:
@@ -126,24 +112,6 @@ def test_the_page_names_what_there_is() -> None:
     assert cw.__all__ == sorted(cw.__all__)
 
 
-@pytest.mark.parametrize("name", cw.__all__)
-def test_names_resolve_and_say_what_they_are(name: str) -> None:
-    value = getattr(cw, name)
-    assert name in dir(cw)
-    assert name == "__version__" or inspect.getdoc(value)
-    if inspect.isfunction(value):
-        annotations = inspect.signature(value)
-        assert annotations.return_annotation is not inspect.Signature.empty
-        assert all(one.annotation is not one.empty for one in annotations.parameters.values())
-        assert "Raises:" in str(inspect.getdoc(value))
-
-
-def test_what_is_not_there_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'describes'"):
-        cw.describes  # noqa: B018
-    assert not hasattr(cw, "nothing")
-
-
 def test_an_option_has_one_name(cli: Cli, server: FakeServer, tmp_path: Path) -> None:
     """On the command line, in Python, in a sweep and in a log."""
     text = cli("run", "--help").stdout
@@ -163,7 +131,9 @@ def test_an_option_has_one_name(cli: Cli, server: FakeServer, tmp_path: Path) ->
     logs = [read_eval_log(str(log), header_only=True) for log in tmp_path.glob("logs/*.eval")]
     assert len(logs) == 4
     named = {name for log in logs for name in log.eval.task_args_passed}
-    assert {"protocol", "delivery", "vary", "limit"} <= named <= command | {"draw_seed", "model_name"}
+    assert (
+        {"protocol", "delivery", "vary", "limit"} <= named <= command | {"draw_seed", "model_name"}
+    )
 
 
 def test_no_room_hides_a_function() -> None:
@@ -335,17 +305,6 @@ def test_markdown_is_the_commands(two_runs: Path, cli: Cli) -> None:
         assert repr(result) == result.to_markdown().rstrip()
 
 
-def test_before_comes_before_after(two_runs: Path) -> None:
-    change, back = cw.compare("before", "after"), cw.compare("after", "before")
-    for one, other in zip(change[0].differences, back[0].differences, strict=True):
-        if one.difference.value == one.difference.value:
-            assert one.difference.value == pytest.approx(-other.difference.value)
-            assert one.before.value == other.after.value
-    tables = cw.compare(cw.judgements("before"), cw.judgements("after"))
-    assert "before" in tables[0].before
-    assert tables[0].mcnemar == change[0].mcnemar
-
-
 def test_the_card_and_what_changed(two_runs: Path) -> None:
     assert cw.report("after", "new/card.md") == Path("new/card.md")
     assert MODEL in Path("new/card.md").read_text("utf-8")
@@ -420,13 +379,6 @@ def test_undefined_is_null_and_intervals_are_lists(two_runs: Path) -> None:
     assert json.loads(frame["statuses"][0]) == {"ok": 56}
     with pytest.raises(AttributeError, match="no 'acuracy'"):
         cw.score("after")[0].acuracy  # noqa: B018
-
-
-def test_scores_can_be_copied_and_sent(two_runs: Path) -> None:
-    first = cw.score("after")[0]
-    for same in (copy.deepcopy(first), pickle.loads(pickle.dumps(first))):
-        assert same.accuracy.value == first.accuracy.value
-    assert "accuracy" in dir(first)
 
 
 # Cases.
@@ -524,17 +476,6 @@ def held_after(log_dir: str) -> int:
 PLAN: dict[str, Any] = {"model": MODEL, "protocol": "binary", "max_connections": 2}
 
 
-def test_a_second_run_asks_the_address_that_is_set_then(
-    server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another server, in one process: 56 requests each."""
-    with FakeServer(answer) as second:
-        assert cw.run(cw.plan("starter", **PLAN), "first").complete
-        monkeypatch.setenv("LOCAL_BASE_URL", second.url)
-        assert cw.run(cw.plan("starter", **PLAN), "second").complete
-        assert (len(server.requests), len(second.requests)) == (56, 56)
-
-
 def test_a_cancelled_run_keeps_what_was_judged(server: FakeServer) -> None:
     async def cancelled() -> None:
         loop = asyncio.get_running_loop()
@@ -568,19 +509,6 @@ def test_an_interrupted_cell_keeps_what_was_judged(server: FakeServer) -> None:
     finally:
         loop.close()
     assert 10 <= held_after("logs") < 40
-
-
-def test_the_loop_goes_on_meanwhile(server: FakeServer) -> None:
-    async def both() -> int:
-        ticks = 0
-        task = asyncio.create_task(cw.run_async(cw.plan("starter", **PLAN), "logs"))
-        while not task.done():
-            await asyncio.sleep(0.01)
-            ticks += 1
-        assert (await task).complete
-        return ticks
-
-    assert asyncio.run(both()) > 5
 
 
 # Bad input.

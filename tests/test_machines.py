@@ -108,12 +108,6 @@ def test_the_page_names_the_variables_that_are_read_and_no_others(trees: Trees) 
     assert named == read
 
 
-def test_reads_of_the_environment_are_seen() -> None:
-    text = "NAME = 'A'\nos.environ.get(NAME)\nos.environ['B']\n'C' in os.environ\nos.getenv('D')\n"
-    text += "option(envvar='E')\nfor name in os.environ: pass\n"
-    assert read_in(ast.parse(text), {"NAME": "A"}) == ({"A", "B", "C", "D", "E"}, 1)
-
-
 def test_the_page_names_every_extra_and_the_cache() -> None:
     text = PAGE.read_text("utf-8")
     for extra in EXTRAS:
@@ -201,25 +195,6 @@ def _of_one_system(node: ast.AST) -> Iterator[str]:
 
 def test_no_name_of_one_system_alone(trees: Trees) -> None:
     assert not [f"{where}: {name}" for where, tree in trees for name in unguarded(tree)]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("import fcntl", ["fcntl"]),
-        ("try:\n  import fcntl\nexcept ImportError:\n  fcntl = None", []),
-        ("os.kill(1, signal.SIGKILL)", ["signal.SIGKILL"]),
-        ("from signal import SIGHUP", ["signal.SIGHUP"]),
-        ("if hasattr(os, 'fork'):\n  os.fork()", []),
-        ("os.sync()", ["os.sync"]),
-        ("open('/dev/stdin')", ["/dev/stdin"]),
-        ("loop.add_signal_handler(2, stop)", ["add_signal_handler"]),
-        ("subprocess.run(['x'], start_new_session=True)", ["start_new_session"]),
-        ("os.path.join('a', 'b')", []),
-    ],
-)
-def test_what_counts_as_of_one_system(text: str, found: list[str]) -> None:
-    assert list(unguarded(ast.parse(text))) == found
 
 
 def in_any_encoding(tree: ast.Module) -> Iterator[str]:

@@ -67,19 +67,6 @@ def test_what_disagrees(
     assert any(said in line for line in check.disagreements(checkout))
 
 
-def test_a_release_needs_a_date_and_a_tag(check: ModuleType, checkout: Path) -> None:
-    assert list(check.disagreements(checkout)) == []
-    assert len(list(check.unreleased(checkout, []))) == 3
-    change(checkout, "CHANGELOG.md", "(unreleased)", "(2026-12-01)")
-    change(checkout, "CITATION.cff", "license: MIT", "date-released: 2026-12-01")
-    (line,) = check.unreleased(checkout, ["v0.0.9"])
-    assert line == "git: this commit has no tag v0.1.0 (found v0.0.9)"
-    assert list(check.unreleased(checkout, ["v0.1.0"])) == []
-    change(checkout, "CITATION.cff", "date-released", f"repository-code: {SOURCE}\ndate-released")
-    change(checkout, "pyproject.toml", "[project.scripts]", f"{URLS}\n[project.scripts]")
-    assert list(check.disagreements(checkout)) == []
-
-
 def test_a_wheel_names_what_the_checkout_names(check: ModuleType, checkout: Path) -> None:
     change(checkout, "pyproject.toml", "[project.scripts]", f"{URLS}\n[project.scripts]")
     wheel = checkout / "casewise-0.1.0-py3-none-any.whl"
@@ -95,8 +82,3 @@ def test_a_wheel_names_what_the_checkout_names(check: ModuleType, checkout: Path
             place = "casewise-0.1.0.data/data/share/doc/casewise"
             archive.writestr(f"{place}/{name}", "")
     assert list(check.of_wheel(checkout, wheel)) == []
-
-
-def test_the_makefile_and_the_build_run_the_checks() -> None:
-    assert ".ci/check_release.py" in (ROOT / "Makefile").read_text("utf-8")
-    assert ".ci/try_install.py" in (ROOT / ".ci/run").read_text("utf-8")

@@ -1,9 +1,9 @@
-"""Make the golden set: what a version of casewise makes of the answers of ``support.golden``.
+"""Make the golden set: what casewise makes of the answers of ``support.golden``.
 
     python tests/golden/make.py PYTHON [NAME...]
 
-PYTHON is the interpreter of an environment with the version whose results shall stay; NAMEs are
-runs, or all. That version asks, reads and writes all of it; only the server is of this one.
+PYTHON is the interpreter of an environment with the version whose results are kept; NAMEs are
+runs, or all.
 """
 
 import os

@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 from support.fake_openai import Answer
 
-from casewise.scores import SCHEMA, read_paths
+import casewise as cw
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
-"""Cases, and what the version before has made of them."""
+"""Cases, and what was made of them."""
 
 INPUTS = ("cases.yaml", "card.yaml", "script.yaml", "words.yaml", "sweep.yaml")
 """What the runs read."""
@@ -87,7 +87,7 @@ ENVIRONMENT = {"FAKE_API_KEY": "golden"}
 
 def table_of(folder: Path) -> pl.DataFrame:
     """The table of a folder of logs in a certain order, without the columns of the clock."""
-    table = read_paths([folder], texts=True).table.drop(*CLOCK)
+    table = cw.judgements(folder).drop(*CLOCK)
     return table.sort([name for name in table.columns if name in _KEYS], nulls_last=True)
 
 
@@ -96,11 +96,10 @@ def keep_table(table: pl.DataFrame, path: Path) -> None:
     path.write_bytes(gzip.compress(table.write_ndjson().encode(), 9, mtime=0))
 
 
-def kept_table(name: str) -> pl.DataFrame:
-    """What the version before has made of a run."""
+def kept_table(name: str, like: pl.DataFrame) -> pl.DataFrame:
+    """The table that is kept of a run, with the types of another."""
     text = gzip.decompress((FOLDER / f"{name}.jsonl.gz").read_bytes())
-    kinds = {column: kind for column, kind in SCHEMA.items() if column not in CLOCK}
-    return pl.read_ndjson(text, schema=kinds)
+    return pl.read_ndjson(text, schema=like.schema)
 
 
 _KEYS = (
