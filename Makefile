@@ -2,7 +2,7 @@
 #
 #   make demo    set up, and let the embedded model judge eight of the starter cases: up to a minute
 #   make test    set up, check style and types, run the tests (SHUFFLE=1: in an order by chance, whose seed is printed)
-#   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
+#   make test-slow  the long ones: browsers, PostgreSQL, Ray, kills, local models, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add casewise-hf, with PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
@@ -15,6 +15,7 @@
 #   make published  make the tables of published outputs on the first pages anew
 #   make images  photograph the report and a study for docs/images (needs Debian's Chromium)
 #   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
+#   make release-check  what is worth running before a release only: a study under storms, each installer, providers' clients
 #   make lock    renew requirements.lock from pyproject.toml and study/pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -26,7 +27,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published images release lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage hostile rehearse measures published images release release-check lock clean
 
 demo: $(READY)
 	@echo "The embedded model judges 8 of the 56 starter cases: up to a minute on two cores (all: casewise run)"
@@ -64,6 +65,14 @@ check: style
 style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# Clients of Anthropic and Google, in a copy of the environment: Google's takes an older tenacity than is locked.
+release-check: $(HF)
+	$(MAKE) rehearse SPEED=2
+	$(BIN)/python .ci/try_install.py
+	rm -rf build/sdks && mkdir -p build && cp -al $(VENV) build/sdks
+	build/sdks/bin/python -m pip install --disable-pip-version-check --quiet "anthropic==2.14.0" "google-genai==3.6.1"
+	build/sdks/bin/python -m pytest -q -n 2 -m sdk --no-skips tests/evaluation
 
 # With SPEED=2 its simulated people are twice as quick, and the load is double.
 SPEED ?= 1

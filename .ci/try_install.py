@@ -1,6 +1,6 @@
 """Install the wheel as people do, in empty environments, and see that it works and goes.
 
-python .ci/try_install.py [--seconds 240] [--python 3.12]
+python .ci/try_install.py [--seconds 240] [--newest]
 
 Builds the wheels, installs casewise (extra local) with uv into each Python that is found, with pip
 and with pipx into one each, and there: casewise --version, casewise doctor, a run, its score and
@@ -60,7 +60,7 @@ def main() -> None:
     """Try each way, and say what became of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=240, help="the time for all of it")
-    parser.add_argument("--python", action="append", help="only these versions, such as 3.12")
+    parser.add_argument("--newest", action="store_true", help="only pip, and the newest Python")
     options = parser.parse_args()
     Clock.ends = time.monotonic() + options.seconds
     bad = False
@@ -73,7 +73,7 @@ def main() -> None:
             tools = find_tools(place)
             wheel = build(place / "dist", ROOT, tools)
             study = build(place / "study", ROOT / "study", tools)
-            tries = list(ways(wheel, study, tools, options.python or VERSIONS))
+            tries = list(ways(wheel, study, tools, newest=options.newest))
         except (FailedError, subprocess.TimeoutExpired) as error:
             sys.exit(f"FAILED before anything was installed: {error}")
         for way, attempt in tries:
@@ -126,11 +126,11 @@ def build(out: Path, source: Path, tools: Tools) -> Path:
     return wheel
 
 
-def pythons(tools: Tools, wanted: Sequence[str]) -> dict[str, str]:
-    """An interpreter of each wanted version: by name on PATH, of pyenv, or that uv knows."""
+def pythons(tools: Tools) -> dict[str, str]:
+    """An interpreter of each version: by name on PATH, of pyenv, or that uv knows."""
     root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     found = {}
-    for version in wanted:
+    for version in VERSIONS:
         maybe = [shutil.which(f"python{version}")]
         maybe += [str(one) for one in root.glob(f"versions/{version}.*/{SCRIPTS}/python{EXE}")]
         if tools.uv:
@@ -149,11 +149,11 @@ Try = Callable[[Path], None]
 
 
 def ways(
-    wheel: Path, study: Path, tools: Tools, wanted: Sequence[str]
+    wheel: Path, study: Path, tools: Tools, *, newest: bool
 ) -> Iterator[tuple[str, Try | str]]:
     """Each way to install, as a person would name it, and how it is tried, or why it can't be."""
-    found = pythons(tools, wanted)
-    for version in wanted:
+    found = pythons(tools)
+    for version in VERSIONS:
         if version not in found:
             yield f"Python {version}", "no such interpreter on PATH, of pyenv, or that uv knows"
     # Each installer at first, with a Python of its own where there are several.
@@ -165,6 +165,8 @@ def ways(
     latest = [*reversed(found)]
     pairs = [(name, latest[place % len(latest)]) for place, name in enumerate(installers) if found]
     pairs += [("uv", version) for version in latest[1:]]
+    if newest:
+        pairs = [("pip", latest[0])] if found else []
     for name, version in pairs:
         way, tool = installers[name]
         absent = f"{name} is not on PATH, and no index has it"
