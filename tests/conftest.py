@@ -22,9 +22,9 @@ import pytest
 from hypothesis import settings
 from support.sdks import skip_without
 from support.secret import KEY, found_in, planted
+from support.starts import command
 
-from casewise.cli import main
-from casewise.scores import read_paths
+import casewise as cw
 
 ROOT = Path(__file__).resolve().parent.parent
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
@@ -70,7 +70,7 @@ def casebench() -> Path:
 @pytest.fixture(scope="session")
 def published_table(casebench: Path) -> pl.DataFrame:
     """The judgements of all published outputs, read once."""
-    return read_paths([casebench / "exp"]).table
+    return cw.judgements(casebench / "exp")
 
 
 @pytest.fixture(scope="session")
@@ -133,7 +133,7 @@ def cli_in(folder: Path) -> Cli:
             with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
                 # Python shows no user what is deprecated in the code of others.
                 warnings.filterwarnings("ignore", "", DeprecationWarning, "(?!casewise)")
-                code = _exit_code(main)
+                code = _exit_code(command())
             forget_models()
             _forget_modules(folder)
         return _without_key(

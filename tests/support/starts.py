@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -24,6 +25,13 @@ from zipfile import BadZipFile, ZipFile
 from support.fake_openai import FakeServer, HeldServer
 
 PATIENCE_S = 120
+
+
+def command() -> Callable[[], None]:
+    """What the shell's ``casewise`` calls."""
+    (script,) = entry_points(group="console_scripts", name="casewise")
+    called: Callable[[], None] = script.load()
+    return called
 
 
 def free_port() -> int:
@@ -262,8 +270,7 @@ def _casewise(
         os.close(opened)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
-    from casewise.cli import main
-
+    run = command()
     exec(first, {})
     sys.argv = ["casewise", *arguments]
-    main()
+    run()

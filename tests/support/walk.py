@@ -7,6 +7,7 @@ the file, a line each. What runs while a module is imported does not count.
 import sys
 import threading
 from contextlib import suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -44,8 +45,8 @@ def walk(arguments: list[str]) -> list[str]:
     threading.settrace(enter)
     sys.settrace(enter)
     try:
-        from casewise.cli import main
-
+        (script,) = entry_points(group="console_scripts", name="casewise")
+        main = script.load()
         with suppress(SystemExit):
             main()
     finally:
