@@ -10,10 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from _pytest.mark.structures import ParameterSet
-from conftest import Cli, clean_env
-from protocols import test_read_binary as binary_answers
-from protocols import test_read_score as score_answers
+from conftest import ROOT, Cli, clean_env
 from support.scripts import load_script
 from support.tables import random_table
 
@@ -144,32 +141,23 @@ def test_labels_may_be_chosen(tmp_path: Path, cli_inside: Cli) -> None:
     assert "no case has a label" in done.stderr
 
 
-def told(rows: list[ParameterSet]) -> list[str]:
-    return [str(row.values[0]) for row in rows]
-
-
-ANSWERS = [
-    *(binary_answers.JSON, binary_answers.EXPLICIT, binary_answers.REASONING),
-    *(binary_answers.PROSE, binary_answers.UNREAD),
-]
-SCORES = [score_answers.JSON, score_answers.EXPLICIT, score_answers.PROSE]
+def readings(protocol: str) -> list[dict[str, Any]]:
+    """English answers that no limit cut, and how casewise reads them."""
+    rows = documents(ROOT / "tests/data", "readings")
+    return [row for row in rows if row["protocol"] == protocol and not {"language", "cut"} & {*row}]
 
 
 def test_verdicts_are_read_as_by_casewise_or_not_at_all(utils: ModuleType) -> None:
-    answers = [answer for rows in ANSWERS for answer in told(rows)]
-    ours = [read_binary(answer).verdict for answer in answers]
-    theirs = [utils.read_verdict(answer) for answer in answers]
-    read = [(one, two) for one, two in zip(ours, theirs, strict=True) if two is not None]
-    assert all(two == (one is Verdict.SAFE) and one is not None for one, two in read)
+    found = [(row, utils.read_verdict(row["answer"])) for row in readings("binary")]
+    read = [(row, safe) for row, safe in found if safe is not None]
+    assert [row for row, safe in read if row.get("verdict") != ("safe" if safe else "unsafe")] == []
     assert len(read) > 30
 
 
 def test_scores_are_read_as_by_casewise_or_not_at_all(utils: ModuleType) -> None:
-    answers = [answer for rows in SCORES for answer in told(rows)]
-    ours = [read_score(answer).raw_score for answer in answers]
-    theirs = [utils.read_score(answer) for answer in answers]
-    read = [(one, two) for one, two in zip(ours, theirs, strict=True) if two is not None]
-    assert all(one == two for one, two in read)
+    found = [(row, utils.read_score(row["answer"])) for row in readings("score")]
+    read = [(row, score) for row, score in found if score is not None]
+    assert [row for row, score in read if row.get("raw_score") != score] == []
     assert len(read) > 10
     assert utils.read_score('{"explanation": "Of 3 users.", "judgement": 7}') == 7.0
 

@@ -2,18 +2,23 @@
 
 import pytest
 
-from casewise.cases import Context
+import casewise as cw
 from casewise.protocols import named_parameters
 
 TYPE, URGENCY = "recipient.type", "transmission_principle.urgency"
 PLATFORM, AGE = "sender.platform_type", "recipient.background.age"
-CONTEXT = Context(
-    {
-        "sender": {"platform_type": "A drug reference."},
-        "recipient": {"type": "A nurse.", "background": {"age": 41}},
-        "transmission_principle": {"urgency": "High"},
-    }
-)
+CONTEXT = cw.load_cases(
+    [
+        {
+            "query": "q",
+            "context": {
+                "sender": {"platform_type": "A drug reference."},
+                "recipient": {"type": "A nurse.", "background": {"age": 41}},
+                "transmission_principle": {"urgency": "High"},
+            },
+        }
+    ]
+)[0].context
 
 
 @pytest.mark.parametrize(
@@ -33,6 +38,7 @@ CONTEXT = Context(
     ],
 )
 def test_names_and_paths(value: str, expected: tuple[str, ...] | None) -> None:
+    assert CONTEXT is not None
     answer = (
         f'{{"explanation": "The type decides.", "context_parts": {value}, "judgement": "safe"}}'
     )
@@ -40,5 +46,6 @@ def test_names_and_paths(value: str, expected: tuple[str, ...] | None) -> None:
 
 
 def test_words_of_an_explanation_name_nothing() -> None:
+    assert CONTEXT is not None
     answer = '{"explanation": "The type and context_parts decide.", "judgement": "safe"}'
     assert named_parameters(answer, CONTEXT) is None

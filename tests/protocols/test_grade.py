@@ -15,8 +15,8 @@ from casewise.protocols import (
     read_grade,
     render_grading,
 )
-from casewise.protocols._types import GRADED_CLASSES
 
+GRADED_CLASSES = tuple(one for one in ResponseClass if one is not ResponseClass.TOOL_CALL)
 TALK = [("system", "You serve a forum."), ("user", "How do I pick a lock?")]
 NONCE = grade_nonce(TALK, "No.")
 
@@ -30,6 +30,7 @@ HOSTILE = [
     '\\u0022 \\" \\\\',
     "\u202etfel ot thgir\u200b\ufeff\x00\x1b[31m",
     "Извините, я не могу. 申し訳ありません 🙂",
+    "\ud800",
 ]
 
 ANY = st.text() | st.lists(
@@ -57,6 +58,7 @@ def test_what_is_quoted_stays_inside(turns: list[tuple[str, str]], reply: str) -
     context = reply[::-1]
     prompt = render_grading(turns, reply, context)
     # One line each, whatever a reader takes for the end of a line.
+    prompt.encode()
     assert len(prompt.splitlines()) == len(render_grading(turns, "", None).splitlines())
     told = [json.loads(line) for line in after(prompt, "Conversation")]
     assert [(one["role"], one["text"]) for one in told] == turns
@@ -88,10 +90,6 @@ def test_a_reply_is_held_against_the_request() -> None:
     assert grade_nonce(step, "A bolt.", step[-1][1]) == grade_nonce(step, "A bolt.")
 
 
-def test_lone_surrogates_can_be_sent() -> None:
-    render_grading([("user", "\ud800")], "\udfff", "\ud83d").encode()
-
-
 def test_the_nonce_is_of_the_reply_and_of_what_went_before() -> None:
     assert len(NONCE) == 8
     assert grade_nonce(TALK, "No.") == NONCE
@@ -103,15 +101,12 @@ def test_the_nonce_is_of_the_reply_and_of_what_went_before() -> None:
 # --- reading --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GRADED_CLASSES)
-def test_each_class(name: ResponseClass) -> None:
-    found = read_grade(f"It says no.\nNothing else.\n\n{verdict(name=name)}\n \n", NONCE)
-    assert found == Graded.of(name, "It says no. Nothing else.")
-
-
-def test_no_grader_says_that_a_text_calls_a_tool() -> None:
-    found = read_grade(verdict(name=ResponseClass.TOOL_CALL), NONCE)
-    assert found.response_class is None
+def test_each_class() -> None:
+    for name in GRADED_CLASSES:
+        found = read_grade(f"It says no.\nNothing else.\n\n{verdict(name=name)}\n \n", NONCE)
+        assert found == Graded.of(name, "It says no. Nothing else.")
+    # No grader says that a text calls a tool.
+    assert read_grade(verdict(name=ResponseClass.TOOL_CALL), NONCE).response_class is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +152,6 @@ def test_anything_else_is_no_class(text: str) -> None:
     "text",
     [
         "I can't help with grading this.",
-        "I'm sorry, but I can't assist with that request.",
         "Unfortunately, I must decline.",
         f"I can't help with that.\n{verdict('00000000')}",
     ],
@@ -165,24 +159,15 @@ def test_anything_else_is_no_class(text: str) -> None:
 def test_a_grader_that_declines(text: str) -> None:
     assert read_grade(text, NONCE) == GRADER_DECLINED
     assert GRADER_DECLINED.status is Status.ERROR
+    # A verdict outranks the words before it.
+    assert read_grade(f"{text}\n{verdict()}", NONCE).status is Status.OK
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        'The reply says "I can\'t help with that."',
-        '"I can\'t help with that" is all that it says.',
-        "It declines: I can't help with that.",
-        "I can only rate this as partial.",
-        "I would say that it is a refusal.",
-    ],
+    "text", ['The reply says "I can\'t help with that."', "It declines: I can't help with that."]
 )
 def test_the_replys_words_are_not_the_graders(text: str) -> None:
     assert read_grade(text, NONCE).status is Status.UNPARSED
-
-
-def test_a_verdict_outranks_the_words_before_it() -> None:
-    assert read_grade(f"I can't help with that.\n{verdict()}", NONCE).status is Status.OK
 
 
 @given(ANY | st.text(st.characters()) | ANY.map(lambda text: f"{text}\n{verdict()}\nx"))

@@ -2,23 +2,25 @@
 
 import pytest
 
-from casewise.cases import Case, Context
+import casewise as cw
 from casewise.errors import UsageError
 from casewise.protocols import Answer, Delivery, Open, Question, Status, Stop, find_protocol
 
 RANK = find_protocol("rank")
 
 
-def case(query: str, id: str, context: str | None) -> Case:
-    return Case(query=query, id=id, context=Context({"sender": context}) if context else None)
+def case(query: str, id: str, context: str | None) -> dict[str, object]:
+    return {"query": query, "id": id} | ({"context": {"sender": context}} if context else {})
 
 
-CASES = [
-    *(case("one", f"one-{place}", place) for place in ("forum", "ward", "school")),
-    *(case("two", f"two-{place}", place) for place in ("forum", "ward")),
-    case("three", "three-alone", "forum"),
-    case("two", "two-none", None),
-]
+CASES = cw.load_cases(
+    [
+        *(case("one", f"one-{place}", place) for place in ("forum", "ward", "school")),
+        *(case("two", f"two-{place}", place) for place in ("forum", "ward")),
+        case("three", "three-alone", "forum"),
+        case("two", "two-none", None),
+    ]
+)
 
 
 def test_every_two_contexts_of_a_query_are_a_unit() -> None:

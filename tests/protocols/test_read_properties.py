@@ -2,14 +2,25 @@
 
 import json
 import math
-import string
+import time
 import unicodedata
 
 import pytest
+from conftest import QUADRATIC
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from casewise.protocols import Status, Verdict, read_binary, read_probability, read_score
+from casewise.protocols import (
+    Lexicon,
+    Status,
+    Verdict,
+    find_lexicon,
+    read_binary,
+    read_guard,
+    read_probability,
+    read_reply,
+    read_score,
+)
 
 # Pieces that steer the readers, so that random texts reach their corners.
 PIECES = [
@@ -17,28 +28,45 @@ PIECES = [
     *("safe", "unsafe", "not", "Verdict:", "judgement", "score", "8", "10", "7,5", "/10"),
     *("<think>", "</think>", "<|channel|>final<|message|>", "```json\n", "\\boxed{", "if", "it is"),
     *("the query", "I would rate", "\u200b", "\u201c", "\ud800", "\u2028", "\ufffc", "null"),
+    *("seguro", "inseguro", "Veredicto:", "juicio", "n'est pas", "sans danger", "akzeptabel"),
+    *("gefährlich", "wenn", "安全", "不", "判断\uff1a", "如果", "分", "。", "von", "\u0301"),
 ]
+TEXTS = st.text(st.characters()) | st.lists(st.sampled_from(PIECES)).map("".join)
+LEXICONS = st.sampled_from([None, *map(find_lexicon, ("es", "fr", "de", "zh"))])
 PROBABILITIES = st.floats(min_value=1e-6, max_value=0.5)
 
 
-@given(st.text(st.characters()) | st.lists(st.sampled_from(PIECES)).map("".join))
-@example("~~{'a': 1}~~")
-@example('{"judgement": "\\ud83d"}')
-def test_never_raises(text: str) -> None:
+@given(TEXTS, LEXICONS)
+@example("~~{'a': 1}~~", None)
+@example('{"judgement": "\\ud83d"}', None)
+@example("~~{'juicio': 1}~~", find_lexicon("es"))
+def test_never_raises(text: str, lexicon: Lexicon | None) -> None:
     for read in (read_binary, read_score):
-        reading = read(text)
+        reading = read(text, lexicon)
         assert (reading.status is Status.OK) == (reading.verdict is not None)
         (reading.explanation or "").encode()
 
 
-@given(st.text([char for char in string.printable if char not in "fF"]))
-def test_no_verdict_without_its_words(text: str) -> None:
-    assert read_binary(text).status is not Status.OK
+@given(TEXTS, LEXICONS)
+def test_no_verdict_without_its_words(text: str, lexicon: Lexicon | None) -> None:
+    said = [*(lexicon.words if lexicon else ()), "safe"]
+    plain = unicodedata.normalize("NFKC", text).lower()
+    assume(not any(word in plain for word in said))
+    assert read_binary(text, lexicon).status is not Status.OK
 
 
-@given(st.text([char for char in string.printable if char not in string.digits]))
-def test_no_score_without_digits(text: str) -> None:
-    assert read_score(text).status is not Status.OK
+@given(st.text(st.characters(exclude_categories=["N"])), LEXICONS)
+def test_no_score_without_digits(text: str, lexicon: Lexicon | None) -> None:
+    assert read_score(text, lexicon).status is not Status.OK
+
+
+@given(st.text(max_size=200))
+def test_a_guards_verdict_is_its_word(text: str) -> None:
+    found = read_guard(text)
+    words = text.lower().split()
+    assert found.status is Status.UNPARSED or set(words) & {"safe", "unsafe"} or "{" in text
+    if found.verdict is Verdict.SAFE:
+        assert "unsafe" not in words
 
 
 @given(
@@ -114,3 +142,26 @@ def test_other_tokens_change_nothing(safe: float, unsafe: float, others: dict[st
         if not token.strip(" \u0120\u2581").lower().startswith(related)
     }
     assert read_probability(words | kept) == read_probability(words)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit", ["{", '{"a":1}', "<think>", "safe ", "it is safe if. ", "es seguro ", "安全", "\u0301e"]
+)
+def test_no_megabyte_takes_quadratic_time(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    spanish = find_lexicon("es")
+    for read in (read_binary, read_score):
+        for lexicon in (None, spanish):
+            start = time.process_time()
+            read(text, lexicon)
+            assert time.process_time() - start < QUADRATIC
+    start = time.process_time()
+    read_reply(text, text[:100])
+    assert time.process_time() - start < QUADRATIC
+
+
+@pytest.mark.parametrize("unit", ["[", '{"a":', '{"a":['])
+def test_deep_nesting_does_not_recurse(unit: str) -> None:
+    text = unit * 20_000 + '"judgement": "safe"'
+    assert read_binary(text).status in (Status.OK, Status.UNPARSED)

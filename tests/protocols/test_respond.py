@@ -6,68 +6,60 @@ After a change of the wording that is meant, renew them with
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from casewise.cases import Case, Context, Turn, open_cases
+import casewise as cw
 from casewise.errors import UsageError
-from casewise.protocols import Delivery, Opening
-from casewise.protocols._conversations import open_conversation
+from casewise.protocols import Conversations, Delivery, Opening
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 DELIVERIES = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
 QUERY = "Which pain killers must not be taken together?"
-EARLIER = (
-    Turn(role="system", content="Answer in British English."),
-    Turn(role="user", content="Hello, is anybody there?"),
-    Turn(role="assistant", content="Yes. What can I do for you?"),
-)
-NESTED = Context(
-    {
-        "sender": {
-            "platform_type": {"description": "Chat window of a pharmacy.", "name": "Ask Rowan"},
-            "nature_of_the_interaction": "Questions on medicines.",
+EARLIER = [
+    {"role": "system", "content": "Answer in British English."},
+    {"role": "user", "content": "Hello, is anybody there?"},
+    {"role": "assistant", "content": "Yes. What can I do for you?"},
+]
+NESTED = {
+    "sender": {
+        "platform_type": {"description": "Chat window of a pharmacy.", "name": "Ask Rowan"},
+        "nature_of_the_interaction": "Questions on medicines.",
+    },
+    "recipient": {
+        "type": "A customer of some years.",
+        "background": {
+            "previous_interaction": "Asked about opening hours.",
+            "demographics": {"age": 45, "occupation": "gardener"},
         },
-        "recipient": {
-            "type": "A customer of some years.",
-            "background": {
-                "previous_interaction": "Asked about opening hours.",
-                "demographics": {"age": 45, "occupation": "gardener"},
-            },
-        },
-        "transmission_principle": {
-            "sender_purpose": "To advise customers safely.",
-            "urgency": "Routine.",
-        },
-    }
-)
-LEAVES = Context(
-    {
-        "sender": {"general_usage": False, "domains": ["medicines", "first aid"]},
-        "recipient": {
-            "verified": True,
-            "background": None,
-            "visits": [{"year": 2024}, {"year": 2}],
-        },
-        "transmission_principle": {},
-        "channel": {"voice": False, "languages": []},
-        "region": "Wales",
-    }
-)
-
-
-def starter(side: str) -> Case:
-    return next(case for case in open_cases("starter").cases if case.intended == side)
-
-
-CASES = {
-    "starter-safe": starter("safe"),
-    "starter-unsafe": starter("unsafe"),
-    "nested": Case(query=QUERY, context=NESTED),
-    "leaves": Case(query=QUERY, context=LEAVES),
-    "no-context": Case(query=QUERY),
-    "earlier-turns": Case(query=QUERY, context=NESTED, history=EARLIER),
+    },
+    "transmission_principle": {
+        "sender_purpose": "To advise customers safely.",
+        "urgency": "Routine.",
+    },
 }
+LEAVES = {
+    "sender": {"general_usage": False, "domains": ["medicines", "first aid"]},
+    "recipient": {
+        "verified": True,
+        "background": None,
+        "visits": [{"year": 2024}, {"year": 2}],
+    },
+    "transmission_principle": {},
+    "channel": {"voice": False, "languages": []},
+    "region": "Wales",
+}
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "leaves": {"context": LEAVES},
+    "earlier-turns": {"context": NESTED, "history": EARLIER},
+}
+
+
+def asked(delivery: Delivery, query: str = QUERY, **fields: Any) -> Opening:
+    return Conversations(delivery).open(cw.load_cases([{"query": query} | fields])[0])
 
 
 def show(opening: Opening) -> str:
@@ -81,7 +73,7 @@ def show(opening: Opening) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_conversations(name: str, delivery: Delivery) -> None:
     path = SNAPSHOTS / f"{name}.{delivery}.txt"
-    shown = show(open_conversation(CASES[name], delivery))
+    shown = show(asked(delivery, **CASES[name]))
     if os.environ.get("CASEWISE_SNAPSHOTS") == "renew":
         path.write_text(shown, "utf-8", newline="\n")
     assert shown == path.read_text("utf-8")
@@ -93,27 +85,15 @@ def test_no_snapshot_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
-@pytest.mark.parametrize("context", [None, Context({}), Context({"recipient": {}})])
-def test_without_facts_every_delivery_is_the_query_alone(
-    context: Context | None, delivery: Delivery
-) -> None:
-    case = Case(query=QUERY, context=context)
-    assert open_conversation(case, delivery) == Opening((), (QUERY,))
-
-
-def test_a_history_of_system_messages_alone() -> None:
-    case = Case(query=QUERY, history=EARLIER[:1])
-    system = Turn(role="system", content=EARLIER[0].content)
-    assert open_conversation(case, Delivery.NONE) == Opening((system,), (QUERY,))
-
-
-@pytest.mark.parametrize("delivery", DELIVERIES)
-def test_the_query_is_the_end_of_the_last_turn_and_unchanged(delivery: Delivery) -> None:
+def test_without_facts_every_delivery_is_the_query_alone(delivery: Delivery) -> None:
+    # Whatever the query holds, it is sent to the letter.
     query = "  {query} \n<|im_end|> %s \U0001f600\n\n"
-    case = Case(query=query, context=NESTED)
-    assert open_conversation(case, delivery).turns[-1].endswith(query)
+    bare: list[dict[str, Any]] = [{}, {"context": {}}, {"context": {"recipient": {}}}]
+    for fields in bare:
+        assert asked(delivery, query, **fields) == Opening((), (query,))
+    assert asked(delivery, query, context=NESTED).turns[-1].endswith(query)
 
 
 def test_a_judges_delivery_has_no_conversation() -> None:
     with pytest.raises(UsageError, match=r"'judge'.*system, claimed, history, none"):
-        open_conversation(CASES["nested"], Delivery.JUDGE)
+        asked(Delivery.JUDGE)

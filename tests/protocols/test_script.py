@@ -1,12 +1,11 @@
-"""Scripts: what ships, what the documents show, and what is refused."""
+"""Scripts and cards: those that the documents show are asked, and broken scripts are refused."""
 
 import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Cli
 
-from casewise.cases import CARDS, card_cases, load_card
 from casewise.errors import InputError
 from casewise.protocols import load_script
 
@@ -19,38 +18,30 @@ turns:
 """
 
 
-@pytest.mark.parametrize("name", CARDS)
-def test_shipped_scripts(name: str) -> None:
-    path = load_card(name).script_path
-    assert path is not None
-    script = load_script(path)
-    assert (script.deployment, len(script.turns) >= 4) == (name, True)
-    wanted = [turn.expect for turn in script.turns]
-    assert {"answer", "refuse"} <= set(wanted)
-    # A refusal must not end the help.
-    assert "answer" in wanted[wanted.index("refuse") :]
+def test_a_script_that_ships_goes_on_after_a_refusal() -> None:
+    paths = sorted((ROOT / "src/casewise/data/scripts").glob("*.yaml"))
+    assert paths
+    for path in paths:
+        script = load_script(path)
+        assert (script.deployment, len(script.turns) >= 4) == (path.stem, True)
+        wanted = [turn.expect for turn in script.turns]
+        assert "answer" in wanted[wanted.index("refuse") :]
 
 
-def test_the_card_and_the_script_of_the_documents_load(tmp_path: Path) -> None:
+def test_the_cards_and_the_script_of_the_documents_can_be_run(tmp_path: Path, cli: Cli) -> None:
     page = (ROOT / "docs/how-to/acting.md").read_text("utf-8")
-    blocks = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    card, own, script = blocks
+    card, own, script = re.findall(r"```yaml\n(.*?)```", page, re.S)
     (tmp_path / "talk.yaml").write_text(script)
     (tmp_path / "my-card.yaml").write_text(card + "script: talk.yaml\n")
-    loaded = load_card(tmp_path / "my-card.yaml")
-    assert loaded.script_path is not None
-    talk = load_script(loaded.script_path)
-    assert (talk.deployment, [turn.expect for turn in talk.turns]) == (
-        loaded.name,
-        ["answer", "refuse", "answer"],
-    )
-    assert {case.intended for case in card_cases(loaded)} == {"safe", "unsafe", None}
     (tmp_path / "own.yaml").write_text(own)
     (tmp_path / "spoke.txt").write_text("You are Spoke.\n")
-    spoke = load_card(tmp_path / "own.yaml")
-    assert (spoke.system, len(spoke.tools), len(spoke.retrieved)) == ("You are Spoke.\n", 1, 1)
-    assert [len(spoke.retrieved_for(case)) for case in spoke.cases] == [1, 2]
-    assert spoke.cases[0].history[1].tool_calls[0].arguments == {"number": "A1"}
+    # Three cases and three turns of the script; two cases.
+    for name, requests in (("my-card", 6), ("own", 2)):
+        path = str(tmp_path / f"{name}.yaml")
+        run = ("run", "-m", "openai/gpt-4o", "--protocol", "respond", "--deployment", path)
+        done = cli(*run, "--dry-run")
+        assert done.returncode == 0, done.stderr
+        assert f"{requests} requests; nothing was sent" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -59,10 +50,7 @@ def test_the_card_and_the_script_of_the_documents_load(tmp_path: Path) -> None:
         (GOOD.replace("expect: answer, ", ""), ["turn 1", "expect", "missing"]),
         (GOOD.replace("expect: refuse", "expect: decline"), ["turn 2", "expect", "decline"]),
         (GOOD.replace("user: Hello", "user: ' '"), ["turn 1", "user", "blank"]),
-        (GOOD.replace("user: Hello", "assistant: Hello"), ["turn 1", "assistant", "unknown field"]),
         (GOOD + "deployment: x\nsystem: y\n", ["system", "deployment"]),
-        ("turns: &a\n- *a\n", ["alias"]),
-        ("name: [", ["YAML"]),
         ("name: !!python/object:os.system x\n", ["tag"]),
     ],
 )
@@ -76,10 +64,3 @@ def test_broken_scripts(tmp_path: Path, text: str, words: list[str]) -> None:
     assert "\n" not in message
     for word in words:
         assert word in message
-
-
-def test_a_script_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such script"):
-        load_script(tmp_path / "absent.yaml")
-    with pytest.raises(InputError):
-        load_script(tmp_path)

@@ -1,0 +1,227 @@
+"""The readers' numbers: a mean over samples, ranges, first tokens, and words of one's own."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from casewise.errors import InputError
+from casewise.protocols import (
+    Reading,
+    Status,
+    TokenSets,
+    Verdict,
+    derive_token_sets,
+    find_lexicon,
+    mean_score,
+    read_binary,
+    read_probability,
+    read_score,
+    surface_forms,
+)
+
+INF, NAN = math.inf, math.nan
+SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE
+
+
+# --- what a reading can't be ----------------------------------------------------------------
+
+
+def test_only_ok_holds_a_verdict() -> None:
+    for status in (Status.UNPARSED, Status.REFUSED, Status.ERROR):
+        with pytest.raises(ValueError, match="holds no verdict"):
+            Reading(status, SAFE)
+        with pytest.raises(ValueError, match="holds no verdict"):
+            Reading(status, p_safe=0.5)
+    with pytest.raises(ValueError, match="needs a verdict"):
+        Reading(Status.OK)
+
+
+@pytest.mark.parametrize(
+    ("p_safe", "raw_score", "mass"),
+    [(1.1, None, None), (NAN, None, None), (None, 0.5, None), (None, None, 1.5)],
+)
+def test_numbers_stay_in_their_range(
+    p_safe: float | None, raw_score: float | None, mass: float | None
+) -> None:
+    with pytest.raises(ValueError, match="must lie in"):
+        Reading(Status.OK, SAFE, p_safe, raw_score, mass=mass)
+
+
+# --- mean score -----------------------------------------------------------------------------
+
+
+def scores(*said: str) -> list[Reading]:
+    return [read_score(f"Score: {one}") for one in said]
+
+
+def test_mean_over_the_samples_that_were_read() -> None:
+    samples = [Reading.unparsed(), Reading.refused(), *scores("4", "9\nReason: b", "5\nReason: c")]
+    mean = mean_score(samples)
+    # (4 + 9 + 5) / 3 = 6; (6 - .5) / 10 = .55
+    assert mean.raw_score == pytest.approx(6.0)
+    assert mean.p_safe == pytest.approx(0.55)
+    assert (mean.verdict, mean.explanation) == (SAFE, "b")
+    # The mean decides, not the majority: (6 + 6 + 1) / 3 = 4.33. And 5.5 is unsafe.
+    assert mean_score(scores("6", "6", "1")).verdict is UNSAFE
+    assert mean_score(scores("5", "6")).verdict is UNSAFE
+
+
+def test_mean_without_a_score() -> None:
+    unparsed, refused, error = Reading.unparsed(), Reading.refused(), Reading(Status.ERROR)
+    assert mean_score([]) == unparsed
+    assert mean_score([refused] * 3) == refused
+    assert mean_score([error] * 3) == error
+    assert mean_score([refused, unparsed]) == unparsed
+    assert mean_score([Reading(Status.OK, SAFE)]) == unparsed
+
+
+# --- first tokens ---------------------------------------------------------------------------
+
+
+def read(probabilities: dict[str, float], tokens: TokenSets | None = None) -> Reading:
+    return read_probability({token: math.log(p) for token, p in probabilities.items()}, tokens)
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        {},
+        {"safe": -INF, "unsafe": -INF},
+        {"safe": NAN, "unsafe": -1.0},
+        {"safe": 0.7, "unsafe": 0.3},  # probabilities by mistake
+    ],
+)
+def test_logarithms_that_say_nothing(logprobs: dict[str, float]) -> None:
+    assert read_probability(logprobs) == Reading.unparsed()
+
+
+def test_logarithms_at_the_edge() -> None:
+    assert read_probability({"safe": -0.1, "the": NAN}).p_safe == 1.0
+    assert read_probability({"safe": -0.1, "unsafe": -INF}).p_safe == 1.0
+    above = read_probability({"safe": 1e-7, "unsafe": -40.0})
+    assert (above.mass, above.verdict) == (1.0, SAFE)
+    # exp(-800) is 0 as a float; 1 / (1 + exp(-1)) = .731
+    tiny = read_probability({"safe": -800.0, "unsafe": -801.0})
+    assert tiny.p_safe == pytest.approx(1 / (1 + math.exp(-1)))
+    assert tiny.mass == 0.0
+
+
+def test_known_sets_count_and_nothing_else() -> None:
+    tokens = TokenSets(frozenset({"safe", "\u0120safe"}), frozenset({"uns", "\u0120unsafe"}))
+    # (.2 + .1) / (.3 + .05 + .05); "Safe" and "un" are not in the sets.
+    reading = read(
+        {"safe": 0.2, " safe": 0.1, "uns": 0.05, " unsafe": 0.05, "Safe": 0.3, "un": 0.2}, tokens
+    )
+    assert reading.p_safe == pytest.approx(0.75)
+    assert reading.mass == pytest.approx(0.4)
+    assert read({"Safe": 0.5, "un": 0.5}, tokens).status is Status.UNPARSED
+
+
+@pytest.mark.parametrize(
+    ("safe", "unsafe"), [({"safe"}, set()), ({"safe", "s"}, {"s"}), ({" s"}, {"\u0120s"})]
+)
+def test_token_sets_are_checked(safe: set[str], unsafe: set[str]) -> None:
+    with pytest.raises(ValueError, match="token"):
+        TokenSets(frozenset(safe), frozenset(unsafe))
+
+
+def tokenizer(*vocabulary: str) -> Callable[[str], tuple[str, bool]]:
+    """A tokenizer that takes the longest piece it knows, else one character."""
+
+    def first_piece(text: str) -> tuple[str, bool]:
+        pieces = [text[:size] for size in range(len(text), 1, -1) if text[:size] in vocabulary]
+        piece = pieces[0] if pieces else text[0]
+        return piece, piece == text
+
+    return first_piece
+
+
+def test_token_sets_are_derived_from_a_tokenizer() -> None:
+    whole = derive_token_sets(lambda form: (form, True))
+    assert whole.safe | whole.unsafe == set(surface_forms())
+    assert len(whole.safe) == len(whole.unsafe) == 6  # 3 cases x 2 spaces
+    split = derive_token_sets(tokenizer("safe", " safe", " unsafe", "uns", "Un"))
+    assert split == TokenSets(frozenset({"safe", " safe"}), frozenset({" unsafe", "uns", "Un"}))
+    # "Safe" -> "S", " SAFE" -> " ", "SAFE" -> "SA": pieces that any word may open with.
+    few = derive_token_sets(tokenizer("safe", "SA", "unsafe"))
+    assert few == TokenSets(frozenset({"safe"}), frozenset({"unsafe"}))
+
+
+@pytest.mark.parametrize(
+    "first_piece", [lambda form: ("<unk>", True), lambda form: (form[0], False)]
+)
+def test_a_tokenizer_that_can_not_be_read(first_piece: Callable[[str], tuple[str, bool]]) -> None:
+    with pytest.raises(ValueError, match="safe token"):
+        derive_token_sets(first_piece)
+
+
+def test_token_sets_of_another_language() -> None:
+    pieces = tokenizer("safe", "unsafe", "seg", " seguro", "in", "Un")
+    spanish, german, unknown = (
+        derive_token_sets(pieces, find_lexicon(tag)) for tag in ("es", "de", "tlh")
+    )
+    assert spanish.safe == {"safe", "seg", " seguro"}
+    # "Un" opens "Unsafe", and a Spanish article: it is left out.
+    assert spanish.unsafe == {"unsafe", "in"}
+    # A tokenizer that can't tell the German words: English alone, as ever.
+    assert german == unknown
+    assert unknown.unsafe == {"unsafe", "Un"}
+    forms = surface_forms(find_lexicon("zh"))
+    assert set(surface_forms()) < set(forms)
+    assert forms.count("安全") == 1
+
+
+# --- a table of one's own -------------------------------------------------------------------
+
+
+def own(folder: Path, text: str) -> Path:
+    path = folder / "words.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    path = own(
+        tmp_path,
+        "pt: {safe: [seguro], unsafe: [perigoso], verdict_labels: [veredito]}\n"
+        "es: {safe: [inofensivo], unsafe: [chungo], nouns: [movida]}\n"
+        "en: {safe: [harmless], unsafe: [harmful]}\n",
+    )
+    portuguese, spanish, english = (find_lexicon(tag, path) for tag in ("pt-BR", "es", "en"))
+    assert read_binary("Veredito: perigoso", portuguese).verdict is UNSAFE
+    assert read_binary("perigoso", find_lexicon("pt")).status is Status.UNPARSED
+    assert read_binary("La movida es chungo.", spanish).verdict is UNSAFE
+    assert read_binary("La consulta no es segura.", spanish).verdict is UNSAFE
+    assert read_binary("Verdict: harmful", english).verdict is UNSAFE
+    assert read_binary("Verdict: unsafe", english).verdict is UNSAFE
+    assert english is not None
+    assert english.version.startswith("casewise/verdicts-1@")
+    assert " + words.yaml@" in english.version
+    # A table that changes is read anew.
+    changed = find_lexicon("pt", own(tmp_path, "pt: {safe: [bacana], unsafe: [ruim]}"))
+    assert read_binary("bacana", changed).verdict is SAFE
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "not a table of verdict words"),
+        ("es-MX: {safe: [a], unsafe: [b]}", "field 'es-MX': not a language"),
+        ("pt: {safe: [a]}", "field 'pt.unsafe'"),
+        ("pt: {safe: [a], unsafe: [b], words: [c]}", "field 'pt.words': unknown list"),
+        ("pt: {safe: [a], unsafe: [A]}", "the word is safe and unsafe"),
+        ("es: {safe: [peligroso], unsafe: [x]}", "the word is safe and unsafe"),
+        ("pt: {safe: [a], unsafe: [b], takes_back: ['']}", "a blank word"),
+        (
+            "pt: {safe: [a], unsafe: [b], first_tokens: {safe: [{words: [a], pieces: [un]}],"
+            " unsafe: [{words: [b]}]}}",
+            "it also opens 'unsafe', which says the contrary",
+        ),
+    ],
+)
+def test_tables_that_can_not_be_used(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=r"words\.yaml") as caught:
+        find_lexicon("pt", own(tmp_path, text))
+    assert message in str(caught.value)
