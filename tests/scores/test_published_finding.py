@@ -39,6 +39,7 @@ def test_the_lines_of_the_page_print_its_table(
     assert names["table"].filter(model="gpt-4o", protocol="binary")["query_id"].is_unique().all()
 
 
+@pytest.mark.slow
 def test_the_notebook_finds_the_same(table: list[list[int]]) -> None:
     document = json.loads(NOTEBOOK.read_text("utf-8"))
     code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
@@ -48,7 +49,6 @@ def test_the_notebook_finds_the_same(table: list[list[int]]) -> None:
         exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
     found = [[n, hits] for counts in names["found"].values() for hits, n in _pairs(counts)]
     assert found == table[2:]
-    assert "No category has more than 3 such cases" in " ".join(PAGE.split())
     categories: pl.DataFrame = names["categories"]
     assert categories["count"].max() == 3
 
