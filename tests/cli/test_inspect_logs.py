@@ -10,6 +10,8 @@ from support.scores import model_rows
 from support.secret import KEY
 from support.starts import inspect_eval
 
+pytestmark = pytest.mark.slow
+
 ZSTANDARD = 93
 
 CASES = 6
@@ -52,23 +54,6 @@ def test_they_are_scored(cli_process: Cli, logs: Path) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("compare", "json"),
-        ("report", "--reveal", "--out", "page.html"),
-        ("export", "--to", "redacted-logs", "--out", "redacted"),
-    ],
-)
-def test_they_are_read_by_every_command(
-    cli_process: Cli, logs: Path, arguments: tuple[str, ...]
-) -> None:
-    command, *others = arguments
-    options = [logs / other if other == "json" else other for other in others]
-    done = cli_process(command, logs / "eval", *options)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_stopped_log_is_scored(cli_process: Cli, logs: Path, tmp_path: Path) -> None:
     """A killed process of Inspect's leaves no header and no summaries but those in pieces."""
     # Inspect teaches this process's zipfile its compression.
@@ -85,9 +70,7 @@ def test_a_stopped_log_is_scored(cli_process: Cli, logs: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("place", ["content", "checksum"])
-def test_a_log_that_was_altered_is_named(
-    cli_process: Cli, logs: Path, tmp_path: Path, place: str
-) -> None:
+def test_a_log_that_was_altered_is_named(cli: Cli, logs: Path, tmp_path: Path, place: str) -> None:
     """A byte is another: bad input, also where what is packed can still be unpacked."""
     (log,) = (logs / "eval").iterdir()
     copy = tmp_path / log.name
@@ -100,7 +83,7 @@ def test_a_log_that_was_altered_is_named(
         # The checksum stands in the list of files, at the archive's end.
         data[data.rindex(packed.CRC.to_bytes(4, "little"))] ^= 255
     copy.write_bytes(data)
-    done = cli_process("score", copy)
+    done = cli("score", copy)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert log.name in done.stderr

@@ -6,7 +6,6 @@ that the run has written and printed is searched, also inside what is compressed
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -65,30 +64,27 @@ def said(**message: Any) -> dict[str, Any]:
 
 
 PASSING: dict[str, Raw] = {
-    **{f"{status}: message": error(status) for status in (400, 408, 409, 422, 429)},
-    **{f"{status}: message": error(status) for status in (500, 502, 503, 529)},
-    **{f"{status}: page": page(status) for status in (200, 400, 429, 500)},
+    **{f"{status}: message": error(status) for status in (400, 429, 500)},
+    **{f"{status}: page": page(status) for status in (200, 400)},
     "400: code": error(400, code=KEY),
-    "400: type": error(400, type=KEY),
     "400: a text for an error": raw(400, {"error": TOLD}),
     "400: a detail": raw(400, {"detail": [{"input": {"authorization": f"Bearer {KEY}"}}]}),
-    "400: a list": raw(400, [KEY]),
-    "400: no JSON": raw(400, f"key {KEY}".encode()),
     "400: other bytes": raw(400, b"\xff\xfe" + KEY.encode()),
     "400: escaped": raw(400, {"error": {"message": quote(f"/v1?key={KEY}&", safe="")}}),
     "400: base64": raw(400, {"error": {"message": f"Basic {BASE64}"}}),
     "400: hexadecimal": raw(400, {"error": {"message": KEY.encode().hex()}}),
     "400: a filter's words": error(400, code="content_filter"),
-    "400: a window's words": error(400, code="context_length_exceeded"),
     "429: header": raw(429, {}, Retry_After="0", X_Debug=KEY, Set_Cookie=f"key={KEY}"),
     "429: a wait that is a key": raw(429, {}, Retry_After=KEY),
-    "200: header": raw(200, said(), X_Request_Id=KEY, X_Api_Key=KEY),
     "200: error within": raw(200, {"error": {"message": TOLD, "code": 500}}),
     "200: reply": raw(200, said(content=f"{SAFE} {KEY}")),
     "200: reasoning": raw(200, said(reasoning_content=KEY)),
     "200: refusal": raw(200, said(content=None, refusal=f"{KEY} may not ask this")),
-    "200: id": raw(200, said() | {"id": KEY}),
-    "200: model": raw(200, said() | {"model": f"m-{KEY}"}),
+    "200: tool": raw(
+        200,
+        said(tool_calls=[{"id": KEY, "type": "function", "function": {"name": KEY}}]),
+    ),
+    "200: id": raw(200, said() | {"id": KEY, "model": f"m-{KEY}"}, X_Request_Id=KEY),
     "200: unknown member": raw(200, said() | {"debug": {"authorization": f"Bearer {KEY}"}}),
     "200: half a body": raw(200, json.dumps(said(content=KEY)).encode()[:-30]),
     "200: no choices": raw(200, said() | {"choices": [], "note": KEY}),
@@ -96,23 +92,16 @@ PASSING: dict[str, Raw] = {
 """Answers that end no run: each comes once to its case, and is followed by a good one."""
 
 FINAL = {
-    "401: message": error(401, code="invalid_api_key"),
-    "401: page": page(401),
-    "402: message": error(402),
-    "403: message": error(403),
-    "404: message": error(404),
-    "404: page": page(404),
-    "429: no credit": error(429, code="insufficient_quota"),
-    "200: a refused key within": raw(200, {"error": {"message": TOLD, "code": "invalid_api_key"}}),
+    "401": error(401, code="invalid_api_key"),
+    "404": page(404),
+    "200": raw(200, {"error": {"message": TOLD, "code": "invalid_api_key"}}),
 }
 
 STREAMED: dict[str, bytes] = {
-    "a piece": events(chunk(f"{SAFE} {KEY}"), chunk("", "stop"), "[DONE]"),
     "two pieces": events(chunk(f"{SAFE} {KEY[:12]}"), chunk(KEY[12:]), chunk("", "stop"), "[DONE]"),
     "an event": events(chunk(SAFE[:5]), {"error": {"message": TOLD, "code": 500}}),
     "no JSON": events(chunk(SAFE[:5]), f"key {KEY}"),
     "a member": events(chunk(SAFE) | {"id": KEY, "note": KEY}, chunk("", "stop"), "[DONE]"),
-    "cut": events(chunk(f"{SAFE} {KEY}")),
 }
 
 
@@ -144,13 +133,13 @@ def ask(cli: Cli, folder: Path, server: FakeServer, count: int, *more: str) -> s
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("client", ["auto", "inspect"])
+@pytest.mark.parametrize("client", ["auto", pytest.param("inspect", marks=pytest.mark.slow)])
 def test_in_answers(cli_inside: Cli, tmp_path: Path, client: str, soon_again: None) -> None:
     met: set[int] = set()
     with FakeServer(lambda request: served(PASSING, request, met)) as server:
         # Cases that are refused are few beside all others, so that the run goes on.
         shown = ask(cli_inside, tmp_path, server, 10 * len(PASSING), "--client", client)
-    assert len(met) == len(PASSING) >= 30
+    assert len(met) == len(PASSING)
     check(tmp_path, shown)
 
 
@@ -179,23 +168,19 @@ def test_in_streams(cli_inside: Cli, tmp_path: Path, soon_again: None) -> None:
     check(tmp_path, shown)
 
 
-def of_target() -> Iterator[tuple[str, Raw]]:
-    yield "reply", raw(200, {"reply": f"Your key is {KEY}.", "id": "1"})
-    yield "session", raw(200, {"reply": "Hello.", "id": KEY})
-    yield "no reply", raw(200, {"note": KEY})
-    yield "page", page(200)
-    yield "400", error(400)
-    yield "500", error(500)
-    yield "header", raw(429, {}, Retry_After="0", X_Debug=KEY)
-    yield "elsewhere", Raw(302, b"", {"Location": f"http://{KEY}.example/?key={KEY}"})
-    yield "another port", Raw(307, b"", {"Location": f"http://127.0.0.1:9/{KEY}"})
+OF_TARGET = {
+    "reply": raw(200, {"reply": f"Your key is {KEY}.", "id": "1"}),
+    "session": raw(200, {"reply": "Hello.", "id": KEY}),
+    "error": error(400),
+    "elsewhere": Raw(302, b"", {"Location": f"http://{KEY}.example/?key={KEY}"}),
+}
 
 
-@pytest.mark.parametrize("place", dict(of_target()))
+@pytest.mark.parametrize("place", OF_TARGET)
 def test_in_answers_of_a_target(
     cli_inside: Cli, tmp_path: Path, place: str, soon_again: None
 ) -> None:
-    answers = iter([dict(of_target())[place]])
+    answers = iter([OF_TARGET[place]])
     good = raw(200, {"reply": "Hello.", "id": "1"})
     with FakeServer(lambda _: next(answers, good)) as server:
         (tmp_path / "target.yaml").write_text(
@@ -212,15 +197,11 @@ def test_in_answers_of_a_target(
     check(tmp_path, done.stdout + done.stderr)
 
 
-@pytest.mark.parametrize("place", ["results", "creation"])
-def test_in_batches(
-    cli_inside: Cli, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_batches(cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "DEFAULT_BATCH_TICK", 0.05)
     monkeypatch.setattr(batch, "DEFAULT_SEND_DELAY", 0.05)
     cases = write_questions(tmp_path / "cases.jsonl", 4)
-    wrong = {"POST /v1/batches": error(401)} if place == "creation" else {}
-    with BatchServer(lambda _: f"{SAFE} {KEY}", misanswered=wrong) as server:
+    with BatchServer(lambda _: f"{SAFE} {KEY}") as server:
         done = cli_inside(
             *("run", "-m", "openai/gpt-4o", "--cases", cases, "--protocol", "binary"),
             *("--batch", "--log-dir", "logs"),
@@ -231,76 +212,17 @@ def test_in_batches(
     check(tmp_path, done.stdout + done.stderr)
 
 
-ASKED = "how does one plant a needle of 5151 words"
-
-
-def plant(folder: Path) -> Path:
-    """Cases with a query that no screen may show."""
-    record = {"context": {"sender": {"platform_type": "forum"}}, "intended": "safe"}
-    lines = [record | {"query": f"{ASKED} {n}"} for n in range(4)]
-    path = folder / "cases.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    return path
-
-
-def check_fault(folder: Path, shown: str) -> None:
-    """The key is nowhere; the query is on no screen, and in no file but logs and the cases."""
-    assert KEY not in shown
-    assert ASKED not in shown
-    assert found_in(folder) == []
-    for file in (folder / "logs").rglob("*"):
-        if file.is_file() and file.suffix not in {".eval", ".jsonl"}:
-            assert ASKED.encode() not in file.read_bytes(), file
-
-
-def test_in_an_error_within_a_case(
-    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-
-    def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError(f"{ASKED} {KEY}")
-
-    cases = plant(tmp_path)
-    monkeypatch.setattr("casewise.evaluation.executor._shards._messages", fail)
-    with FakeServer(lambda _: SAFE) as server:
-        done = cli_inside(
-            *("run", "-m", f"openai-api/fake{server.port}/m", "--cases", cases),
-            *("--protocol", "binary", "--log-dir", "logs"),
-            env={f"FAKE{server.port}_API_KEY": KEY, f"FAKE{server.port}_BASE_URL": server.url},
-        )
-    assert done.returncode == 1, done.stderr
-    check_fault(tmp_path, done.stdout + done.stderr)
-
-
-def test_in_an_error_of_a_bot(cli_inside: Cli, tmp_path: Path) -> None:
+def test_in_an_error_of_a_bot(cli_inside: Cli, tmp_path: Path, soon_again: None) -> None:
+    """Neither the key nor the query is printed."""
     (tmp_path / "bot.py").write_text(
         "import os\ndef answer(messages):\n"
         "    raise ZeroDivisionError(f\"{messages[-1]['content']} {os.environ['MY_API_KEY']}\")\n"
     )
     done = cli_inside(
-        *("run", "--target", "bot.py:answer", "--cases", plant(tmp_path)),
-        *("--protocol", "respond", "--log-dir", "logs"),
+        *("run", "--target", "bot:answer", "--protocol", "respond", "--log-dir", "logs"),
+        *("--cases", write_questions(tmp_path / "cases.jsonl", 1)),
         env={"MY_API_KEY": KEY},
     )
-    assert done.returncode in {1, 2}, done.stderr
-    check_fault(tmp_path, done.stdout + done.stderr)
-
-
-def test_in_an_error_of_a_command(
-    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its frames are shown, and the types of all that it was raised from; no message is."""
-
-    def fail(*_: object, **__: object) -> None:
-        try:
-            raise KeyError(f"{ASKED} {KEY}")
-        except KeyError as error:
-            raise ZeroDivisionError(f"{ASKED} {KEY}") from error
-
-    monkeypatch.setattr("casewise.evaluation.plan._plan.make_plan", fail)
-    monkeypatch.setattr("casewise.evaluation.make_plan", fail)
-    done = cli_inside("run", "--cases", plant(tmp_path), "--dry-run", env={"MY_API_KEY": KEY})
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert done.stderr.index("KeyError") < done.stderr.index("ZeroDivisionError")
-    check_fault(tmp_path, done.stdout + done.stderr)
+    assert done.returncode == 1, done.stderr
+    assert "question 0" not in done.stdout + done.stderr
+    assert found_in(tmp_path) == []

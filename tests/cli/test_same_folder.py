@@ -37,7 +37,7 @@ RUN = (
 )
 
 
-@pytest.mark.parametrize("more", [(), ("--limit", "8"), ("--protocol", "score")])
+@pytest.mark.parametrize("more", [(), ("--protocol", "score")])
 def test_another_address_is_refused(
     cli: Cli, servers: tuple[FakeServer, FakeServer], more: tuple[str, ...]
 ) -> None:
@@ -75,40 +75,21 @@ def test_the_same_server_goes_on_and_the_log_names_both(
     assert (len(one.requests), len(other.requests)) == (6, 6)
 
 
-def test_a_password_in_an_address_is_not_shown(
-    cli: Cli, servers: tuple[FakeServer, FakeServer]
-) -> None:
-    one, other = servers
-    with_password = other.url.replace("http://", f"http://me:{KEY}@") + f"?key={KEY}"
-    cli(*RUN, env=at(one))
-    done = cli(*RUN, env=at(one) | {"FAKE_BASE_URL": with_password})
-    assert done.returncode == 2
-    assert "the address holds a secret" in done.stderr
-    assert "me:" not in done.stderr
-
-
-def test_a_sweep_and_python_refuse_it_too(
-    cli: Cli,
+def test_python_refuses_it_too(
     tmp_path: Path,
     servers: tuple[FakeServer, FakeServer],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one, other = servers
-    text = "cases: starter\nprotocols: [binary]\nlimit: 6\nmodels: [{model: openai-api/fake/m}]\n"
-    (tmp_path / "sweep.yaml").write_text(text, "utf-8")
-    assert cli("run", "sweep.yaml", "--log-dir", "swept", env=at(one)).returncode == 0
-    done = cli("run", "sweep.yaml", "--log-dir", "swept", env=at(other))
-    assert done.returncode == 2
-    assert "--same-server" in done.stderr
-    arguments = ("run", "sweep.yaml", "--log-dir", "swept", "--same-server")
-    assert cli(*arguments, env=at(other)).returncode == 0
-    for name, value in at(other).items():
-        monkeypatch.setenv(name, value)
     plan = cw.plan("starter", "openai-api/fake/m", "binary", limit=6)
-    with pytest.raises(UsageError, match="--same-server"):
-        cw.run(plan, tmp_path / "swept")
-    assert cw.run(plan, tmp_path / "swept", same_server=True).complete
-    assert not other.requests
+    for server, more in zip((*servers, servers[1]), ({}, None, {"same_server": True}), strict=True):
+        for name, value in at(server).items():
+            monkeypatch.setenv(name, value)
+        if more is None:
+            with pytest.raises(UsageError, match="--same-server"):
+                cw.run(plan, tmp_path / "logs")
+        else:
+            assert cw.run(plan, tmp_path / "logs", **more).complete
+    assert not servers[1].requests
 
 
 def stopped(folder: Path, server: HeldServer, way: signal.Signals) -> None:
@@ -126,6 +107,7 @@ def stopped(folder: Path, server: HeldServer, way: signal.Signals) -> None:
     server.free.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_is_not_left_for_another(
     cli: Cli, tmp_path: Path, way: signal.Signals
@@ -137,8 +119,6 @@ def test_a_stopped_run_is_not_left_for_another(
         for options in (
             (),
             ("--protocol", "score"),
-            ("-m", "openai-api/fake/m"),
-            ("-m", "openai-api/fake/other", "--protocol", "binary", "--cases", "my cases.jsonl"),
             ("-m", "openai-api/fake/m", "--cases", "my cases.jsonl", "--epochs", "1"),
         ):
             done = cli("run", *options, "--log-dir", "my logs", env=at(server))

@@ -5,7 +5,6 @@ import gzip
 import json
 import zipfile
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import polars as pl
@@ -45,180 +44,141 @@ def test_the_search_finds(tmp_path: Path) -> None:
     }
 
 
-def echoing(request: dict[str, Any]) -> Answer:
-    """A server that repeats the key it was sent, as some do."""
-    told = {"error": {"message": f"Incorrect API key provided: {KEY}. Find yours at ..."}}
-    number = request["messages"][-1]["content"].split("question ")[1].split("\n")[0]
-    status = 400 if int(number) % 2 else 401
-    return Raw(status, json.dumps(told).encode(), {"Content-Type": "application/json"})
-
-
-@pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_a_key_in_an_error(cli: Cli, tmp_path: Path, client: str) -> None:
-    cases = write_questions(tmp_path / "cases.jsonl", 8)
-    with FakeServer(echoing) as server:
-        done = cli(
-            *("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary"),
-            *("--client", client, "--log-dir", "logs"),
-            env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
-        )
-        assert server.requests
-    assert done.returncode in (1, 2)
-    # What a provider says of an error is in the log alone.
-    assert "Incorrect API key provided" not in done.stderr
-    assert list((tmp_path / "logs").glob("*.eval"))
-    assert found_in(tmp_path, "Incorrect API key provided: [key]") != []
-    assert found_in(tmp_path) == []
-
-
-SAID: dict[str, Any] = {"role": "assistant", "content": "Judgement: safe"}
-CHOICE: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": SAID}
-WHOLE: dict[str, Any] = {
-    **{"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [CHOICE]},
-    "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+ADDRESS = f"http://127.0.0.1:9/v1?api-key={NEEDLE}"
+MODEL = ("-m", "openai-api/fake/m")
+RUN = ("run", *MODEL, "--log-dir", "logs")
+GENERATE = ("contexts", "generate", "queries.csv", "--out", "cases.jsonl", *MODEL)
+GRADER = ("--grader", "openai-api/fake/judge")
+SWEEPS: dict[str, dict[str, Any]] = {
+    "arguments": {"model_arg": {"api_key": NEEDLE}},
+    "address": {"model_base_url": f"https://me:{NEEDLE}@x"},
+    "header": {"generate": {"extra_headers": {"X-Api-Key": NEEDLE}}},
 }
 
-
-def saying(**message: Any) -> dict[str, Any]:
-    return WHOLE | {"choices": [CHOICE | {"message": SAID | message}]}
-
-
-REPEATED: list[dict[str, Any]] = [
-    {"error": {"message": f"Incorrect API key provided: {KEY}", "code": "busy"}},
-    {"error": f"bad key {KEY}"},
-    {"detail": f"bad key {KEY}"},
-    saying(content=f"Judgement: safe. By the way, your key is {KEY}."),
-    saying(content=None, refusal=f"The key {KEY} may not ask this."),
-    saying(reasoning_content=f"I was sent {KEY}."),
-    saying(
-        tool_calls=[{"id": KEY, "type": "function", "function": {"name": KEY, "arguments": ""}}]
-    ),
-    WHOLE | {"id": KEY},
-    WHOLE | {"model": f"m-{KEY}"},
-    WHOLE | {"system_fingerprint": KEY, "debug": {"authorization": f"Bearer {KEY}"}},
-    WHOLE | {"choices": [CHOICE | {"finish_reason": KEY}]},
-    WHOLE | {"usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "key": KEY}},
-]
-"""Bodies under a status of success in which a gateway repeats the key that it was sent."""
-
-
-@pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_a_key_under_a_status_of_success(cli: Cli, tmp_path: Path, client: str) -> None:
-    """Twelve forms, one a case; what is no answer is asked again."""
-    cases = write_questions(tmp_path / "cases.jsonl", len(REPEATED))
-
-    def answer(request: dict[str, Any]) -> Answer:
-        number = request["messages"][-1]["content"].split("question ")[1].split("\n")[0]
-        body = json.dumps(REPEATED[int(number) % len(REPEATED)]).encode()
-        return Raw(200, body, {"Content-Type": "application/json", "X-Debug": KEY})
-
-    with FakeServer(answer) as server:
-        done = cli(
-            *("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary"),
-            *("--client", client, "--log-dir", "logs"),
-            env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
+REFUSED: list[tuple[str, ...]] = [
+    *((*RUN, "-M", f"{name}={NEEDLE}") for name in ("api_key", "hf_token", "client-secret")),
+    (*RUN, "-M", NEEDLE),
+    (*RUN, "--generate", NEEDLE),
+    (*RUN, "--generate", f"api_key={NEEDLE}"),
+    (*RUN, "--generate", f'extra_headers={{"Authorization": "Bearer {NEEDLE}"}}'),
+    # Its name says nothing; that it is a key is known from the environment.
+    (*RUN, "--generate", f'extra_body={{"a": "see {NEEDLE}"}}'),
+    *(("run", f"{name}.yaml", "--dry-run") for name in SWEEPS),
+    *(
+        (*RUN, "--model-base-url", address)
+        for address in (
+            ADDRESS,
+            f"http://127.0.0.1:9/v1?a=b&sig={NEEDLE}",
+            f"http://127.0.0.1:9/v1?access%5Ftoken=n{NEEDLE}",
+            f"http://me:{NEEDLE}@127.0.0.1:9/v1",
+            f"http://127.0.0.1:9/v1/{NEEDLE.replace('sk-', 's%6B-')}",
+            f"http://127.0.0.1:9/v1;key={NEEDLE}",
+            f"http://127.0.0.1:9/v1#token={NEEDLE}",
+            f"127.0.0.1:9/v1?key={NEEDLE}",
+            f"http://127.0.0.1:9/gsk_{NEEDLE.replace('-', '')}/v1",
         )
-        assert len(server.requests) >= len(REPEATED)
-    assert KEY not in done.stdout + done.stderr
-    assert found_in(tmp_path, "your key is [key]") != []
-    assert found_in(tmp_path) == []
+    ),
+    (*GENERATE, "--model-base-url", ADDRESS),
+    ("grade", "talks.jsonl", *GRADER, "--model-base-url", ADDRESS),
+    ("run", "--target", "bot.yaml", "--protocol", "respond", "--log-dir", "logs"),
+    ("target", "check", "header.target.yaml"),
+]
+OF_ENVIRONMENT = [RUN, GENERATE, ("run", "--protocol", "respond", *GRADER, "--log-dir", "logs")]
 
 
-@pytest.mark.parametrize("name", ["api_key", "hf_token", "aws_secret_access_key", "client-secret"])
-def test_a_key_on_the_command_line(cli_inside: Cli, name: str) -> None:
-    done = cli_inside("run", "-m", "openai-api/fake/m", "-M", f"{name}={NEEDLE}")
-    assert done.returncode == 2
-    assert NEEDLE not in done.stdout + done.stderr
-    told = " ".join(done.stderr.split())
-    assert f"--model-arg {name}: a key that stands there can be read by others" in told
-    assert "OPENAI_API_KEY" in told
-
-
-def test_a_key_without_a_name(cli_inside: Cli) -> None:
-    done = cli_inside("run", "-m", "openai-api/fake/m", "-M", NEEDLE)
-    assert done.returncode == 2
-    assert NEEDLE not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize(
-    ("entry", "field"),
-    [
-        ({"model_arg": {"api_key": NEEDLE}}, "model_arg"),
-        ({"model_base_url": f"https://me:{NEEDLE}@x"}, "model_base_url"),
-    ],
-)
-def test_a_key_in_a_sweep(
-    cli_inside: Cli, tmp_path: Path, entry: dict[str, Any], field: str
-) -> None:
-    sweep = {"model": [{"model": "openai-api/fake/m"} | entry], "grid": [{}]}
-    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
-    done = cli_inside("run", "sweep.yaml", "--dry-run")
-    assert done.returncode == 2
-    assert NEEDLE not in done.stdout + done.stderr
-    assert f"model, record 1, field '{field}'" in " ".join(done.stderr.split())
-
-
-ADDRESSES = (
-    *(f"http://127.0.0.1:9/v1?{name}={NEEDLE}" for name in ("key", "api-key", "api_key", "apiKey")),
-    *(f"http://127.0.0.1:9/v1?a=b&{name}={NEEDLE}" for name in ("code", "sig", "token", "auth")),
-    *(f"http://127.0.0.1:9/v1?{name}=n{NEEDLE}" for name in ("X-Amz-Signature", "access%5Ftoken")),
-    f"http://me:{NEEDLE}@127.0.0.1:9/v1",
-    f"http://{NEEDLE}@127.0.0.1:9/v1",
-    f"http://127.0.0.1:9/{NEEDLE}/v1",
-    f"http://127.0.0.1:9/v1/{NEEDLE.replace('sk-', 's%6B-')}",
-    f"http://127.0.0.1:9/v1;key={NEEDLE}",
-    f"http://127.0.0.1:9/v1#token={NEEDLE}",
-    f"127.0.0.1:9/v1?key={NEEDLE}",
-    f"http://127.0.0.1:9/gsk_{NEEDLE.replace('-', '')}/v1",
-)
-"""Addresses with a key in them."""
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_a_key_in_an_address(cli_inside: Cli, tmp_path: Path, address: str) -> None:
-    """One rule for a model's and a target's; nothing is written."""
-    target = {"name": "bot", "url": address, "reply": "r", "body": {"q": "{last}"}}
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    target = {"name": "bot", "url": ADDRESS, "reply": "r", "body": {"q": "{last}"}}
     (tmp_path / "bot.yaml").write_text(json.dumps(target))
-    options = ("run", "--log-dir", "logs", "--limit", "1")
-    for more in (
-        ("-m", "openai-api/fake/m", "--model-base-url", address),
-        ("--target", "bot.yaml", "--protocol", "respond"),
-    ):
-        done = cli_inside(*options, *more, env={"FAKE_API_KEY": "none"})
-        check_refused(done)
-    assert [path.name for path in tmp_path.iterdir()] == ["bot.yaml"]
+    header = {"url": "http://localhost/x", "headers": {"X-Api-Key": NEEDLE}}
+    (tmp_path / "header.target.yaml").write_text(json.dumps(target | header))
+    (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\n")
+    (tmp_path / "talks.jsonl").write_text('{"messages": []}\n')
+    for name, entry in SWEEPS.items():
+        sweep = {"model": [{"model": MODEL[1]} | entry], "grid": [{}]}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(sweep))
+    return tmp_path
 
 
-def check_refused(done: CompletedProcess[str]) -> None:
+@pytest.mark.parametrize("command", REFUSED, ids=range(len(REFUSED)))
+def test_a_key_where_others_can_read_it(
+    cli_inside: Cli, folder: Path, command: tuple[str, ...]
+) -> None:
+    check_refused(cli_inside, folder, command, {"FAKE_API_KEY": "none", "OTHER_API_KEY": NEEDLE})
+
+
+@pytest.mark.parametrize("command", OF_ENVIRONMENT, ids=range(len(OF_ENVIRONMENT)))
+def test_a_key_in_an_address_of_the_environment(
+    cli_inside: Cli, folder: Path, command: tuple[str, ...]
+) -> None:
+    check_refused(cli_inside, folder, command, {"FAKE_API_KEY": "none", "FAKE_BASE_URL": ADDRESS})
+
+
+def check_refused(cli: Cli, folder: Path, command: tuple[str, ...], env: dict[str, str]) -> None:
+    before = sorted(folder.iterdir())
+    done = cli(*command, env=env)
     told = done.stdout + done.stderr
     assert done.returncode == 2, told
     assert NEEDLE.removeprefix("sk-") not in told
     assert "Traceback" not in told
+    assert sorted(folder.iterdir()) == before
 
 
-def test_a_key_in_an_address_wherever_it_stands(cli_inside: Cli, tmp_path: Path) -> None:
-    address = f"http://127.0.0.1:9/v1?api-key={NEEDLE}"
-    model = ("-m", "openai-api/fake/m")
-    (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\n")
-    (tmp_path / "talks.jsonl").write_text('{"messages": []}\n')
-    sweep = {"model": [{"model": model[1], "model_base_url": address}], "grid": [{}]}
-    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
-    before = sorted(tmp_path.iterdir())
-    by_option = ("--model-base-url", address)
-    of_environment = {"FAKE_BASE_URL": address, "OPENAI_BASE_URL": address}
-    generate = ("contexts", "generate", "queries.csv", "--out", "cases.jsonl")
-    grader = ("--grader", "openai-api/fake/judge")
-    for command, env in (
-        ((*generate, *model, *by_option), {}),
-        (("grade", "talks.jsonl", *grader, *by_option), {}),
-        (("run", "sweep.yaml"), {}),
-        (("run", *model, "--log-dir", "logs"), of_environment),
-        (("run", "-m", "openai/gpt-4o", "--log-dir", "logs"), of_environment),
-        (("run", "--protocol", "respond", *grader, "--log-dir", "logs"), of_environment),
-        ((*generate, *model), of_environment),
-    ):
-        keys = {"FAKE_API_KEY": "none", "OPENAI_API_KEY": "none"}
-        check_refused(cli_inside(*command, env=keys | env))
+def test_python_refuses_it_too() -> None:
     with pytest.raises(UsageError, match="model_base_url: the address holds a secret"):
-        cw.plan("starter", model=model[1], protocol="binary", model_base_url=address)
-    assert sorted(tmp_path.iterdir()) == before
+        cw.plan("starter", model=MODEL[1], protocol="binary", model_base_url=ADDRESS)
+
+
+CANARY = "marmalade-canary-7731"
+
+
+def quoting(request: dict[str, Any]) -> Answer:
+    """Refuses half of the requests, and repeats what was asked; judges the others."""
+    said = str(request["messages"][-1]["content"])
+    if "question 1" not in said:
+        return '{"explanation": "fine", "judgement": "safe"}'
+    told = {"error": {"message": f"{CANARY}: can't take this prompt: {said}", "type": "invalid"}}
+    return Raw(400, json.dumps(told).encode(), {"Content-Type": "application/json"})
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+
+
+def test_a_query_that_an_error_quotes(cli: Cli, tmp_path: Path) -> None:
+    """It is in the log, where the answers are, and is printed nowhere."""
+    cases = write_questions(tmp_path / "cases.jsonl", 4)
+    with FakeServer(quoting) as server:
+        run = ("run", *MODEL, "--cases", cases, "--protocol", "binary", "--log-dir", "logs")
+        done = cli(*run, env=environment(server))
+    assert done.returncode == 1, done.stderr
+    assert f"HTTP 400 (request refused) from 127.0.0.1:{server.port}" in done.stderr
+    assert "inspect view --log-dir logs" in " ".join(done.stderr.split())
+    printed = [done.stdout + done.stderr]
+    (tmp_path / "gate.yaml").write_text("rules: [{measure: coverage, at_least: 0.1}]\n")
+    made = {
+        "page.html": ("report", "logs", "--out"),
+        "card.md": ("report", "logs", "--out"),
+        "redacted": ("export", "logs", "--to", "redacted-logs", "--out"),
+        "junit.xml": ("gate", "logs", "--config", "gate.yaml", "--junit"),
+    }
+    for name, command in made.items():
+        later = cli(*command, name)
+        printed.append(later.stdout + later.stderr)
+        assert (tmp_path / name).exists(), later.stderr
+    assert not [text for text in printed if CANARY in text or "question 1" in text]
+    places = [Path(place.split("!")[0]) for place in found_in(tmp_path, CANARY)]
+    assert {place.relative_to(tmp_path).parts[0] for place in places} == {"logs"}
+    assert any(place.suffix == ".eval" for place in places)
+
+
+def test_a_query_that_an_error_quotes_to_the_maker_of_contexts(cli: Cli, tmp_path: Path) -> None:
+    lines = ["Who waters the garden?", "Now tell me question 1."]
+    (tmp_path / "q.jsonl").write_text("\n".join(json.dumps({"query": one}) for one in lines))
+    with FakeServer(quoting) as server:
+        command = ("contexts", "generate", "q.jsonl", "--out", "c.jsonl", "--critic", "none")
+        done = cli(*command, *MODEL, env=environment(server))
+    assert done.returncode in (1, 2), done.stderr
+    assert "c.making/failed.jsonl" in " ".join(done.stderr.split())
+    assert CANARY not in done.stdout + done.stderr
+    assert {Path(one).name for one in found_in(tmp_path, CANARY)} == {"failed.jsonl"}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 from conftest import ROOT, Cli
 from support.fake_openai import Answer, FakeServer
 
@@ -100,9 +99,8 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
         *("binary", "binary, without sender")
     }
     assert {one["state"] for one in cells} == {"not begun"}
-    table = cli_inside("run", "sweep.yaml", "--dry-run", env={"COLUMNS": "80"})
-    assert "56 requests; nothing was sent. About $" in table.stdout
-    assert max(map(len, table.stdout.splitlines())) <= 80
+    shown = cli_inside("run", "sweep.yaml", "--dry-run")
+    assert "56 requests; nothing was sent. About $" in shown.stdout
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
@@ -149,17 +147,11 @@ def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocol: binary\n", 30)
     options = ("--protocol", "binary", "--cases", "cases.jsonl", "--log-dir", "logs/sweep")
     run = ("run", "-m", "openai-api/fake/a", *options, "--max-connections", "4")
-    unpriced = cli_inside(*run, "--max-cost", "1", env={"FAKE_API_KEY": "k"})
-    assert unpriced.returncode == 2
-    assert "openai-api/fake/a has none that is known: give --price-in" in unpriced.stderr
-    assert not (tmp_path / "logs").exists()
     with FakeServer(answer) as server:
         prices = ("--price-in", "1000", "--price-out", "2000")
         done = cli(*run, *prices, "--max-cost", "1", env=environment(server))
         assert done.returncode == 1, done.stderr
-        assert "warning: what is left is estimated at" in done.stderr
         assert "not finished: the cap of $1.00 is reached" in done.stderr
-        assert "To go on:" in done.stderr
         # The tenth answer reaches the cap; at most three more were in flight.
         first = len(server.requests)
         assert 10 <= first <= 13
@@ -199,8 +191,6 @@ def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
     assert len(found) == (8 + 4) + 3 + (4 + 2)
     assert found["mine", "drawn thrice: binary, starter, reference, seed 2"] == ("not begun", 0, 56)
     assert found["openai/gpt-4o", "binary, none, team.jsonl, greedy"] == ("not begun", 0, CASES)
-    done = cli_inside("run", "sweep.yaml", "--status", "--format", "markdown")
-    assert done.stdout.startswith("| condition | openai/gpt-4o | mine |")
 
 
 def test_names_and_shared_conditions(cli_inside: Cli, tmp_path: Path) -> None:
@@ -222,34 +212,3 @@ grid:
         ("a", "few"): ("not begun", 0, 2),
         ("b", "few"): ("not begun", 0, 2),
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("protocol: binary\n", "field 'model': the field is missing"),
-        (
-            MODELS + "protocol: [bin]\n",
-            "no such protocol (found 'bin'; expected 'binary' or 'guard'",
-        ),
-        (
-            MODELS + "exclude: [{model: c}]\n",
-            "exclude, record 1, field 'model': the grid has no such value (found 'c'; expected "
-            "one of a, b)",
-        ),
-        (MODELS + "exclude: [{model: [a, b]}]\n", "nothing is left to run"),
-        (MODELS + "delivery: [claimed]\n", "grid, record 1: protocol probability has no"),
-        (
-            "model: [openai/x, {model: openai/x, name: y, model_base_url: 'http://h'}]\n",
-            "model, record 2: the same model as record 1: an address tells no results apart",
-        ),
-        ("model: [openai/x, openai/x]\n", "model, record 2: two models of one name"),
-    ],
-)
-def test_wrong_files(cli_inside: Cli, tmp_path: Path, text: str, said: str) -> None:
-    sweep_file(tmp_path, text)
-    done = cli_inside("run", "sweep.yaml", "--dry-run")
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""

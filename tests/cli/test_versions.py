@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from support.fake_openai import Answer, FakeServer
+from support.fake_openai import FakeServer
+from support.scores import model_rows
 from support.tables import random_table
 
-from casewise.cases import load_cases
-from casewise.errors import InputError
+import casewise as cw
 
 
 @pytest.fixture
@@ -21,33 +21,15 @@ def mine(cli_inside: Cli, tmp_path: Path) -> Path:
     return file
 
 
-def test_a_file_of_yaml_or_json_gives_a_version(mine: Path, tmp_path: Path) -> None:
-    loaded = load_cases(mine)
-    assert (len(loaded), loaded.version) == (56, "1.0.0")
-    other = tmp_path / "mine.json"
-    other.write_text(json.dumps({"version": "1.0", "cases": loaded.to_dicts()}), "utf-8")
-    assert (load_cases(other).version, load_cases(other).hash) == ("1.0", loaded.hash)
-    mine.write_text(mine.read_text("utf-8").replace("1.0.0", "1.10", 1), "utf-8")
-    with pytest.raises(InputError, match=r"field 'version': wrong value.*text \(quote it\)"):
-        load_cases(mine)
-
-
 def test_results_name_the_version(cli: Cli, mine: Path, tmp_path: Path) -> None:
-    def answer(request: dict[str, Any]) -> Answer:
-        return '{"judgement": "safe"}'
-
-    with FakeServer(answer) as server:
+    with FakeServer(lambda _: '{"judgement": "safe"}') as server:
         env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
         run = ["run", "--model", "openai-api/local/m", "--cases", mine, "--protocol", "binary"]
         done = cli(*run, "--limit", "4", "--log-dir", "logs", env=env)
     assert done.returncode == 0, done.stderr
-    hash = load_cases(mine).hash
+    hash = cw.load_cases(mine).hash
     assert f"Cases: version 1.0.0 (hash {hash})." in " ".join(done.stdout.split())
-    (record,) = [
-        one
-        for one in json.loads(cli("score", "logs", "--format", "json").stdout)
-        if not one["model"].startswith("baseline:")
-    ]
+    (record,) = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert (record["dataset_version"], record["dataset_hash"]) == ("1.0.0", hash)
 
 
@@ -93,15 +75,3 @@ def test_nor_gated_nor_reported_side_by_side(cli_inside: Cli, tmp_path: Path) ->
         assert cli_inside(*arguments, "--force").returncode in (0, 1, 3)
     gate = cli_inside("gate", "new.parquet", "--baseline", "old.parquet", "--force")
     assert "the change is that of both, model and data" in " ".join(gate.stdout.split())
-
-
-def test_published_outputs_are_over_the_published_data(cli_inside: Cli, casebench: Path) -> None:
-    # Shortened contexts, too, are of the data that they were shortened from.
-    data = load_cases(casebench / "CASEBench_data.json")
-    assert data.version == "135f221"
-    scored = cli_inside("score", casebench / "exp/safety_llama370B", "--format", "json")
-    records = [one for one in json.loads(scored.stdout) if "baseline" not in one["model"]]
-    assert {(one["dataset_version"], one["dataset_hash"]) for one in records} == {
-        ("135f221", data.hash)
-    }
-    assert len({one["ablation"] for one in records}) > 1
