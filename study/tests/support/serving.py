@@ -16,6 +16,7 @@ from casewise_study.app_study.study_app import make_app
 from casewise_study.app_study.study_guard import Settings
 from casewise_study.store.study_store import Store
 from casewise_study.study.accounts import Secrets
+from casewise_study.study.schema import Study
 from casewise_study.study.study_file import load_study
 
 
@@ -133,6 +134,14 @@ class Guest:
     def check(self, answer: int = 1, attempt: int = 1) -> Self:
         self.get("/check")
         self.send("/check", attempt=str(attempt), **{"question-0": str(answer)})
+        return self
+
+    def understand(self, study: Study, attempt: int = 1) -> Self:
+        """Answer all questions about the instructions right."""
+        self.get("/check")
+        right = enumerate(study.comprehension.questions)
+        given = {f"question-{number}": str(one.answer) for number, one in right}
+        self.send("/check", attempt=str(attempt), **given)
         return self
 
     def begin(self) -> Self:
