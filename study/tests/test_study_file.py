@@ -2,13 +2,11 @@
 
 import json
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from conftest import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
@@ -49,40 +47,6 @@ def test_a_study_is_read_as_it_was_written(
     assert load_study(path).model_dump() == study.model_dump()
 
 
-def test_comments_say_what_the_parts_do_and_blocks_are_one_a_line() -> None:
-    study = a_study(pairs(4), a_plan(votes=2, tasks=3))
-    text = study_yaml(study)
-    assert "  return_url: null  # where people go at the end" in text
-    assert f"    - none {study.design.cells[0].case_id}\n" in text
-    line = " ".join(map(str, study.design.blocks[0]))
-    assert f"    - {line}\n" in text
-    assert all(len(one) <= 100 for one in text.splitlines())
-
-
-def test_blocks_of_one_case_are_blocks(tmp_path: Path) -> None:
-    study = a_study(pairs(2), a_plan(votes=2, tasks=1))
-    write_study(study, tmp_path / "study.yaml")
-    assert load_study(tmp_path / "study.yaml").design == study.design
-    assert {len(block) for block in study.design.blocks} == {1}
-
-
-def test_the_cases_are_found_from_the_study_file(tmp_path: Path) -> None:
-    study = on_disk(tmp_path, pairs(3))
-    write_study(study, tmp_path / "study.yaml")
-    assert study.cases == "cases.jsonl"
-    moved = tmp_path / "elsewhere"
-    moved.mkdir()
-    for name in ("cases.jsonl", "study.yaml"):
-        (tmp_path / name).rename(moved / name)
-    loaded = load_study(moved / "study.yaml")
-    cases = study_cases(loaded)
-    assert [case.id for case in cases] == [cell.case_id for cell in loaded.design.cells]
-    assert all(
-        (case.context is None) == (cell.arm is Arm.NONE)
-        for case, cell in zip(cases, loaded.design.cells, strict=True)
-    )
-
-
 def test_a_case_without_context_of_ones_own_is_the_arm_none(tmp_path: Path) -> None:
     own = Case(id="mine", query=pairs(1)[0].query, tags=("kept",))
     study = on_disk(tmp_path, [*pairs(2), own])
@@ -93,28 +57,37 @@ def test_a_case_without_context_of_ones_own_is_the_arm_none(tmp_path: Path) -> N
     assert len(found) == 6
 
 
-def test_changed_cases_stop_a_study(tmp_path: Path) -> None:
-    write_study(on_disk(tmp_path, pairs(3)), tmp_path / "study.yaml")
-    write_cases(pairs(4), tmp_path / "cases.jsonl")
-    with pytest.raises(InputError, match="the cases have changed since the study was planned"):
-        study_cases(load_study(tmp_path / "study.yaml"))
-
-
-def test_two_cells_of_a_query_in_a_block_stop_a_study(tmp_path: Path) -> None:
+def test_cases_that_do_not_fit_stop_a_study(tmp_path: Path) -> None:
     study = on_disk(tmp_path, pairs(3), a_plan(votes=1, tasks=3))
-    blocks: tuple[Block, ...] = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
-    wrong = study.model_copy(update={"design": study.design.model_copy(update={"blocks": blocks})})
-    write_study(wrong, tmp_path / "study.yaml")
-    with pytest.raises(InputError, match=r"design\.blocks, record 1: two cells of one query"):
-        study_cases(load_study(tmp_path / "study.yaml"))
-
-
-def test_a_case_that_is_gone_is_named(tmp_path: Path) -> None:
-    study = on_disk(tmp_path, pairs(2), a_plan(votes=1, arms=(Arm.SAFE,)))
     path = tmp_path / "study.yaml"
-    path.write_text(study_yaml(study).replace(study.design.cells[1].case_id, "gone"), "utf-8")
-    with pytest.raises(InputError, match=r"design\.cells, record 2: no such case .*'safe gone'"):
-        study_cases(load_study(path))
+    write_study(study, path)
+    text = path.read_text("utf-8")
+
+    def refused(message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            study_cases(load_study(path))
+
+    path.write_text(text.replace(study.design.cells[1].case_id, "gone"), "utf-8")
+    refused(r"design\.cells, record 2: no such case .*'safe gone'")
+    blocks: tuple[Block, ...] = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
+    design = study.design.model_copy(update={"blocks": blocks})
+    write_study(study.model_copy(update={"design": design}), path)
+    refused(r"design\.blocks, record 1: two cells of one query")
+    path.write_text(text, "utf-8")
+    write_cases(pairs(4), tmp_path / "cases.jsonl")
+    refused("the cases have changed since the study was planned")
+
+
+def test_a_study_moves_with_its_cases(tmp_path: Path) -> None:
+    write_study(on_disk(tmp_path, pairs(3)), tmp_path / "study.yaml")
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for name in ("cases.jsonl", "study.yaml"):
+        (tmp_path / name).rename(moved / name)
+    loaded = load_study(moved / "study.yaml")
+    for case, cell in zip(study_cases(loaded), loaded.design.cells, strict=True):
+        assert case.id == cell.case_id
+        assert (case.context is None) == (cell.arm is Arm.NONE)
 
 
 def swapped(old: str, new: str) -> Callable[[str], str]:
@@ -124,18 +97,11 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (swapped(r"^title:", "titel:"), r"field 'titel': unknown field \(expected one of .*title"),
         (swapped(r"^  least_seconds", "  least_second"),
          r"field 'timing\.least_second': unknown field \(expected one of least_seconds"),
-        (swapped(r"^      expected: unsafe", "      expects: unsafe"),
-         r"attention\.checks, record 1, field 'expects': unknown field .*one of id, query"),
-        (swapped(r"^  - query: .*", "  - query: 7"), "tutorial, record 1, field 'query'"),
         (swapped(r"^votes: .*", "votes: 3"),
          r"design\.cells, record 1: the cell none \w+ is in 2 blocks \(expected 3, one for each"),
-        (swapped(r"^votes: .*", "votes: many"), r"field 'votes': wrong value \(found 'many'"),
         (swapped(r"^  - unsafe\n", ""), r"record 3: not an arm of the study \(found 'unsafe'"),
-        (swapped(r"^  - unsafe\n", "  - both\n"), r"field 'arms\[2\]': wrong value \(found 'both'"),
-        (swapped(r"^  - unsafe\n", "  - safe\n"), "arms, record 3: the arm stands twice"),
         (swapped(r"^    - safe ", "    - sane "),
          r"design\.cells, record 2: not a cell \(found 'sane .*an arm \(none, safe, unsafe\)"),
         (swapped(r"^(    - none (\w+)\n    - safe) \w+", r"\1 \2"),
@@ -143,7 +109,6 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
         (swapped(r"(?<=  blocks:\n)    - .*", "    - 0 99 1"),
          r"design\.blocks, record 1: no such cell \(found 99; expected 0 to 8\)"),
         (swapped(r"(?<=  blocks:\n)    - .*", "    - 0 3 0"), "record 1: a cell stands twice"),
-        (swapped(r"(?<=  blocks:\n)    - .*", "    - 0, 3, 6"), "record 1: not a block"),
         (swapped(r"(?<=  blocks:\n)    - .*", "    - [0, 3]"), "record 1: not a block"),
         (swapped(r"screened_out: .*", "screened_out: COMPLETED"),
          r"field 'recruitment\.screened_out': the code stands twice"),
@@ -152,13 +117,9 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
         (swapped(r"return_url: .*", "return_url: javascript:alert(1)"), "return_url"),
         (swapped(r"answer: 1", "answer: 3"),
          r"comprehension\.questions, record 1, field 'answer': no such option \(found 3; .*0 to 2"),
-        (swapped(r"id: neighbour", "id: wax"),
-         r"attention\.checks, record 2, field 'id': the id stands twice"),
         (swapped(r"per_person: .*", "per_person: 9"),
          r"field 'attention\.per_person': too many \(found 9; expected at most 8"),
         (swapped(r"most_seconds: .*", "most_seconds: .inf"), r"field 'timing\.most_seconds'"),
-        (swapped(r"^cases_hash: .*\n", ""), "field 'cases_hash': the field is missing"),
-        (swapped(r"^seed: .*", "seed: -1"), "field 'seed': wrong value"),
         (swapped(r"^casewise_study: 1", "casewise_study: 2"), "field 'casewise_study'"),
         (lambda text: "- a list\n", "not a study"),
         (lambda text: text.replace("title:", "title: *x #"), "a YAML alias"),
@@ -175,11 +136,6 @@ def test_what_is_wrong_is_named(change: Callable[[str], str], message: str, tmp_
     assert len(str(caught.value)) < 700
 
 
-def test_no_study_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such study"):
-        load_study(tmp_path / "none.yaml")
-
-
 def test_a_query_is_not_shown_in_an_error(tmp_path: Path) -> None:
     plain = a_study(pairs(2)).model_dump(mode="json")
     plain["attention"]["checks"][0]["query"] = "a secret " * 3000
@@ -188,20 +144,6 @@ def test_a_query_is_not_shown_in_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="record 1, field 'query': wrong value") as caught:
         load_study(path)
     assert "secret" not in str(caught.value)
-
-
-def test_a_study_of_a_hundred_thousand_votes_loads_in_a_moment(tmp_path: Path) -> None:
-    # 1000 cells in 50 blocks of 20, a hundred times over.
-    cells = [f"none case-{number}" for number in range(1000)]
-    blocks = [" ".join(map(str, range(first, first + 20))) for first in range(0, 1000, 20)] * 100
-    design = {"cells": cells, "blocks": blocks}
-    study = Study.model_validate(BARE | {"votes": 100, "design": design})
-    path = tmp_path / "study.yaml"
-    write_study(study, path)
-    began = time.process_time()
-    loaded = load_study(path)
-    assert time.process_time() - began < 2
-    assert sum(map(len, loaded.design.blocks)) == 100_000
 
 
 def test_a_new_study_is_not_ready_until_its_askers_are_named() -> None:
@@ -268,26 +210,14 @@ def test_paragraphs_run_on_where_the_file_breaks_lines() -> None:
         "We ask:\n- the first, which is long\n- the second\n1. third",
     ]
     study = a_study(pairs(3))
-    for shown in (study.consent.text, study.consent.warning, study.instructions):
-        assert "\n" in shown
-        assert all("\n" not in one for one in paragraphs(shown))
-        assert " ".join(" ".join(paragraphs(shown)).split()) == " ".join(shown.split())
+    assert "\n" in study.consent.text
+    assert all("\n" not in one for one in paragraphs(study.consent.text))
 
 
-def test_open_points_are_named_until_given_or_waived(cli_inside: Cli, tmp_path: Path) -> None:
-    plan = ("annotate", "plan", "starter", "--out", "study.yaml", "--format", "json")
-    by = ("--by", "A lab", "--contact", "a@b.example")
-    done = cli_inside(*plan, *by)
-    places = [
-        "consent.ethics",
-        *("safeguards.helplines", "safeguards.data_controller", "safeguards.legal_basis"),
-        *("safeguards.storage_place", "safeguards.access", "safeguards.partial_pay"),
-    ]
-    assert [one.split(":")[0] for one in json.loads(done.stdout)["open"]] == places
-    assert all(f"- {place}: " in done.stderr for place in places)
-    study = load_study(tmp_path / "study.yaml")
-    # A study can be ready all the same: a board's answer may be waived, with why.
-    assert check_ready(study) == []
+def test_points_of_a_board_are_answered_or_waived_and_told_to_people(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    asker = Investigator(by="A lab", contact="a@b.example")
+    write_study(on_disk(tmp_path, pairs(3), a_plan(asker=asker)), path)
     said = {
         "helplines": "Samaritans, 116 123",
         "data_controller": "Example University",
@@ -296,16 +226,14 @@ def test_open_points_are_named_until_given_or_waived(cli_inside: Cli, tmp_path: 
         "access": "Ada Example and one assistant",
     }
     waived = {"ethics": "our board reviews no surveys", "partial_pay": "nobody is paid"}
-    text = (tmp_path / "study.yaml").read_text("utf-8")
+    points = ["consent.ethics", *(f"safeguards.{name}" for name in (*said, "partial_pay"))]
+    assert [one.split(":")[0] for one in open_points(load_study(path))] == points
+    text = path.read_text("utf-8")
     for name, value in said.items():
         text = re.sub(rf"(?m)^  {name}: null", f"  {name}: {json.dumps(value)}", text)
-    text = text.replace("  waived: {}", f"  waived: {json.dumps(waived)}")
-    (tmp_path / "study.yaml").write_text(text, "utf-8")
-    full = load_study(tmp_path / "study.yaml")
-    assert open_points(full) == []
-    write_study(full, tmp_path / "again.yaml")
-    assert load_study(tmp_path / "again.yaml").safeguards == full.safeguards
-    with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
+    path.write_text(text.replace("  waived: {}", f"  waived: {json.dumps(waived)}"), "utf-8")
+    assert open_points(load_study(path)) == []
+    with Serving(path) as server, Guest(server) as ada:
         assert all(value in ada.page.text for value in said.values())
         assert "If you stop early" not in ada.page.text
         assert "our board" not in ada.page.text

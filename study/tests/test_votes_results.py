@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support.studied import World, a_study, simulate
 
@@ -17,11 +16,9 @@ from casewise_study.votes.collected import (
     PersonRecord,
     PersonStatus,
     VoteRecord,
-    vote_table,
 )
 from casewise_study.votes.collected_csv import read_collected
 from casewise_study.votes.data_card import ExportChoices, data_card
-from casewise_study.votes.quality import drift, panel_effect
 from casewise_study.votes.results import Results, as_results_record, summarise
 
 
@@ -143,35 +140,6 @@ def test_what_was_put_in_is_found(moved: Results) -> None:
     assert low < 0 < high
     assert panels.shared_cells == panels.cells == 80
     assert moved.contrasts[0].difference.interval[0] > 0
-
-
-def test_people_are_told_apart(study: Study, moved: Results) -> None:
-    careless = simulate(study, MOVED, seed=9).careless
-    assert careless
-    by_manner = {True: [], False: []}  # type: ignore[var-annotated]
-    for one in moved.people:
-        by_manner[one.rater in careless].append(one)
-    for figure in ("kappa", "sensitivity", "specificity", "median_seconds"):
-        bad, good = (
-            np.nanmean([getattr(one, figure) for one in by_manner[manner]])
-            for manner in (True, False)
-        )
-        assert bad < good - 0.1, figure
-    assert abs(np.mean([one.leniency for one in moved.people])) < 0.02
-    rows = {row.name: row for row in moved.sensitivity}
-    assert rows["without flagged"].alpha > rows["everybody"].alpha
-
-
-def test_nothing_is_found_where_nothing_is(study: Study) -> None:
-    drifts, panels = [], []
-    for seed in range(40, 60):
-        one = simulate(study, World(careless=0, panels=(0.0, 0.0)), seed).collected
-        table = vote_table(study, one)
-        drifts.append(drift(table).safe_by_page.p)
-        panels.append(panel_effect(table, one.people).p)
-    # 20 of each: more than four below .05 would be rare (p < .003).
-    assert sum(p < 0.05 for p in drifts) <= 4
-    assert sum(p < 0.05 for p in panels) <= 4
 
 
 def test_panels_that_share_no_cell_are_not_compared(small: Study) -> None:
