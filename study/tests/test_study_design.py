@@ -44,7 +44,7 @@ def holds(known: Known, cells: Sequence[StudyCell], design: Design, votes: int, 
     assert all(len({query[place] for place in block}) == len(block) for block in design.blocks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     sides=st.lists(st.sampled_from(SIDES), min_size=1, max_size=14),
     categories=st.integers(1, 5),
@@ -67,7 +67,7 @@ def test_any_cases_have_exact_quotas_in_even_blocks(
     holds(known, cells, design, votes, tasks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     queries=st.integers(1, 30),
     categories=st.integers(1, 6),
@@ -95,13 +95,6 @@ def test_pairs_have_arms_and_categories_within_one(
             assert int(even) <= kinds[kind] <= -(-even.numerator // even.denominator)
 
 
-def test_the_same_seed_gives_the_same_design_and_another_another() -> None:
-    cases = pairs(12, 3)
-    first, second = (laid_out(cases, 3, 5, seed)[2] for seed in (4, 4))
-    assert first == second
-    assert first != laid_out(cases, 3, 5, 5)[2]
-
-
 def test_a_study_that_stops_early_has_asked_of_all_queries_alike() -> None:
     known, cells, design = laid_out(pairs(30, 5), 7, 9, 0)
     for stop in range(10, len(design.blocks), 7):
@@ -110,18 +103,6 @@ def test_a_study_that_stops_early_has_asked_of_all_queries_alike() -> None:
         )
         # Rounds go by category, so queries of two categories may be a round apart, and a visit.
         assert max(seen.values()) - min(seen.values()) <= 2
-
-
-def test_queries_meet_more_evenly_than_by_chance() -> None:
-    study = a_study(pairs(40), a_plan(votes=20, tasks=8))
-    cases = [by_arm(pairs(40))[cell] for cell in study.design.cells]
-    found = balance(study, cases)
-    # 40 queries x 60 visits in 300 blocks of 8: a pair meets 60 * 7 / 39 = 10.77 times in the mean.
-    # Blocks drawn at random would have a standard deviation near 3, so a range of 6 * 3 or more.
-    assert found.met.mean == pytest.approx(60 * 7 / 39)
-    assert found.met.least >= 8
-    assert found.met.most <= 15
-    assert found.never_met == 0
 
 
 def test_the_order_within_blocks_is_random() -> None:
@@ -155,11 +136,6 @@ def test_one_question_under_two_ids_is_never_shown_twice() -> None:
     _, cells, design = laid_out(twice, 2, 3, 0, (Arm.SAFE, Arm.UNSAFE))
     both = {place for place, cell in enumerate(cells) if cell.case_id in ("1", "2")}
     assert all(len(both & set(block)) <= 1 for block in design.blocks)
-
-
-def test_a_slip_of_the_pen_is_no_study() -> None:
-    with pytest.raises(UsageError, match="at most 1,000,000"):
-        laid_out(pairs(3), 200_000, 2, 0)
 
 
 def test_balance_by_hand() -> None:

@@ -121,6 +121,7 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
          r"field 'attention\.per_person': too many \(found 9; expected at most 8"),
         (swapped(r"most_seconds: .*", "most_seconds: .inf"), r"field 'timing\.most_seconds'"),
         (swapped(r"^casewise_study: 1", "casewise_study: 2"), "field 'casewise_study'"),
+        (swapped(r"^  posterior: .*", "  posterior: 0.5"), r"field 'collection\.posterior'"),
         (lambda text: "- a list\n", "not a study"),
         (lambda text: text.replace("title:", "title: *x #"), "a YAML alias"),
     ],

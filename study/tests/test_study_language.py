@@ -48,19 +48,6 @@ def test_german_says_everything_with_every_field() -> None:
         assert sorted(TAG.findall(said)) == sorted(TAG.findall(one))
 
 
-def test_numbers_money_and_dates_follow_the_language() -> None:
-    english, ours = open_language("en"), open_language("de")
-    assert (english.money(1234.5, "GBP"), ours.money(1234.5, "GBP")) == (
-        "1,234.50 GBP",
-        "1.234,50 GBP",
-    )
-    assert (english.number(1200), ours.number(1200)) == ("1,200", "1.200")
-    day = date(2027, 5, 4)
-    assert (english.date(day), ours.date(day)) == ("May 4, 2027", "4. Mai 2027")
-    tries = ("You have %(num)s try.", "You have %(num)s tries.")
-    assert ours.say_many(*tries, 1) == "Sie haben %(num)s Versuch."
-
-
 def test_a_german_study_is_german_from_consent_to_debriefing(tmp_path: Path) -> None:
     study = german(tmp_path)
     assert check_ready(study) == []
@@ -70,6 +57,10 @@ def test_a_german_study_is_german_from_consent_to_debriefing(tmp_path: Path) -> 
     pay = f"{forecast(study).pay_each:.2f}".replace(".", ",")
     assert f"Sie bekommen {pay} GBP für die ganze Sitzung; das sind 12,00 GBP je Stunde" in consent
     assert "wird bis zum 4. Mai 2027 gelöscht" in consent
+    # What is promised is read in German too.
+    dear = study.model_copy(update={"pay": Pay(per_hour=12, seconds_per_task=60)})
+    dear._path = study.path
+    assert any("12.00" in one and "would fit" in one for one in time_warnings(dear))
     english = {text for text in messages() if isinstance(text, str) and len(text) > 12}
     with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
 
@@ -90,10 +81,7 @@ def test_a_german_study_is_german_from_consent_to_debriefing(tmp_path: Path) -> 
         ada.send("/check", attempt="1", **{f"question-{n}": "0" for n in range(3)})
         assert "Sie haben 1 Versuch." in ada.page.text
         look()
-        right = {
-            f"question-{n}": str(one.answer) for n, one in enumerate(study.comprehension.questions)
-        }
-        ada.send("/check", attempt="2", **right)
+        ada.understand(study, attempt=2)
         while ada.at.startswith("/page/"):
             look()
             ada.answer(seconds=20)
@@ -108,22 +96,15 @@ def test_a_german_study_is_german_from_consent_to_debriefing(tmp_path: Path) -> 
             look()
 
 
-def test_pay_below_the_promise_is_found_in_german_too(tmp_path: Path) -> None:
-    study = german(tmp_path)
-    dear = study.model_copy(update={"pay": Pay(per_hour=12, seconds_per_task=60)})
-    dear._path = study.path
-    assert any("12.00" in one and "would fit" in one for one in time_warnings(dear))
-
-
 def test_a_third_language_is_a_file(cli_inside: Cli, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"fr\.po beside the study"):
-        open_language("fr", tmp_path)
+    write_study(tmp_path, language="fr")
+    refused = cli_inside("annotate", "serve", "study.yaml", "--port", "0")
+    assert refused.returncode == 2
+    assert "no texts in this language" in " ".join(refused.stderr.split())
     done = cli_inside("annotate", "texts", "--language", "fr", "--out", "fr.po")
     assert done.returncode == 0, done.stderr
     assert f"{len(messages())} of {len(messages())} messages" in done.stderr
     file = tmp_path / "fr.po"
-    blank = open_language("fr", tmp_path)
-    assert len(blank.lacking) == len(messages())
     text = file.read_text("utf-8")
 
     def translate(english: str, french: str) -> None:
@@ -151,24 +132,9 @@ def test_a_third_language_is_a_file(cli_inside: Cli, tmp_path: Path) -> None:
     # A second call keeps what is translated.
     assert write_catalogue("fr", file) == len(messages()) - 2
     assert "J’accepte" in file.read_text("utf-8")
-    wrong = cli_inside("annotate", "texts", "--language", "fr", "--out", "french.po")
-    assert (wrong.returncode, "fr.po" in wrong.stderr) == (2, True)
     file.write_text("msgid broken", "utf-8")
     with pytest.raises(InputError, match="not a catalogue"):
         open_language("fr", tmp_path)
-
-
-def test_a_language_without_texts_is_not_served(cli_inside: Cli, tmp_path: Path) -> None:
-    write_study(tmp_path, language="fr")
-    done = cli_inside("annotate", "serve", "study.yaml", "--port", "0")
-    assert done.returncode == 2
-    assert "no texts in this language" in " ".join(done.stderr.split())
-    write_study(tmp_path, language="nonsense")
-    assert any(
-        "no such language" in one for one in check_ready(load_study(tmp_path / "study.yaml"))
-    )
-    made = cli_inside("annotate", "plan", "starter", "--out", "new.yaml", "--language", "fr")
-    assert (made.returncode, (tmp_path / "new.yaml").exists()) == (2, False)
 
 
 @pytest.mark.parametrize("code", ["en", "de"])
@@ -179,9 +145,6 @@ def test_the_tutorial_trains_no_effect_of_context(tmp_path: Path, code: str) -> 
     assert one.query != other.query
     assert {one.verdict, other.verdict} == {"safe", "unsafe"}
     assert text_warnings(study) == []
-    # The questions are about the task: no right answer says what to go by.
-    told = [question.options[question.answer] for question in study.comprehension.questions]
-    assert not [text for text in told if "taken as it is described" in text]
     # An example from the study, and one that stands twice, are told of.
     asked = study_cases(study)[0].query
     for query, words in ((asked, "its query is in the study"), (one.query, "another example too")):
@@ -192,7 +155,7 @@ def test_the_tutorial_trains_no_effect_of_context(tmp_path: Path, code: str) -> 
         assert words in said
 
 
-def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path, address: str) -> None:
+def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path) -> None:
     about: dict[str, Any] = {
         "demographics": [
             {"name": "age", "text": "How old?", "options": ["young", "old"]},
@@ -202,7 +165,7 @@ def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path, address: s
         "debriefing": "This is what\nit was about.\n\nThank you.",
     }
     path = write_study(tmp_path, blocks=3, **about)
-    with Serving(path, address) as server:
+    with Serving(path) as server:
         for name, sent in (("ada", {"about-age": "1", "remark": "All\x00 well"}), ("bob", {})):
             with Guest(server, f"/?participant={name}") as one:
                 one.begin().finish()

@@ -46,19 +46,6 @@ def people(seed: int, random: int = 3, opposite: int = 0, change: int = 0) -> An
     return Answers(safe, cell, rater, np.zeros(len(cell), int), seconds, words, 90, readers)
 
 
-def test_who_does_not_read() -> None:
-    found = np.zeros(3)
-    for seed in range(4):
-        answers = people(seed, random=3, opposite=3)
-        checks, failed = np.full(60, 4), np.where(np.arange(60) < 3, 2, 0)
-        result = unread(answers, checks, failed)
-        flagged = within_error(result.chance, 0.05)
-        found += flagged[:3].sum(), flagged[3:6].sum(), flagged[6:].sum()
-        assert ((result.own > 0) & (result.own < 1)).all()
-    assert found[0] == found[1] == 12
-    assert found[2] <= 1
-
-
 def test_nobody_is_flagged_where_all_read_or_all_cases_are_alike() -> None:
     answers = people(9, random=0)
     nothing = np.zeros(60, int)

@@ -1,5 +1,6 @@
 """Plain CSV of a study: nothing is lost on the way, and nothing that doesn't fit is taken."""
 
+import csv
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,19 +74,18 @@ def test_what_is_written_is_read(study: Study, collected: Collected, data: st.Da
         *votes[1:],
     )
     checks = tuple(replace(one, rater=renamed[one.rater]) for one in collected.checks)
-    changed = Collected(people, votes, checks)
-    with tempfile.TemporaryDirectory() as folder:
-        write_collected(Path(folder) / "new", changed)
-        assert read_collected(Path(folder) / "new", study) == changed
-
-
-def test_everybody_who_came_is_kept(study: Study, collected: Collected, tmp_path: Path) -> None:
     others = [
         PersonRecord(status.value, status) for status in PersonStatus if status != "completed"
     ]
-    left = replace(collected, people=(*collected.people, *others))
-    write_collected(tmp_path / "one", left)
-    assert read_collected(tmp_path / "one", study) == left
+    changed = Collected((*people, *others), votes, checks)
+    with tempfile.TemporaryDirectory() as folder:
+        write_collected(Path(folder) / "new", changed)
+        for path in Path(folder).glob("new/*.csv"):
+            with path.open(encoding="utf-8", newline="") as file:
+                cells = [cell for row in csv.reader(file) for cell in row]
+            # No spreadsheet runs one.
+            assert not [cell for cell in cells if cell.lstrip().startswith(tuple("=+-@"))]
+        assert read_collected(Path(folder) / "new", study) == changed
 
 
 def test_votes_alone(study: Study, collected: Collected, tmp_path: Path) -> None:
@@ -156,15 +156,10 @@ def person_twice(one: Collected) -> Collected:
     return replace(one, people=(*one.people, one.people[2]))
 
 
-def check_twice(one: Collected) -> Collected:
-    return replace(one, checks=(*one.checks, one.checks[0]))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (twice, "votes.csv, record 25, field 'case_id': this person has judged the query before"),
-        (twice, "in record 1 (found "),
         (
             other_arm,
             "votes.csv, record 25, field 'case_id': this person has judged the query before",
@@ -175,10 +170,8 @@ def check_twice(one: Collected) -> Collected:
         (gone, "votes.csv, record 1, field 'counted': the vote of a person who is abandoned"),
         (same_block, "people.csv, record 7, field 'block': somebody else has the block"),
         (person_twice, "people.csv, record 7, field 'rater': the person stands twice"),
-        (check_twice, "checks.csv, record 25, field 'check': this person has answered"),
         (first(lambda one: replace(one, case_id="x")), "record 1, field 'case_id': no case of"),
         (first(lambda one: replace(one, seconds=-1)), "record 1, field 'seconds': wrong value"),
-        (first(lambda one: replace(one, confidence=6)), "record 1, field 'confidence': wrong"),
         (first(lambda one: replace(one, query_id="y")), "field 'query_id': the case belongs to"),
     ],
 )
@@ -195,7 +188,7 @@ def test_what_does_not_fit_names_its_row(
     assert said in str(caught.value)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_file_cut_anywhere_is_refused(study: Study, collected: Collected, at: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -214,18 +207,15 @@ def test_a_file_cut_anywhere_is_refused(study: Study, collected: Collected, at: 
     ("text", "said"),
     [
         ("", "the file is empty"),
-        ("PK\x03\x04", "no table of this kind (expected columns among rater, "),
-        ('{"query": "a secret"}\n', "no table of this kind"),
+        (
+            'PK\x03\x04{"query": "a secret"}\n',
+            "no table of this kind (expected columns among rater, ",
+        ),
         ("rater,verdict\na,safe\n", "field 'case_id': a column is missing"),
-        ("rater,case_id,verdict,mood\n", "field 'mood': unknown column"),
-        ("rater,case_id,verdict,rater\n", "field 'rater': the column stands twice"),
         ('rater,case_id,verdict\n"a,b,c', "not valid CSV"),
         ("rater,case_id,verdict\na,b\n", "record 1: wrong number of cells (found 2; expected 3)"),
-        ("rater,case_id,verdict\n,b,safe\n", "record 1, field 'rater': wrong value"),
         ("rater,case_id,verdict\na,b,Safe\n", "field 'verdict': wrong value (found 'Safe'"),
         ("rater,case_id,verdict,time\na,b,safe,2026-03-04T05:06:07\n", "field 'time'"),
-        ("rater,case_id,verdict,position\na,b,safe,\n", "field 'position': wrong value"),
-        ("rater,case_id,verdict,counted\na,b,safe,tr", "field 'counted': wrong value"),
     ],
 )
 def test_foreign_files(study: Study, tmp_path: Path, text: str, said: str) -> None:
@@ -235,12 +225,6 @@ def test_foreign_files(study: Study, tmp_path: Path, text: str, said: str) -> No
         read_collected(path, study)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
-
-
-def test_a_missing_file(study: Study, tmp_path: Path) -> None:
-    for path in (tmp_path / "none.csv", tmp_path):
-        with pytest.raises(InputError, match="no such file"):
-            read_collected(path, study)
 
 
 def test_nothing_is_written_over(collected: Collected, tmp_path: Path) -> None:

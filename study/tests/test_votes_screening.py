@@ -12,7 +12,7 @@ from casewise_study.study.study_rules import Rule, Screening
 from casewise_study.votes.collected import CheckRecord, Collected, VoteRecord
 from casewise_study.votes.screening import Screened, screen
 
-SEEDS = range(6)
+SEEDS = range(4)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_the_careless_are_flagged_and_the_honest_are_not(
     study: Study, simulated: tuple[Simulated, ...]
 ) -> None:
     runs = [(screen(study, one.collected), one.careless) for one in simulated]
-    assert sum(len(one.careless) for one in simulated) > 60
+    assert sum(len(one.careless) for one in simulated) > 30
     careless, honest = shares(runs)
     assert careless >= 0.9
     assert honest < 0.05
@@ -52,37 +52,12 @@ def test_the_careless_are_flagged_and_the_honest_are_not(
         careless, honest = shares(runs, rule)
         assert low <= careless <= high, rule
         assert honest < 0.02, rule
-
-
-def test_without_times(study: Study, simulated: tuple[Simulated, ...]) -> None:
-    """Where a platform notes no times, votes and checks are left."""
-    runs = [(screen(study, without_times(one.collected)), one.careless) for one in simulated]
-    assert all(np.isnan(one.fast_share) for screened, _ in runs for one in screened.people)
-    careless, honest = shares(runs)
+    # Where a platform notes no times, votes and checks are left.
+    untimed = [(screen(study, without_times(one.collected)), one.careless) for one in simulated]
+    assert all(np.isnan(one.fast_share) for screened, _ in untimed for one in screened.people)
+    careless, honest = shares(untimed)
     assert careless > 0.4
     assert honest < 0.05
-
-
-@pytest.mark.parametrize(
-    "world",
-    [
-        World(careless=0),
-        World(careless=0.4),
-        World(careless=0, leniency=1.2),
-        World(careless=0, spread=0.3, effect=0),
-        World(careless=0.2, panels=(0, 1.0)),
-    ],
-    ids=["all honest", "many careless", "unlike leniency", "cases alike", "unlike panels"],
-)
-def test_the_honest_are_safe_in_other_worlds(study: Study, world: World) -> None:
-    runs = []
-    for seed in (1, 2):
-        one = simulate(study, world, seed)
-        runs.append((screen(study, one.collected), one.careless))
-    honest = [
-        bool(one.flags) for screened, bad in runs for one in screened.people if one.rater not in bad
-    ]
-    assert np.mean(honest) < 0.05
 
 
 def changed(one: Simulated, raters: frozenset[str], answer: str) -> Collected:
