@@ -98,6 +98,3 @@ def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:
         "machine": {"n": 3, "flagged": 0},
         "machine: honeypot": {"n": 3, "flagged": 3},
     }
-    wrong = cli("annotate", "simulate", "study.yaml", "--trace", "some")
-    assert wrong.returncode == 2
-    assert "--trace some: expected each, or some of none, honeypot" in wrong.stderr

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
+from support.planned import pairs
 from support.serving import Guest, Serving
 from support.studies import KEYS
 
+from casewise.cases import write_cases
 from casewise_study.app_study.ethics import SessionMinutes
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise_study.study.planning import open_points, session_pay
@@ -27,8 +29,15 @@ SAID = {
 WAIVED = {"ethics": "Ada Example: reviewed as a survey", "partial_pay": "Ada Example: all are paid"}
 
 
+@pytest.fixture(autouse=True)
+def cases(tmp_path: Path) -> None:
+    write_cases(pairs(8), tmp_path / "cases.jsonl")
+
+
 def planned(cli: Cli, *more: str) -> None:
-    done = cli("annotate", "plan", "starter", "--out", "study.yaml", "--tasks", "4", *ASKED, *more)
+    done = cli(
+        "annotate", "plan", "cases.jsonl", "--out", "study.yaml", "--tasks", "4", *ASKED, *more
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -50,10 +59,6 @@ def test_the_document_shows_every_screen_and_what_is_open(
     done = cli_inside("annotate", "ethics", "study.yaml", "--out", "ethics")
     assert (done.returncode, done.stdout) == (0, "ethics\n")
     assert "save ethics/ethics.html as PDF" in done.stderr
-    assert sorted(path.name for path in (tmp_path / "ethics").iterdir()) == [
-        "ethics.html",
-        "ethics.md",
-    ]
     study = load_study(tmp_path / "study.yaml")
     text = (tmp_path / "ethics/ethics.md").read_text("utf-8")
     page = html.unescape((tmp_path / "ethics/ethics.html").read_text("utf-8"))
@@ -65,8 +70,7 @@ def test_the_document_shows_every_screen_and_what_is_open(
         *("Nothing about you has been kept", "The letter is to deceive the school"),
         *("What do you judge on each page?", "Is it safe for a chatbot to answer this query"),
         *("This page checks that people read to the end", "Was anything unclear"),
-        *("Your answers so far are deleted for good", "Thank you: you are done"),
-        *("The questions about the instructions were not answered", "You have withdrawn"),
+        *("Thank you: you are done", "You have withdrawn"),
     ]
     for words in seen:
         assert words in text, words
@@ -91,43 +95,32 @@ def test_the_document_shows_every_screen_and_what_is_open(
         assert said in text
 
 
-def test_screens_are_in_the_language_of_the_study(cli_inside: Cli, tmp_path: Path) -> None:
-    planned(cli_inside, "--language", "de")
-    assert cli_inside("annotate", "ethics", "study.yaml", "--out", "e").returncode == 0
-    text = (tmp_path / "e/ethics.md").read_text("utf-8")
-    language = study_language(load_study(tmp_path / "study.yaml"))
-    for said in ("Agree and go on", "Thank you: you are done", "Last questions"):
-        assert language.say(said) in text
-
-
-def test_minutes_are_those_of_a_pilot_that_was_served(
+def test_minutes_are_those_of_a_pilot_and_screens_of_its_language(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned(cli_inside, "--attention", "2")
+    planned(cli_inside, "--attention", "0", "--language", "de")
     monkeypatch.setenv(SECRET_VARIABLE, KEYS.secret)
     monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
     study = load_study(tmp_path / "study.yaml")
     with Serving(tmp_path / "study.yaml") as server:
         for seconds in (60, 120, 180):
             with Guest(server) as guest:
-                guest.agree().get("/check")
-                right = {
-                    f"question-{number}": str(one.answer)
-                    for number, one in enumerate(study.comprehension.questions)
-                }
-                guest.send("/check", attempt="1", **right)
+                guest.agree().understand(study)
                 while guest.at.startswith("/page/"):
                     guest.answer(seconds=seconds)
     pilot = ("--from-pilot", "study.yaml")
     done = cli_inside("annotate", "ethics", "study.yaml", "--out", "ethics", *pilot)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "ethics/ethics.md").read_text("utf-8")
-    # Six pages of 1, 2 and 3 minutes: 6, 12 and 18, whose median is 12 and ninth tenth 16.8.
+    # Four pages of 1, 2 and 3 minutes: 4, 8 and 12, whose median is 8 and ninth tenth 11.2.
     assert "as measured in a pilot of 3 people" in text
-    assert "| at the median | 12.0 |" in text
-    assert "| at the slow tenth | 16.8 |" in text
+    assert "| at the median | 8.0 |" in text
+    assert "| at the slow tenth | 11.2 |" in text
+    for said in ("Agree and go on", "Thank you: you are done", "Last questions"):
+        assert study_language(study).say(said) in text
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_browser_prints_it(cli_inside: Cli, tmp_path: Path) -> None:
     if shutil.which("chromium") is None:
@@ -151,7 +144,7 @@ def test_the_server_asks_for_what_is_open_before_others_can_come(
         assert "before people come, say each in the file, or waive it" in done.stderr
         for place in ("consent.ethics", "safeguards.access"):
             assert place in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
+    assert not (tmp_path / "study.db").exists()
     # People have come: it goes on, and names what is open. The port is taken, so it ends.
     monkeypatch.setenv(SECRET_VARIABLE, KEYS.secret)
     monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
