@@ -55,20 +55,6 @@ def test_gwet_where_kappa_fails() -> None:
     assert found["fleiss_kappa"] == pytest.approx(-0.02881, abs=1e-5)
 
 
-def test_fleiss_as_statsmodels_has_it() -> None:
-    from statsmodels.stats.inter_rater import fleiss_kappa
-
-    safe = np.random.default_rng(3).binomial(20, 0.3, 50).astype(float)
-    table = np.stack([safe, 20 - safe], axis=1)
-    for method in ("fleiss", "uniform"):
-        expected = fleiss_kappa(table, method=method)
-        found = values(agreement(safe, 20 - safe))
-        if method == "uniform":  # Randolph's kappa: 2 * observed - 1
-            assert 2 * found["pairwise"] - 1 == pytest.approx(expected)
-        else:
-            assert found["fleiss_kappa"] == pytest.approx(expected)
-
-
 def test_missing_votes() -> None:
     # 2:1, 1:1, one vote, none. Pairs agree 1/3 and 0; coincidences off the diagonal 2*2/2 + 2.
     found = agreement(A([2.0, 1, 1, math.nan]), A([1.0, 1, 0, math.nan]))
@@ -134,8 +120,3 @@ def test_few_disagreements_withhold_the_interval() -> None:
         one = getattr(found, name)
         assert math.isnan(one.interval[0])
         assert one.reason.startswith("people disagree on 3.0 effective queries of 150")
-
-
-def test_one_query_has_no_interval() -> None:
-    found = agreement(A([3.0, 1]), A([1.0, 3]), A([0, 0]))
-    assert math.isnan(found.pairwise.interval[0])

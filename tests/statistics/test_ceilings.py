@@ -102,53 +102,9 @@ def test_raters_with_few_or_equal_votes() -> None:
     assert (nobody.cases, math.isnan(nobody.accuracy)) == (0, True)
 
 
-def test_split_half_is_near_the_icc() -> None:
-    random = np.random.default_rng(4)
-    safe = random.binomial(20, random.beta(2, 3, 800)).astype(float)
-    assert split_half(safe, 20 - safe, 1) == pytest.approx(
-        reliability_icc(safe, 20 - safe).icc, abs=0.01
-    )
-    assert split_half(safe, 20 - safe, 1) == split_half(safe, 20 - safe, 1)
-
-
 def test_split_half_by_hand() -> None:
     # Two votes each: the halves are the two votes. 1 1, 1 1, 0 0, 0 0: r = 1.
     assert split_half(A([2.0, 2, 0, 0]), A([0.0, 0, 2, 2]), 0) == pytest.approx(1.0)
-
-
-def test_simulated_people_recover_the_ceiling() -> None:
-    random = np.random.default_rng(11)
-    alpha, beta, k, n = 2.0, 3.0, 20, 40_000
-    theta = random.beta(alpha, beta, n)
-    safe = random.binomial(k, theta).astype(float)
-    found = reliability_icc(safe, k - safe)
-    # Var(theta) = ab / ((a + b)^2 (a + b + 1)); E[theta (1 - theta)] = ab / ((a + b)(a + b + 1)).
-    variance = alpha * beta / (5**2 * 6)
-    noise = alpha * beta / (5 * 6)
-    theory = math.sqrt(variance / (variance + noise / k))
-    assert found.pcc == pytest.approx(theory, abs=0.003)
-    assert np.corrcoef(theta, safe / k)[0, 1] == pytest.approx(theory, abs=0.003)
-    assert found.pcc == pytest.approx(np.corrcoef(theta, safe / k)[0, 1], abs=0.003)
-
-
-def test_simulated_people_recover_the_oracle() -> None:
-    random = np.random.default_rng(12)
-    n, k = 40_000, 20
-    theta = random.beta(2.0, 3.0, n)
-    safe = random.binomial(k, theta).astype(float)
-    share = safe / k
-    found = oracle(safe, k - safe, 1)
-    said = theta > 0.5
-    right = np.where(share == 0.5, 0.5, said == (share > 0.5))
-    assert found.accuracy == pytest.approx(right.mean(), abs=0.003)
-    losses = -(share * np.log(theta) + (1 - share) * np.log(1 - theta))
-    assert found.bce == pytest.approx(losses.mean(), abs=0.003)
-    assert found.brier == pytest.approx(((theta - share) ** 2).mean(), abs=2e-4)
-    low, high = found.accuracy_range
-    assert low < found.accuracy < high
-    second = random.binomial(k, theta) / k
-    agreed = (1 + np.sign(share - 0.5) * np.sign(second - 0.5)) / 2
-    assert panel(safe, k - safe, 1).accuracy == pytest.approx(agreed.mean(), abs=0.004)
 
 
 def test_oracle_by_hand() -> None:
@@ -218,11 +174,8 @@ def test_votes_less_spread_than_chance() -> None:
         ([], []),
         ([math.nan], [math.nan]),
         ([0.0], [0.0]),
-        ([3.0], [2.0]),
         ([1.0, 0.0], [0.0, 1.0]),
         ([5.0, 5.0], [0.0, 0.0]),
-        ([5.0, 5.0, 5.0], [5.0, 5.0, 5.0]),
-        ([1.0, 9.0, 0.0], [2.0, 0.0, 0.0]),
         ([1e9, 3.0], [0.0, 1e9]),
     ],
 )
@@ -241,11 +194,6 @@ def test_degenerate_votes_never_fail(safe: list[float], unsafe: list[float]) -> 
     if len(s) < 2:
         for figure in (reliability.icc, people.pcc, found.accuracy, second.accuracy):
             assert math.isnan(figure)
-
-
-def test_equal_shares_have_no_correlation() -> None:
-    assert math.isnan(one_person(A([5.0, 5]), A([5.0, 5])).pcc)
-    assert math.isnan(reliability_icc(A([5.0, 5]), A([5.0, 5])).icc)
 
 
 def test_a_negative_icc_reaches_nothing() -> None:

@@ -32,15 +32,6 @@ def test_a_z_test_by_hand() -> None:
     assert round(float(p), 5) == 0.01431
 
 
-def test_z_tests_as_statsmodels_has_them() -> None:
-    from statsmodels.stats.proportion import proportions_ztest
-
-    rows = [(14.0, 6, 5, 15), (7, 13, 6, 4), (1, 19, 0, 12)]
-    found = two_proportion_p(pairs(*rows))
-    for (s1, u1, s2, u2), p in zip(rows, found, strict=True):
-        assert p == pytest.approx(proportions_ztest([s1, s2], [s1 + u1, s2 + u2])[1])
-
-
 def test_corrections_by_hand() -> None:
     # p: 20:0 against 0:20 about 2.5e-10; 12:8 against 5:15 .02507; 11:9 against 5:15 .05267.
     found = proportion_tests(pairs((20, 0, 0, 20), (12, 8, 5, 15), (11, 9, 5, 15)))
@@ -59,16 +50,6 @@ def test_pairs_without_votes_are_no_tests() -> None:
 def test_mantel_haenszel_by_hand() -> None:
     # (8 * 7 / 20 + 6 * 8 / 20) / (2 * 3 / 20 + 4 * 2 / 20) = 104 / 14.
     assert mantel_haenszel(pairs((8, 2, 3, 7), (6, 4, 2, 8))) == pytest.approx(104 / 14)
-
-
-def test_mantel_haenszel_as_statsmodels_has_it() -> None:
-    from statsmodels.stats.contingency_tables import StratifiedTable
-
-    random = np.random.default_rng(5)
-    votes = random.integers(1, 20, (12, 4)).astype(float)
-    found = mantel_haenszel(PairVotes(*votes.T))
-    strata = StratifiedTable([row.reshape(2, 2) for row in votes])
-    assert found == pytest.approx(strata.oddsratio_pooled)
 
 
 def test_mantel_haenszel_undefined() -> None:

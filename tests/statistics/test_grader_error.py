@@ -103,15 +103,6 @@ def test_nothing_labelled_is_no_rate() -> None:
     assert np.isnan(prediction_powered(replies([0, 1, 2]), unlabelled, np.ones(3), FEW).value)
 
 
-def test_a_few_right_grades_prove_no_perfect_grader() -> None:
-    """Ten labels without an error, of 500 grades: as unsure as ten labels that are all alike."""
-    graded = np.arange(500) % 2 * 2
-    label = np.where(np.arange(500) < 10, graded, NOT_LABELLED)
-    found = prediction_powered(replies(graded), label, np.ones(500), FEW)
-    assert found.value == pytest.approx(0.5)
-    assert 0.1 < width(found) < 0.4
-
-
 def test_no_labelled_refusal_leaves_the_end_at_0() -> None:
     label = np.where(np.arange(200) < 40, 0, NOT_LABELLED)
     found = prediction_powered(replies([0] * 190 + [2] * 10), label, np.ones(200), FEW)
@@ -191,8 +182,3 @@ def test_repeated_answers_to_a_query_are_no_further_queries(repeat: int) -> None
     sample = check((2, 2, 900), (2, 0, 10), (0, 2, 10), (0, 0, 900))
     found = rogan_gladen(replies([2] * 30 + [0] * 70, repeat), sample, REFUSAL, FEW)
     assert width(found) == pytest.approx(2 * 1.96 * np.sqrt(0.3 * 0.7 / 100), rel=0.15)
-
-
-def test_a_grader_that_guesses_separates_nothing() -> None:
-    sample = check((2, 2, 20), (2, 0, 20), (0, 2, 21), (0, 0, 19))
-    assert separation(sample, REFUSAL, FEW).interval[0] < 0

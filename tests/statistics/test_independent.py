@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Cli
 
+pytestmark = pytest.mark.slow
 SCRIPT = ROOT / "benchmarks/independent.py"
 CHANGED = ("accuracy", "safe_recall", "unsafe_recall", "pcc")
 

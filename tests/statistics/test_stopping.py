@@ -1,19 +1,13 @@
 """Votes that end at a boundary: estimates by hand, over all votes that can come, and in replays."""
 
 import math
-from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from casewise.cases import load_cases
-from casewise.dataset._context_effect import ContextEffect, context_effect
-from casewise.dataset._people import People, to_people
 from casewise.statistics import (
     COEFFICIENTS,
-    Agreement,
     BoolArray,
     Boundary,
     FirstVotes,
@@ -88,50 +82,3 @@ def test_agreement_of_first_votes_is_that_of_all_where_nothing_stops() -> None:
         assert getattr(found, name).value == pytest.approx(getattr(plain, name).value)
     nothing = FirstVotes(np.full(4, np.nan), np.full(4, np.nan))
     assert math.isnan(agreement(safe, unsafe, first=nothing).krippendorff_alpha.value)
-
-
-def replayed(votes: BoolArray, rule: Boundary, people: People, seed: int) -> People:
-    """CASE-Bench's people, asked in another order until the rule stops a case."""
-    cases, most = votes.shape
-    orders = np.random.default_rng(seed).permuted(votes, axis=1)
-    ends = until_clear(orders, rule)
-    safe = (orders * (np.arange(most) < ends[:, None])).sum(axis=1).astype(float)
-    first = first_votes(safe, ends - safe, rule)
-    return replace(people, safe=safe, unsafe=ends - safe, sequential=cases, first=first)
-
-
-def test_replays_on_case_bench(casebench: Path) -> None:
-    """In 200 random orders of its votes: the difference of arms is .385, as all votes have it."""
-    cases = load_cases(casebench / "CASEBench_data.json").cases
-    people = to_people(cases)
-    rows = [case.votes for case in cases if isinstance(case.votes, tuple)]
-    votes = np.array([[vote.verdict == "safe" for vote in row] for row in rows])
-    truth, agreed = figures(people)
-    assert truth.difference.value == pytest.approx(0.38544, abs=1e-5)
-    differences, raw, held, arms = [], [], [], []
-    for seed in range(200):
-        found = replayed(votes, Boundary(), people, seed)
-        effect, agreement_found = figures(found)
-        differences.append(effect.difference.value)
-        shares = [found.share[found.in_arm(arm)].mean() for arm in ("safe", "unsafe")]
-        raw.append(shares[0] - shares[1])
-        assert found.first is not None
-        arms.append([found.first.safe[found.in_arm(arm)].mean() for arm in ("safe", "unsafe")])
-        assert effect.difference.value == pytest.approx(arms[-1][0] - arms[-1][1])
-        ends = [(effect.difference.interval, truth.difference.value)]
-        both = [[getattr(one, name) for name in COEFFICIENTS] for one in (agreement_found, agreed)]
-        ends += [(one.interval, all_votes.value) for one, all_votes in zip(*both, strict=True)]
-        held.append([low <= value <= high for (low, high), value in ends])
-    assert np.mean(differences) == pytest.approx(0.385, abs=0.001)
-    # The arms agree with those of all votes, as their difference does.
-    whole = [people.share[people.in_arm(arm)].mean() for arm in ("safe", "unsafe")]
-    assert np.mean(arms, axis=0) == pytest.approx(whole, abs=0.001)
-    assert np.mean(raw) == pytest.approx(0.475, abs=0.002)
-    assert np.mean(held, axis=0).min() >= 0.93
-
-
-def figures(people: People) -> tuple[ContextEffect, Agreement]:
-    return (
-        context_effect(people, "safe", "unsafe"),
-        agreement(people.safe, people.unsafe, people.query, people.first),
-    )

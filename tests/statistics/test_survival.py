@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from casewise.statistics import Clusters, clustered_mean, kaplan_meier, number_clusters
+from casewise.statistics import Clusters, kaplan_meier, number_clusters
 
 A = np.array
 NAN = float("nan")
@@ -67,20 +67,6 @@ def test_against_statsmodels(rows: list[tuple[int, bool]]) -> None:
     assert errors == pytest.approx(theirs.surv_prob_se[: len(errors)])
 
 
-@given(ROWS)
-def test_a_curve_falls_within_its_interval(rows: list[tuple[int, bool]]) -> None:
-    curve = kaplan_meier(A([row[0] for row in rows]), A([row[1] for row in rows]))
-    assert curve.at_risk[0] == len(rows)
-    assert curve.events.sum() == sum(row[1] for row in rows)
-    assert (np.diff(np.concatenate([[1.0], curve.survival])) <= 0).all()
-    defined = (curve.survival > 0) & (curve.survival < 1)
-    assert (np.isnan(curve.low) == ~defined).all()
-    assert (np.isnan(curve.high) == ~defined).all()
-    inside = (curve.low <= curve.survival) & (curve.survival <= curve.high)
-    assert inside[defined].all()
-    assert ((curve.low >= 0) & (curve.high <= 1))[defined].all()
-
-
 def errors_of(low: float, high: float, survival: float) -> float:
     """The standard error that an interval says: log(-log S) +- z se / (S |log S|)."""
     spread = np.log(-np.log(low)) - np.log(-np.log(high))
@@ -112,41 +98,6 @@ def test_equal_epochs_tell_no_more_than_one(rows: list[tuple[int, bool]], epochs
     assert often.at_risk.tolist() == (epochs * once.at_risk).tolist()
 
 
-@given(st.lists(st.integers(1, 4), min_size=6, max_size=40), st.integers(0, 99))
-def test_without_censoring_it_is_the_clustered_mean(turns: list[int], seed: int) -> None:
-    names = np.random.default_rng(seed).integers(4, size=len(turns))
-    clusters, turn = number_clusters(names), A(turns)
-    curve = kaplan_meier(turn, np.ones(len(turn), bool), clusters)
-    for place, at in enumerate(curve.turns):
-        theirs = clustered_mean((turn > at).astype(float), clusters)
-        assert curve.survival[place] == pytest.approx(theirs.value)
-        if not np.isnan(curve.low[place]):
-            ours = errors_of(curve.low[place], curve.high[place], curve.survival[place])
-            assert ours == pytest.approx(theirs.se)
-        elif 0 < theirs.value < 1:
-            assert not theirs.se > 1e-9
-
-
-def test_one_query_shows_no_spread() -> None:
-    one = Clusters(np.zeros(4, np.int64), 1)
-    curve = kaplan_meier(A([1, 2, 3, 3]), A([True, True, False, False]), one)
-    assert curve.survival == pytest.approx([0.75, 0.5, 0.5])
-    assert np.isnan([*curve.low, *curve.high]).all()
-
-
-def test_nobody_fails() -> None:
-    curve = kaplan_meier(A([5, 5, 3]), np.zeros(3, bool))
-    assert curve.survival.tolist() == [1, 1]
-    assert np.isnan([*curve.low, *curve.high, curve.median]).all()
-
-
-def test_everybody_fails_at_once() -> None:
-    curve = kaplan_meier(A([1, 1]), np.ones(2, bool))
-    assert (curve.turns.tolist(), curve.survival.tolist()) == ([1], [0])
-    assert np.isnan([*curve.low, *curve.high]).all()
-    assert curve.median == 1
-
-
 def test_no_rows() -> None:
     curve = kaplan_meier(np.array([], np.int64), np.array([], np.bool_))
     for array in (curve.turns, curve.at_risk, curve.events, curve.survival, curve.low, curve.high):
@@ -159,10 +110,3 @@ def test_half_is_half() -> None:
     turn = A([1, 1, 2, 3, 3, 3])
     event = A([True, True, True, False, False, False])
     assert kaplan_meier(turn, event).median == 2
-
-
-def test_wrong_input() -> None:
-    with pytest.raises(ValueError, match="shapes"):
-        kaplan_meier(A([1, 2]), A([True]))
-    with pytest.raises(ValueError, match="counted from 1"):
-        kaplan_meier(A([0, 2]), A([True, False]))

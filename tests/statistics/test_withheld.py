@@ -1,24 +1,16 @@
 """Rules by which an interval is withheld, each at its border."""
 
 import math
-import re
 from dataclasses import replace
-from itertools import takewhile
 
 import numpy as np
+import polars as pl
 import pytest
-from conftest import ROOT
 from scipy.stats import t
+from support.tables import judgement, table
 
-from casewise.cases import Labels
-from casewise.measures import Answers, measure, scored
-from casewise.measures._counted import CHANGE_TAKES, LEAST_CORRELATED, LEAST_MISTAKEN
-from casewise.scores._behaviour import LEAST_HELD
-from casewise.scores._calibration import LEAST_MENDED, _of_enough
-from casewise.scores._replay import LEAST_CORRECTED
+import casewise as cw
 from casewise.statistics import (
-    BY_DESIGN,
-    LEAST_EFFECTIVE,
     Clusters,
     Estimate,
     clustered_mean,
@@ -26,65 +18,51 @@ from casewise.statistics import (
     moved_enough,
     paired_change,
 )
-from casewise.statistics._clustered import LEAST_MOVED, NEARLY_EQUAL, SHORT_TAIL
 
 A = np.array
 
 
-def judge(said: np.ndarray, safe: np.ndarray, p_safe: np.ndarray) -> Answers:
-    """Verdicts on a case a query."""
-    n = len(said)
-    pairs = np.empty((0, 2), np.int64)
-    return Answers(
-        protocol="probability",
-        truth=Labels(0.1 + 0.8 * safe, safe),
-        verdict=said,
-        partial=np.zeros(n, bool),
-        tool_call=None,
-        p_safe=p_safe,
-        read=np.ones(n, bool),
-        clusters=Clusters(np.arange(n), n),
-        intended=np.full(n, ""),
-        pairs=pairs,
-        all_pairs=pairs,
-        epoch=np.zeros(n, np.int64),
-        votes_safe=np.full(n, math.nan),
-        votes_unsafe=np.full(n, math.nan),
+def judged(safe: np.ndarray, p_safe: np.ndarray, run: str = "r") -> pl.DataFrame:
+    """Judgements of a case a query, which 18 of 20 people call safe, or 2."""
+    rows = (
+        judgement(f"q{n:03}", None, p, votes=(18, 2) if is_safe else (2, 18), run_id=run)
+        for n, (is_safe, p) in enumerate(zip(safe, p_safe.tolist(), strict=True))
     )
+    return table(*rows)
 
 
 @pytest.mark.parametrize(("mistakes", "is_given"), [(9, False), (10, True)])
 def test_a_correlation_and_f1_take_ten_mistaken_queries(mistakes: int, is_given: bool) -> None:
-    rng = np.random.default_rng(1)
     safe = np.arange(100) % 2 * 1.0
     said = np.where(np.arange(100) < mistakes, 1 - safe, safe)
-    found = measure(judge(said, safe, 0.1 + 0.8 * said + 0.1 * rng.random(100)), ["f1_safe", "pcc"])
-    for one in found.values():
-        assert math.isfinite(one.interval[0]) == is_given
-        assert math.isnan(one.p) != is_given
-        assert (one.reason == "9 queries have a wrong answer; an interval takes 10") != is_given
+    noise = 0.1 * np.random.default_rng(1).random(100)
+    (record,) = cw.score(judged(safe, 0.1 + 0.7 * said + noise)).records()[:1]
+    for name in ("f1_safe", "pcc"):
+        assert (record[f"{name}_ci"] is not None) == is_given
+        reason = record["withheld"].get(name)
+        assert reason == (
+            None if is_given else "9 queries have a wrong answer; an interval takes 10"
+        )
 
 
 @pytest.mark.parametrize(("rare", "is_given"), [(0, True), (9, False), (10, True)])
 def test_f1_takes_ten_queries_with_the_rarer_verdict(rare: int, is_given: bool) -> None:
     """Of one verdict alone it is a figure of the labels, which the interval is about."""
     safe = np.arange(100) % 2 * 1.0
-    said = np.where(np.arange(100) < rare, 0.0, 1.0)
-    (found,) = measure(judge(said, safe, said), ["f1_safe"]).values()
-    assert math.isfinite(found.interval[0]) == is_given
+    said = np.where(np.arange(100) < rare, 0.1, 0.9)
+    record = cw.score(judged(safe, said)).records()[0]
+    assert (record["f1_safe_ci"] is not None) == is_given
 
 
 @pytest.mark.parametrize(("queries", "is_given"), [(39, False), (40, True)])
 def test_a_change_of_what_is_no_share_takes_forty_queries(queries: int, is_given: bool) -> None:
-    rng = np.random.default_rng(2)
     safe = np.arange(queries) % 2 * 1.0
-    runs = [judge((p > 0.5) * 1.0, safe, p) for p in rng.random((2, queries))]
+    before, after = np.random.default_rng(2).random((2, queries))
+    rows = cw.compare(judged(safe, before, "a"), judged(safe, after, "b")).records()
+    given = {row["metric"]: row["ci"] is not None for row in rows}
+    assert given["accuracy"]
     for name in ("pcc", "brier", "f1_weighted"):
-        found = paired_change(*(measure(one, [name])[name] for one in runs))
-        assert math.isfinite(found.interval[0]) == is_given
-        assert bool(found.reason) != is_given
-    accuracy = paired_change(*(measure(one, ["accuracy"])["accuracy"] for one in runs))
-    assert math.isfinite(accuracy.interval[0])
+        assert given[name] == is_given
 
 
 def precision(hits: list[float], called: list[float]) -> Estimate:
@@ -171,51 +149,10 @@ def test_a_sum_over_eight_runs_takes_twice_the_queries() -> None:
         assert not moved_enough(change).reason
 
 
-def test_recalibrated_figures_of_few_queries() -> None:
-    rng = np.random.default_rng(5)
-    for queries, is_given in ((LEAST_MENDED - 1, False), (LEAST_MENDED, True)):
-        safe = (rng.random(queries) < 0.5).astype(float)
-        p = np.clip(0.5 + 0.2 * (safe - 0.5) + rng.normal(0, 0.2, queries), 0.01, 0.99)
-        found = _of_enough(judge((p > 0.5).astype(float), safe, p))
-        assert bool(found["brier"].reason) is not is_given
-        assert found["ece"].reason
-
-
-PAGE = (ROOT / "docs/method/statistics.md").read_text("utf-8")
-
-
-def rows_under(head: str) -> list[list[str]]:
-    """Cells of the table that begins with this line of headings."""
-    lines = PAGE[PAGE.index(head) :].splitlines()[2:]
-    return [line.strip("| ").split(" | ") for line in takewhile(lambda one: one[:1] == "|", lines)]
-
-
-def test_the_page_has_each_kind_of_measure() -> None:
-    kinds = " ".join(row[0] for row in rows_under("| kind | interval of a figure |"))
-    for kind in {row.kind for row in scored()}:
-        assert re.search(rf"\b{kind}\b", kinds), kind
-
-
-@pytest.mark.parametrize(
-    ("least", "told"),
-    [
-        (LEAST_EFFECTIVE, "than {} where queries weigh unequally"),
-        (LEAST_MISTAKEN, "fewer than {} queries with a wrong answer"),
-        (LEAST_MISTAKEN, "fewer than {} queries with the rarer verdict"),
-        (LEAST_CORRELATED, "fewer than {} queries, or nearly all answers"),
-        (LEAST_EFFECTIVE, "unequal numbers of pairs, and fewer than {} effective queries"),
-        (NEARLY_EQUAL, "(effective queries below {} of them)"),
-        (CHANGE_TAKES, "| fewer than {} queries | too few show by how much"),
-        (LEAST_MOVED, "| fewer than {} effective queries moved"),
-        (SHORT_TAIL, "of kappa and alpha fewer than {} queries"),
-        (LEAST_CORRECTED, "`replay` of fewer than {} conversations"),
-        (2 * LEAST_MOVED, "| fewer than {} effective queries moved, among the eight runs"),
-        (LEAST_MENDED, "intervals after `isotonic` | fewer than {} queries"),
-        (LEAST_HELD, "fewer than {} queries had complied by then"),
-        (BY_DESIGN.removesuffix(" it"), "interval of a figure that {}, and of its change"),
-    ],
-)
-def test_the_page_says_when_an_interval_is_withheld(least: float | str, told: str) -> None:
-    """Each threshold of the code stands in the page; a new one is a row here and there."""
-    number = least if isinstance(least, str) else f"{least:g}".removeprefix("0")
-    assert told.format(number) in PAGE
+@pytest.mark.parametrize(("queries", "is_given"), [(449, False), (450, True)])
+def test_a_recalibrated_loss_takes_450_queries(queries: int, is_given: bool) -> None:
+    safe = np.arange(queries) % 2 * 1.0
+    p_safe = 0.4 * safe + 0.6 * np.random.default_rng(5).random(queries)
+    record = cw.score(judged(safe, p_safe), calibrate=True).records()[0]
+    mended = record["calibration"]["isotonic"]
+    assert (mended["brier_ci"] is not None) == is_given
