@@ -1,7 +1,7 @@
 """Faults put into the code by chance, and which of them the default tests notice.
 
-    python benchmarks/mutants.py FOLDER --draw 1    draws fifty by a seed, and judges them
-    python benchmarks/mutants.py FOLDER             judges those of benchmarks/mutants.json again
+    python benchmarks/mutants.py FOLDER --draw SEED  adds fifty, drawn by a seed, and judges all
+    python benchmarks/mutants.py FOLDER              judges those of benchmarks/mutants.json again
 
 Mutants are drawn over functions of code that is to stay: a comparison, an operator or a bound is
 another, a call is dropped, two arguments are swapped. In a later tree they are found again by file,
@@ -130,8 +130,8 @@ def _mutations(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield "swapped arguments", f"({ast.unparse(swapped)})"
 
 
-def draw(seed: int) -> list[Mutant]:
-    """Draw mutants: a kind by chance, then a place of that kind; no two overlap."""
+def draw(seed: str, known: list[Mutant]) -> list[Mutant]:
+    """Draw mutants: a kind by chance, then a place of that kind; none overlaps another."""
     kinds: dict[str, list[Mutant]] = defaultdict(list)
     for root in ("src/casewise", "study/src/casewise_study"):
         for path in sorted((ROOT / root).rglob("*.py")):
@@ -144,7 +144,8 @@ def draw(seed: int) -> list[Mutant]:
     while len(drawn) < MUTANTS:
         mutant = chance.choice(kinds[chance.choice(sorted(kinds))])
         apart = (
-            m.file != mutant.file or m.end <= mutant.start or mutant.end <= m.start for m in drawn
+            m.file != mutant.file or m.end <= mutant.start or mutant.end <= m.start
+            for m in (*known, *drawn)
         )
         if all(apart):
             drawn.append(mutant)
@@ -282,24 +283,22 @@ def again(rows: list[dict[str, Any]]) -> list[Mutant | None]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--draw", type=int, metavar="SEED", help="draw fifty others")
+    parser.add_argument("--draw", metavar="SEED", help="draw fifty more, by any text")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
-    kept = {"commit": None, "mutants": []}
-    if OUTPUT.exists():
-        kept = json.loads(OUTPUT.read_text("utf-8"))
-    if options.draw is None:
-        known = kept["mutants"]
-        mutants = again(known)
-    else:
-        mutants = [*draw(options.draw)]
-        known = [asdict(mutant) for mutant in mutants]
-    judged = kept["commit"] == commit and options.draw is None
+    kept = json.loads(OUTPUT.read_text("utf-8"))
+    known = kept["mutants"]
+    if options.draw is not None:
+        there = [mutant for mutant in again(known) if mutant is not None]
+        fresh = draw(options.draw, there)
+        known += [asdict(mutant) | {"drawn": options.draw} for mutant in fresh]
+    mutants = again(known)
+    judged = kept["commit"] == commit
     rows = [
-        {name: row[name] for name in FIELDS}
+        {name: row[name] for name in (*FIELDS, "drawn")}
         | {key: row.get(key) for key in ("tests", "killed_by", "state") if judged}
         | ({"state": "gone"} if mutant is None else {})
         for row, mutant in zip(known, mutants, strict=True)
@@ -319,7 +318,7 @@ def main() -> int:
             trees.put(tree)
             state = "survived" if judgement.killed_by is None else "killed"
             row |= {"tests": judgement.tests, "killed_by": judgement.killed_by, "state": state}
-        counts = Counter(one.get("state") or "open" for one in rows)
+        counts = Counter(f"{one['drawn']}: {one.get('state') or 'open'}" for one in rows)
         record = {"commit": commit, "counts": counts, "mutants": rows}
         OUTPUT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
         print(dict(counts), file=sys.stderr)
