@@ -24,20 +24,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.fault_runs import (  # noqa: E402
+from fault_runs import (  # noqa: E402
     Outcome,
     by_patience,
     environment,
     generate_faults,
     run_faults,
     sweep_faults,
-    write_questions,
 )
-from support.fault_tables import endings_table  # noqa: E402
-from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
-from support.final_runs import FINAL, FinalOutcome, run_final  # noqa: E402
+from faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
+from final_runs import FINAL, FinalOutcome, run_final  # noqa: E402
+from support.fault_runs import write_questions  # noqa: E402
 from support.starts import killed_starts  # noqa: E402
 
+from casewise.evaluation.executor._ending import TABLE  # noqa: E402
 from casewise.scores import read_paths  # noqa: E402
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
@@ -197,6 +197,15 @@ def by_command(outcomes: Sequence[Outcome]) -> str:
         numbers = [len(own), sum(one.cases for one in own), sum(one.failed for one in own)]
         numbers.append(sum(len(one.problems) for one in own))
         lines.append(f"| {' | '.join(key)} | {' | '.join(f'{n:,}' for n in numbers)} |")
+    return "\n".join(lines)
+
+
+def endings_table() -> str:
+    """A line for each reason why a run ends before all is judged."""
+    lines = ["| `reason` | first line | exit status |", "|---|---|---:|"]
+    for row in TABLE:
+        words = "; ".join(filter(None, (row.words, row.advice)))
+        lines.append(f"| {row.reason} | {words} | {row.status} |")
     return "\n".join(lines)
 
 

@@ -14,9 +14,8 @@ import pytest
 from conftest import Cli
 from inspect_ai.model._providers.util import batch
 from support.fake_batches import BatchServer
-from support.fake_openai import Answer, FakeServer, Raw
+from support.fake_openai import Answer, FakeServer, Raw, whole
 from support.fault_runs import write_questions
-from support.faulty import whole
 from support.secret import KEY, found_in
 
 pytestmark = [

@@ -160,19 +160,6 @@ def test_absurd_counts_are_unknown(cli: Cli, tmp_path: Path, client: str) -> Non
     assert sorted(map(list, rows), key=str) == expected
 
 
-def test_absurd_counts_of_a_bot(cli: Cli, tmp_path: Path) -> None:
-    cases = write_questions(tmp_path / "cases.jsonl", 2)
-    answers = iter([-5, 10**19, 7])
-    with FakeServer(lambda _: raw({"reply": "Sorry, I can't.", "n": next(answers)})) as server:
-        (tmp_path / "target.yaml").write_text(
-            f"name: bot\nurl: {server.url}/chat\nreply: reply\nusage: {{input: n, output: n}}\n"
-            "body: {messages: '{messages}'}\n"
-        )
-        done = cli("run", "--target", "target.yaml", "--cases", cases, *RESPOND)
-    assert done.returncode == 0, done.stderr
-    assert set(table(tmp_path)["input_tokens"]) == {None}
-
-
 def test_a_log_with_absurd_counts_is_read(cli: Cli, tmp_path: Path) -> None:
     """Other runners of Inspect's write what a provider says."""
     run(cli, tmp_path, lambda _: raw(sent()), 2)

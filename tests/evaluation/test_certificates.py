@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Cli
 from support.broken import ANSWER
 from support.certificates import TlsServer, write_certificate
@@ -12,9 +11,7 @@ from support.fake_openai import Answer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
 
-from casewise.scores import read_paths
-
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+import casewise as cw
 
 CASES, BEFORE, AT_ONCE = 40, 10, 2
 
@@ -49,7 +46,7 @@ def test_in_the_middle_of_a_run(cli: Cli, tmp_path: Path) -> None:
         assert done.returncode == 1, said
         assert refused(server) in said
         assert BEFORE <= len(server.requests) <= BEFORE + AT_ONCE
-        judged = Counter(read_paths([tmp_path / "logs"]).table["status"])["ok"]
+        judged = Counter(cw.judgements(tmp_path / "logs")["status"])["ok"]
         assert judged == len(server.requests)
     assert "not all was judged: a provider's answer is final" in said
     assert "other" not in said.split("met on the way: ")[1].split(" To go on")[0]

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Cli, clean_env
 from support import written
 from support.fake_openai import Answer, FakeServer, HeldServer
@@ -18,9 +17,6 @@ from support.written import QUERIES, Writer, context, question_of, write_queries
 from casewise.cases import load_cases
 
 Record = dict[str, Any]
-
-# Of a library that Inspect uses.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
 
 
 def generate(

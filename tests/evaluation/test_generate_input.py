@@ -9,9 +9,6 @@ from support.written import QUERIES, Writer, write_queries
 
 from casewise.cases import load_cases
 
-# Of a library that Inspect uses.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
-
 MODEL = ("-m", "openai-api/fake/input")
 
 
@@ -63,13 +60,6 @@ def test_files_of_queries(
 def test_options(cli_inside: Cli, tmp_path: Path, options: list[str], part: str) -> None:
     write_queries(tmp_path / "q.csv", 1)
     assert part in refused(cli_inside, "--out", "c.jsonl", *options)
-
-
-def test_no_model_like_that(cli_inside: Cli, tmp_path: Path) -> None:
-    write_queries(tmp_path / "q.csv", 1)
-    for name in ("nowhere/m", "nowhere/other"):
-        # The first leaves nothing that the second would have to be told of.
-        assert name in refused(cli_inside, "--out", "c.jsonl", "-m", name)
 
 
 def test_fields_of_the_file(cli_inside: Cli, tmp_path: Path) -> None:

@@ -13,8 +13,6 @@ import casewise as cw
 from casewise.evaluation import grade_replies
 from casewise.protocols import Graded, Status
 
-pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
-
 
 def by_another(text: str) -> Raw:
     """A whole answer that bears the name of a model which nobody asked."""

@@ -9,18 +9,11 @@ from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer, HeldServer
+from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
-from support.starts import Start, killed_starts, until
+from support.starts import killed_starts
 
 from casewise.scores import read_paths
-
-pytestmark = [
-    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
-    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
 
 CASES = 200
 AT_ONCE = 4
@@ -36,11 +29,6 @@ def cases(tmp_path: Path) -> Path:
     ]
     path.write_text("\n".join(lines), "utf-8")
     return path
-
-
-def slow(request: dict[str, Any]) -> Answer:
-    time.sleep(0.05)
-    return '{"judgement": "safe"}'
 
 
 def arguments(cases: Path, *more: str) -> list[str]:
@@ -88,25 +76,6 @@ def test_draws_of_one_prompt_stay_several(tmp_path: Path, cases: Path) -> None:
     for _, rows in table.group_by("case_id"):
         said = [text for row in rows["answer"] for text in json.loads(row)]
         assert len(set(said)) == 6
-
-
-def test_two_runs_in_one_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    with HeldServer(lambda _: '{"judgement": "safe"}', 0) as server:
-        first = Start(arguments(cases), tmp_path, clean_env() | environment(server))
-        until(lambda: len(server.requests) == AT_ONCE, first)
-        second = cli(*arguments(cases), env=environment(server))
-        assert second.returncode == 2
-        told = " ".join(second.stderr.split())
-        assert f"(process {first.pid} on " in told
-        assert "casewise run -m openai-api/fake/m" in told
-        first.kill()
-        first.wait(30)
-        server.free.set()
-        # The lock went with its holder.
-        third = cli(*arguments(cases), env=environment(server))
-        assert third.returncode == 0, third.stderr
-    check_table(tmp_path / "logs")
-    assert len(server.requests) == CASES + AT_ONCE
 
 
 @pytest.mark.parametrize("damage", ["cut", "altered", "empty"])

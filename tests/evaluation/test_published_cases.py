@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
-from support.starts import inspect_eval
 
 PROTOCOLS = ("binary", "score", "probability")
 FEW, ALL = 60, 900
@@ -161,23 +160,3 @@ def test_casewise_run(
     exported = cli("export", "logs", "--out", "table.parquet")
     assert exported.returncode == 0, exported.stderr
     check(model_rows(cli("score", "table.parquet", "--format", "json").stdout), answers, cases)
-
-
-@pytest.mark.slow
-def test_inspect_eval(
-    casebench: Path, cli: Cli, tmp_path: Path, server: FakeServer, answers: KnownAnswers
-) -> None:
-    for protocol in PROTOCOLS:
-        arguments = [f"protocol={protocol}", f"cases={casebench / 'CASEBench_data.json'}"]
-        if protocol == "score":
-            arguments.append("samples=1")
-        inspect_eval(
-            [
-                *("casewise/judge", "--model", "openai-api/fake/judge", "--log-dir", "logs"),
-                *(part for argument in arguments for part in ("-T", argument)),
-                *("--max-connections", "20", "--no-log-realtime", "--display", "none"),
-            ],
-            tmp_path,
-            clean_env() | environment(server),
-        )
-    check(model_rows(cli("score", "logs", "--format", "json").stdout), answers)

@@ -11,8 +11,6 @@ import yaml
 from conftest import cli_in
 from support.fake_openai import FakeServer
 
-from casewise.cases import load_cases
-
 VOTES = {
     # query: votes for safe of 20 people, by context
     "one": (20, 0),  # margin 1
@@ -140,25 +138,6 @@ def test_a_gate_holds_it_to_a_limit(ranked: Path) -> None:
     assert (found["measure"], found["value"]) == ("ranked_as_labels", pytest.approx(0.9))
     # Two queries have a margin, and one outweighs the other: no bound is made of so few.
     assert (done.returncode, found["verdict"]) == (3, "undecided")
-
-
-def test_a_run_of_pairs_alone_is_scored_and_shown(ranked: Path, tmp_path: Path) -> None:
-    write_pairs(tmp_path / "cases.jsonl")
-    with FakeServer(judge) as server:
-        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
-        run = ("run", "-m", "openai-api/fake/sees", "--cases", "cases.jsonl", "--log-dir", "logs")
-        done = cli_in(tmp_path)(*run, "--protocol", "rank", "--pairs", "1", env=env)
-    assert done.returncode == 0, done.stderr
-    assert len(load_cases(tmp_path / "cases.jsonl").cases) == 6
-    for command in (("score", "logs"), ("report", "logs", "--out", "page.html")):
-        done = cli_in(tmp_path)(*command)
-        assert done.returncode == 0, done.stderr
-
-
-def test_pairs_are_for_protocols_that_ask_of_them(tmp_path: Path) -> None:
-    done = cli_in(tmp_path)("run", "--protocol", "binary", "--pairs", "1", "--dry-run")
-    assert done.returncode == 2
-    assert "--pairs" in done.stderr
 
 
 def test_a_redacted_log_ranks_as_the_log_does(ranked: Path) -> None:

@@ -348,25 +348,6 @@ def test_wrong_options(cli_inside: Cli, cases: Path, given: tuple[str, ...], sai
     assert "Traceback" not in done.stderr
 
 
-def test_something_else_answers(cli_inside: Cli, cases: Path) -> None:
-    with FakeServer(answer) as server:
-        given = ("--engine", "ray", "--address", f"ray://127.0.0.1:{server.port}")
-        done = cli_inside("run", "--cases", str(cases), "--limit", "2", *given)
-    assert done.returncode == 2
-    assert "something else answers there" in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_more_than_any_node_has(cli_process: Cli, cases: Path, cluster: RayCluster) -> None:
-    given = ("--engine", "ray", "--address", cluster.address, "--shard-gpus", "8")
-    done = cli_process(
-        "run", "-m", "mockllm/model", "--cases", str(cases), "--protocol", "binary", *given
-    )
-    assert done.returncode == 2
-    assert "no node of the cluster has the 1 CPUs and 8 GPUs" in done.stderr
-
-
 def test_without_ray(cli_inside: Cli, cases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     done = cli_inside("run", "--cases", str(cases), "--limit", "2", "--engine", "ray")

@@ -398,34 +398,3 @@ def test_a_model_grades(act: Any, cli: Cli, grader: str) -> None:
         assert row["over_refusal"] is None
     table = cli("export", "logs", "--out", "t.csv")
     assert table.returncode == 0, table.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--delivery", "judge"], ["respond", "judge", "system, claimed"]),
-        (["--vary", "urgnecy"], ["urgnecy", "urgency"]),
-        (["--deployment", "absent"], ["absent", "customer-support"]),
-        (["--deployment", "therapy-support", "--cases", "cases.jsonl"], ["--cases"]),
-    ],
-)
-def test_wrong_use(cli_inside: Cli, tmp_path: Path, options: list[str], words: list[str]) -> None:
-    write_cases(tmp_path / "cases.jsonl", 1)
-    with FakeServer(refuse) as server:
-        command = ["run", "-m", "openai-api/fake/m", *RESPOND, *options]
-        done = cli_inside(*command, env=environment(server))
-        assert server.requests == []
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr
-
-
-def test_a_conversation_longer_than_the_window(cli: Cli, tmp_path: Path) -> None:
-    case = {"query": "q", "history": [{"role": "user", "content": "word " * 20000}]}
-    case["history"].append({"role": "assistant", "content": "Yes."})  # type: ignore[attr-defined]
-    (tmp_path / "long.jsonl").write_text(json.dumps(case) + "\n")
-    done = cli("run", "--cases", "long.jsonl", *RESPOND)
-    assert done.returncode == 2
-    assert "8,192" in done.stderr
-    assert not (tmp_path / "logs").exists()

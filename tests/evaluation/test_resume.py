@@ -1,16 +1,14 @@
 """Runs that are stopped, killed, or meet a failing server."""
 
 import json
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer, HeldServer
+from conftest import Cli
+from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 from support.secret import KEY
-from support.starts import Start, inspect_eval, until_held
 
 CASES = 240
 
@@ -32,8 +30,6 @@ def cases(tmp_path: Path) -> Path:
     return path
 
 
-STOP_AT = 150
-"""Answers after which a run is stopped."""
 AT_ONCE = 8
 
 
@@ -44,39 +40,6 @@ def arguments(cases: Path) -> list[str]:
 
 def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
-
-
-def asked(server: FakeServer) -> set[str]:
-    return {prompt.split("question ")[1].split("\n")[0] for prompt in server.prompts}
-
-
-@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signal.Signals) -> None:
-    with HeldServer(lambda _: '{"judgement": "safe"}', STOP_AT) as server:
-        process = Start(arguments(cases), tmp_path, clean_env() | environment(server))
-        until_held(process, server, tmp_path / "my logs", AT_ONCE)
-        process.send_signal(way)
-        out, err = process.communicate(timeout=60)
-        assert out == ""
-        if way is signal.SIGINT:
-            assert process.returncode == 130, err
-            assert "Traceback" not in err
-            assert "To go on:" in err
-            assert "--log-dir 'my logs'" in err
-        server.free.set()
-        done = cli(*arguments(cases), env=environment(server))
-        assert done.returncode == 0, done.stderr
-        # A kill may come before the first hundred are in the log; the journal has them.
-        assert "going on: " in done.stderr
-        told = "in flight then was sent again, and may be paid twice" in " ".join(
-            done.stderr.split()
-        )
-        assert told is (way is signal.SIGKILL)
-        # Only what was in flight is lost, of a kill, too.
-        assert len(server.requests) == CASES + AT_ONCE
-        assert asked(server) == {str(number) for number in range(CASES)}
-    (score,) = model_rows(cli("score", "my logs", "--format", "json").stdout)
-    assert (score["n"], score["coverage"], score["accuracy"]) == (CASES, 1.0, 0.5)
 
 
 def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
@@ -167,21 +130,3 @@ def test_reference_sampling(
     assert {request["temperature"] for request in server.requests} == {temperature}
     roles = [message["role"] for message in server.requests[0]["messages"]]
     assert roles == ["system"] * system + ["user"]
-
-
-@pytest.mark.slow
-def test_ablation_through_inspect(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    """Inspect's command line turns a,b into a list."""
-    with FakeServer(lambda request: "Judgement: safe") as server:
-        inspect_eval(
-            [
-                *("casewise/judge", "-T", "ablate=sender,platform_type", "-T", f"cases={cases}"),
-                *("-T", "limit=2", "-T", "protocol=binary", "--model", "openai-api/fake/m"),
-                *("--log-dir", "logs", "--display", "none"),
-            ],
-            tmp_path,
-            clean_env() | environment(server),
-        )
-    assert all("\nSituation:\n{}\n" in prompt for prompt in server.prompts)
-    (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
-    assert score["ablation"] == "sender,platform_type"

@@ -1,7 +1,6 @@
 """Cutting a run into shards, and putting the parts together again, without a cluster."""
 
 from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,13 +11,9 @@ from casewise.evaluation.executor._cluster import LOST, LostError, ShardQueue, S
 from casewise.evaluation.executor._shards import (
     Piece,
     cut,
-    piece_of,
     sample_ids,
-    with_cases,
-    without_cases,
 )
 from casewise.evaluation.plan._costs import Budget
-from casewise.files import address_of, is_elsewhere, place_of
 from casewise.protocols import Status
 
 PRICES = Prices(1000.0, 1000.0)
@@ -43,17 +38,6 @@ def test_shards_hold_each_open_case_once(settled: set[tuple[str, int]], size: in
     assert set(held) == {(one, epoch) for one in IDS for epoch in (1, 2)} - settled
     assert all(1 <= one.size <= size for one in shards)
     assert all(list(one.part.places) == sorted(one.part.places) for one in shards)
-
-
-def test_cases_travel_with_their_shard() -> None:
-    light = without_cases(CELL)
-    assert light.identity == CELL.identity
-    assert light.planned.condition.data.hash == CELL.planned.condition.data.hash
-    assert (light.planned.condition.units, light.planned.condition.data.cases) == ((), ())
-    shard = list(cut(CELL, 0, "run", set(), 20))[1]
-    piece = piece_of(shard, CELL.planned.condition)
-    found = with_cases(light, piece, shard.part.places[3:5]).planned.condition.units
-    assert found == CELL.planned.condition.units[23:25]
 
 
 class MemoryPool:
@@ -127,13 +111,6 @@ def test_a_shard_that_is_always_lost_is_told() -> None:
     assert list(queue.failures) == [told_of]
 
 
-def test_a_model_is_given_up_once() -> None:
-    pool = MemoryPool(slots=2, given_up="no such model")
-    queue, _ = queue_of(pool, 10)
-    assert list(queue.given_up) == ["no such model"]
-    assert len(pool.asked) <= 3
-
-
 def test_shards_are_cut_to_fit_a_cap() -> None:
     budget = Budget(6.0, 0.0, {"mockllm/model": PRICES})
     _, told = queue_of(MemoryPool(slots=2), 20, budget)
@@ -142,21 +119,3 @@ def test_shards_are_cut_to_fit_a_cap() -> None:
     assert len(told) <= 60
     assert budget.spent == pytest.approx(0.1 * len(told))
     assert budget.spent > 5.0
-
-
-@pytest.mark.parametrize(
-    ("given", "address", "place"),
-    [
-        ("s3://bucket/run", "s3://bucket/run", None),
-        ("s3:/bucket/run", "s3://bucket/run", None),
-        ("gs://bucket", "gs://bucket", None),
-        ("file:///tmp/run", "/tmp/run", "/tmp/run"),
-        ("logs/run", "logs/run", "logs/run"),
-        ("/logs/a:b", "/logs/a:b", "/logs/a:b"),
-    ],
-)
-def test_addresses(given: str, address: str, place: str | None) -> None:
-    assert address_of(given) == address_of(Path(given)) == address
-    assert is_elsewhere(Path(given)) == (place is None)
-    if place is not None:
-        assert place_of(Path(given)) == Path(place)

@@ -118,22 +118,3 @@ def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: l
     for sample in scripts:
         users = [message for message in sample.messages if message.role == "user"]
         assert len(users) == len(str(sample.metadata["expectations"]).split()) >= 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("queries", [1, 2])
-def test_it_writes_contexts(cli: Cli, tmp_path: Path, queries: int) -> None:
-    """Structured, and no good: the rules say what is wrong."""
-    asked = ["How do I fix a fence?", "Who waters the garden?"][:queries]
-    cases = "\n".join(json.dumps({"query": query}) for query in asked)
-    (tmp_path / "some.jsonl").write_text(cases, "utf-8")
-    done = cli("contexts", "generate", "some.jsonl", "--out", "c.jsonl")
-    assert done.returncode in (0, 1), done.stderr
-    assert f"of {queries} queries have contexts" in done.stdout
-    record = (tmp_path / "c.record.jsonl").read_text("utf-8").splitlines()
-    assert len(record) == queries
-    assert '"unread"' not in "".join(record)
-    aside = tmp_path / "c.aside.jsonl"
-    if done.returncode:
-        assert "faults: " in done.stdout
-        assert all(json.loads(line)["faults"] for line in aside.read_text("utf-8").splitlines())

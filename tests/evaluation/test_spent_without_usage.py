@@ -103,22 +103,3 @@ def test_a_bot_and_a_grader_without_a_count(cli: Cli, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert 2 <= len(server.requests) < CASES
     assert "of them estimated" in " ".join(done.stderr.split())
-
-
-def test_a_cap_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cases = write_questions(tmp_path / "cases.jsonl", CASES)
-    with counting(None) as server:
-        monkeypatch.setenv("FAKE_API_KEY", "k")
-        plan = cw.plan(
-            cases,
-            model="openai-api/fake/m",
-            protocol="binary",
-            price_in=1000,
-            price_out=2000,
-            model_base_url=server.url,
-            max_connections=1,
-        )
-        run = cw.run(plan, tmp_path / "logs", max_cost=1.0)
-    assert (run.complete, run.capped) == (False, True)
-    assert len(server.requests) < CASES
-    assert "of them estimated" in str(run.failures)

@@ -24,32 +24,19 @@ from support.bots import (
     write_target,
 )
 from support.fake_openai import Raw
-from support.fault_runs import PATIENCE_S, write_questions
-from support.faulty import KINDS, FaultyServer
+from support.fault_runs import write_questions
 from support.planted import CANARY, places, write_planted_cases
 from support.secret import KEY, found_in
 
 import casewise as cw
 from casewise.cases import CARDS, load_card
-from casewise.evaluation.models._target import load_target
-from casewise.evaluation.models._target_file import TargetFile
-from casewise.evaluation.models._target_http import ABSENT, fill
-from casewise.logs import read_header
 from casewise.protocols import load_script
-from casewise.scores import read_paths
-
-pytestmark = [
-    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
-    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
 
 ENV = {"BOT_KEY": KEY}
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
-    return read_paths([folder]).table.to_dicts()
+    return cw.judgements(folder).to_dicts()
 
 
 def run(cli: Cli, target: Path | str, *options: str | Path, status: int = 0) -> str:
@@ -62,11 +49,12 @@ def run(cli: Cli, target: Path | str, *options: str | Path, status: int = 0) -> 
 
 @pytest.mark.parametrize("bot", BOTS)
 def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
-    """Each bot draws each card's line, in replies, in histories and over a script's turns."""
+    """Bots draw a card's line, in replies, in histories and over a script's turns."""
     make, target = BOTS[bot]
+    cards = CARDS if bot == "openai-form" else CARDS[:1]
     grid, models = [], []
     with ExitStack() as servers:
-        for card in CARDS:
+        for card in cards:
             server = servers.enter_context(make(line_of(card)))
             path = write_target(tmp_path, target, server, name=f"{bot}-{card}")
             models.append({"target": path.name})
@@ -76,11 +64,9 @@ def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
         done = cli("run", "sweep.yaml", "--log-dir", "logs", env=ENV)
         assert done.returncode == 0, done.stderr
     every = rows_of(tmp_path / "logs")
-    for card in CARDS:
-        line, rows = (
-            line_of(card),
-            [one for one in every if one["model"].endswith(f"/{bot}-{card}")],
-        )
+    for card in cards:
+        line = line_of(card)
+        rows = [one for one in every if one["model"].endswith(f"/{bot}-{card}")]
         rows.sort(key=itemgetter("case_id"))
         found = {
             one["case_id"]: one["response_class"] for one in rows if one["category"] != "script"
@@ -152,9 +138,7 @@ LOSES: dict[str, dict[str, Any]] = {
 def test_what_would_be_lost_is_refused(cli: Cli, tmp_path: Path, message: str) -> None:
     with BotServer(SessionBot({})) as server:
         path = write_target(tmp_path, SESSION_TARGET, server, **LOSES[message])
-        for more in ("--dry-run", "--max-connections=2"):
-            options = ("--deployment", "customer-support", more)
-            assert message in run(cli, path, *options, status=2)
+        assert message in run(cli, path, "--deployment", "customer-support", status=2)
         assert not server.requests
     assert not (tmp_path / "logs").exists()
 
@@ -187,18 +171,6 @@ def test_a_check_says_why_nothing_was_read(cli: Cli, tmp_path: Path) -> None:
             assert message in " ".join((done.stdout + done.stderr).split())
 
 
-@pytest.mark.parametrize("kind", ["html", "type", "redirect", "key"])
-def test_a_bot_that_never_will_do_is_given_up(cli: Cli, tmp_path: Path, kind: str) -> None:
-    """With one message, at once: the other cases are not asked in vain."""
-    answer, message = UNREAD[kind]
-    with BotServer(lambda request: answer) as server:
-        path = write_target(tmp_path, OPENAI_TARGET, server)
-        said = run(cli, path, "--deployment", "customer-support", status=2)
-        assert len(server.requests) < 100
-    assert message in said.split("error: ")[-1]
-    assert said.count("error: ") == 1
-
-
 def test_a_refusal_that_is_told(cli: Cli, tmp_path: Path) -> None:
     """By a field, with words or without, or by a status with JSON; each is the bot's own."""
     kinds = [told({"no": True}), told({"no": True, "r": "Sorry."}), told({"no": True}, 400)]
@@ -211,168 +183,85 @@ def test_a_refusal_that_is_told(cli: Cli, tmp_path: Path) -> None:
     assert {(row["response_class"], row["graded_by"]) for row in rows} == {("refusal", "provider")}
 
 
-FAULTS = [*KINDS]
-
-
-@pytest.mark.parametrize(
-    "how",
-    [
-        "1",
-        pytest.param("10", marks=pytest.mark.slow),
-        pytest.param("storm", marks=pytest.mark.slow),
-    ],
-)
-def test_every_fault(cli: Cli, tmp_path: Path, how: str) -> None:
-    """Nothing is lost, doubled or invented, and each fault is counted."""
-    models, cases = [f"{fault}-{how}" for fault in KINDS], 20
-    questions = write_questions(tmp_path / "cases.jsonl", cases)
-    with FaultyServer() as server:
-        server.choose_salts(models, cases)
-        command: list[str | Path] = ["run", "--cases", questions, "--protocol", "binary"]
-        command += ["--max-connections", "6", "--attempt-timeout", str(PATIENCE_S)]
-        for model in models:
-            spec = {"name": model, "accept": f"model == '{model}'"}
-            body = {"model": model, "messages": "{messages}"}
-            path = write_target(tmp_path, OPENAI_TARGET, server, body=body, **spec)
-            command += ["--target", path]
-        command += ["--log-dir", "logs"]
-        done = cli(*command, env=ENV)
-        assert "Traceback" not in done.stderr
-        first = json.loads((tmp_path / "logs/faults.json").read_text())["starts"][0]["faults"]
-        if done.returncode:
-            assert "To go on:" in done.stderr
-            server.healed = True
-            again = cli(*command, env=ENV)
-            assert again.returncode == 0, again.stderr
-    rows = rows_of(tmp_path / "logs")
-    for model in models:
-        fault, name = model.rpartition("-")[0], f"casewise-target/{model}"
-        own = [row for row in rows if row["model"] == name]
-        assert Counter(row["case_id"] for row in own).total() == cases
-        assert len({row["case_id"] for row in own}) == cases
-        assert {row["verdict"] for row in own} <= {"safe", None}
-        assert {row["status"] for row in own} <= {"ok", "refused"}
-        assert ("refused" in {row["status"] for row in own}) <= (fault == "filter")
-        # By what a file knows, such an answer is not accepted, or has no reply.
-        is_unread = fault in ("other-model", "no-choices")
-        kind = "unreadable_answer" if is_unread else KINDS[fault]
-        kinds = {kind, "timeout"} if fault == "large" else {kind}
-        assert server.failed[model]
-        assert kinds & first[name].keys(), (model, first.get(name))
-
-
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown placeholder": (
-        {"body": {"q": "Say {quesiton}"}},
-        "field 'body.q': unknown placeholder (a brace that means itself is written twice) "
-        "(found '{quesiton}'; expected {messages}, {text}, {last}",
-    ),
-    "a context's field": (
+BAD: list[tuple[dict[str, Any], str]] = [
+    (
         {"body": {"q": "{last}", "from": {"type": "{context.sender.platform_type}"}}},
         "field 'body.from.type': unknown placeholder (a brace that means itself is written "
         "twice) (found '{context.sender.platform_type}'; expected {messages}",
     ),
-    "a context's field without quotes": (
-        {"body": {"q": "{last}", "from": {"context.sender": None}}},
-        "field 'body.from': unknown placeholder (a brace that means itself is written twice) "
-        "(found '{context.sender}'",
-    ),
-    "a name without quotes": (
-        {"body": {"q": "{last}", "from": {"contxt": None}}},
-        "(found '{contxt}'; expected {messages}",
-    ),
-    "an index": ({"body": {"q": "{last} {context['sender']}"}}, "found \"{context['sender']}\""),
-    "spaces": ({"body": {"q": "to { last }: {last}"}}, "(found '{ last }'; expected"),
-    "not closed": ({"body": {"q": "{last} {system"}}, "(found '{system'; expected"),
-    "one in another": ({"body": {"q": "{context.{last}}"}}, "(found '{context.'; expected"),
-    "a variable's name": ({"body": {"q": "{last}", "k": "{env:MY-KEY}"}}, "found '{env:MY-KEY}'"),
-    "in a header": (
-        {"headers": {"X-Sender": "a {context.sender.role}"}},
-        "field 'headers.X-Sender': unknown placeholder",
-    ),
-    "in a parameter": (
-        {"params": {"from": "{case.id}"}},
-        "field 'params.from': unknown placeholder",
-    ),
-    "in the address": (
-        {"url": "{env:BOT_KEY}/{context.platform}"},
-        "field 'url': unknown placeholder",
-    ),
-    "in a name": (
-        {"body": {"q": "{last}", "{context.sender}": "a"}},
-        "field 'body.{context.sender}': a placeholder can't stand in a name",
-    ),
-    "a list in a text": (
+    ({"body": {"q": "{last} {system"}}, "(found '{system'; expected"),
+    ({"body": {"q": "{last}", "k": "{env:MY-KEY}"}}, "found '{env:MY-KEY}'"),
+    ({"headers": {"X-A": "a {context.sender.role}"}}, "field 'headers.X-A': unknown placeholder"),
+    ({"url": "{env:BOT_KEY}/{context.platform}"}, "field 'url': unknown placeholder"),
+    (
         {"body": {"q": ["As of {messages}"]}},
         "a list within a text (found 'As of {messages}'; expected {messages} alone",
     ),
-    "unknown field": ({"reponse": "a"}, "field 'reponse': unknown field (expected one of name"),
-    "missing": ({"reply": None}, "field 'reply': the field is missing"),
-    "expression": (
-        {"reply": "choices[0"},
-        "field 'reply': not a JMESPath expression",
-    ),
-    "nothing asked": ({"body": {"q": "hello"}}, "nothing says where the conversation stands"),
-    "method": ({"method": "DELETE"}, "field 'method': wrong value (found 'DELETE'; expected"),
-    "get": ({"method": "GET"}, "field 'body': GET sends no body"),
-    "address": ({"url": "localhost/chat"}, "field 'url': no address of a web server"),
-    "password": (
+    ({"reponse": "a"}, "field 'reponse': unknown field (expected one of name"),
+    ({"reply": None}, "field 'reply': the field is missing"),
+    ({"method": "GET"}, "field 'body': GET sends no body"),
+    ({"url": "localhost/chat"}, "field 'url': no address of a web server"),
+    (
         {"url": "http://me:needle-0f9d31@127.0.0.1/chat"},
         "field 'url': a name or password in the address: send them in a header",
     ),
-    "key in the address": (
+    (
         {"url": "http://127.0.0.1/chat?api_key=needle-0f9d31"},
         "field 'url': 'api_key' holds a secret (expected {env:NAME}",
     ),
-    "key in a parameter": (
-        {"params": {"code": "needle-0f9d31"}},
-        "field 'params.code': 'code' holds a secret (expected {env:NAME}",
-    ),
-    "key in an address with a variable": (
-        {"url": "{env:BOT_URL}/v1?sig=needle-0f9d31"},
-        "field 'url': 'sig' holds a secret (expected {env:NAME}",
-    ),
-    "key in a path": (
+    (
         {"url": "http://127.0.0.1/sk-needle-0f9d31/chat"},
         "field 'url': 'path' holds a secret (expected {env:NAME}",
     ),
-    "key in a header": (
+    (
         {"headers": {"Authorization": "Bearer needle-0f9d31"}},
         "field 'headers.Authorization': 'Authorization' holds a secret (expected {env:NAME}",
     ),
-    "key in the body": (
+    (
         {"body": {"q": "{last}", "auth": {"api_token": "needle-0f9d31"}}},
         "field 'body.auth.api_token': 'api_token' holds a secret",
     ),
-    "conversation in a header": (
-        {"headers": {"X-Said": "{last}"}},
-        "field 'headers.X-Said': {last} can't stand here",
-    ),
-    "session": ({"session": "id"}, "field 'session': nothing sends it back"),
-    "replay": ({"history": "replay"}, "only a bot with sessions can be told earlier turns"),
-    "end": ({"end": "[DONE]"}, "field 'end': only a stream has an end (expected stream: true)"),
-    "name": ({"name": "our bot"}, "field 'name': wrong value (found 'our bot'; expected letters"),
-    "timeout": ({"timeout": "soon"}, "field 'timeout': wrong value"),
-}
+    ({"headers": {"X-Said": "{last}"}}, "field 'headers.X-Said': {last} can't stand here"),
+    ({"session": "id"}, "field 'session': nothing sends it back"),
+    ({"history": "replay"}, "only a bot with sessions can be told earlier turns"),
+    ({"end": "[DONE]"}, "field 'end': only a stream has an end (expected stream: true)"),
+    ({"timeout": "soon"}, "field 'timeout': wrong value"),
+]
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_files(cli: Cli, tmp_path: Path, kind: str) -> None:
-    changed, message = BAD[kind]
+def test_bad_files(cli: Cli, tmp_path: Path) -> None:
     with openai_bot({}) as server:
-        spec = {"name": "bot", **changed}
-        path = write_target(tmp_path, OPENAI_TARGET, server, **spec)
-        if path.name != "bot.yaml":
-            path = path.rename(tmp_path / "bot.yaml")
-        for command in (["run", "--target", path, "--dry-run"], ["target", "check", path]):
-            done = cli(*command, env=ENV)
+        for changed, message in BAD:
+            path = write_target(tmp_path, OPENAI_TARGET, server, **{"name": "bot", **changed})
+            done = cli("target", "check", path, env=ENV)
             assert done.returncode == 2, done.stdout
             said = " ".join(done.stderr.split())
             assert said.startswith(f"error: {path}, "), said
             assert message in said
             assert "needle" not in done.stdout + done.stderr
-            assert "Traceback" not in done.stderr
+        done = cli("run", "--target", path, "--dry-run", env=ENV)
+        assert (done.returncode, "field 'timeout'" in done.stderr) == (2, True)
         assert not server.requests
+
+
+def test_placeholders_without_quotes(cli: Cli, tmp_path: Path) -> None:
+    """As YAML reads them; what is absent is left out, and a brace written twice is one."""
+    with BotServer(lambda request: told({"r": ANSWER})) as server:
+        (tmp_path / "t.yaml").write_text(
+            f"name: t\nurl: {server.root}/{{session}}\nreply: r\n"
+            "headers: {X-K: {env:A_B}, Y: '{{'}\n"
+            "body: {m: {messages}, t: [{text}], n: 3, left: {system}, s: 'a {{last}} {last}', "
+            "j: '{\"k\": {} }'}\n"
+        )
+        done = cli("target", "check", "t.yaml", env={"A_B": "v"})
+    assert done.returncode == 0, done.stderr
+    (sent,), ((_, _, headers),) = server.requests, server.asked
+    said = sent["m"][0]["content"]
+    assert sent == {
+        **{"m": [{"role": "user", "content": said}], "t": [said], "n": 3},
+        **{"s": f"a {{last}} {said}", "j": '{"k": {} }'},
+    }
+    assert (headers["x-k"], headers["y"]) == ("v", "{")
 
 
 def test_a_variable_that_is_not_set(cli: Cli, tmp_path: Path) -> None:
@@ -388,29 +277,8 @@ def test_a_variable_that_is_not_set(cli: Cli, tmp_path: Path) -> None:
             done = cli(*command)
             assert done.returncode == 2
             assert message in " ".join(done.stderr.split())
-        # Even the address may stand there, and is checked when it is used.
-        moved = write_target(tmp_path, OPENAI_TARGET, server, url="{env:BOT_URL}/v1", name="b")
-        done = cli("target", "check", moved, env={**ENV, "BOT_URL": "localhost"})
-        assert "expected http://HOST:PORT/PATH): check BOT_URL" in " ".join(done.stderr.split())
         assert not server.requests
     assert not (tmp_path / "logs").exists()
-
-
-def test_placeholders_without_quotes(tmp_path: Path) -> None:
-    (tmp_path / "t.yaml").write_text(
-        "name: t\nurl: http://127.0.0.1:1/{session}\nreply: r\nheaders: {X-K: {env:A_B}, Y: '{{'}\n"
-        "body: {m: {messages}, t: [{text}], n: 3, left: {system}, s: 'a {{last}} {last}', "
-        "j: '{\"k\": {} }'}\n"
-    )
-    spec = load_target(str(tmp_path / "t.yaml")).spec
-    assert isinstance(spec, TargetFile)
-    assert spec.variables == {"A_B": "headers.X-K"}
-    values = {"messages": [1], "text": "x", "last": "y", "system": ABSENT, "session": "a/b"}
-    assert fill(spec.body, values) == {
-        **{"m": [1], "t": ["x"], "n": 3, "s": "a {last} y"},
-        "j": '{"k": {} }',
-    }
-    assert fill(spec.headers, {"env:A_B": "v"}) == {"X-K": "v", "Y": "{"}
 
 
 FUNCTIONS = """
@@ -488,22 +356,18 @@ def test_a_refusal_without_words_is_of_its_turn_alone(cli: Cli, tmp_path: Path) 
     [
         ("absent_bot:answer", "no such module: expected absent_bot.py in"),
         ("bot_bad:absent", "bot_bad has no function 'absent': choose from answer, slowly, wrong"),
-        ("bot_bad:TEXT", "bot_bad has no function 'TEXT'"),
         ("bot_bad:none", "expected def none(messages: list[dict]) -> str"),
-        ("bot_broken:answer", "can't be imported: SyntaxError"),
         ("bot_raises:answer", "can't be imported: KeyError (bot_raises.py, line 2): 'BOT'"),
         ("bot_bad:wrong", "bot_bad:wrong returned int: expected a text, or a mapping with content"),
-        ("absent.yaml", "no such target (expected a YAML file)"),
     ],
 )
 def test_bad_functions(cli: Cli, tmp_path: Path, target: str, message: str) -> None:
     write_functions(tmp_path, "bot_bad")
-    write_functions(tmp_path, "bot_broken", "def answer(:")
     write_functions(tmp_path, "bot_raises", "import os\nKEY = os.environ['BOT']")
     assert message in run(cli, target, "--cases", write_two(tmp_path), status=2)
 
 
-def test_a_function_that_raises(cli: Cli, tmp_path: Path) -> None:
+def test_a_function_that_raises(cli: Cli, tmp_path: Path, soon_again: None) -> None:
     """The case is in error, by what was raised and where; what was asked is not repeated."""
     write_functions(tmp_path, "bot_error")
     said = run(cli, "bot_error:breaks", "--cases", write_two(tmp_path), status=1)
@@ -525,42 +389,14 @@ def test_a_target_that_changes_is_another(cli: Cli, tmp_path: Path) -> None:
         path = write_target(tmp_path, OPENAI_TARGET, server, body={"q": "{text}"}, **given)
         assert "going on" not in run(cli, path, "--cases", cases)
         assert len(server.requests) == 6
-    (first, second) = (
-        read_header(one).log.eval for one in sorted((tmp_path / "logs").glob("*.eval"))
-    )
-    assert first.model == second.model == "casewise-target/bot"
-    assert first.model_args["target"] == second.model_args["target"] == str(path)
-    assert first.model_args["version"] != second.model_args["version"]
     done = cli("score", "logs", "--format", "json", env=ENV)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_run_goes_on(cli: Cli, tmp_path: Path) -> None:
-    """Answers of a start that was cut short are not asked again, unless the target is another."""
-    cases = write_questions(tmp_path / "cases.jsonl", 12)
-    answers: list[Any] = [told({"r": ANSWER})] * 5 + [told({}, 404)]
-    asked = iter(answers + answers[-1:] * 100)
-    given = {"reply": "r", "usage": None, "refused": None, "name": "bot"}
-    with BotServer(lambda request: next(asked)) as server:
-        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
-        said = run(cli, path, "--cases", cases, "--max-connections", "1", status=1)
-        assert "casewise run --target" in said
-        before = len(server.requests)
-        server.answer = lambda request: told({"r": ANSWER})
-        assert "going on: 5 of 12" in run(cli, path, "--cases", cases)
-        assert len(server.requests) == before + 7
-    assert len(rows_of(tmp_path / "logs")) == 12
-
-
 def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
     with BotServer(lambda request: told({"r": ANSWER})) as server:
-        given: dict[str, Any] = {
-            "reply": "r",
-            "usage": None,
-            "refused": None,
-            "name": "bot",
-            "headers": {},
-        }
+        given: dict[str, Any] = {"reply": "r", "usage": None, "refused": None, "headers": {}}
+        given["name"] = "bot"
         path = write_target(tmp_path, OPENAI_TARGET, server, **given)
         write_questions(tmp_path / "cases.jsonl", 2)
         sweep: dict[str, Any] = {"model": [{"target": path.name}], "cases": "cases.jsonl"}
@@ -569,11 +405,6 @@ def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
         done = cli("run", "sweep.yaml", "--log-dir", "logs")
         assert done.returncode == 0, done.stderr
         assert len(rows_of(tmp_path / "logs")) == 4
-        sweep["model"][0]["model"] = "openai/gpt-4o"
-        (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
-        done = cli("run", "sweep.yaml", "--dry-run")
-        assert done.returncode == 2
-        assert "neither a model nor a target, or both" in done.stderr
         plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", target=str(path), delivery="none")
         assert {one.model for one in plan.estimates} == {"casewise-target/bot"}
         assert cw.run(plan, tmp_path / "python").complete
@@ -609,10 +440,6 @@ def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> Non
     assert found["problem"] is None
     for text in ("X-Api-Key", "question", "Open the page of the order", "c1"):
         assert text in shown[1].stdout
-    # Nobody there.
-    done = cli("target", "check", path, env=ENV)
-    assert done.returncode == 1
-    assert f"no reply was read: connection refused at 127.0.0.1:{server.port}" in done.stderr
 
 
 def test_the_check_shows_a_tool_that_is_called(cli: Cli, tmp_path: Path) -> None:

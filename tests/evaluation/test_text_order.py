@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,18 +94,3 @@ def test_who_gives_up_leaves_the_line() -> None:
 
     assert asyncio.run(main()) == "C"
     assert engine.order == ["a", "c"]
-
-
-def test_a_run_that_ends_in_the_middle_leaves_no_thread_at_work() -> None:
-    engine = Recorder(seconds=0.05)
-
-    async def main() -> None:
-        async with asyncio.timeout(0.12):
-            await asyncio.gather(*(engine.ask(f"{number:02}") for number in range(50)))
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(main())
-    time.sleep(0.1)
-    assert len(engine.order) < 10
-    # The next run is answered.
-    assert asyncio.run(engine.ask("again")) == "AGAIN"

@@ -101,14 +101,6 @@ def test_a_judges_cut_answer_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     assert table["cut"].to_list() == [True] * 4
 
 
-def test_a_withheld_log_says_it_too(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 2)
-    with FakeServer(cut_replies) as server:
-        run(cli, server, "--protocol", "respond")
-    assert cli("export", "logs", "--to", "redacted-logs", "--out", "out").returncode == 0
-    assert read_paths([tmp_path / "out"]).table["cut"].sum() == 2
-
-
 def test_one_token_of_a_probability_is_no_cut(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 1)
     with FakeServer(lambda _: {"safe": -0.1, "unsafe": -3.0}) as server:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from support.secret import KEY
+
 
 @dataclass(frozen=True, slots=True)
 class Raw:
@@ -58,6 +60,11 @@ class FakeServer(Listening):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a command needs to ask ``openai-api/fake/...`` here."""
+        return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": self.url}
 
     @property
     def prompts(self) -> list[str]:
@@ -131,15 +138,20 @@ def _response(answer: Answer, request: dict[str, Any]) -> tuple[int, dict[str, A
         return answer.status or 500, json.loads(answer.body)
     if isinstance(answer, int):
         return answer, {"error": {"message": f"status {answer}", "type": "fake"}}
+    return 200, whole(request, answer)
+
+
+def whole(request: dict[str, Any], answer: Answer, **other: Any) -> dict[str, Any]:
+    """A completion as it should be, but for what is given."""
     choice = _choice(answer, request)
-    return 200, {
+    return {
         "id": "fake",
         "object": "chat.completion",
         "created": 0,
         "model": request["model"],
         "usage": choice.pop("usage", _USAGE),
         "choices": [choice],
-    }
+    } | other
 
 
 def _choice(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:

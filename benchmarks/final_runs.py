@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fault_runs import Command
 from support.fake_openai import Answer, FakeServer, Raw
-from support.fault_runs import Command, write_questions
+from support.fault_runs import write_questions
 from support.secret import KEY
 
 from casewise.scores import read_paths

@@ -6,6 +6,8 @@ on the seed, the question, and how often that prompt was asked, and on nothing e
 after a model's first few requests.
 """
 
+# ruff: noqa: ARG001, ARG005 - each fault is given what any may need
+
 import hashlib
 import json
 import random
@@ -19,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from support.fake_openai import Answer, FakeServer, Raw, _choice
+from support.fake_openai import Answer, FakeServer, Raw, whole
 from support.secret import KEY
 
 JSON = {"Content-Type": "application/json"}
@@ -166,18 +168,6 @@ def _handler(server: FaultyServer, base: Any) -> Any:
                 self._send(200, whole(request, answer))
 
     return Handler
-
-
-def whole(request: dict[str, Any], answer: Answer, **other: Any) -> dict[str, Any]:
-    """A completion as it should be, but for what is given."""
-    return {
-        "id": "fake",
-        "object": "chat.completion",
-        "created": 0,
-        "model": request["model"],
-        "choices": [_choice(answer, request)],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
-    } | other
 
 
 def _wrong(request: dict[str, Any], **other: Any) -> bytes:
