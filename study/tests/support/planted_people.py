@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from support.planned import a_plan, on_disk
 
+from casewise.cases import load_cases
 from casewise_study.study.reading_times import pages_of, reading
-from casewise_study.study.schema import Study
-from casewise_study.study.study_file import study_cases
+from casewise_study.study.schema import Arm, Study
+from casewise_study.study.study_file import load_study, study_cases, write_study
 from casewise_study.votes.collected import (
     CheckRecord,
     Collected,
@@ -21,6 +24,8 @@ from casewise_study.votes.collected import (
 FloatArray = NDArray[np.float64]
 START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 KINDS = ("clicker", "fast", "always", "pattern", "copies", "two")
+UNREAD = KINDS[:4]
+"""Kinds who don't read."""
 PATTERNS = ("su", "ssuu", "sssuuu", "ssu", "suu")
 
 
@@ -50,6 +55,34 @@ class Planted:
 
     collected: Collected
     kinds: dict[str, str] = field(default_factory=dict)
+
+
+def planted_study(casebench: Path, folder: Path, seed: int) -> tuple[Study, FloatArray]:
+    """A study of 63 people with 30 cases and 8 checks each, and the share of safe votes by cell.
+
+    Its 45 queries, in two contexts each, are drawn from CASE-Bench's.
+    """
+    cases = load_cases(casebench / "CASEBench_data.json").cases
+    queries = list(dict.fromkeys(case.query_id for case in cases))
+    chosen = set(np.random.default_rng(seed).permutation(queries)[:45].tolist())
+    plan = a_plan(votes=21, tasks=30, arms=(Arm.SAFE, Arm.UNSAFE), attention=8)
+    folder.mkdir(exist_ok=True)
+    some = [case for case in cases if case.query_id in chosen]
+    write_study(on_disk(folder, some, plan), folder / "study.yaml")
+    study = load_study(folder / "study.yaml")
+    assert len(study.design.blocks) == 63
+    cells = study_cases(study)
+    safe, unsafe = (
+        np.array([getattr(case, f"votes_{side}") for case in cells], float)
+        for side in ("safe", "unsafe")
+    )
+    return study, (safe + 0.5) / (safe + unsafe + 1)
+
+
+def knowing(study: Study, *runs: Path) -> Study:
+    """The study with runs that its screening knows."""
+    rules = study.screening.model_copy(update={"models": tuple(map(str, runs))})
+    return study.model_copy(update={"screening": rules})
 
 
 def logit(share: FloatArray) -> FloatArray:
