@@ -9,9 +9,12 @@ import pytest
 from conftest import Cli
 from support.studied import World, a_study, among_machines, simulate
 from support.studies import write_three_arms
+from support.tables import judgement, table
 
 from casewise.statistics import two_groups
+from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Study
+from casewise_study.study.study_rules import Rule, Screening
 from casewise_study.votes.collected import vote_table
 from casewise_study.votes.screening import GROUP_P, Groups, groups_of, screen
 
@@ -52,6 +55,33 @@ def test_people_of_casebench_and_one_of_its_models(
     honest = {person.rater for person in screened.people} - one.careless
     assert len(screened.flagged() & honest) <= 0.02 * len(honest)
     assert groups_of(vote_table(study, one.collected), screened, 0).told is not None
+
+
+def test_who_gives_the_verdicts_of_a_known_run(
+    study: Study, published: tuple[list[float], list[float]]
+) -> None:
+    """A run that the screening names, of verdicts that copies give but for 3 in 100."""
+    level, chances = published
+    one = simulate(study, World(careless=0, level=level), 0)
+    one = among_machines(one, study, chances, 0.06, 0)
+    rows = [
+        judgement(model="gpt", protocol="binary", case_id=cell.case_id, p_safe=chance, votes=None)
+        for cell, chance in zip(study.design.cells, chances, strict=True)
+    ]
+    table(*rows).write_parquet(study.folder / "run.parquet")
+    rules = Screening(models=("run.parquet",))
+    knowing = study.model_copy(update={"screening": rules})
+    knowing._path = study.path
+    screened = screen(knowing, one.collected)
+    copies = screened.flagged(Rule.MODEL)
+    assert len(copies) >= 0.6 * len(one.careless) >= 2
+    assert copies <= one.careless
+    flags = [flag for person in screened.people for flag in person.flags if flag.rule is Rule.MODEL]
+    assert all(flag.reason.startswith("gives the verdicts of gpt binary (") for flag in flags)
+    assert not screen(study, one.collected).flagged(Rule.MODEL)
+    lost = study.model_copy(update={"screening": Screening(models=("none.parquet",))})
+    lost._path = study.path
+    assert any("none.parquet is not there" in problem for problem in check_ready(lost))
 
 
 @pytest.mark.parametrize(
