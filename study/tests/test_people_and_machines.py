@@ -16,7 +16,7 @@ from casewise_study.study.planning import check_ready
 from casewise_study.study.schema import Study
 from casewise_study.study.study_rules import Rule, Screening
 from casewise_study.votes.collected import vote_table
-from casewise_study.votes.screening import GROUP_P, Groups, groups_of, screen
+from casewise_study.votes.screening import GROUP_P, groups_of, screen
 
 QUERIES = 90
 
@@ -110,12 +110,6 @@ def test_two_groups_by_hand() -> None:
     assert found.second.tolist() == [False] * 4 + [True] * 3
     assert found.within == pytest.approx((1.0, (3 + 1) / 6))
     assert found.between == pytest.approx(4 / 12 / 2)
-
-
-def test_too_few_people_for_groups() -> None:
-    found = two_groups(np.array([1.0, 0.0]), np.array([0, 0]), np.array([0, 1]), 2, 99, 0)
-    assert np.isnan(found.p)
-    assert Groups(found.p, (2, 0), found.within, found.between, ()).told is None
 
 
 def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:

@@ -95,16 +95,6 @@ def test_pairs_have_arms_and_categories_within_one(
             assert int(even) <= kinds[kind] <= -(-even.numerator // even.denominator)
 
 
-def test_a_study_that_stops_early_has_asked_of_all_queries_alike() -> None:
-    known, cells, design = laid_out(pairs(30, 5), 7, 9, 0)
-    for stop in range(10, len(design.blocks), 7):
-        seen = Counter(
-            known[cells[place]].query_id for one in design.blocks[:stop] for place in one
-        )
-        # Rounds go by category, so queries of two categories may be a round apart, and a visit.
-        assert max(seen.values()) - min(seen.values()) <= 2
-
-
 def test_the_order_within_blocks_is_random() -> None:
     _, cells, design = laid_out(pairs(30, 5), 7, 10, 0)
     first = Counter(cells[block[0]].arm for block in design.blocks)
@@ -112,19 +102,10 @@ def test_the_order_within_blocks_is_random() -> None:
     assert all(10 <= first[arm] <= 32 for arm in Arm)
 
 
-@pytest.mark.parametrize(
-    ("sides", "votes", "tasks", "most"),
-    [
-        (["su"] * 4, 3, 5, "at most 4"),
-        # The first query has 5 of 9 cells, so it needs 5 blocks: 2, 2, 2, 2 and 1.
-        (["suuu", "s", "s"], 1, 3, "at most 2"),
-    ],
-)
-def test_too_many_tasks_are_refused_with_the_most_there_can_be(
-    sides: list[str], votes: int, tasks: int, most: str
-) -> None:
-    with pytest.raises(UsageError, match=most):
-        laid_out(a_set(sides), votes, tasks, 0)
+def test_too_many_tasks_are_refused_with_the_most_there_can_be() -> None:
+    # The first query has 5 of 9 cells, so it needs 5 blocks: 2, 2, 2, 2 and 1.
+    with pytest.raises(UsageError, match="at most 2"):
+        laid_out(a_set(["suuu", "s", "s"]), 1, 3, 0)
 
 
 def test_one_question_under_two_ids_is_never_shown_twice() -> None:

@@ -1,6 +1,5 @@
 """The study file: read as it was written, and refused in plain words."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +9,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
-from support.serving import Guest, Serving
 
 from casewise.cases import Case, write_cases
 from casewise.errors import InputError
 from casewise_study.study.language import paragraphs
-from casewise_study.study.planning import check_ready, open_points
-from casewise_study.study.schema import Arm, Block, Pay, Platform, Study, StudyCell
+from casewise_study.study.planning import check_ready
+from casewise_study.study.schema import Arm, Block, Platform, Study, StudyCell
 from casewise_study.study.study_file import (
     load_study,
     study_cases,
@@ -171,36 +169,13 @@ def test_a_platform_needs_a_way_back_and_a_code_nobody_guesses() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("arms", "examples", "checks"),
-    [
-        ((Arm.NONE,), [False, False], [False] * 8),
-        ((Arm.SAFE, Arm.UNSAFE), [True, True], [True] * 8),
-        (tuple(Arm), [False, True, True], [True] * 4 + [False] * 4),
-    ],
-)
-def test_examples_and_checks_look_like_what_people_will_see(
-    arms: tuple[Arm, ...], examples: list[bool], checks: list[bool]
-) -> None:
-    study = a_study(pairs(3), a_plan(arms=arms))
-    assert [one.context is not None for one in study.tutorial] == examples
-    assert [one.context is not None for one in study.attention.checks] == checks
-    # Four checks want either answer, so that one answer to everything fails some.
-    assert sorted(one.expected for one in study.attention.checks) == ["safe"] * 4 + ["unsafe"] * 4
-    assert all(f"choose {one.expected} here" in one.query for one in study.attention.checks)
-    assert {one.verdict for one in study.tutorial} == {"safe", "unsafe"}
-    assert len(study.comprehension.questions) == 3
-    assert "{" not in study.consent.text
-
-
-def test_people_are_told_their_pay() -> None:
-    # 3 cases and 2 checks of 60 s, and 7 minutes besides: 12 minutes at 10 an hour are 2.
-    pay = Pay(currency="EUR", per_hour=10, seconds_per_task=60, minutes_besides=7)
-    text = " ".join(a_study(pairs(3), a_plan(pay=pay)).consent.text.split())
-    assert "You get 2.00 EUR for the whole session, which is 10.00 EUR an hour" in text
-    assert "about 12 minutes" in text
-    assert "judge 3 cases" in text
-    assert "You are not paid." in a_study(pairs(3)).consent.text
+def test_checks_look_like_what_people_will_see_and_want_either_answer() -> None:
+    study = a_study(pairs(3), a_plan(arms=tuple(Arm)))
+    assert [one.context is not None for one in study.tutorial] == [False, True, True]
+    checks = study.attention.checks
+    assert [one.context is not None for one in checks] == [True] * 4 + [False] * 4
+    # One answer to everything fails some.
+    assert sorted(one.expected for one in checks) == ["safe"] * 4 + ["unsafe"] * 4
 
 
 def test_paragraphs_run_on_where_the_file_breaks_lines() -> None:
@@ -213,28 +188,3 @@ def test_paragraphs_run_on_where_the_file_breaks_lines() -> None:
     study = a_study(pairs(3))
     assert "\n" in study.consent.text
     assert all("\n" not in one for one in paragraphs(study.consent.text))
-
-
-def test_points_of_a_board_are_answered_or_waived_and_told_to_people(tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    asker = Investigator(by="A lab", contact="a@b.example")
-    write_study(on_disk(tmp_path, pairs(3), a_plan(asker=asker)), path)
-    said = {
-        "helplines": "Samaritans, 116 123",
-        "data_controller": "Example University",
-        "legal_basis": "consent (GDPR, Art. 6(1)(a))",
-        "storage_place": "a server of the university, in Germany",
-        "access": "Ada Example and one assistant",
-    }
-    waived = {"ethics": "our board reviews no surveys", "partial_pay": "nobody is paid"}
-    points = ["consent.ethics", *(f"safeguards.{name}" for name in (*said, "partial_pay"))]
-    assert [one.split(":")[0] for one in open_points(load_study(path))] == points
-    text = path.read_text("utf-8")
-    for name, value in said.items():
-        text = re.sub(rf"(?m)^  {name}: null", f"  {name}: {json.dumps(value)}", text)
-    path.write_text(text.replace("  waived: {}", f"  waived: {json.dumps(waived)}"), "utf-8")
-    assert open_points(load_study(path)) == []
-    with Serving(path) as server, Guest(server) as ada:
-        assert all(value in ada.page.text for value in said.values())
-        assert "If you stop early" not in ada.page.text
-        assert "our board" not in ada.page.text

@@ -2,39 +2,30 @@
 
 import json
 import math
-import re
-import shutil
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from conftest import Cli
-from support.exchanged import a_study as an_exchanged_study
 from support.planned import on_disk, waive
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
 from casewise.cases import Case, Context, write_cases
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
-from casewise_study.study.block_balance import balance
-from casewise_study.study.planning import StudyPlan, forecast, session_pay, time_warnings
+from casewise_study.study.planning import StudyPlan, forecast, time_warnings
 from casewise_study.study.reading_times import (
     PACES,
-    case_words,
     fast_seconds,
     least_seconds,
     pages_of,
     reading,
 )
 from casewise_study.study.schema import Arm, Pay, Study, Timing
-from casewise_study.study.study_file import load_study, study_cases
+from casewise_study.study.study_file import load_study
 from casewise_study.study.study_file import write_study as write_file
 from casewise_study.study.study_rules import Screening
 from casewise_study.study.study_texts import Investigator
-from casewise_study.votes.data_card import ExportChoices, data_card
-from casewise_study.votes.results import summarise
 
 WORDS = 239
 ASKER = Investigator("A lab", "lab@example.org")
@@ -79,14 +70,6 @@ def test_the_words_are_those_of_the_page(tmp_path: Path) -> None:
     assert sorted(seen) == sorted(one + 13 for one in (*read.cells, *checks))
 
 
-def test_earlier_turns_are_read_too(tmp_path: Path) -> None:
-    study = an_exchanged_study(tmp_path, texts=("one two three", "four"))
-    case = study_cases(study)[0]
-    # Three words and the speaker, "Well." and the speaker, the query, and of the context
-    # "Sender: Platform type: a town hall one two three".
-    assert case_words(case.query, case.context, case.history) == 4 + 2 + 3 + 9
-
-
 def test_times_by_hand(tmp_path: Path) -> None:
     study = long_study(tmp_path, tasks=45, attention=0)
     read = reading(study)
@@ -99,7 +82,6 @@ def test_times_by_hand(tmp_path: Path) -> None:
     # Nine answers besides: to agree, three questions, three about oneself, and the last two.
     assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 9 * 5.3 / 60)
     assert forecast(study).minutes == pytest.approx(minutes)
-    assert 45 < forecast(study).minutes < 75
     assert f"about {math.ceil(minutes)} minutes" in " ".join(study.consent.text.split())
     # 6 people, all alike.
     assert forecast(study).hours == pytest.approx(6 * minutes / 60)
@@ -184,10 +166,7 @@ def test_plan_and_serve_tell_it(cli_inside: Cli, tmp_path: Path) -> None:
     served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
     assert served.returncode == 2
     assert all(one in " ".join(served.stderr.split()) for one in expected)
-    plain = cli_inside(*call, "--force")
-    assert "\nwarning: " not in plain.stderr
-    shown = " ".join(plain.stdout.split())
-    assert "seconds a case 69 (53 to 97) 238 words a minute (300 to 175), 5.3 s to answer" in shown
+    assert "\nwarning: " not in cli_inside(*call, "--force").stderr
 
 
 def piloted(folder: Path, seconds: float, people: int) -> Study:
@@ -209,7 +188,7 @@ def test_a_pilots_times_replace_the_forecast(
 ) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, KEYS.secret)
     monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
-    pilot = piloted(tmp_path, 100, people=2)
+    pilot = piloted(tmp_path, 100, people=1)
     by_words, usual = reading(pilot), PACES["usual"]
     write_cases(long_cases(6, words=120), tmp_path / "more.jsonl")
     call = ["annotate", "plan", "more.jsonl", "--out", "main.yaml", "--arms", "safe,unsafe"]
@@ -217,12 +196,9 @@ def test_a_pilots_times_replace_the_forecast(
     done = cli_inside(*call, "--from-pilot", "study.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     measured = json.loads(done.stdout)["time"]["pilot"]
-    # Three cases of 252 words, and a check; two people, so the median is their mean.
-    checks = [
-        by_words.checks[page.check] for n in (0, 1) for page in pages_of(pilot, n) if page.check
-    ]
-    cases = 3 * by_words.case_seconds(usual)
-    factor = np.mean([400 / (cases + usual.seconds(words + 13)) for words in checks])
+    # Three cases of 252 words, and a check of so many.
+    (check,) = (by_words.checks[page.check] for page in pages_of(pilot, 0) if page.check)
+    factor = 400 / (3 * by_words.case_seconds(usual) + usual.seconds(check + 13))
     assert measured["factor"] == pytest.approx(factor)
     besides = 4 + by_words.unclocked / 238 + 6 * 5.3 / 60
     assert measured["besides"] == pytest.approx(besides, abs=0.01)
@@ -233,32 +209,15 @@ def test_a_pilots_times_replace_the_forecast(
     assert study.pay.minutes_besides == pytest.approx(besides, abs=0.06)
     both = cli_inside(*call, "--from-pilot", "study.yaml", "--seconds", "9", "--force")
     assert (both.returncode, "drop either" in both.stderr) == (2, True)
-    nobody = cli_inside(*call, "--from-pilot", "main.yaml", "--force")
-    assert (nobody.returncode, "no votes" in nobody.stderr) == (2, True)
 
 
 def test_measured_pay_below_the_promise_is_told(tmp_path: Path) -> None:
-    study = piloted(tmp_path, 300, people=2)
+    piloted(tmp_path, 300, people=2)
     with Serving(tmp_path / "study.yaml") as server, Guest(server, "/admin") as admin:
         admin.get(f"/admin/enter/{KEYS.admin}")
-        collected = server.store.collected()
         # Four minutes, and four pages of 300 s.
         assert "for 24 minutes are" in admin.page.text
         assert "People are owed the difference" in admin.page.text
-    card = data_card(
-        summarise(study, collected), balance(study, study_cases(study)), ExportChoices()
-    )
-    assert re.search(r"\*\*Too little:\*\* [\d.]+ GBP for 24 minutes are", card)
-
-
-def test_scripts_without_spaces_are_told_of(tmp_path: Path) -> None:
-    cases = [
-        Case(query="在图书馆可以借几本书而且可以借多长时间呢请告诉我" + str(number))
-        for number in range(4)
-    ]
-    study = on_disk(tmp_path, cases, StudyPlan(title="Forms", arms=(Arm.NONE,), votes=1))
-    write_file(study, tmp_path / "study.yaml")
-    assert "without spaces" in time_warnings(load_study(tmp_path / "study.yaml"))[0]
 
 
 def test_other_languages_are_read_at_their_own_speed(tmp_path: Path) -> None:
@@ -272,10 +231,6 @@ def test_other_languages_are_read_at_their_own_speed(tmp_path: Path) -> None:
     assert slow.fast_seconds()[0] == pytest.approx(23.9 * 228 / 179)
     page = next(page for page in pages_of(german, 0))
     assert slow.least_seconds(page) == pytest.approx(14.34 * 228 / 179)
-    assert forecast(german).minutes > 1.2 * forecast(english).minutes
-    assert time_warnings(changed(german, pay=Pay(seconds_per_task=60)))[0].startswith(
-        "pay.seconds_per_task: 60 s are short for 252 words: fast readers take 66.8"
-    )
     (said,) = time_warnings(unknown)
     assert "no measured speed of reading" in said
     assert reading(unknown).speed == 1
@@ -289,26 +244,21 @@ def test_the_consent_the_platform_and_the_pay_are_one_figure(
     assert cli_inside(*plan, *by, "--attention", "2", "--pay", "12").returncode == 0
     study = load_study(tmp_path / "study.yaml")
 
-    def posted() -> dict[str, Any]:
+    def posted(sheet: str) -> tuple[int, int]:
         url = ("--url", "https://study.example/")
-        done = cli_inside("annotate", "prolific", "study.yaml", *url, "--out", "sheet")
+        done = cli_inside("annotate", "prolific", "study.yaml", *url, "--out", sheet)
         assert done.returncode == 0, done.stderr
-        text = (tmp_path / "sheet" / "study.json").read_text("utf-8")
-        shutil.rmtree(tmp_path / "sheet")
-        read: dict[str, Any] = json.loads(text)
-        return read
+        body = json.loads((tmp_path / sheet / "study.json").read_text("utf-8"))
+        return body["estimated_completion_time"], body["reward"]
 
-    told, body = " ".join(study.consent.text.split()), posted()
+    told = " ".join(study.consent.text.split())
     # 17.3 minutes are 18 whole ones, which at 12 an hour come to 3.60.
     assert forecast(study).minutes == pytest.approx(17.3, abs=0.1)
     assert "about 18 minutes in all" in told
     assert "You get 3.60 GBP for the whole session, which is 12.00 GBP an hour" in told
-    assert (body["estimated_completion_time"], body["reward"]) == (18, 360)
-    assert forecast(study).pay_each == session_pay(study) == 3.6
+    assert posted("first") == (18, 360)
+    assert forecast(study).pay_each == 3.6
     # What people were promised is what they get, also where the file was edited.
-    edited = study.consent.text.replace("3.60", "4.10")
-    write_file(
-        study.model_copy(update={"consent": study.consent.model_copy(update={"text": edited})}),
-        tmp_path / "study.yaml",
-    )
-    assert posted()["reward"] == 410
+    text = (tmp_path / "study.yaml").read_text("utf-8")
+    (tmp_path / "study.yaml").write_text(text.replace("3.60", "4.10"), "utf-8")
+    assert posted("second") == (18, 410)

@@ -29,25 +29,22 @@ def test_most_people_within_an_error() -> None:
     assert not within_error(np.array([0.4]), 0.9).any()
 
 
-def people(seed: int, random: int = 3, opposite: int = 0, change: int = 0) -> Answers:
-    """60 people judge 30 of 90 cases; the first don't read, the next say the opposite; the last
-    take half as long from the 15th on."""
+def people(seed: int, change: int = 0) -> Answers:
+    """60 people judge 30 of 90 cases; the last take a third of the time from the 15th on."""
     rng, readers = RNG(seed), 60
     level = rng.normal(0, 2, 90)
     cell = np.concatenate([rng.permutation(90)[:30] for _ in range(readers)])
     rater = np.repeat(np.arange(readers), 30)
     odds = level[cell] + rng.normal(0, 0.5, readers)[rater]
-    odds = np.where(rater < random, 0, np.where(rater < random + opposite, -odds, odds))
     words = rng.uniform(100, 400, 90)[cell]
     seconds = words / 4 * np.exp(0.4 * rng.normal(size=len(cell)))
-    seconds = np.where(rater < random, 60 * np.exp(0.4 * rng.normal(size=len(cell))), seconds)
     seconds[(rater >= readers - change) & (np.tile(np.arange(30), readers) >= 15)] /= 3
     safe = (rng.random(len(cell)) < 1 / (1 + np.exp(-odds))).astype(float)
     return Answers(safe, cell, rater, np.zeros(len(cell), int), seconds, words, 90, readers)
 
 
 def test_nobody_is_flagged_where_all_read_or_all_cases_are_alike() -> None:
-    answers = people(9, random=0)
+    answers = people(9)
     nothing = np.zeros(60, int)
     assert not within_error(unread(answers, nothing, nothing).chance, 0.05).any()
     alike = Answers(
@@ -71,7 +68,7 @@ def test_a_change_of_pace() -> None:
     """p of those who don't change is no smaller than it says."""
     honest, changed = [], []
     for seed in range(4):
-        answers = people(seed, random=0, change=3)
+        answers = people(seed, change=3)
         own = unread(answers, np.zeros(60, int), np.zeros(60, int)).own
         p = changed_p(answers, own)
         honest += p[:-3].tolist()

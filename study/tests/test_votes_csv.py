@@ -74,9 +74,8 @@ def test_what_is_written_is_read(study: Study, collected: Collected, data: st.Da
         *votes[1:],
     )
     checks = tuple(replace(one, rater=renamed[one.rater]) for one in collected.checks)
-    others = [
-        PersonRecord(status.value, status) for status in PersonStatus if status != "completed"
-    ]
+    others = [PersonRecord(f"who is {one.value}", one) for one in PersonStatus]
+    others = [one for one in others if one.status is not PersonStatus.COMPLETED]
     changed = Collected((*people, *others), votes, checks)
     with tempfile.TemporaryDirectory() as folder:
         write_collected(Path(folder) / "new", changed)
@@ -93,13 +92,11 @@ def test_votes_alone(study: Study, collected: Collected, tmp_path: Path) -> None
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["rater,case_id,verdict", *lines]))
     read = read_collected(path, study)
-    assert [(one.rater, one.block) for one in read.people] == [
-        (one.rater, one.block) for one in collected.people
-    ]
-    assert {one.status for one in read.people} == {PersonStatus.COMPLETED}
-    assert [(one.arm, one.query_id) for one in read.votes] == [
-        (one.arm, one.query_id) for one in collected.votes
-    ]
+    completed = PersonStatus.COMPLETED
+    assert read.people == tuple(
+        PersonRecord(one.rater, completed, block=one.block) for one in collected.people
+    )
+    assert [one.arm for one in read.votes] == [one.arm for one in collected.votes]
     assert [one.position for one in read.votes[:4]] == [0, 1, 2, 3]
     path.write_text("\n".join(["rater,case_id,verdict", *lines[:3]]))
     assert read_collected(path, study).people == (PersonRecord("r0000", PersonStatus.ACTIVE),)
@@ -110,10 +107,6 @@ def first(change: Callable[[VoteRecord], VoteRecord]) -> Callable[[Collected], C
         return replace(one, votes=(change(one.votes[0]), *one.votes[1:]))
 
     return changed
-
-
-def twice(one: Collected) -> Collected:
-    return replace(one, votes=(*one.votes, one.votes[0]))
 
 
 def other_arm(one: Collected) -> Collected:
@@ -152,27 +145,17 @@ def same_block(one: Collected) -> Collected:
     return replace(one, people=(*one.people, PersonRecord("x", PersonStatus.ACTIVE, block=0)))
 
 
-def person_twice(one: Collected) -> Collected:
-    return replace(one, people=(*one.people, one.people[2]))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (twice, "votes.csv, record 25, field 'case_id': this person has judged the query before"),
-        (
-            other_arm,
-            "votes.csv, record 25, field 'case_id': this person has judged the query before",
-        ),
+        (other_arm, "record 25, field 'case_id': this person has judged the query before"),
         (stranger, "votes.csv, record 1, field 'rater': nobody of this name"),
         (more, "votes.csv, record 25, field 'case_id': more votes than the quota"),
         (cut, "people.csv, record 6, field 'rater': completed, but 1 of the votes are missing"),
         (gone, "votes.csv, record 1, field 'counted': the vote of a person who is abandoned"),
         (same_block, "people.csv, record 7, field 'block': somebody else has the block"),
-        (person_twice, "people.csv, record 7, field 'rater': the person stands twice"),
         (first(lambda one: replace(one, case_id="x")), "record 1, field 'case_id': no case of"),
         (first(lambda one: replace(one, seconds=-1)), "record 1, field 'seconds': wrong value"),
-        (first(lambda one: replace(one, query_id="y")), "field 'query_id': the case belongs to"),
     ],
 )
 def test_what_does_not_fit_names_its_row(

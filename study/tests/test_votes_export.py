@@ -17,13 +17,11 @@ from casewise.cases import (
     VoteCounts,
     load_cases,
 )
-from casewise.dataset import describe_cases
 from casewise.errors import InputError
 from casewise_study.study.schema import (
     Arm,
     Counting,
     Platform,
-    Recruitment,
     SecondAccounts,
     Study,
 )
@@ -31,7 +29,7 @@ from casewise_study.study.study_file import load_study, write_study
 from casewise_study.votes.collected import Collected, Identity, SecondAccount
 from casewise_study.votes.collected_csv import read_collected
 from casewise_study.votes.data_card import ExportChoices
-from casewise_study.votes.export import export_study, voted_cases
+from casewise_study.votes.export import export_study
 from casewise_study.votes.results import Results, summarise
 
 SECRET = "I am the clerk of <b>Arden</b>, =1+1"
@@ -103,16 +101,12 @@ def test_without_flagged(
     assert raters == {one.rater for one in collected.people} - flagged
     said = "the votes that count, without those of flagged people"
     summary = json.loads((tmp_path / "one/summary.json").read_text())
-    card = (tmp_path / "one/data-card.md").read_text()
     assert summary["cases_votes"] == said
-    assert said in card
+    assert said in card_of(tmp_path / "one")
     # Figures are those of the exported cases, beside everybody's.
     everybody_row, *_, unflagged = summary["sensitivity"]
     for arm in summary["arms"]:
         assert arm["share_safe"] == unflagged["share_safe"][arm["arm"]]
-    effect = describe_cases(made).effect
-    found = next(one for one in summary["contrasts"] if one["second"] == "unsafe")
-    assert effect.mean_difference == pytest.approx(found["difference"]["value"])
     assert everybody_row["votes"] == len(collected.votes) > unflagged["votes"]
     # Nothing is deleted: the votes themselves are all there.
     assert len(read_collected(tmp_path / "one", study).votes) == len(collected.votes)
@@ -151,35 +145,6 @@ def test_the_cases_carry_the_votes(study: Study, collected: Collected, tmp_path:
         assert [(one.rater, one.verdict) for one in rows(case)] == [
             (one.rater, one.verdict) for one in collected.votes if one.case_id == case.id
         ]
-
-
-def test_votes_that_do_not_count_are_left_out(study: Study, collected: Collected) -> None:
-    gone = collected.votes[0].rater
-    votes = tuple(replace(one, counted=one.rater != gone) for one in collected.votes)
-    cases = voted_cases(study, replace(collected, votes=votes))
-    assert gone not in {vote.rater for case in cases for vote in rows(case)}
-    wrong = (replace(collected.votes[0], query_id="x"), *collected.votes[1:])
-    with pytest.raises(InputError, match="another query"):
-        voted_cases(study, replace(collected, votes=wrong))
-
-
-def test_a_card_of_hardly_anything(tmp_path: Path) -> None:
-    study = a_study(tmp_path, queries=1, arms=(Arm.NONE,), votes=1, size=1, checks=0)
-    bare = study.model_copy(
-        update={"tutorial": (), "recruitment": Recruitment(platform=Platform.PROLIFIC)}
-    )
-    bare._path = study.path
-    (tmp_path / "votes.csv").write_text(
-        f"rater,case_id,verdict\np,{study.design.cells[0].case_id},safe\n"
-    )
-    results = summarise(bare, read_collected(tmp_path / "votes.csv", bare))
-    export_study(results, tmp_path / "out", ExportChoices())
-    card = (tmp_path / "out/data-card.md").read_text()
-    assert "No worked examples." in card
-    assert "On Prolific." in card
-    assert "It can't be told." in card
-    assert "mean share safe 1.000; Krippendorff's alpha –." in card
-    assert "nan" not in card.split()
 
 
 def card_of(folder: Path) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from support.studied import World, a_study, simulate
@@ -17,9 +16,8 @@ from casewise_study.votes.collected import (
     PersonStatus,
     VoteRecord,
 )
-from casewise_study.votes.collected_csv import read_collected
 from casewise_study.votes.data_card import ExportChoices, data_card
-from casewise_study.votes.results import Results, as_results_record, summarise
+from casewise_study.votes.results import Results, summarise
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +80,7 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
     )
     results = summarise(small, replace(collected, votes=votes))
     rows = {row.name: row for row in results.sensitivity}
-    assert list(rows) == [
-        "everybody",
-        "without fast",
-        "without flagged",
-    ]
+    assert list(rows) == ["everybody", "without fast", "without flagged"]
     assert (rows["everybody"].people, rows["everybody"].flipped) == (8, 0)
     for name in ("without fast", "without flagged"):
         row = rows[name]
@@ -111,14 +105,6 @@ def test_leaving_people_out_by_hand(small: Study) -> None:
     whole = summarise(small, replace(collected, votes=votes), with_flagged=True)
     assert [(one.safe, one.unsafe) for one in whole.cells] == [(2, 1), (1, 2), (2, 0), (0, 0)]
     assert whole.turned == results.turned
-    # Where all are flagged, the card says so before anything else.
-    votes = tuple(replace(one, seconds=1.0) for one in votes)
-    nobody = summarise(small, replace(collected, votes=votes))
-    card = data_card(nobody, balance(small, study_cases(small)), ExportChoices())
-    assert card.index("**No votes.** The rules flag everybody") < card.index("**Content warning.**")
-    assert "**No votes.**" not in data_card(
-        whole, balance(small, study_cases(small)), ExportChoices()
-    )
 
 
 MOVED = World(careless=0.1, spread=1.0, panels=(0.0, 0.9), tiring=-0.05)
@@ -142,19 +128,6 @@ def test_what_was_put_in_is_found(moved: Results) -> None:
     assert moved.contrasts[0].difference.interval[0] > 0
 
 
-def test_panels_that_share_no_cell_are_not_compared(small: Study) -> None:
-    collected = answered(small, {0: "ssu", 1: "suu"})
-    people = tuple(
-        replace(one, panel="a" if number < 3 else "b")
-        for number, one in enumerate(collected.people)
-    )
-    found = summarise(small, replace(collected, people=people)).panels
-    assert (found.shared_cells, found.cells) == (0, 2)
-    assert math.isnan(found.p)
-    record = as_results_record(summarise(small, replace(collected, people=people)))
-    assert record["panels"]["p"] is None
-
-
 def test_the_funnel(study: Study) -> None:
     one = simulate(study, World(careless=0), seed=1).collected
     gone = one.people[0].rater
@@ -172,14 +145,3 @@ def test_the_funnel(study: Study) -> None:
     # 22 pages at 25 s and 6 minutes: 15.17 minutes, paid as 16 at 12 an hour.
     assert funnel.paid_each == 3.2
     assert funnel.paid_per_hour == pytest.approx(funnel.paid_each * 60 / funnel.median_minutes)
-
-
-def test_one_vote_and_none(small: Study, tmp_path: Path) -> None:
-    for cells in ({0: "s"}, {0: "sss", 1: "sss"}):
-        record = as_results_record(summarise(small, answered(small, cells)))
-        assert record["arms"][0]["agreement"]["krippendorff_alpha"]["value"] is None
-    path = tmp_path / "votes.csv"
-    path.write_text("rater,case_id,verdict\r\n")
-    empty = as_results_record(summarise(small, read_collected(path, small)))
-    assert empty["funnel"]["votes"] == 0
-    assert empty["arms"][0]["share_safe"]["value"] is None

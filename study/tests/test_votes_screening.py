@@ -82,12 +82,6 @@ def test_who_says_the_opposite_or_one_thing(study: Study, answer: str) -> None:
     assert len(screened.flagged() - turned) <= 4  # of 75
 
 
-def test_one_answer_is_no_fault_where_all_cases_are_alike(study: Study) -> None:
-    one = simulate(study, World(careless=0), seed=4)
-    everybody = frozenset(person.rater for person in one.collected.people)
-    assert not screen(study, changed(one, everybody, "safe")).flagged(Rule.UNREAD)
-
-
 def failing(collected: Collected, rater: str, fails: int) -> Collected:
     """A person who fails the first of the checks."""
     left = iter([True] * fails)
@@ -125,12 +119,3 @@ def test_rules_can_be_off(study: Study, simulated: tuple[Simulated, ...]) -> Non
     screened = screen(study.model_copy(update={"screening": off}), simulated[0].collected)
     assert not screened.flagged()
     assert all(0 <= one.chance_unread <= 1 for one in screened.people)
-
-
-def test_abandoned_votes_are_not_screened(study: Study, simulated: tuple[Simulated, ...]) -> None:
-    collected = simulated[0].collected
-    gone = collected.people[0].rater
-    votes = tuple(replace(vote, counted=vote.rater != gone) for vote in collected.votes)
-    screened = screen(study, replace(collected, votes=votes))
-    assert gone not in {one.rater for one in screened.people}
-    assert not screen(study, Collected((), ())).people
