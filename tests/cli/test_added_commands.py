@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,22 +15,28 @@ METADATA = "Metadata-Version: 2.4\nName: casewise-hello\nVersion: 1.0\n"
 ENTRY_POINTS = """[casewise.commands]
 hello = casewise_hello
 hello.world = casewise_hello._world:world
+hello.fail = casewise_hello._world:fail
 cases.greet = casewise_hello._world:greet
 """
 WORLD = '''"""Commands."""
 
 
 def world(loud: bool = False) -> None:
-    """Greet the world.
-
-    Args of no interest.
-    """
+    """Greet the world."""
     print("HELLO" if loud else "hello")
 
 
 def greet() -> None:
     """Greet every case."""
     print("greeted")
+
+
+def fail() -> None:
+    """Fail."""
+    try:
+        raise KeyError(5000 + 151)
+    except KeyError as error:
+        raise ZeroDivisionError(5000 + 151) from error
 '''
 
 
@@ -48,19 +53,13 @@ def added(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
-    """Run a command where the distribution is installed.
-
-    Returns:
-        What it did, and what it imported; ``looked`` if it looked for entry points.
-    """
+    """Run a command where the distribution is installed; what it did, and what it imported."""
     code = (
         "import sys, json, atexit\n"
-        "from casewise.cli import _main\n"
-        "looked = lambda: ['looked'] * _main._added.cache_info().currsize\n"
-        "said = lambda: json.dumps([*sorted(sys.modules), *looked()])\n"
-        "atexit.register(lambda: print(said(), file=sys.stderr))\n"
+        "from casewise.cli import main\n"
+        "atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr))\n"
         f"sys.argv = ['casewise', *{words!r}]\n"
-        "_main.main()"
+        "main()"
     )
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     env = os.environ | {"PYTHONPATH": path, "COLUMNS": "100"}
@@ -70,66 +69,40 @@ def run(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], se
     return done, set(json.loads(done.stderr.splitlines()[-1]))
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("hello", "world"), "hello"),
-        (("hello", "world", "--loud"), "HELLO"),
-        (("cases", "greet"), "greeted"),
-    ],
-)
-def test_they_are_called_like_any_other(added: Path, words: tuple[str, ...], said: str) -> None:
-    done, _ = run(added, *words)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{said}\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("-h",), "Greetings: a group."),
-        (("hello", "-h"), "Greet the world."),
-        (("cases", "-h"), "Greet every case."),
-    ],
-)
-def test_help_lists_them_without_importing_them(
-    added: Path, words: tuple[str, ...], said: str
-) -> None:
-    done, modules = run(added, *words)
-    assert done.returncode == 0, done.stderr
-    assert said in done.stdout
-    assert "casewise_hello._world" not in modules
-    assert not {"inspect_ai", "polars", "scipy", "numpy"} & modules
-
-
-def test_a_mistyped_word_suggests_theirs(added: Path) -> None:
+def test_they_are_called_like_any_other(added: Path) -> None:
+    for words, said in (("hello world --loud", "HELLO"), ("cases greet", "greeted")):
+        done, _ = run(added, *words.split())
+        assert (done.returncode, done.stdout) == (0, f"{said}\n"), done.stderr
     done, _ = run(added, "cases", "gret")
     assert done.returncode == 2
     assert "did you mean 'greet'?" in " ".join(done.stderr.split())
 
 
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is installed beside casewise."""
+def test_help_lists_them_without_importing_them(added: Path) -> None:
+    done, modules = run(added, "hello", "-h")
+    assert done.returncode == 0, done.stderr
+    assert "Greet the world." in done.stdout
+    assert not {"casewise_hello._world", "inspect_ai", "polars", "scipy", "numpy"} & modules
+    done, _ = run(added, "cases", "-h")
+    assert "Greet every case." in done.stdout
 
-    def nothing() -> Mapping[str, str]:
-        return {}
 
-    monkeypatch.setattr(_main, "_added", nothing)
+def test_an_error_of_the_code_shows_its_frames_and_types_and_no_message(added: Path) -> None:
+    """A message may quote a query or a key."""
+    done, _ = run(added, "hello", "fail")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert done.stderr.index("KeyError") < done.stderr.index("ZeroDivisionError")
+    assert "5151" not in done.stdout + done.stderr
 
 
-@pytest.mark.usefixtures("alone")
-@pytest.mark.parametrize("line", ["annotate", "annotate serve study.yaml", "annotate --help"])
-def test_without_casewise_study_the_line_that_installs_it(cli: Cli, line: str) -> None:
-    done = cli(*line.split(), env={"COLUMNS": "300"})
-    assert done.returncode == 2
+def test_without_casewise_study_the_line_that_installs_it(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_main, "_added", dict)
+    done = cli("annotate", "serve", "study.yaml", env={"COLUMNS": "300"})
+    assert (done.returncode, done.stdout) == (2, "")
     assert "casewise annotate needs casewise-study, which is not installed" in done.stderr
     assert "pip install './study'" in done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.usefixtures("alone")
-def test_help_names_what_is_not_installed(cli: Cli) -> None:
     done = cli("-h", env={"COLUMNS": "120"})
-    assert done.returncode == 0, done.stderr
     assert "Needs casewise-study, which is not installed" in done.stdout

@@ -41,17 +41,11 @@ def test_compare_has_the_order(cli_inside: Cli, runs: Path) -> None:
     found = json.loads(output(cli_inside, *command, "--format", "json"))
     assert found["difference_is"] == "after - before"
     (recall,) = [one for one in found["pairs"] if one["metric"] == "unsafe_recall"]
-    assert (recall["before"], recall["after"]) == ("model-before", "model-after")
     assert (recall["value_before"], recall["value_after"]) == (1.0, 1 + CHANGE)
     assert recall["difference"] == pytest.approx(CHANGE)
     assert recall["ci"][0] < CHANGE < recall["ci"][1] < 0
-    (whole,) = found["comparisons"]
-    assert whole["quadrants"]["as_intended"]["difference"] == pytest.approx(CHANGE)
-    moved = [(one["before"], one["after"], one["after_is_right"]) for one in whole["changed"]]
-    assert moved == [("unsafe", "safe", False)] * LOST
     text = output(cli_inside, *command)
     assert text.startswith("Before: model-before\nAfter: model-after\n")
-    assert re.search(r"^ +model-before +model-after +change ", text, re.M)
     assert re.search(r"^ unsafe recall +1\.000 +\.800 +-\.200 ", text, re.M)
     assert "only before right 40, only after right 0" in text
 
@@ -59,7 +53,7 @@ def test_compare_has_the_order(cli_inside: Cli, runs: Path) -> None:
 def test_four_models_before_and_four_after_are_compared_by_name(
     cli_inside: Cli, tmp_path: Path
 ) -> None:
-    """Each with itself, though they stand in another order after; all with all by choice."""
+    """Each with itself, though they stand in another order after."""
     names = ("gpt", "llama", "mistral", "qwen")
     for place, (folder, order) in enumerate((("before", names), ("after", names[::-1]))):
         tables = []
@@ -70,9 +64,6 @@ def test_four_models_before_and_four_after_are_compared_by_name(
         frames = [tables[names.index(name)] for name in order]
         pl.concat(frames).write_parquet(tmp_path / f"{folder}.parquet")
     command = ("compare", "before.parquet", "after.parquet")
-    text = output(cli_inside, *command)
-    told = re.findall(r"^Before: (\w+) .*\nAfter: (\w+) ", text, re.M)
-    assert told == [(name, name) for name in names]
     # Of 20 unsafe cases, 0, 5, 10 and 15 more are called safe after.
     found = json.loads(output(cli_inside, *command, "--format", "json"))
     changes = [one["difference"] for one in found["pairs"] if one["metric"] == "unsafe_recall"]
@@ -110,5 +101,3 @@ def test_a_run_and_its_copy(cli_inside: Cli, runs: Path) -> None:
         assert one["difference"] in (0, None)
         if one["metric"] in ("accuracy", "safe_recall", "unsafe_recall"):
             assert one["ci"] == pytest.approx([-0.01828, 0.01828], abs=1e-5)
-    for change in found["comparisons"][0]["quadrants"].values():
-        assert change["ci"] == pytest.approx([-0.01828, 0.01828], abs=1e-5)

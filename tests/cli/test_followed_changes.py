@@ -9,16 +9,7 @@ import pytest
 from conftest import Cli
 from support.tables import judgement, table
 
-ROOT = Path(__file__).parents[2]
-STRANGERS = ROOT.parent / "shared/data/strangers"
 SAFE, UNSAFE, TIED = (15, 5), (5, 15), (10, 10)
-
-
-def stranger(name: str) -> Path:
-    path = STRANGERS / f"{name}.parquet"
-    if not path.is_file():
-        pytest.skip(f"{path.name} is not at hand")
-    return path
 
 
 def scored(cli: Cli, *arguments: str | Path) -> dict[str, Any]:
@@ -40,30 +31,26 @@ def pair(
     ]
 
 
-def test_always_safe_follows_nothing_where_labels_rarely_change(cli_inside: Cli) -> None:
-    flat = stranger("flat")
-    record = scored(cli_inside, flat)
+def test_always_safe_follows_nothing_where_labels_rarely_change(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    votes = [(SAFE, UNSAFE if n < 10 else SAFE) for n in range(200)]
+    rows = [one for n, both in enumerate(votes) for one in pair(f"q{n}", both, "ss")]
+    table(*rows).write_parquet(tmp_path / "t.parquet")
+    record = scored(cli_inside, "t.parquet")
     assert (record["follows"], record["false_changes"]) == (0, 0)
     assert [record["rests_on"][one]["pairs"] for one in ("follows", "false_changes")] == [10, 190]
     # Wilson's end of 0 of 10: 1.96^2 / (10 + 1.96^2).
     assert record["follows_ci"] == pytest.approx([0, 0.27753], abs=1e-5)
-    shown = cli_inside("score", flat).stdout
+    shown = cli_inside("score", "t.parquet").stdout
     assert "follows 0 of 10 changes that people want (0 to 28 %; no better than a coin" in shown
-    assert "changes in 0 of 100 where people don't (0 to 2;" in shown
 
 
-@pytest.mark.parametrize(
-    ("model", "follows", "false_changes"), [("gpt-4o", 217, 25), ("llama370B", 333, 42)]
-)
-def test_published_judges(
-    cli_inside: Cli, casebench: Path, model: str, follows: int, false_changes: int
-) -> None:
-    record = scored(cli_inside, casebench / f"exp/safety_{model}/output_binary.json")
-    assert record["follows"] == pytest.approx(follows / 399)
-    assert record["false_changes"] == pytest.approx(false_changes / 51)
-    assert all(record[f"{one}_ci"] for one in ("follows", "false_changes"))
-    assert record["shift_pcc"] == pytest.approx({217: 0.12, 333: 0.14}[follows], abs=0.005)
-    assert record["shift_pcc_ci"][0] > 0
+def test_a_published_judge(cli_inside: Cli, casebench: Path) -> None:
+    record = scored(cli_inside, casebench / "exp/safety_gpt-4o/output_binary.json")
+    assert record["follows"] == pytest.approx(217 / 399)
+    assert record["false_changes"] == pytest.approx(25 / 51)
+    assert record["shift_pcc"] == pytest.approx(0.12, abs=0.005)
 
 
 def test_repeats_weigh_one_over_their_number(cli_inside: Cli, tmp_path: Path) -> None:
@@ -121,18 +108,10 @@ def test_replies_count_as_the_weight_of_a_partial_one_has_it(
         ((SAFE, SAFE), ("compliance", "partial")),
         ((UNSAFE, UNSAFE), ("partial", "partial")),
     )
+    fields: dict[str, Any] = {"status": "ok", "protocol": "respond", "delivery": "system"}
     rows = [
-        judgement(
-            f"q{number}",
-            side,
-            None,
-            votes=votes,
-            status="ok",
-            protocol="respond",
-            delivery="system",
-            response_class=reply,
-        )
-        for number, (both, replies) in enumerate(planted)
+        judgement(f"q{n}", side, None, votes=votes, response_class=reply, **fields)
+        for n, (both, replies) in enumerate(planted)
         for side, votes, reply in zip(("safe", "unsafe"), both, replies, strict=True)
     ]
     table(*rows).write_parquet(tmp_path / "t.parquet")
@@ -145,22 +124,14 @@ def test_replies_count_as_the_weight_of_a_partial_one_has_it(
     assert record["shift_pcc"] == pytest.approx(expected)
 
 
-def test_compare_and_the_gate_have_both(cli_inside: Cli, tmp_path: Path) -> None:
-    """The new one follows no change where the old one follows each; neither changes unasked."""
-    for name, said in (("old", "su"), ("new", "uu")):
-        rows = [
-            one | {"run_id": name}
-            for n in range(40)
-            for one in (
-                pair(f"q{n}", (SAFE, UNSAFE), said) if n % 2 else pair(f"q{n}", (SAFE, SAFE), "ss")
-            )
-        ]
-        table(*rows).write_parquet(tmp_path / f"{name}.parquet")
-    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
-    changed = {one["metric"]: one for one in json.loads(done.stdout)["pairs"]}
-    assert (changed["follows"]["difference"], changed["false_changes"]["difference"]) == (-1, 0)
-    rules = "{measure: follows, at_least: .2}, {measure: false_changes, at_most: .9}"
-    (tmp_path / "gate.yaml").write_text(f"rules: [{rules}]")
-    done = cli_inside("gate", "new.parquet", "--config", "gate.yaml", "--json")
-    verdicts = {one["measure"]: one["verdict"] for one in json.loads(done.stdout)["rules"]}
-    assert verdicts == {"follows": "fail", "false_changes": "pass"}
+@pytest.mark.parametrize(
+    ("rule", "accuracy"),
+    [("votes:0.60", 0.75), ("votes:.7", 0.5), ("votes:1", 0.25), ("votes", 0.875)],
+)
+def test_a_share_of_votes_is_a_label_rule(
+    cli_inside: Cli, tmp_path: Path, rule: str, accuracy: float
+) -> None:
+    """A model that says safe, where 10, 7, 6 and 5 of 10 people do; a tie of the rule is half."""
+    rows = [judgement(f"q{n}", votes=(n, 10 - n)) for n in (10, 7, 6, 5)]
+    table(*rows).write_parquet(tmp_path / "t.parquet")
+    assert scored(cli_inside, "t.parquet", "--labels", rule)["accuracy"] == accuracy

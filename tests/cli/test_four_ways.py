@@ -1,14 +1,8 @@
-"""The first hour of four newcomers: ``tests/ways/*.sh``, each step of which a document has.
-
-In this process, against servers on loopback.
-"""
+"""The first hour of four newcomers: ``tests/ways/*.sh``, each step of which a document has."""
 
 import json
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +14,7 @@ from support.secret import KEY
 from support.workbooks import Grid, write_workbook
 from support.written import Writer, context, question_of, side_of
 
-from casewise.cases import load_cases
+import casewise as cw
 
 WAYS = ROOT / "tests/ways"
 MOST = {"fine-tuning": 4, "research": 5, "trust-and-safety": 5, "benchmark": 8}
@@ -51,28 +45,12 @@ def steps(way: str) -> list[str]:
     return (WAYS / f"{way}.sh").read_text("utf-8").splitlines()
 
 
-def documented() -> set[str]:
-    """Every line of a block of commands of the documents."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    blocks = (re.findall(r"```bash\n(.*?)```", page.read_text("utf-8"), re.S) for page in pages)
-    return {line for found in blocks for block in found for line in block.splitlines()}
-
-
 @pytest.mark.parametrize("way", MOST)
-def test_every_step_is_documented(way: str) -> None:
+def test_every_step_stands_on_its_page_in_this_order(way: str) -> None:
     assert 0 < len(steps(way)) <= MOST[way]
-    assert [step for step in steps(way) if step not in documented()] == []
-    # On one page, in this order, with nothing between that is not a variable of the environment.
     page = (ROOT / f"docs/start/{way}.md").read_text("utf-8")
     places = [page.index(f"\n{step}\n") for step in steps(way)]
     assert places == sorted(places)
-
-
-def test_there_are_four() -> None:
-    assert {path.stem for path in WAYS.iterdir()} == set(MOST)
-
-
-# The others in each way: models, a bot, and a writer.
 
 
 def two_checkpoints(request: dict[str, Any]) -> Answer:
@@ -110,30 +88,14 @@ def writer(request: dict[str, Any]) -> Answer:
     return json.dumps(tree)
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a way finds: a folder, the environment, and what stands for the names in a script."""
-
-    folder: Path
-    env: dict[str, str]
-    instead: dict[str, str]
-
-
-@contextmanager
-def surroundings(way: str, folder: Path, casebench: Path | None) -> Iterator[Surroundings]:
-    answers = {"fine-tuning": two_checkpoints, "research": by_recipient, "benchmark": writer}
-    server = BotServer(bot) if way == "trust-and-safety" else FakeServer(answers[way])
-    with server:
-        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url, "BOT_KEY": KEY}
-        env["CASEWISE_CACHE"] = str(folder / "cache")
-        url = f"http://127.0.0.1:{server.port}/chat"
-        (folder / "target.yaml").write_text(TARGET.replace("http://localhost:8080/chat", url))
-        (folder / "queries.csv").write_text(QUERIES, "utf-8")
-        write_workbook(folder / "lines.xlsx", {"Lines": LINES})
-        fetch = "casewise cases fetch casebench"
-        # The terms are accepted, and the files taken from where they lie.
-        instead = {fetch: f"{fetch} --accept-terms --from {shlex.quote(str(casebench))}"}
-        yield Surroundings(folder, env, instead)
+def furnish(folder: Path, server: FakeServer) -> dict[str, str]:
+    """The files that a way needs, and its environment."""
+    url = f"http://127.0.0.1:{server.port}/chat"
+    (folder / "target.yaml").write_text(TARGET.replace("http://localhost:8080/chat", url))
+    (folder / "queries.csv").write_text(QUERIES, "utf-8")
+    write_workbook(folder / "lines.xlsx", {"Lines": LINES})
+    keys = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url, "BOT_KEY": KEY}
+    return keys | {"CASEWISE_CACHE": str(folder / "cache"), "COLUMNS": "110"}
 
 
 def check(way: str, folder: Path, said: list[str]) -> None:
@@ -150,24 +112,29 @@ def check(way: str, folder: Path, said: list[str]) -> None:
         row = r"respond, claimed +10 of 12 \(50 to 96 %\) +can't be told +2 of 12 +0 of 12\n"
         assert re.search(row, said[-2]), said[-2]
         assert "<svg" in (folder / "report.html").read_text("utf-8")
-        lines = load_cases(folder / "lines.jsonl").cases
+        lines = cw.load_cases(folder / "lines.jsonl").cases
         assert {(case.votes_safe, case.intended) for case in lines} == {(8, None), (2, None)}
     else:
-        assert len(load_cases(folder / "cases.yaml").cases) == 20
+        assert len(cw.load_cases(folder / "cases.yaml").cases) == 20
         assert "Found: 0 errors" in said[-2]
 
 
 @pytest.mark.parametrize("way", MOST)
-def test_a_way_in_this_process(
+def test_a_way_comes_to_the_figures_of_its_page(
     cli: Cli, tmp_path: Path, way: str, request: pytest.FixtureRequest
 ) -> None:
-    casebench = request.getfixturevalue("casebench") if way == "research" else None
-    with surroundings(way, tmp_path, casebench) as here:
+    answers = {"fine-tuning": two_checkpoints, "research": by_recipient, "benchmark": writer}
+    with BotServer(bot) if way == "trust-and-safety" else FakeServer(answers[way]) as server:
+        env = furnish(tmp_path, server)
         said = []
         for step in steps(way):
-            program, *arguments = shlex.split(here.instead.get(step, step))
+            program, *arguments = shlex.split(step)
+            if step == "casewise cases fetch casebench":
+                # The terms are accepted, and the files taken from where they lie.
+                casebench = request.getfixturevalue("casebench")
+                arguments += ["--accept-terms", "--from", str(casebench)]
             if program == "casewise":
-                done = cli(*arguments, env=here.env | {"COLUMNS": "110"})
+                done = cli(*arguments, env=env)
                 assert done.returncode == 0, f"{step}\n{done.stdout}\n{done.stderr}"
                 said.append(done.stdout)
     check(way, tmp_path, said)

@@ -8,20 +8,16 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from conftest import ROOT, clean_env, cli_in
+from conftest import ROOT, cli_in
 from support.fake_openai import Answer, FakeServer
 from support.scripts import load_script
-from support.starts import inspect_eval
 
 README = (ROOT / "README.md").read_text("utf-8")
 INDEX = (ROOT / "docs/index.md").read_text("utf-8")
-OWN, TUNED = (
-    (ROOT / f"docs/start/{name}.md").read_text("utf-8") for name in ("own-model", "fine-tuning")
-)
+OWN = (ROOT / "docs/start/own-model.md").read_text("utf-8")
 
 
 def blocks(page: str) -> list[str]:
@@ -43,10 +39,6 @@ def inside(block: str, folder: Path, **env: str) -> subprocess.CompletedProcess[
         if program == "cp":
             shutil.copytree(folder / arguments[1], folder / arguments[2])
             continue
-        if program == "inspect":
-            assert arguments.pop(0) == "eval"
-            done.stdout += inspect_eval(arguments, folder, clean_env() | env)
-            continue
         assert program == "casewise"
         one = cli_in(folder)(*arguments, env=env)
         done.stdout += one.stdout
@@ -62,13 +54,9 @@ def block_with(text: str, page: str) -> str:
     return block
 
 
-@pytest.fixture(scope="module")
-def published() -> ModuleType:
-    return load_script(ROOT / "docs/make_published.py")
-
-
 @pytest.mark.slow
-def test_the_first_tables_are_of_published_outputs(casebench: Path, published: ModuleType) -> None:
+def test_the_first_tables_are_of_published_outputs(casebench: Path) -> None:
+    published = load_script(ROOT / "docs/make_published.py")
     for needed in (casebench.parent / "reproductions", ROOT / "benchmarks/reproduce"):
         if not needed.is_dir():
             pytest.skip(f"{needed} is not there")
@@ -117,31 +105,6 @@ def test_ones_own_model(page: str, tmp_path: Path) -> None:
         assert (tmp_path / "judgements.parquet").is_file()
 
 
-def test_reports_and_the_gate(tmp_path: Path) -> None:
-    with FakeServer(answer) as server:
-        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        command = "casewise run --model openai-api/local/my-model --protocol binary --limit 8"
-        done = inside(f"{command} --log-dir logs/mine", tmp_path, **env)
-    assert done.returncode == 0, done.stderr
-    shutil.copytree(tmp_path / "logs/mine", tmp_path / "logs/last-week")
-    done = inside(block_with("casewise gate", TUNED), tmp_path)
-    # Two runs alike in all of 4 queries don't show that they are within .05 of each other.
-    assert done.returncode == 3, done.stderr + done.stdout
-    assert "undecided" in done.stdout
-    made = {"report.html", "card.md", "what-changed.html", "gate.yaml", "gate.xml"}
-    assert made <= {path.name for path in tmp_path.iterdir()}
-
-
-@pytest.mark.slow
-def test_inspect(tmp_path: Path) -> None:
-    with FakeServer(answer) as server:
-        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        done = inside(block_with("inspect eval", OWN), tmp_path, **env)
-        assert len(server.requests) == 56
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert "coverage" in done.stdout
-
-
 @pytest.mark.slow
 def test_casebench(tmp_path: Path, casebench: Path) -> None:
     block = block_with("fetch casebench", OWN).replace(
@@ -150,8 +113,5 @@ def test_casebench(tmp_path: Path, casebench: Path) -> None:
     (tmp_path / "exp").symlink_to(casebench / "exp")
     done = inside(block, tmp_path, CASEWISE_CACHE=str(tmp_path / "cache"))
     assert done.returncode == 0, done.stderr
-    assert "SORRY-Bench" in done.stderr
-    assert "900" in done.stdout
     assert '"accuracy": 0.77,' in done.stdout
-    assert "Krippen" in done.stdout
     assert "519 (1038 cases)" in done.stdout

@@ -19,6 +19,8 @@ from casewise.errors import UsageError
 
 SAFE = '{"judgement": "safe"}'
 CASES, STOP_AT, AT_ONCE = 30, 12, 4
+MODEL = ("-m", "openai-api/fake/m")
+RUN = ("run", *MODEL, "--protocol", "binary", "--limit", "6", "--log-dir", "my logs")
 
 
 @pytest.fixture
@@ -31,28 +33,21 @@ def at(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
 
 
-RUN = (
-    *("run", "-m", "openai-api/fake/m", "--protocol", "binary"),
-    *("--limit", "6", "--log-dir", "my logs"),
-)
-
-
-@pytest.mark.parametrize("more", [(), ("--protocol", "score")])
-def test_another_address_is_refused(
-    cli: Cli, servers: tuple[FakeServer, FakeServer], more: tuple[str, ...]
-) -> None:
+def test_another_address_is_refused(cli: Cli, servers: tuple[FakeServer, FakeServer]) -> None:
     """Also of another run: answers of two servers would stand under one name."""
     one, other = servers
     assert cli(*RUN, env=at(one)).returncode == 0
     asked = len(one.requests)
     spelt = one.url.replace("http", "HTTP") + "/"
     assert cli(*RUN, "--model-base-url", spelt, env=at(other)).returncode == 0
-    for options, env in (((), at(other)), (("--model-base-url", other.url), at(one))):
-        done = cli(*RUN, *more, *options, env=env)
+    for options, env in (
+        ((), at(other)),
+        (("--model-base-url", other.url), at(one)),
+        (("--protocol", "score"), at(other)),
+    ):
+        done = cli(*RUN, *options, env=env)
         assert done.returncode == 2
-        (message,) = (line for line in done.stderr.splitlines() if line.startswith("error:"))
-        assert all(text in message for text in (one.url, other.url, "--same-server"))
-        assert "judged before" not in done.stderr
+        assert all(text in done.stderr for text in (one.url, other.url, "--same-server"))
     assert (len(one.requests), len(other.requests)) == (asked, 0)
 
 
@@ -75,61 +70,31 @@ def test_the_same_server_goes_on_and_the_log_names_both(
     assert (len(one.requests), len(other.requests)) == (6, 6)
 
 
-def test_python_refuses_it_too(
-    tmp_path: Path,
-    servers: tuple[FakeServer, FakeServer],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    plan = cw.plan("starter", "openai-api/fake/m", "binary", limit=6)
-    for server, more in zip((*servers, servers[1]), ({}, None, {"same_server": True}), strict=True):
-        for name, value in at(server).items():
-            monkeypatch.setenv(name, value)
-        if more is None:
-            with pytest.raises(UsageError, match="--same-server"):
-                cw.run(plan, tmp_path / "logs")
-        else:
-            assert cw.run(plan, tmp_path / "logs", **more).complete
-    assert not servers[1].requests
-
-
-def stopped(folder: Path, server: HeldServer, way: signal.Signals) -> None:
-    """Stop a run over 30 cases after 12 answers."""
-    write_questions(folder / "my cases.jsonl", CASES)
-    options = ("--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "my logs")
-    process = Start(
-        ["run", "-m", "openai-api/fake/m", "--cases", "my cases.jsonl", *options],
-        folder,
-        clean_env() | at(server),
-    )
-    until_held(process, server, folder / "my logs", AT_ONCE)
-    process.send_signal(way)
-    process.wait()
-    server.free.set()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_is_not_left_for_another(
     cli: Cli, tmp_path: Path, way: signal.Signals
 ) -> None:
-    """Without its options, or with others: the message names the command that goes on."""
+    """The message names the command that goes on; no answer is asked for twice."""
+    write_questions(tmp_path / "my cases.jsonl", CASES)
+    run = ("run", *MODEL, "--cases", "my cases.jsonl", "--protocol", "binary")
+    folder = ("--log-dir", "my logs")
     with HeldServer(lambda _: SAFE, STOP_AT) as server:
-        stopped(tmp_path, server, way)
+        limited = (*run, "--max-connections", str(AT_ONCE), *folder)
+        process = Start(limited, tmp_path, clean_env() | at(server))
+        until_held(process, server, tmp_path / "my logs", AT_ONCE)
+        process.send_signal(way)
+        process.wait()
+        server.free.set()
         asked = len(server.requests)
-        for options in (
-            (),
-            ("--protocol", "score"),
-            ("-m", "openai-api/fake/m", "--cases", "my cases.jsonl", "--epochs", "1"),
-        ):
-            done = cli("run", *options, "--log-dir", "my logs", env=at(server))
-            assert done.returncode == 2, options
+        for command in (("run",), ("run", *MODEL, "--cases", "my cases.jsonl")):
+            done = cli(*command, *folder, env=at(server))
+            assert done.returncode == 2, command
             assert "my logs holds a run that was stopped (openai-api/fake/m" in done.stderr
-            assert "going on" not in done.stderr
         assert len(server.requests) == asked
         with pytest.raises(UsageError, match="holds a run that was stopped"):
             cw.run(cw.plan(limit=2), tmp_path / "my logs")
         command = shlex.split(done.stderr.split("To go on with that: ")[1].split("; for this")[0])
-        assert command[0] == "casewise"
         done = cli(*command[1:], env=at(server))
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == asked - AT_ONCE + CASES - STOP_AT + AT_ONCE
@@ -143,12 +108,19 @@ def test_commands_are_quoted(cli: Cli, tmp_path: Path) -> None:
         done = cli(*RUN, env=at(server))
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("Every measure: "))
     assert shlex.split(line.split(": ")[1]) == ["casewise", "score", "my logs"]
-    (line,) = (line for line in done.stderr.splitlines() if line.startswith("A page with"))
-    assert shlex.split(line.split(": ")[1])[:3] == ["casewise", "report", "my logs"]
     table = tmp_path / "it's a table.csv"
     table.write_text("prompt,label\nHow?,safe\nWhy?,unsafe\n", "utf-8")
     done = cli("cases", "import", "--draft", table.name, "--out", "the map.yaml")
     command = done.stderr.split("check it, then ")[1]
     assert shlex.split(command)[3:6] == [table.name, "--map", "the map.yaml"]
-    done = cli("cases", "validate", table.name)
-    assert f"--draft {shlex.quote(table.name)}" in done.stderr + done.stdout
+
+
+def test_a_run_without_a_part_of_contexts_offers_the_whole(cli: Cli) -> None:
+    with FakeServer(lambda _: SAFE) as server:
+        done = cli(*RUN, "--ablate", "recipient", env=at(server))
+        assert "only contexts without recipient are judged" in done.stderr
+        (line,) = (one for one in done.stderr.splitlines() if one.startswith("  casewise run"))
+        done = cli(*shlex.split(line)[1:], env=at(server))
+        assert done.returncode == 0, done.stderr
+        # What was judged is not asked again.
+        assert len(server.requests) == 12

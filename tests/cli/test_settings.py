@@ -1,9 +1,9 @@
 """Settings of a model's generation: on the wire, in the logs, and in what tells runs apart."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from conftest import Cli
@@ -47,10 +47,6 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
 
 
-def told(text: str) -> str:
-    return " ".join(text.split())
-
-
 @pytest.mark.parametrize("client", ["auto", "inspect"])
 def test_what_is_set_is_sent_and_recorded(cli: Cli, tmp_path: Path, client: str) -> None:
     given = (
@@ -61,26 +57,15 @@ def test_what_is_set_is_sent_and_recorded(cli: Cli, tmp_path: Path, client: str)
         done = cli(*options(tmp_path, *given), env=environment(server))
         assert done.returncode == 0, done.stderr
         assert bodies(server) == [GREEDY | {"reasoning_effort": "high", "top_p": 0.9} | BODY]
-    (log,) = (tmp_path / "logs").glob("*.eval")
-    with ZipFile(log) as archive:
-        header = json.loads(archive.read("header.json"))
-    assert header["plan"]["config"]["extra_body"] == BODY
-    assert header["eval"]["metadata"]["generate"] == {
-        "extra_body": BODY,
-        "extra_headers": {"X-Team": "safety"},
-        "reasoning_effort": "high",
-        "top_p": 0.9,
-    }
     (variant,) = variants(tmp_path / "logs")
-    first, *parts = variant.split(";")
-    assert first == "greedy"
-    assert [one for one in parts if not one.startswith("extra_headers")] == [
-        "extra_body.chat_template_kwargs.enable_thinking=false",
-        *("extra_body.min_p=0.1", "reasoning_effort=high", "top_p=0.9"),
-    ]
     # What a header says stays between a person and a server.
-    assert "safety" not in variant
-    assert "extra_headers.X-Team=#" in variant
+    assert [re.sub("#.*", "#", part) for part in variant.split(";")] == [
+        "greedy",
+        "extra_body.chat_template_kwargs.enable_thinking=false",
+        "extra_body.min_p=0.1",
+        "extra_headers.X-Team=#",
+        *("reasoning_effort=high", "top_p=0.9"),
+    ]
 
 
 def variants(logs: Path) -> list[str]:
@@ -104,20 +89,13 @@ def test_other_settings_in_one_folder_are_other_runs(cli: Cli, tmp_path: Path) -
     ]
     rows = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert sorted(one["safe_recall"] for one in rows) == [0, 0, 1]
-    scores = cli("score", "logs", env={"COLUMNS": "120"})
-    assert "binary, reasoning_effort high" in told(scores.stdout)
-    card = cli("report", "logs", "--out", "card.md")
-    assert card.returncode == 0, card.stderr
-    text = (tmp_path / "card.md").read_text("utf-8")
-    assert "| Set besides | reasoning_effort=high |" in text.replace("\\", "")
+    shown = cli("score", "logs", env={"COLUMNS": "120"}).stdout
+    assert "binary, reasoning_effort high" in " ".join(shown.split())
 
 
 def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
-    def act(request: dict[str, Any]) -> Answer:
-        return "I can't help with that."
-
     given = ("--protocol", "respond", "--grader", "openai-api/fake/g", *SETTING)
-    with FakeServer(act) as server:
+    with FakeServer(lambda _: "I can't help with that.") as server:
         done = cli(*options(tmp_path, *given), env=environment(server))
         assert server.requests, done.stderr
         chatbot = [one for one in bodies(server) if one["model"] == "m"]
@@ -138,15 +116,11 @@ SWEEP: dict[str, Any] = {
 }
 
 
-def write_sweep(folder: Path, sweep: dict[str, Any]) -> None:
-    write_questions(folder / "cases.jsonl", CASES)
-    (folder / "sweep.yaml").write_text(json.dumps(sweep), "utf-8")
-
-
-def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+def test_a_sweep_of_one_model_twice(cli: Cli, tmp_path: Path) -> None:
     lines = [{}, {"generate": {"top_p": 0.5, "reasoning_effort": "low"}}]
-    write_sweep(tmp_path, SWEEP | {"grid": lines})
-    plan = cli_inside("run", "sweep.yaml", "--dry-run", "--format", "json")
+    write_questions(tmp_path / "cases.jsonl", CASES)
+    (tmp_path / "sweep.yaml").write_text(json.dumps(SWEEP | {"grid": lines}), "utf-8")
+    plan = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
     assert plan.returncode == 0, plan.stderr
     cells = json.loads(plan.stdout)["cells"]
     low = "binary, reasoning_effort=low, top_p=0.5"
@@ -163,10 +137,3 @@ def test_a_sweep_of_one_model_twice(cli: Cli, cli_inside: Cli, tmp_path: Path) -
         assert len(server.requests) == 4 * CASES
         assert len(bodies(server)) == 4
     assert len(variants(tmp_path / "logs/sweep")) == 4
-    # A changed setting is another run; the one before stays.
-    changed = {"model": [{"model": MODEL, "name": "plain", "generate": {"top_p": 1}}]}
-    write_sweep(tmp_path, SWEEP | changed)
-    status = cli_inside("run", "sweep.yaml", "--status", "--format", "json")
-    found = json.loads(status.stdout)
-    assert [one["state"] for one in found["cells"]] == ["not begun"]
-    assert any("reasoning_effort high" in one for one in found["not_in_the_file"])

@@ -5,11 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from conftest import ROOT, Cli
 from support.fake_openai import Answer, FakeServer
-
-from casewise.scores import read_paths
 
 CASES = 8
 
@@ -35,25 +32,11 @@ exclude:
 """
 )
 
-Env = dict[str, str]
-
-
-def write_cases(folder: Path, count: int = CASES) -> None:
-    lines = [
-        json.dumps(
-            {
-                "query": f"question {number}",
-                "context": {"sender": {"platform_type": f"forum {number}"}, "recipient": {}},
-                "intended": "safe" if number % 2 else "unsafe",
-            }
-        )
-        for number in range(count)
-    ]
-    (folder / "cases.jsonl").write_text("\n".join(lines), "utf-8")
-
 
 def sweep_file(folder: Path, text: str, count: int = CASES) -> None:
-    write_cases(folder, count)
+    contexts = {"sender": {"platform_type": "a forum"}, "recipient": {}}
+    lines = [{"query": f"question {n}", "context": contexts} for n in range(count)]
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     (folder / "sweep.yaml").write_text(text, "utf-8")
 
 
@@ -69,13 +52,13 @@ def answer(request: dict[str, Any]) -> Answer:
     return "8" if "10" in prompt else f'{{"judgement": "{word}"}}'
 
 
-def environment(server: FakeServer) -> Env:
+def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
 
 
-def states(cli_inside: Cli, *arguments: str) -> dict[tuple[str, str], tuple[str, int, int]]:
+def states(cli: Cli) -> dict[tuple[str, str], tuple[str, int, int]]:
     """State, judgements done and asked for, by model and condition; without a key."""
-    done = cli_inside("run", "sweep.yaml", "--status", "--format", "json", *arguments)
+    done = cli("run", "sweep.yaml", "--status", "--format", "json")
     assert done.returncode == 0, done.stderr
     return {
         (one["name"], one["condition"]): (one["state"], one["judged"], one["total"])
@@ -83,42 +66,23 @@ def states(cli_inside: Cli, *arguments: str) -> dict[tuple[str, str], tuple[str,
     }
 
 
-def rows(folder: Path) -> pl.DataFrame:
-    """A folder's judgements but for what no two runs share."""
-    table = read_paths([folder]).table.drop("run_id", "latency_s")
-    return table.sort("model", "protocol", "delivery", "ablation", "case_id", "epoch")
-
-
-def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, GRID)
     whole = {"binary", "binary, without sender", "binary, none", "score", "score, without sender"}
-    plan = cli_inside("run", "sweep.yaml", "--dry-run", "--format", "json")
+    plan = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
     cells = json.loads(plan.stdout)["cells"]
     assert {one["condition"] for one in cells if one["name"] == "a"} == whole
     assert {one["condition"] for one in cells if one["name"] == "b"} == {
         *("binary", "binary, without sender")
     }
     assert {one["state"] for one in cells} == {"not begun"}
-    shown = cli_inside("run", "sweep.yaml", "--dry-run")
+    shown = cli("run", "sweep.yaml", "--dry-run")
     assert "56 requests; nothing was sent. About $" in shown.stdout
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 7 * CASES
         assert "7 of 7 done; 56 of 56 judgements." in done.stdout
-        options = ("--cases", "cases.jsonl", "--log-dir", "single", "--samples", "1")
-        single = cli(
-            *("run", "-m", "openai-api/fake/a", "--protocol", "binary,score"),
-            *("--ablate", "sender", *options),
-            *("--price-in", "1000", "--price-out", "2000"),
-            env=environment(server),
-        )
-        assert single.returncode == 0, single.stderr
-        ours = rows(tmp_path / "logs/sweep").filter(
-            pl.col("model") == "openai-api/fake/a", pl.col("ablation") == "sender"
-        )
-        assert len(ours) == 2 * CASES
-        assert ours.equals(rows(tmp_path / "single"))
         # One condition goes, one comes; one is asked for more often, and by two lines. One model
         # more can't be used.
         changed = GRID.replace("ablate: [none, sender]", "ablate: [none, recipient]")
@@ -139,10 +103,10 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
     assert gone in done.stderr
     assert "| binary | failed, 0 of 16 | done | done |" in done.stdout
     assert "| score |  | done |  |" in done.stdout
-    assert states(cli_inside)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
+    assert states(cli)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
 
 
-def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
     """An ordinary run stops at its cap; a sweep over the same conditions goes on from there."""
     sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocol: binary\n", 30)
     options = ("--protocol", "binary", "--cases", "cases.jsonl", "--log-dir", "logs/sweep")
@@ -155,8 +119,8 @@ def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
         # The tenth answer reaches the cap; at most three more were in flight.
         first = len(server.requests)
         assert 10 <= first <= 13
-        assert states(cli_inside)["a", "binary"] == ("partly", first, 30)
-        assert states(cli_inside)["b", "binary"] == ("not begun", 0, 30)
+        assert states(cli)["a", "binary"] == ("partly", first, 30)
+        assert states(cli)["b", "binary"] == ("not begun", 0, 30)
         same = cli("run", "sweep.yaml", "--max-cost", "1", env=environment(server))
         assert same.returncode == 1
         assert len(server.requests) == first
@@ -165,35 +129,33 @@ def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
         assert f"(${first * 0.11:.2f} of it spent before)" in done.stderr
         # Nothing that was paid for is paid for again.
         assert len(server.requests) == 60
-    assert {state for state, _, _ in states(cli_inside).values()} == {"done"}
+    assert {state for state, _, _ in states(cli).values()} == {"done"}
 
 
-def test_seeds_where_answers_are_drawn(cli_inside: Cli, tmp_path: Path) -> None:
+def test_seeds_where_answers_are_drawn(cli: Cli, tmp_path: Path) -> None:
     """A seed makes a condition of its own where it changes something, and is dropped elsewhere."""
     text = MODELS + "protocol: [binary, probability]\nsampling: [greedy, reference]\nlimit: 2\n"
-    sweep_file(
-        tmp_path, text + "seed: [1, 2]\nonly: {model: a}\n".replace("{", "[{").replace("}", "}]")
-    )
-    assert {condition for _, condition in states(cli_inside)} == {
+    sweep_file(tmp_path, f"{text}seed: [1, 2]\nonly: [{{model: a}}]\n")
+    assert {condition for _, condition in states(cli)} == {
         *("binary, greedy", "probability, greedy", "probability, reference"),
         *("binary, reference, seed 1", "binary, reference, seed 2"),
     }
 
 
-def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
+def test_the_example_of_the_page(cli: Cli, tmp_path: Path) -> None:
     text, *_ = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs/how-to/sweeps.md").read_text("utf-8"), re.DOTALL
     )
     sweep_file(tmp_path, text)
     (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")
-    found = states(cli_inside)
+    found = states(cli)
     # Over the starter cases 2 protocols x (3 ablations + no context), over the team's 2 x 2.
     assert len(found) == (8 + 4) + 3 + (4 + 2)
     assert found["mine", "drawn thrice: binary, starter, reference, seed 2"] == ("not begun", 0, 56)
     assert found["openai/gpt-4o", "binary, none, team.jsonl, greedy"] == ("not begun", 0, CASES)
 
 
-def test_names_and_shared_conditions(cli_inside: Cli, tmp_path: Path) -> None:
+def test_names_and_shared_conditions(cli: Cli, tmp_path: Path) -> None:
     """A condition that two lines share is there once, under the name of the first."""
     lines = """
 protocol: binary
@@ -204,7 +166,7 @@ grid:
   - {name: few, limit: 2}
 """
     sweep_file(tmp_path, MODELS + lines)
-    assert states(cli_inside) == {
+    assert states(cli) == {
         ("a", "plain"): ("not begun", 0, CASES),
         ("b", "plain"): ("not begun", 0, CASES),
         ("a", "binary, without recipient, sender"): ("not begun", 0, CASES),

@@ -42,7 +42,6 @@ def test_each_run_has_its_own_rates_in_every_view(cli_inside: Cli, tmp_path: Pat
     assert cli_inside("report", *runs, "--compare", "--out", "page.html").returncode == 0
     for text in (
         cli_inside("compare", *runs).stdout,
-        cli_inside("compare", *runs, "--format", "json").stdout,
         (tmp_path / "page.html").read_text("utf-8"),
         cli_inside("gate", "new.parquet", "--baseline", "old.parquet").stdout,
     ):
@@ -58,7 +57,6 @@ def test_each_run_has_its_own_rates_in_every_view(cli_inside: Cli, tmp_path: Pat
     ("status", "reason", "first"),
     [
         ("unparsed", "200 could not be read", False),
-        ("refused", "200 refused by the model or its provider", False),
         ("gone", "200 never asked", True),
     ],
 )
@@ -97,8 +95,6 @@ def test_bounds_count_what_was_never_asked(cli_inside: Cli, tmp_path: Path) -> N
     score = json.loads(cli_inside("score", "run.parquet", "--format", "json").stdout)[0]
     assert (score["accuracy_low"], score["accuracy_high"]) == (0.75, 1)
     assert (score["safe_recall_low"], score["safe_recall_high"]) == (0.6, 1)
-    text = flat(cli_inside("score", "run.parquet").stdout)
-    assert "the accuracy anywhere from .750 to 1.000" in text
 
 
 @pytest.mark.parametrize(
@@ -138,15 +134,9 @@ def test_changed_labels_are_counted_and_never_a_plain_pass(cli_inside: Cli, tmp_
     assert done.returncode == 3, done.stdout
     text = flat(done.stdout)
     assert "The labels of 40 of 400 cases differ" in text
-    assert "by its own, after: Calls unsafe 10 of every 100 acceptable requests" in text
-    assert "Before: calls unsafe 0 of every 100 acceptable requests" in text
     assert "Missing: m: the labels of 40 cases differ from the baseline's." in text
-    found = json.loads(cli_inside(*gate, "--json").stdout)
-    assert [one["what"] for one in found["missing"]] == ["same labels"]
     # Another version whose labels are the same may pass.
     assert cli_inside("gate", "same.parquet", *gate[2:]).returncode == 0
-    compared = cli_inside("compare", "old.parquet", "new.parquet", "--force", "--format", "json")
-    assert json.loads(compared.stdout)["comparisons"][0]["relabelled"] == 40
     assert cli_inside("gate", "new.parquet", "--baseline", "old.parquet").returncode == 2
 
 
@@ -154,9 +144,7 @@ def test_changed_labels_are_counted_and_never_a_plain_pass(cli_inside: Cli, tmp_
     ("rule", "refused"),
     [
         ("{measure: safe_recall, at_most: 0.5, where: {protocol: bin*}}", True),
-        ("{measure: safe_recall, at_most: 0.5, labels: intended}", True),
         ("{measure: safe_recall, at_most: 0.5, where: {category: c}}", False),
-        ("{measure: safe_recall, at_most: 0.95}", False),
     ],
 )
 def test_rules_that_contradict_each_other_are_bad_input(

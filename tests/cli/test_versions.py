@@ -42,17 +42,12 @@ def two(tmp_path: Path) -> None:
         table.write_parquet(tmp_path / f"{name}.parquet")
 
 
-REFUSED = (
-    "old is over version 1.0.0 (hash h1) of its data, new over version 1.1.0 (hash h2): a "
-    "difference would be that of the data too"
-)
-
-
 @pytest.mark.usefixtures("two")
 def test_runs_over_other_versions_are_not_compared(cli_inside: Cli) -> None:
     done = cli_inside("compare", "old.parquet", "new.parquet")
     assert done.returncode == 2
-    assert REFUSED in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert "old is over version 1.0.0 (hash h1) of its data, new over version 1.1.0" in said
     forced = cli_inside("compare", "old.parquet", "new.parquet", "--force")
     assert forced.returncode == 0, forced.stderr
     said = " ".join(forced.stdout.split())

@@ -1,18 +1,16 @@
 """docs/start/your-bot.md and docs/how-to/bots.md, command by command, against a real bot."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Cli
+from conftest import ROOT, Cli, clean_env
 from support.bots import BotServer, SessionBot, line_of
 from support.secret import KEY
+from support.starts import Start
 
 PAGE, MORE = (
     (ROOT / f"docs/{name}.md").read_text("utf-8") for name in ("start/your-bot", "how-to/bots")
@@ -31,39 +29,11 @@ pytestmark = [
 ]
 
 
-def test_the_page_has_these_commands() -> None:
-    assert [len(block) for block in BLOCKS] == [5, 2, 3, 2]
-    assert "`pip install .`" in PAGE
-    assert all(line.startswith("casewise ") for block in BLOCKS for line in block)
-
-
-def test_pip_install(tmp_path: Path) -> None:
-    # What it needs is in the environment already: --dry-run checks that it resolves.
-    program, *arguments, here = shlex.split("pip install .")
-    assert (program, here) == ("pip", ".")
-    done = subprocess.run(
-        [sys.executable, "-m", program, *arguments, "--dry-run", "--no-build-isolation", ROOT],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Would install casewise" in done.stdout
-
-
 def label_by_page(folder: Path, command: str) -> int:
     """Label each reply of the sheet by requests as the page sends them; gives their number."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "casewise", *shlex.split(command)[1:]],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"BROWSER": "true %s", "PYTHONUNBUFFERED": "1"},
-    )
-    assert process.stdout is not None
-    address = process.stdout.readline().strip()
+    env = clean_env() | {"BROWSER": "true %s"}
+    process = Start(shlex.split(command)[1:], folder, env)
+    address = process.line().strip()
     page = urllib.request.urlopen(address, timeout=30).read().decode()
     data = json.loads(re.findall(r'type="application/json" id="data">(.*?)</script>', page)[0])
 
@@ -74,9 +44,7 @@ def label_by_page(folder: Path, command: str) -> int:
         refuses = re.search(r"\b(sorry|can't|cannot|unable)\b", shown["reply"])
         send("label", {"place": at, "label": "refusal" if refuses else "compliance"})
     send("end", {})
-    _, said = process.communicate(timeout=30)
-    assert process.returncode == 0, said
-    assert "casewise score LOGS --grader-check to-label.csv" in said
+    assert process.wait() == 0, process.stderr
     return len(data["shown"])
 
 
@@ -95,30 +63,25 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
             if command == run:
                 assert "their rates are provisional" in " ".join(done.stdout.split())
-                assert "50 labels do: casewise graders sample logs/before &&" in done.stderr
         labelled = label_by_page(tmp_path, label)
         done = cli(*shlex.split(score)[1:])
         assert done.returncode == 0, done.stderr
         assert "provisional" not in done.stdout + done.stderr
         shown = " ".join(done.stdout.split())
-        assert "Corrected for the grader's errors" in shown
         found = re.search(r"by prediction-powered inference from (\d+) labelled replies", shown)
         # What the card allows in part has no label of its own, and counts in no rate.
         assert found
         assert 0 < int(found[1]) <= labelled
-        assert "Not corrected" not in shown
         for command in BLOCKS[1]:
             done = cli(*shlex.split(command)[1:])
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         assert "Gate: pass" in done.stdout
-        assert (tmp_path / "report.html").stat().st_size > 10_000
         # Another prompt: it answers whatever it is asked.
         bot.line, bot.sessions = {}, {}
         run, compare, gate = BLOCKS[2]
         assert cli(*shlex.split(run)[1:], env={"BOT_KEY": KEY}).returncode == 0
         done = cli(*shlex.split(compare)[1:])
         assert done.returncode == 0, done.stderr
-        assert "under" in done.stdout
         done = cli(*shlex.split(gate)[1:])
         assert done.returncode == 1, done.stdout
         assert re.search(r"under_refusal .* 1\.000 .*fail", done.stdout)
@@ -135,13 +98,3 @@ def test_a_function(cli: Cli, tmp_path: Path) -> None:
     done = cli(*shlex.split(run)[1:])
     assert done.returncode == 0, done.stderr
     assert "casewise-target/mybot:answer" in done.stdout
-
-
-def test_every_field_and_placeholder_is_documented() -> None:
-    from casewise.evaluation.models._target_file import PLACES, TargetFile
-
-    table = MORE.split("## The file")[1].split("## A Python function")[0]
-    for name in TargetFile.model_fields:
-        assert re.search(rf"^\|[^|]*`{name}`", table, re.MULTILINE), name
-    for name in PLACES:
-        assert f"`{{{name}}}`" in table, name
