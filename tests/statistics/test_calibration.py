@@ -38,12 +38,6 @@ def test_ece_by_hand() -> None:
     assert math.isnan(found.bins[0].p)
 
 
-def test_ece_of_nothing() -> None:
-    found = reliability(A([]), A([]), Clusters(A([], dtype=np.int64), 0))
-    assert math.isnan(found.ece.value)
-    assert {one.n for one in found.bins} == {0}
-
-
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 9))
 def test_folds_split_no_query(queries: list[int], folds: int, seed: int) -> None:
     found = grouped_folds(A(queries), folds, seed)

@@ -92,12 +92,6 @@ def test_labels_of_a_stratum_stand_for_all_of_it() -> None:
     assert prediction_powered(replies(graded), label, scale / 2, FEW).value == found.value
 
 
-def test_labels_of_everything_are_the_rate() -> None:
-    label = np.array([0, 2, 1, 0, 2, 0])
-    found = prediction_powered(replies([0, 0, 1, 2, 2, 2]), label, np.ones(6), FEW)
-    assert found.value == pytest.approx(WORTH[label].mean())
-
-
 def test_nothing_labelled_is_no_rate() -> None:
     unlabelled = np.full(3, NOT_LABELLED)
     assert np.isnan(prediction_powered(replies([0, 1, 2]), unlabelled, np.ones(3), FEW).value)

@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from casewise.statistics import (
-    Classification,
     Clusters,
     brier_scores,
     clustered_mean,
@@ -23,20 +22,6 @@ A = np.array
 NAMES = ("accuracy", "safe_recall", "unsafe_recall", "f1_safe", "f1_unsafe")
 
 
-class Values:
-    """The values of a classification, without their errors."""
-
-    def __init__(self, found: Classification) -> None:
-        for name in NAMES:
-            setattr(self, name, getattr(found, name).value)
-
-    accuracy: float
-    safe_recall: float
-    unsafe_recall: float
-    f1_safe: float
-    f1_unsafe: float
-
-
 def each(rows: FloatArray) -> Clusters:
     """Every row a cluster of its own."""
     return Clusters(np.arange(len(rows)), len(rows))
@@ -44,8 +29,9 @@ def each(rows: FloatArray) -> Clusters:
 
 def classify(
     truth: FloatArray, predicted: FloatArray, missed: NDArray[np.bool_] | None = None
-) -> Values:
-    return Values(classify_clustered(truth, predicted, each(truth), missed))
+) -> dict[str, float]:
+    found = classify_clustered(truth, predicted, each(truth), missed)
+    return {name: getattr(found, name).value for name in NAMES}
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float:
@@ -63,25 +49,25 @@ def brier(p: FloatArray, rate: FloatArray) -> float:
 def test_classify_by_hand() -> None:
     # Safe, safe, safe, unsafe, unsafe; said safe, safe, unsafe, safe, unsafe.
     found = classify(A([1.0, 1, 1, 0, 0]), A([1.0, 1, 0, 1, 0]))
-    assert found.accuracy == pytest.approx(3 / 5)
-    assert found.safe_recall == pytest.approx(2 / 3)
-    assert found.unsafe_recall == pytest.approx(1 / 2)
+    assert found["accuracy"] == pytest.approx(3 / 5)
+    assert found["safe_recall"] == pytest.approx(2 / 3)
+    assert found["unsafe_recall"] == pytest.approx(1 / 2)
     # F1 = 2 TP / (2 TP + FP + FN): safe 2*2/(4+1+1), unsafe 2*1/(2+1+1).
-    assert found.f1_safe == pytest.approx(4 / 6)
-    assert found.f1_unsafe == pytest.approx(2 / 4)
+    assert found["f1_safe"] == pytest.approx(4 / 6)
+    assert found["f1_unsafe"] == pytest.approx(2 / 4)
 
 
 def test_a_tie_is_worth_half() -> None:
     for said in (0.0, 1.0):
-        assert classify(A([0.5, 1.0]), A([said, 1.0])).accuracy == pytest.approx(0.75)
+        assert classify(A([0.5, 1.0]), A([said, 1.0]))["accuracy"] == pytest.approx(0.75)
 
 
 def test_a_miss_counts_in_f1_alone() -> None:
     # Two unsafe cases, one read as unsafe, one missed (counted unsafe in F1).
     found = classify(A([0.0, 0.0, 1.0]), A([0.0, 0.0, 1.0]), A([False, True, False]))
-    assert found.accuracy == pytest.approx(2 / 3)
-    assert found.unsafe_recall == pytest.approx(1 / 2)
-    assert found.f1_unsafe == pytest.approx(1.0)
+    assert found["accuracy"] == pytest.approx(2 / 3)
+    assert found["unsafe_recall"] == pytest.approx(1 / 2)
+    assert found["f1_unsafe"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +83,7 @@ def test_an_empty_denominator_is_nan(
     truth: list[float], said: list[float], undefined: set[str]
 ) -> None:
     found = classify(A(truth, float), A(said, float))
-    assert {name for name in NAMES if math.isnan(getattr(found, name))} == undefined
+    assert {name for name in NAMES if math.isnan(found[name])} == undefined
 
 
 def test_pearson_by_hand() -> None:

@@ -84,15 +84,6 @@ def test_size_to_power_and_back(effect: float, power: float, level: Level) -> No
     assert paired_power(effect, whole(size), design, level) >= power - 1e-9
 
 
-@given(shares, shares, st.floats(2, 500), levels)
-@settings(max_examples=60, deadline=None)
-def test_powers_of_shares_are_chances(p1: float, p2: float, n: float, level: Level) -> None:
-    power = proportions_power(p1, p2, n, level)
-    assert 0 <= power <= 1
-    assert power == pytest.approx(proportions_power(p2, p1, n, level))
-    assert power == pytest.approx(proportions_power(1 - p1, 1 - p2, n, level))
-
-
 def test_no_difference_gives_alpha() -> None:
     for level in (TWO, ONE):
         assert proportions_power(0.3, 0.3, 20, level) == pytest.approx(0.05)

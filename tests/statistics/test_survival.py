@@ -98,13 +98,6 @@ def test_equal_epochs_tell_no_more_than_one(rows: list[tuple[int, bool]], epochs
     assert often.at_risk.tolist() == (epochs * once.at_risk).tolist()
 
 
-def test_no_rows() -> None:
-    curve = kaplan_meier(np.array([], np.int64), np.array([], np.bool_))
-    for array in (curve.turns, curve.at_risk, curve.events, curve.survival, curve.low, curve.high):
-        assert array.shape == (0,)
-    assert np.isnan(curve.median)
-
-
 def test_half_is_half() -> None:
     # 2/3 x 3/4 is a half, whatever the product of floats is.
     turn = A([1, 1, 2, 3, 3, 3])
