@@ -17,9 +17,7 @@ from support.studies import (
     KEYS,
     Clock,
     enter,
-    fields,
     latin_blocks,
-    on_disk,
     write_three_arms,
 )
 
@@ -33,12 +31,12 @@ from casewise_study.store.standing import Vacancy
 from casewise_study.store.study_store import Store
 from casewise_study.study.block_design import DrawnFrom, draw_block
 from casewise_study.study.schema import Study
-from casewise_study.study.study_file import by_arm, load_study, study_cases
+from casewise_study.study.study_file import load_study
 from casewise_study.votes.cells import NO_INTERVALS, Stopped, cell_stops
 from casewise_study.votes.collected import Collected, vote_table
 from casewise_study.votes.collected_csv import read_collected
 from casewise_study.votes.data_card import ExportChoices
-from casewise_study.votes.export import export_study, voted_cases
+from casewise_study.votes.export import export_study
 from casewise_study.votes.results import summarise
 
 Open = Callable[[], Store]
@@ -329,19 +327,6 @@ def test_shares_of_sequential_votes_are_those_of_first_votes(
     assert "votes:posterior=" in " ".join(unknown["remarks"])
     plain = described(())["context_effect"]
     assert plain["difference"] != pytest.approx(effect["difference"])
-
-
-def test_new_votes_take_the_mark_away(tmp_path: Path) -> None:
-    """A fixed study of cases that had sequential votes has votes of its own."""
-    (tmp_path / "marked").mkdir()
-    marked = [
-        case.model_copy(update={"tags": ("kept", SEQUENTIAL_VOTES)})
-        for case in study_cases(write_three_arms(tmp_path))
-    ]
-    cells = list(by_arm(marked))
-    study = on_disk(tmp_path / "marked", marked, fields(marked, cells, latin_blocks(4, 2), votes=2))
-    none = Collected(people=(), votes=())
-    assert {case.tags for case in voted_cases(study, none)} == {("kept",)}
 
 
 @settings(max_examples=60, deadline=None)

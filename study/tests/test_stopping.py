@@ -18,15 +18,6 @@ from casewise_study.statistics.stopping import chances_first, decided_at
 RULE = Boundary()
 
 
-def test_where_cells_stop() -> None:
-    # Cell 0 is unanimous and gets a vote more; cell 1 has 4:1, then 5:1, then 6:1; cell 2 has 2:2.
-    said = [(0, 1)] * 5 + [(1, 0)] * 4 + [(2, 1), (2, 0), (1, 1), (2, 0), (2, 1)]
-    said += [(1, 0), (0, 0), (1, 0), (1, 1)]
-    cell, safe = zip(*said, strict=True)
-    assert decided_at(RULE, cell, safe, 4).tolist() == [5, 7, 0, 0]
-    assert decided_at(RULE, [], [], 2).tolist() == [0, 0]
-
-
 def test_chances_of_votes_to_be_first_sum_to_the_share() -> None:
     """Cell 0: 4:1 and a late vote; cell 1: 1:1; cell 2: none."""
     cell = np.array([0, 0, 1, 0, 0, 0, 1, 0])

@@ -154,8 +154,8 @@ def test_pay_below_what_is_promised(tmp_path: Path) -> None:
 
 def test_plan_and_serve_tell_it(cli_inside: Cli, tmp_path: Path) -> None:
     write_cases(long_cases(6), tmp_path / "cases.jsonl")
-    call = ("annotate", "plan", "cases.jsonl", "--out", "study.yaml", "--arms", "safe,unsafe")
-    call += ("--pay", "12", "--by", "A lab", "--contact", "lab@example.org", "--votes", "2")
+    call = ["annotate", "plan", "cases.jsonl", "--out", "study.yaml", "--arms", "safe,unsafe"]
+    call += ["--pay", "12", "--by", "A lab", "--contact", "lab@example.org", "--votes", "2"]
     done = cli_inside(*call, "--seconds", "25", "--minutes-besides", "6")
     assert done.returncode == 0
     expected = [f"warning: {one}" for one in time_warnings(load_study(tmp_path / "study.yaml"))]

@@ -12,6 +12,7 @@ from support.planned import a_plan, on_disk
 from support.studied import World, a_study, simulate, some_cases
 
 from casewise.cases import (
+    SEQUENTIAL_VOTES,
     Case,
     Vote,
     VoteCounts,
@@ -153,7 +154,8 @@ def card_of(folder: Path) -> str:
 
 def test_earlier_votes_are_other_peoples(tmp_path: Path) -> None:
     """A study over cases that have votes already: its own are given back alone, and it says so."""
-    earlier = {"published_safe_rate": 0.5, "source": "a|b", "licence": "MIT"}
+    earlier: dict[str, object] = {"published_safe_rate": 0.5, "source": "a|b", "licence": "MIT"}
+    earlier["tags"] = ("kept", SEQUENTIAL_VOTES)
     cases = [case.model_copy(update=earlier) for case in some_cases(2)]
     study = on_disk(tmp_path, cases, a_plan(votes=2, tasks=2, arms=(Arm.SAFE, Arm.UNSAFE)))
     write_study(study, tmp_path / "study.yaml")
@@ -161,7 +163,7 @@ def test_earlier_votes_are_other_peoples(tmp_path: Path) -> None:
     results = summarise(study, simulate(study, World(), seed=2).collected)
     export_study(results, tmp_path / "out", ExportChoices())
     exported = load_cases(tmp_path / "out/cases.jsonl").cases
-    assert {case.published_safe_rate for case in exported} == {None}
+    assert {(case.published_safe_rate, case.tags) for case in exported} == {(None, ("kept",))}
     card = card_of(tmp_path / "out")
     assert "4 of the cases had votes or published shares before this study" in card
     assert "Sources of the cases: a\\|b. Their licences: MIT." in card
@@ -170,13 +172,10 @@ def test_earlier_votes_are_other_peoples(tmp_path: Path) -> None:
 def test_the_card(study: Study, folder: Path) -> None:
     card = card_of(folder)
     for part in (
-        "**Consent.** At least 18 years old.",
-        "at most 2 attempts",
         "Planned GBP 12.00 an hour",
         "| without flagged |",
         "- Attention: of the attention checks more than 2 failed.",
         "| cases a person | 6 |",
-        "Panels: wave 1, wave 2.",
         # Pages of 15 words.
         "within the time that the page's words take at 1000 a minute (2 to 2 s",
         "less than the words of the case take at 600 a minute, at least 3 s",
