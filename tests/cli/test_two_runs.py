@@ -1,6 +1,7 @@
 """Two runs: the state and the figures of each, and no verdict that what is missing could turn."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
+from support.reported import Parsed
 
 QUERIES = 200
 
@@ -34,23 +36,65 @@ def flat(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").split())
 
 
-def test_each_run_has_its_own_rates_in_every_view(cli_inside: Cli, tmp_path: Path) -> None:
+def test_a_change_is_after_minus_before_in_every_view(cli_inside: Cli, tmp_path: Path) -> None:
     """10 of 200 safe cases called unsafe before, 36 after; unsafe ones called safe: 4, then 6."""
     judge(10, 4, model="old").write_parquet(tmp_path / "old.parquet")
     judge(36, 6, model="new").write_parquet(tmp_path / "new.parquet")
-    runs = ("old.parquet", "new.parquet")
-    assert cli_inside("report", *runs, "--compare", "--out", "page.html").returncode == 0
-    for text in (
-        cli_inside("compare", *runs).stdout,
-        (tmp_path / "page.html").read_text("utf-8"),
-        cli_inside("gate", "new.parquet", "--baseline", "old.parquet").stdout,
-    ):
-        said = flat(text)
-        assert "efore: 400 judgements made; after: 400 judgements made." in said
+    compare = ("compare", "old.parquet", "new.parquet")
+    found = json.loads(cli_inside(*compare, "--format", "json").stdout)
+    assert found["difference_is"] == "after - before"
+    (recall,) = (one for one in found["pairs"] if one["metric"] == "safe_recall")
+    assert (recall["value_before"], recall["value_after"]) == (0.95, 0.82)
+    assert recall["difference"] == pytest.approx(-0.13)
+    assert recall["ci"][0] < -0.13 < recall["ci"][1] < 0
+    moved = found["comparisons"][0]["changed"]
+    # The first ten were wrong before, and the last four.
+    assert len(moved) == 26 + 2
+    assert not any(one["after_is_right"] for one in moved)
+    text = cli_inside(*compare).stdout
+    assert text.startswith("Before: old\nAfter: new\n")
+    assert re.search(r"^ safe recall +\.950 +\.820 +-\.130 ", text, re.M)
+    assert cli_inside("report", *compare[1:], "--compare", "--out", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    (chart,) = (one for one in Parsed(page).packed("chart-data") if one["id"] == "comparisons")
+    (row,) = (one for one in chart["rows"] if one["measure"] == "safe recall")
+    assert row["pair"] == "new minus old"
+    assert row["difference"] == pytest.approx(-0.13)
+    (tmp_path / "gate.yaml").write_text("rules: [{measure: safe_recall, worse_by_at_most: .02}]\n")
+    gate = ("gate", "new.parquet", "--baseline", "old.parquet", "--config", "gate.yaml")
+    done = cli_inside(*gate, "--json")
+    (rule,) = json.loads(done.stdout)["rules"]
+    assert (done.returncode, rule["verdict"]) == (1, "fail")
+    assert (rule["value_baseline"], rule["value"]) == (0.95, 0.82)
+    for view in (text, page, cli_inside(*gate).stdout):
+        said = flat(view)
         assert "efore: calls unsafe 5 of every 100 acceptable requests" in said
         assert "calls safe 2 of every 100 unacceptable requests" in said
         assert "; after: calls unsafe 18 of every 100 acceptable requests" in said
         assert "calls safe 3 of every 100 unacceptable requests" in said
+
+
+def test_models_are_compared_by_name(cli_inside: Cli, tmp_path: Path) -> None:
+    """Each with itself, though they stand in another order after."""
+    before = [judge(model=name, run_id=f"1{name}") for name in "abc"]
+    after = [judge(20 * n, model=name, run_id=f"2{name}") for n, name in enumerate("abc")]
+    pl.concat(before).write_parquet(tmp_path / "old.parquet")
+    pl.concat(after[::-1]).write_parquet(tmp_path / "new.parquet")
+    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
+    pairs = json.loads(done.stdout)["pairs"]
+    changes = [one["difference"] for one in pairs if one["metric"] == "safe_recall"]
+    assert changes == pytest.approx([0, -0.1, -0.2])
+
+
+def test_a_run_and_its_copy(cli_inside: Cli, tmp_path: Path) -> None:
+    """No query moved; that none of any others would is not shown."""
+    for name in ("old", "new"):
+        judge(run_id=name).write_parquet(tmp_path / f"{name}.parquet")
+    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
+    (accuracy,) = (one for one in json.loads(done.stdout)["pairs"] if one["metric"] == "accuracy")
+    assert accuracy["difference"] == 0
+    # At 97.5 %, at most 1 - .025^(1/200) = .01828 of the queries move.
+    assert accuracy["ci"] == pytest.approx([-0.01828, 0.01828], abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -124,20 +168,28 @@ def relabelled(frame: pl.DataFrame, queries: int) -> pl.DataFrame:
     )
 
 
-def test_changed_labels_are_counted_and_never_a_plain_pass(cli_inside: Cli, tmp_path: Path) -> None:
+def test_runs_over_other_versions_of_the_cases(cli_inside: Cli, tmp_path: Path) -> None:
     """The same verdicts; 20 of 200 queries have their labels swapped: 40 of 400 cases differ."""
-    judge(run_id="1").write_parquet(tmp_path / "old.parquet")
+    judge(run_id="1", model="m").write_parquet(tmp_path / "old.parquet")
     relabelled(judge(run_id="2"), 20).write_parquet(tmp_path / "new.parquet")
     relabelled(judge(run_id="3"), 0).write_parquet(tmp_path / "same.parquet")
-    gate = ("gate", "new.parquet", "--baseline", "old.parquet", "--force")
-    done = cli_inside(*gate)
+    for command in (
+        ("compare", "old.parquet", "new.parquet"),
+        ("report", "old.parquet", "new.parquet", "--compare", "--out", "p.md"),
+        ("gate", "new.parquet", "--baseline", "old.parquet"),
+    ):
+        done = cli_inside(*command)
+        assert done.returncode == 2, command
+        assert "version 2.0.0 (hash another)" in flat(done.stderr)
+    assert cli_inside("compare", "old.parquet", "new.parquet", "--force").returncode == 0
+    done = cli_inside("gate", "new.parquet", "--baseline", "old.parquet", "--force")
     assert done.returncode == 3, done.stdout
-    text = flat(done.stdout)
-    assert "The labels of 40 of 400 cases differ" in text
-    assert "Missing: m: the labels of 40 cases differ from the baseline's." in text
+    assert "The labels of 40 of 400 cases differ" in flat(done.stdout)
+    assert "the labels of 40 cases differ from the baseline's." in flat(done.stdout)
     # Another version whose labels are the same may pass.
-    assert cli_inside("gate", "same.parquet", *gate[2:]).returncode == 0
-    assert cli_inside("gate", "new.parquet", "--baseline", "old.parquet").returncode == 2
+    done = cli_inside("gate", "same.parquet", "--baseline", "old.parquet", "--force")
+    assert done.returncode == 0
+    assert "the change is that of both, model and data" in flat(done.stdout)
 
 
 @pytest.mark.parametrize(
