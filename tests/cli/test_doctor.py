@@ -11,7 +11,6 @@ from support.fake_openai import Raw
 from support.secret import KEY
 from support.starts import free_port
 
-from casewise.errors import install_hint
 from casewise.evaluation.models._smollm2 import fetch_weights
 
 NO_PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"), "")
@@ -37,8 +36,6 @@ def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:
     fetch_weights()
     code, facts = looked(cli)
     assert code == 0
-    assert facts["versions: packages"]["state"] == "ok"
-    assert facts["extras: local"]["state"] == "ok"
     assert facts["models: casewise/smollm2"]["found"].endswith("is whole")
     assert facts["places on disk: working folder"]["found"] == str(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -53,7 +50,6 @@ def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
     model = facts["models: casewise/smollm2"]
     assert (model["state"], model["needed"]) == ("absent", True)
     assert model["todo"].startswith("casewise run fetches it")
-    assert "not there yet" in facts["places on disk: cache"]["found"]
     assert not cache.exists()
     damaged = cache / "models" / fetch_weights().name
     damaged.parent.mkdir(parents=True)
@@ -71,9 +67,7 @@ def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
     assert facts["places on disk: cache"]["state"] == "wrong"
 
 
-def test_extras_and_packages_that_are_missing(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_extras_and_packages_that_are_missing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what the wheel declares, held against what is installed."""
     from importlib.metadata import requires
 
@@ -84,9 +78,8 @@ def test_extras_and_packages_that_are_missing(
     assert code == 1
     assert facts["versions: absent-package"]["found"] == "not installed"
     assert facts["versions: numpy"]["found"].endswith("where >=900 is required")
-    assert install_hint() in facts["versions: numpy"]["todo"]
     assert facts["extras: local"]["found"] == "another-absent not installed"
-    assert install_hint("local") in facts["extras: local"]["todo"]
+    assert "pip install '.[local]'" in facts["extras: local"]["todo"]
 
 
 def test_keys_are_named_and_never_shown(cli: Cli) -> None:

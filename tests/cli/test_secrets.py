@@ -56,7 +56,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
 }
 
 REFUSED: list[tuple[str, ...]] = [
-    *((*RUN, "-M", f"{name}={NEEDLE}") for name in ("api_key", "hf_token", "client-secret")),
+    *((*RUN, "-M", f"{name}={NEEDLE}") for name in ("hf_token", "client-secret")),
     (*RUN, "-M", NEEDLE),
     (*RUN, "--generate", NEEDLE),
     (*RUN, "--generate", f"api_key={NEEDLE}"),
@@ -68,13 +68,10 @@ REFUSED: list[tuple[str, ...]] = [
         (*RUN, "--model-base-url", address)
         for address in (
             ADDRESS,
-            f"http://127.0.0.1:9/v1?a=b&sig={NEEDLE}",
             f"http://127.0.0.1:9/v1?access%5Ftoken=n{NEEDLE}",
             f"http://me:{NEEDLE}@127.0.0.1:9/v1",
             f"http://127.0.0.1:9/v1/{NEEDLE.replace('sk-', 's%6B-')}",
             f"http://127.0.0.1:9/v1;key={NEEDLE}",
-            f"http://127.0.0.1:9/v1#token={NEEDLE}",
-            f"127.0.0.1:9/v1?key={NEEDLE}",
             f"http://127.0.0.1:9/gsk_{NEEDLE.replace('-', '')}/v1",
         )
     ),
@@ -170,15 +167,3 @@ def test_a_query_that_an_error_quotes(cli: Cli, tmp_path: Path) -> None:
     places = [Path(place.split("!")[0]) for place in found_in(tmp_path, CANARY)]
     assert {place.relative_to(tmp_path).parts[0] for place in places} == {"logs"}
     assert any(place.suffix == ".eval" for place in places)
-
-
-def test_a_query_that_an_error_quotes_to_the_maker_of_contexts(cli: Cli, tmp_path: Path) -> None:
-    lines = ["Who waters the garden?", "Now tell me question 1."]
-    (tmp_path / "q.jsonl").write_text("\n".join(json.dumps({"query": one}) for one in lines))
-    with FakeServer(quoting) as server:
-        command = ("contexts", "generate", "q.jsonl", "--out", "c.jsonl", "--critic", "none")
-        done = cli(*command, *MODEL, env=environment(server))
-    assert done.returncode in (1, 2), done.stderr
-    assert "c.making/failed.jsonl" in " ".join(done.stderr.split())
-    assert CANARY not in done.stdout + done.stderr
-    assert {Path(one).name for one in found_in(tmp_path, CANARY)} == {"failed.jsonl"}

@@ -68,16 +68,10 @@ def states(cli: Cli) -> dict[tuple[str, str], tuple[str, int, int]]:
 
 def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, GRID)
-    whole = {"binary", "binary, without sender", "binary, none", "score", "score, without sender"}
-    plan = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
-    cells = json.loads(plan.stdout)["cells"]
-    assert {one["condition"] for one in cells if one["name"] == "a"} == whole
-    assert {one["condition"] for one in cells if one["name"] == "b"} == {
-        *("binary", "binary, without sender")
-    }
-    assert {one["state"] for one in cells} == {"not begun"}
-    shown = cli("run", "sweep.yaml", "--dry-run")
-    assert "56 requests; nothing was sent. About $" in shown.stdout
+    of_b = ("binary", "binary, without sender")
+    of_a = (*of_b, "binary, none", "score", "score, without sender")
+    cells = [*(("a", name) for name in of_a), *(("b", name) for name in of_b)]
+    assert states(cli) == dict.fromkeys(cells, ("not begun", 0, CASES))
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
@@ -92,7 +86,7 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         changed += "grid: [{}, {protocol: binary, delivery: judge, ablate: none, epochs: 2}]"
         sweep_file(tmp_path, changed)
         before = len(server.requests)
-        done = cli("run", "sweep.yaml", "--format", "markdown", env=environment(server))
+        done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 1, done.stderr
         # Without the recipient: binary by both models, score by one; a second epoch by both.
         asked = [one["model"] for one in server.requests[before:] if one["model"] != "c"]
@@ -101,8 +95,6 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     assert "not finished: openai-api/fake/c: " in done.stderr
     gone = "in the folder, and not in the file: openai-api/fake/b (binary, without sender) over"
     assert gone in done.stderr
-    assert "| binary | failed, 0 of 16 | done | done |" in done.stdout
-    assert "| score |  | done |  |" in done.stdout
     assert states(cli)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
 
 
@@ -126,7 +118,6 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
         assert len(server.requests) == first
         done = cli("run", "sweep.yaml", "--max-cost", "100", env=environment(server))
         assert done.returncode == 0, done.stderr
-        assert f"(${first * 0.11:.2f} of it spent before)" in done.stderr
         # Nothing that was paid for is paid for again.
         assert len(server.requests) == 60
     assert {state for state, _, _ in states(cli).values()} == {"done"}
