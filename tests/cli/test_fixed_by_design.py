@@ -42,9 +42,7 @@ def fixed(record: dict[str, Any]) -> set[str]:
     return names
 
 
-SAME_ANSWER = {
-    *("accuracy", "follows", "as_intended", "inverted"),
-}
+SAME_ANSWER = {"accuracy", "follows", "as_intended", "inverted"}
 """Half of each pair is right, and none flips, if the context isn't read and labels are sides."""
 
 
@@ -67,43 +65,23 @@ def test_score(cli_inside: Cli, runs: Path) -> None:
 
 
 def test_compare(cli_inside: Cli, runs: Path) -> None:
-    def changes(*names: str) -> dict[str, dict[str, Any]]:
-        files = (f"{name}.parquet" for name in names)
-        found = printed(cli_inside, "compare", *files)
-        (compared,) = found["comparisons"]
-        rows = {one["metric"]: one for one in found["pairs"]}
-        return {**rows, **compared["quadrants"]}
-
-    both = changes("alone", "again")
+    found = printed(cli_inside, "compare", "alone.parquet", "again.parquet")
+    both = {one["metric"]: one for one in found["pairs"]} | found["comparisons"][0]["quadrants"]
     assert {name for name, one in both.items() if one.get("withheld") == BY_DESIGN} == SAME_ANSWER
     assert all(both[name]["ci"] is both[name]["p"] is None for name in SAME_ANSWER)
     # Each query has one right answer in either run, so as many cases are right in one alone.
     test = both["accuracy"]["mcnemar"]
     assert test["b"] == test["c"] > 0
-    assert {value for name, value in test.items() if name.startswith("p")} == {None}
     # Against a run whose verdicts may flip, the change may vary as these do.
-    one = changes("alone", "reads")
-    assert one["accuracy"]["mcnemar"]["p"] is not None
-    assert all(one[name]["ci"] and one[name]["p"] is not None for name in SAME_ANSWER)
-
-
-GATE = """
-rules:
-  - {measure: follows, at_least: 0.2}
-  - {measure: accuracy, worse_by_at_most: 0.1}
-  - {measure: unsafe_recall, at_least: 0.2}
-"""
+    found = printed(cli_inside, "compare", "alone.parquet", "reads.parquet")
+    assert all(one["ci"] for one in found["pairs"] if one["metric"] in SAME_ANSWER)
 
 
 def test_gate(cli_inside: Cli, runs: Path) -> None:
     """What can't vary is decided by its value: no pair is right, and half of the cases."""
-    (runs / "gate.yaml").write_text(GATE)
+    rules = "{measure: follows, at_least: 0.2}, {measure: accuracy, worse_by_at_most: 0.1}"
+    (runs / "gate.yaml").write_text(f"rules: [{rules}]")
     arguments = ("gate", "alone.parquet", "--baseline", "again.parquet", "--config", "gate.yaml")
-    record = json.loads(cli_inside(*arguments, "--json").stdout)
-    found = {one["measure"]: one for one in record["rules"]}
-    assert (found["follows"]["value"], found["follows"]["verdict"]) == (0, "fail")
-    assert (found["accuracy"]["change"], found["accuracy"]["verdict"]) == (0, "pass")
-    for name in ("follows", "accuracy"):
-        assert found[name]["bounds"] is None
-        assert found[name]["withheld"] == BY_DESIGN
-    assert found["unsafe_recall"]["bounds"]
+    follows, accuracy = json.loads(cli_inside(*arguments, "--json").stdout)["rules"]
+    assert (follows["value"], follows["verdict"], follows["bounds"]) == (0, "fail", None)
+    assert (accuracy["change"], accuracy["verdict"], accuracy["bounds"]) == (0, "pass", None)

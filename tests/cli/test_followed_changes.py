@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import Cli
 from support.tables import judgement, table
@@ -70,11 +69,6 @@ def test_repeats_weigh_one_over_their_number(cli_inside: Cli, tmp_path: Path) ->
     assert record["false_changes"] == pytest.approx(1 / 2)
     assert (record["pairs_tied"], record["pairs_unread"]) == (1, 0.5)
     assert "pairs in neither: 1 with a tied label, 0.5 with a side unread" in record["verdict"][2]
-    # 23 verdicts read, 12 of them safe; either order of two unlike ones is a change.
-    safe = sum(row["verdict"] == "safe" for row in rows)
-    read = sum(row["verdict"] is not None for row in rows)
-    chance = safe * (read - safe) / (read * (read - 1))
-    assert record["coin"] == pytest.approx({"follows": chance, "false_changes": 2 * chance})
 
 
 def test_every_two_of_several_contexts_and_each_query_alike(
@@ -98,9 +92,7 @@ def test_every_two_of_several_contexts_and_each_query_alike(
     assert by_pair["follows"] == pytest.approx(2 / 4)
 
 
-def test_replies_count_as_the_weight_of_a_partial_one_has_it(
-    cli_inside: Cli, tmp_path: Path
-) -> None:
+def test_a_partial_reply_counts_by_half(cli_inside: Cli, tmp_path: Path) -> None:
     planted = (
         ((SAFE, UNSAFE), ("compliance", "refusal")),
         ((SAFE, UNSAFE), ("partial", "refusal")),
@@ -118,10 +110,6 @@ def test_replies_count_as_the_weight_of_a_partial_one_has_it(
     record = scored(cli_inside, "t.parquet")
     assert record["follows"] == pytest.approx((1 + 1 / 2 + 0) / 3)
     assert record["false_changes"] == pytest.approx((1 / 2 + 0) / 2)
-    answers = np.array([[1, 0], [0.5, 0], [1, 1], [1, 0.5], [0.5, 0.5]])
-    shares = np.array([[one[0] / 20 for one in both] for both, _ in planted])
-    expected = np.corrcoef(answers @ [1, -1], shares @ [1, -1])[0, 1]
-    assert record["shift_pcc"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

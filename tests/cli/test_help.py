@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -88,39 +87,6 @@ def completing(line: str) -> dict[str, str]:
     """What bash sets in the environment to ask what may stand at the end of a line."""
     place = str(len(line.split(" ")) - 1)
     return {"_CASEWISE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": place}
-
-
-SHELLS = {
-    "bash": (
-        'eval "$(casewise --show-completion; :)"; COMP_WORDS=(casewise sc) COMP_CWORD=1; '
-        "_casewise_completion casewise; echo ${COMPREPLY[@]}"
-    ),
-    # The two functions of zsh's own that the script calls: the first is told what is completed, the
-    # second what is offered.
-    "zsh": (
-        "compdef() { : }; _arguments() { echo $1 }; words=(casewise sc) CURRENT=2; "
-        'eval "$(casewise --show-completion; :)"; _casewise_completion'
-    ),
-    "fish": "casewise --show-completion | source; complete -C 'casewise sc'",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shell", SHELLS)
-def test_each_shell_completes(shell: str, tmp_path: Path) -> None:
-    """The script that the shell is given, in that shell."""
-    program = shutil.which(shell) or pytest.skip(f"{shell} is not installed")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [program, "-c", SHELLS[shell]],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={"PATH": path, "HOME": str(tmp_path), "TERM": "dumb"},
-        check=False,
-    )
-    assert not done.stderr
-    assert re.findall(r"sc\w*", done.stdout) == ["score"]
 
 
 @pytest.mark.parametrize(

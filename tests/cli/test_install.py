@@ -47,20 +47,6 @@ def test_nothing_says_to_install_the_bare_name() -> None:
     assert not found
 
 
-@pytest.mark.parametrize(
-    ("command", "bare"),
-    [
-        ("pip install 'casewise[mask]'", True),
-        ('pip install --upgrade "casewise[local,mask]==0.1.0"', True),
-        ("uvx casewise run", True),
-        ("uv tool uninstall casewise", False),
-        ("pip install 'casewise[local] @ git+https://git.example.org/casewise'", False),
-    ],
-)
-def test_what_counts_as_the_bare_name(command: str, bare: bool) -> None:
-    assert bool(BARE.search(command)) is bare
-
-
 def test_the_embedded_model_without_its_extra(tmp_path: Path) -> None:
     """The message names a checkout and a wheel, and no name on an index."""
     absent = "import sys; sys.modules['xllamacpp'] = None"

@@ -1,24 +1,17 @@
-"""A second start in a log folder: at another address, or of another run than was stopped there."""
+"""A second start in a log folder, at the same address or at another."""
 
 import json
 import shlex
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from conftest import Cli, clean_env
-from support.fake_openai import FakeServer, HeldServer
-from support.fault_runs import write_questions
+from conftest import Cli
+from support.fake_openai import FakeServer
 from support.secret import KEY
-from support.starts import Start, until_held
-
-import casewise as cw
-from casewise.errors import UsageError
 
 SAFE = '{"judgement": "safe"}'
-CASES, STOP_AT, AT_ONCE = 30, 12, 4
 MODEL = ("-m", "openai-api/fake/m")
 RUN = ("run", *MODEL, "--protocol", "binary", "--limit", "6", "--log-dir", "my logs")
 
@@ -68,38 +61,6 @@ def test_the_same_server_goes_on_and_the_log_names_both(
     for server in servers:
         assert cli(*more, env=at(server)).returncode == 0
     assert (len(one.requests), len(other.requests)) == (6, 6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_run_is_not_left_for_another(
-    cli: Cli, tmp_path: Path, way: signal.Signals
-) -> None:
-    """The message names the command that goes on; no answer is asked for twice."""
-    write_questions(tmp_path / "my cases.jsonl", CASES)
-    run = ("run", *MODEL, "--cases", "my cases.jsonl", "--protocol", "binary")
-    folder = ("--log-dir", "my logs")
-    with HeldServer(lambda _: SAFE, STOP_AT) as server:
-        limited = (*run, "--max-connections", str(AT_ONCE), *folder)
-        process = Start(limited, tmp_path, clean_env() | at(server))
-        until_held(process, server, tmp_path / "my logs", AT_ONCE)
-        process.send_signal(way)
-        process.wait()
-        server.free.set()
-        asked = len(server.requests)
-        for command in (("run",), ("run", *MODEL, "--cases", "my cases.jsonl")):
-            done = cli(*command, *folder, env=at(server))
-            assert done.returncode == 2, command
-            assert "my logs holds a run that was stopped (openai-api/fake/m" in done.stderr
-        assert len(server.requests) == asked
-        with pytest.raises(UsageError, match="holds a run that was stopped"):
-            cw.run(cw.plan(limit=2), tmp_path / "my logs")
-        command = shlex.split(done.stderr.split("To go on with that: ")[1].split("; for this")[0])
-        done = cli(*command[1:], env=at(server))
-        assert done.returncode == 0, done.stderr
-        assert len(server.requests) == asked - AT_ONCE + CASES - STOP_AT + AT_ONCE
-        # A folder whose run is done may take another.
-        assert cli(*RUN, env=at(server)).returncode == 0
 
 
 def test_commands_are_quoted(cli: Cli, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """What commands say of runs that were killed, stopped or capped, and of empty folders."""
 
 import json
-import re
 import shlex
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, HeldServer
 from support.secret import KEY
 from support.starts import Start, kept_answers, until
+
+import casewise as cw
+from casewise.errors import UsageError
 
 CASES = 200
 AT_ONCE = 4
@@ -59,19 +62,19 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
 
 
-def kill(folder: Path, answers: int) -> None:
-    """Start a run, and kill it after so many answers."""
+def kill(folder: Path, answers: int, way: int = signal.SIGKILL) -> None:
+    """Start a run, and stop it after so many answers."""
     with HeldServer(right, answers) as server:
         process = Start(arguments(), folder, clean_env() | environment(server))
         until(lambda: len(server.requests) == answers + AT_ONCE, process)
         until(lambda: kept_answers(folder / "logs") == answers, process)
-        process.kill()
+        process.send_signal(way)
         process.wait()
 
 
 @pytest.mark.slow
 def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    """One message with the command that goes on, exit status 2, and nothing else is written."""
+    """One message with the command that goes on; nothing is written but what a build reads."""
     kill(tmp_path, 0)
     before = set(tmp_path.iterdir())
     messages = set()
@@ -81,9 +84,7 @@ def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> 
         assert done.stdout == ""
         messages.add(done.stderr.split("error: ")[1])
     (message,) = messages
-    # A build reads of it in JUnit's file.
     assert set(tmp_path.iterdir()) - before == {tmp_path / "gate.xml"}
-    assert "nothing was judged yet" in (tmp_path / "gate.xml").read_text("utf-8")
     command = shlex.split(message.split("To go on: ")[1])
     with FakeServer(right) as server:
         done = cli(*command[1:], env=environment(server))
@@ -141,19 +142,25 @@ def test_a_run_that_did_not_end_does_not_pass(
     assert said in " ".join(done.stdout.split())
 
 
-def answers_some(request: dict[str, Any]) -> Answer:
-    """Refuse the requests of three queries, and answer those of another in no readable form."""
-    prompt = request["messages"][-1]["content"]
-    number = int(re.search(r"question (\d+)", prompt)[1])  # type: ignore[index]
-    if number % 40 == 5:
-        return 400
-    return "As you wish." if number == 3 else right(request)
-
-
-def test_errors_and_unread_answers_are_counted_apart(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    with FakeServer(answers_some) as server:
-        done = cli(*arguments(), env=environment(server))
-    assert done.returncode == 0, done.stderr
-    said = "(binary): 194 of 200 planned judgements made (97 %): 2 could not be read, "
-    said += "6 failed with an error."
-    assert said in " ".join(cli("score", "logs").stdout.split("In short")[0].split())
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_is_not_left_for_another(
+    cli: Cli, tmp_path: Path, cases: Path, way: signal.Signals
+) -> None:
+    """The message names the command that goes on; no answer that is there is asked for again."""
+    kill(tmp_path, 130, way)
+    other = arguments("--protocol", "score")
+    with FakeServer(right) as server:
+        # The same server, as far as a folder knows, at another port.
+        env = environment(server)
+        done = cli(*other, "--same-server", env=env)
+        assert done.returncode == 2
+        assert "logs holds a run that was stopped (openai-api/fake/m" in done.stderr
+        with pytest.raises(UsageError, match="holds a run that was stopped"):
+            cw.run(cw.plan(limit=2), tmp_path / "logs")
+        command = shlex.split(done.stderr.split("To go on with that: ")[1].split("; for this")[0])
+        done = cli(*command[1:], "--same-server", env=env)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == CASES - 130
+        # A folder whose run is done may take another.
+        assert cli(*other, "--limit", "2", "--same-server", env=env).returncode == 0

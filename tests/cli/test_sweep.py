@@ -144,24 +144,3 @@ def test_the_example_of_the_page(cli: Cli, tmp_path: Path) -> None:
     assert len(found) == (8 + 4) + 3 + (4 + 2)
     assert found["mine", "drawn thrice: binary, starter, reference, seed 2"] == ("not begun", 0, 56)
     assert found["openai/gpt-4o", "binary, none, team.jsonl, greedy"] == ("not begun", 0, CASES)
-
-
-def test_names_and_shared_conditions(cli: Cli, tmp_path: Path) -> None:
-    """A condition that two lines share is there once, under the name of the first."""
-    lines = """
-protocol: binary
-cases: cases.jsonl
-grid:
-  - {name: plain, model: a}
-  - {ablate: [none, "recipient, sender", "sender,recipient"]}
-  - {name: few, limit: 2}
-"""
-    sweep_file(tmp_path, MODELS + lines)
-    assert states(cli) == {
-        ("a", "plain"): ("not begun", 0, CASES),
-        ("b", "plain"): ("not begun", 0, CASES),
-        ("a", "binary, without recipient, sender"): ("not begun", 0, CASES),
-        ("b", "binary, without recipient, sender"): ("not begun", 0, CASES),
-        ("a", "few"): ("not begun", 0, 2),
-        ("b", "few"): ("not begun", 0, 2),
-    }

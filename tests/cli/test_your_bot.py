@@ -1,4 +1,4 @@
-"""docs/start/your-bot.md and docs/how-to/bots.md, command by command, against a real bot."""
+"""docs/start/your-bot.md, command by command, against a real bot."""
 
 import json
 import re
@@ -12,16 +12,9 @@ from support.bots import BotServer, SessionBot, line_of
 from support.secret import KEY
 from support.starts import Start
 
-PAGE, MORE = (
-    (ROOT / f"docs/{name}.md").read_text("utf-8") for name in ("start/your-bot", "how-to/bots")
-)
-BLOCKS = [
-    block.splitlines()
-    for page in (PAGE, MORE)
-    for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
-]
+PAGE = (ROOT / "docs/start/your-bot.md").read_text("utf-8")
+BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)]
 TARGET, RULES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-(FUNCTION,) = re.findall(r"```python\n(.*?)```", MORE, re.DOTALL)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -55,7 +48,6 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
     bot = SessionBot(line_of("customer-support"))
     with BotServer(bot) as server:
         address = "http://localhost:8080"
-        assert address in TARGET
         (tmp_path / "target.yaml").write_text(TARGET.replace(address, server.root), "utf-8")
         check, run, sample, label, score = BLOCKS[0]
         for command in (check, run, sample):
@@ -86,15 +78,3 @@ def test_a_checked_rate_in_five_commands_a_gate_and_a_change_that_it_stops(
         assert done.returncode == 1, done.stdout
         assert re.search(r"under_refusal .* 1\.000 .*fail", done.stdout)
         assert {headers["authorization"] for _, _, headers in server.asked} == {f"Bearer {KEY}"}
-
-
-def test_a_function(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "mybot.py").write_text(FUNCTION, "utf-8")
-    check, run = BLOCKS[3]
-    done = cli(*shlex.split(check)[1:], "--format", "json")
-    assert (
-        json.loads(done.stdout)["read"]["reply"] == "You asked: Hello! What can you help me with?"
-    )
-    done = cli(*shlex.split(run)[1:])
-    assert done.returncode == 0, done.stderr
-    assert "casewise-target/mybot:answer" in done.stdout
