@@ -7,14 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import Cli, clean_env
 from support import written
 from support.fake_openai import Answer, FakeServer, HeldServer
-from support.secret import KEY
 from support.starts import Start, until
 from support.written import QUERIES, Writer, context, question_of, write_queries
 
-from casewise.cases import load_cases
+import casewise as cw
 
 Record = dict[str, Any]
 
@@ -29,7 +29,7 @@ def generate(
     return cli(
         *("contexts", "generate", path, "--out", "cases.jsonl"),
         *("-m", f"openai-api/fake/m{server.port}", *options),
-        env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
+        env=server.env,
     )
 
 
@@ -75,7 +75,7 @@ KIND = {
 }
 
 
-def test_fifty_queries(cli_inside: Cli, tmp_path: Path) -> None:
+def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path) -> None:
     refusal: Answer = {
         "message": {"role": "assistant", "content": None, "refusal": "I won't write that."}
     }
@@ -83,14 +83,14 @@ def test_fifty_queries(cli_inside: Cli, tmp_path: Path) -> None:
         PLANTED | STUBBORN,
         stubborn=frozenset(number for number, _ in STUBBORN),
         answers={
-            (40, "unsafe"): refusal,
-            (41, "unsafe"): "I'm sorry, but I can't help with that request.",
-            (42, "safe"): "Here it is.",
+            (31, "unsafe"): refusal,
+            (32, "unsafe"): "I'm sorry, but I can't help with that request.",
+            (33, "safe"): "Here it is.",
         },
-        turned_down=str(context(45, "safe")["recipient"]["type"]),
+        turned_down=str(context(34, "safe")["recipient"]["type"]),
     )
     with FakeServer(writer) as server:
-        done = generate(cli_inside, server, tmp_path, queries=50)
+        done = generate(cli, server, tmp_path, queries=36)
         assert done.returncode == 1, done.stderr
         assert all(one["response_format"]["json_schema"]["strict"] for one in _writing(server))
         assert len({one["seed"] for one in server.requests}) == len(server.requests)
@@ -101,18 +101,18 @@ def test_fifty_queries(cli_inside: Cli, tmp_path: Path) -> None:
     for (number, side), spoil in STUBBORN.items():
         assert found.pop((number, side)) == [[KIND[spoil]]] * 3, number
     assert found == {
-        (40, "unsafe"): [["refused"]],
-        (41, "unsafe"): [["refused"]],
-        (42, "safe"): [["unread"]] * 3,
-        (45, "safe"): [["critic"], []],
+        (31, "unsafe"): [["refused"]],
+        (32, "unsafe"): [["refused"]],
+        (33, "safe"): [["unread"]] * 3,
+        (34, "safe"): [["critic"], []],
     }
     # No pair is lost, and none is there that should not be.
-    lost = {number for number, _ in STUBBORN} | {40, 41, 42}
-    cases = load_cases(tmp_path / "cases.jsonl").cases
+    lost = {number for number, _ in STUBBORN} | {31, 32, 33}
+    cases = cw.load_cases(tmp_path / "cases.jsonl").cases
     assert [case.query for case in cases[::2]] == [
-        one for number, one in enumerate(QUERIES) if number not in lost
+        one for number, one in enumerate(QUERIES[:36]) if number not in lost
     ]
-    assert [case.intended for case in cases] == ["safe", "unsafe"] * (50 - len(lost))
+    assert [case.intended for case in cases] == ["safe", "unsafe"] * (36 - len(lost))
     assert cases[0].context is not None
     assert cases[0].context.root == context(0, "safe")
     assert cases[0].tags[0] == f"made by openai-api/fake/m{server.port}"
@@ -123,17 +123,16 @@ def test_fifty_queries(cli_inside: Cli, tmp_path: Path) -> None:
     }
     for place, spoil in STUBBORN.items():
         assert own[place] == {KIND[spoil]}
-    assert own[40, "safe"] == {"twin"}
-    assert next(one for one in aside if one["query"] == 41 and one["side"] == "safe")["case"]
+    assert own[31, "safe"] == {"twin"}
+    assert next(one for one in aside if one["query"] == 32 and one["side"] == "safe")["case"]
     # A refusal is not argued with; what is wrong is named to the model.
     asked = [question_of(one) for one in server.prompts]
-    assert asked.count(QUERIES[40]) == 3
+    assert asked.count(QUERIES[31]) == 3
     (repair,) = [one for one in server.prompts if _repairs(one, 3)]
     assert "unsafe, recipient.background: \"gives the judgement away ('harmful')\"" in repair
-    (repair,) = [one for one in server.prompts if _repairs(one, 45)]
+    (repair,) = [one for one in server.prompts if _repairs(one, 34)]
     assert "The person is a cliché." in repair
     assert "faults: " in done.stdout
-    assert "40 of 50" not in done.stdout
     # In a pipe nothing is folded or cut.
     assert "…" not in done.stdout
 
@@ -154,8 +153,7 @@ AT_ONCE = 4
 def start(server: FakeServer, folder: Path) -> Start:
     command = ["contexts", "generate", "queries.csv", "--out", "cases.jsonl"]
     command += ["-m", f"openai-api/fake/m{server.port}", "--max-connections", str(AT_ONCE)]
-    env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
-    return Start(command, folder, env)
+    return Start(command, folder, clean_env() | server.env)
 
 
 def stop(server: HeldServer, folder: Path, lines: int, way: int) -> tuple[int | None, str]:
@@ -174,7 +172,8 @@ def stop(server: HeldServer, folder: Path, lines: int, way: int) -> tuple[int | 
     return process.returncode, err
 
 
-def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_killed_stopped_and_started_again(cli: Cli, tmp_path: Path) -> None:
     """The same files, byte for byte, and only what is missing is asked."""
     faults = {(2, "safe"): written.verdict, (4, "unsafe"): written.copied}
     names = [f"cases{suffix}.jsonl" for suffix in ("", ".aside", ".record")]
@@ -198,25 +197,22 @@ def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> No
         assert "casewise contexts generate queries.csv --out cases.jsonl" in err
         server.free.set()
         server.requests.clear()
-        assert "20 answers were there before" in _inside(cli_inside, server, killed)
+        assert "20 answers were there before" in _inside(cli, server, killed)
         again = len(server.requests)
         server.requests.clear()
-        _inside(cli_inside, server, whole)
+        _inside(cli, server, whole)
         assert len(server.requests) == 20 + again
         server.requests.clear()
         # All is there: nothing is asked, and the files stay.
-        _inside(cli_inside, server, killed)
+        _inside(cli, server, killed)
         assert not server.requests
     for name in names:
         assert (whole / name).read_bytes() == (killed / name).read_bytes(), name
 
 
 def _inside(cli: Cli, server: FakeServer, folder: Path) -> str:
-    done = cli(
-        *("contexts", "generate", folder / "queries.csv", "--out", folder / "cases.jsonl"),
-        *("-m", f"openai-api/fake/m{server.port}"),
-        env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
-    )
+    command = ("contexts", "generate", folder / "queries.csv", "--out", folder / "cases.jsonl")
+    done = cli(*command, "-m", f"openai-api/fake/m{server.port}", env=server.env)
     assert done.returncode == 1, done.stderr
     return done.stderr
 
@@ -224,7 +220,7 @@ def _inside(cli: Cli, server: FakeServer, folder: Path) -> str:
 # --- the critic -----------------------------------------------------------------------------
 
 
-def test_a_critic_that_repeats_what_it_reads(cli_inside: Cli, tmp_path: Path) -> None:
+def test_a_critic_that_repeats_what_it_reads(cli: Cli, tmp_path: Path) -> None:
     """A verdict in the context's own words is none."""
 
     def spoil(tree: written.Tree, number: int, side: str) -> written.Tree:
@@ -244,20 +240,20 @@ def test_a_critic_that_repeats_what_it_reads(cli_inside: Cli, tmp_path: Path) ->
         return "\n".join([*texts, '{"id": "00000000", "verdict": "pass"}'])
 
     with FakeServer(answer) as server:
-        done = generate(cli_inside, server, tmp_path)
+        done = generate(cli, server, tmp_path)
     assert done.returncode == 1, done.stderr
     assert not (tmp_path / "cases.jsonl").exists()
     assert set(map(str, kinds_of(tmp_path).values())) == {"[['unchecked']]"}
 
 
-def test_no_critic_and_another_critic(cli_inside: Cli, tmp_path: Path) -> None:
+def test_no_critic_and_another_critic(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(Writer()) as server:
-        done = generate(cli_inside, server, tmp_path, "--critic", "none", "--candidates", "2")
+        done = generate(cli, server, tmp_path, "--critic", "none", "--candidates", "2")
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 8
         assert "critic none" in done.stderr
         done = generate(
-            *(cli_inside, server, tmp_path, "--out", "two.jsonl"),
+            *(cli, server, tmp_path, "--out", "two.jsonl"),
             *("--critic", f"openai-api/fake/critic{server.port}"),
         )
         assert done.returncode == 0, done.stderr
@@ -265,7 +261,7 @@ def test_no_critic_and_another_critic(cli_inside: Cli, tmp_path: Path) -> None:
         assert asked == {True: 4, False: 4}
 
 
-def test_the_best_candidate(cli_inside: Cli, tmp_path: Path) -> None:
+def test_the_best_candidate(cli: Cli, tmp_path: Path) -> None:
     """Fewest faults; here every first draft of the safe side has one."""
     writer = Writer()
     firsts: dict[str, int] = {}
@@ -283,21 +279,21 @@ def test_the_best_candidate(cli_inside: Cli, tmp_path: Path) -> None:
         return json.dumps(tree)
 
     with FakeServer(answer) as server:
-        done = generate(cli_inside, server, tmp_path, "--candidates", "2")
+        done = generate(cli, server, tmp_path, "--candidates", "2")
         assert done.returncode == 0, done.stderr
         assert not any("earlier draft" in prompt for prompt in server.prompts)
-    assert len(load_cases(tmp_path / "cases.jsonl").cases) == 4
+    assert len(cw.load_cases(tmp_path / "cases.jsonl").cases) == 4
 
 
 # --- minimal pairs --------------------------------------------------------------------------
 
 
-def test_minimal_pairs(cli_inside: Cli, tmp_path: Path) -> None:
+def test_minimal_pairs(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(Writer()) as server:
-        done = generate(cli_inside, server, tmp_path, "--matched", "urgency", queries=3)
+        done = generate(cli, server, tmp_path, "--matched", "urgency", queries=3)
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 3 + 6
-    cases = load_cases(tmp_path / "cases.jsonl").cases
+    cases = cw.load_cases(tmp_path / "cases.jsonl").cases
     assert cases[0].tags[-1] == "matched transmission_principle.urgency"
     for safe, unsafe in zip(cases[::2], cases[1::2], strict=True):
         assert safe.context
@@ -314,36 +310,36 @@ def test_minimal_pairs(cli_inside: Cli, tmp_path: Path) -> None:
 # --- servers that fail ----------------------------------------------------------------------
 
 
-def test_a_server_that_takes_no_schema(cli_inside: Cli, tmp_path: Path) -> None:
+def test_a_server_that_takes_no_schema(cli: Cli, tmp_path: Path) -> None:
     writer = Writer()
 
     def answer(request: Record) -> Answer:
         return 400 if "response_format" in request else writer(request)
 
     with FakeServer(answer) as server:
-        done = generate(cli_inside, server, tmp_path)
+        done = generate(cli, server, tmp_path)
         assert done.returncode == 0, done.stderr
-        done = generate(cli_inside, server, tmp_path, "--out", "on.jsonl", "--structured", "on")
+        done = generate(cli, server, tmp_path, "--out", "on.jsonl", "--structured", "on")
         assert done.returncode == 2
         assert "400" in done.stderr
         count = len(server.requests)
-        done = generate(cli_inside, server, tmp_path, "--out", "off.jsonl", "--structured", "off")
+        done = generate(cli, server, tmp_path, "--out", "off.jsonl", "--structured", "off")
         assert done.returncode == 0
         assert len(server.requests) == count + 8
 
 
-def test_requests_that_fail_are_asked_again(cli_inside: Cli, tmp_path: Path) -> None:
+def test_requests_that_fail_are_asked_again(cli: Cli, tmp_path: Path) -> None:
     writer = Writer(answers={(1, "safe"): 400})
     with FakeServer(writer) as server:
-        done = generate(cli_inside, server, tmp_path, queries=4)
+        done = generate(cli, server, tmp_path, queries=4)
         assert done.returncode == 1, done.stderr
         assert "failed requests: 1 (" in done.stderr
         assert kinds_of(tmp_path) == {(1, "safe"): [["failed"]]}
-        assert len(load_cases(tmp_path / "cases.jsonl").cases) == 6
+        assert len(cw.load_cases(tmp_path / "cases.jsonl").cases) == 6
         writer.answers.clear()
         server.requests.clear()
-        done = generate(cli_inside, server, tmp_path)
+        done = generate(cli, server, tmp_path)
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 2
-    assert len(load_cases(tmp_path / "cases.jsonl").cases) == 8
+    assert len(cw.load_cases(tmp_path / "cases.jsonl").cases) == 8
     assert not (tmp_path / "cases.aside.jsonl").exists()

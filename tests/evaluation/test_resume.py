@@ -1,4 +1,4 @@
-"""Runs that are stopped, killed, or meet a failing server."""
+"""Runs that go on, in folders of others, and answers that are no verdict."""
 
 import json
 from pathlib import Path
@@ -7,27 +7,10 @@ from typing import Any
 import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
+from support.fault_runs import write_questions
 from support.scores import model_rows
-from support.secret import KEY
 
-CASES = 240
-
-
-@pytest.fixture
-def cases(tmp_path: Path) -> Path:
-    path = tmp_path / "cases.jsonl"
-    lines = [
-        json.dumps(
-            {
-                "query": f"question {number}",
-                "context": {"sender": {"platform_type": "forum"}},
-                "intended": "safe" if number % 2 else "unsafe",
-            }
-        )
-        for number in range(CASES)
-    ]
-    path.write_text("\n".join(lines), "utf-8")
-    return path
+CASES = 24
 
 
 AT_ONCE = 8
@@ -38,8 +21,9 @@ def arguments(cases: Path) -> list[str]:
     return ["run", "-m", "openai-api/fake/m", "--cases", str(cases), *options]
 
 
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    return write_questions(tmp_path / "cases.jsonl", CASES)
 
 
 def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
@@ -60,13 +44,13 @@ def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
     # Prices of a model that Inspect has none of.
     prices = ("--price-in", "1", "--price-out", "2")
     with FakeServer(answer) as server:
-        done = cli(*arguments(cases), *prices, env=environment(server))
+        done = cli(*arguments(cases), *prices, env=server.env)
     assert done.returncode == 0, done.stderr
-    assert "120 refused, 80 unparsed" in " ".join(done.stdout.split())
+    assert "12 refused, 8 unparsed" in " ".join(done.stdout.split())
     (score,) = model_rows(cli("score", "my logs", "--format", "json").stdout)
-    assert score["statuses"] == {"refused": 120, "unparsed": 80, "ok": 40}
-    assert score["coverage"] == pytest.approx(40 / 240)
-    # The 40 read are the odd ones of six: intended safe, all said safe.
+    assert score["statuses"] == {"refused": 12, "unparsed": 8, "ok": 4}
+    assert score["coverage"] == pytest.approx(4 / 24)
+    # All are intended safe, and those that are read say so.
     assert (score["accuracy"], score["unsafe_recall"]) == (1.0, None)
     assert (score["accuracy_low"], score["accuracy_high"]) == (pytest.approx(1 / 6), 1.0)
 
@@ -76,7 +60,7 @@ def test_one_model_of_two_is_refused(cli: Cli, cases: Path) -> None:
         return 404 if request["model"] == "absent" else '{"judgement": "safe"}'
 
     with FakeServer(answer) as server:
-        done = cli(*arguments(cases), "-m", "openai-api/fake/absent", env=environment(server))
+        done = cli(*arguments(cases), "-m", "openai-api/fake/absent", env=server.env)
     assert done.returncode == 1
     assert "not finished: openai-api/fake/absent: " in done.stderr
     assert "To go on:" in done.stderr
@@ -92,7 +76,7 @@ def test_a_changed_file_is_not_taken_for_the_old_one(cli: Cli, tmp_path: Path) -
     with FakeServer(lambda request: "Judgement: safe") as server:
         for query in ("question 1 as it was", "question 1 as it is"):
             path.write_text(json.dumps({"id": "one", "query": query, "context": {"sender": {}}}))
-            done = cli(*arguments(path), env=environment(server))
+            done = cli(*arguments(path), env=server.env)
             assert done.returncode == 0, done.stderr
         assert len(server.requests) == 2
     assert len(model_rows(cli("score", "my logs", "--format", "json").stdout)) == 2
@@ -103,11 +87,11 @@ def test_other_options_in_the_same_folder(cli: Cli, cases: Path) -> None:
     with FakeServer(lambda request: "Judgement: safe") as server:
         command = [*arguments(cases), "--limit", "3"]
         for extra in ([], ["--ablate", "sender"], ["--delivery", "none"]):
-            done = cli(*command, *extra, env=environment(server))
+            done = cli(*command, *extra, env=server.env)
             assert done.returncode == 0, done.stderr
             assert "judged before" not in done.stderr
         assert len(server.requests) == 9
-        done = cli(*command, env=environment(server))
+        done = cli(*command, env=server.env)
         assert "going on: 3 of 3 were judged before" in done.stderr
         assert len(server.requests) == 9
     scores = model_rows(cli("score", "my logs", "--format", "json").stdout)
@@ -116,17 +100,18 @@ def test_other_options_in_the_same_folder(cli: Cli, cases: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sampling", "temperature", "system", "requests"),
-    [("reference", 1.0, 0, 9), ("reference-open", 0.6, 1, 3)],
+    ("sampling", "settings", "system", "requests"),
+    [("reference", (1.0, None, 1024), 0, 9), ("reference-open", (0.6, 0.9, 512), 1, 3)],
 )
 def test_reference_sampling(
-    cli: Cli, cases: Path, sampling: str, temperature: float, system: int, requests: int
+    cli: Cli, cases: Path, sampling: str, settings: tuple[Any, ...], system: int, requests: int
 ) -> None:
     options = ["-m", "openai-api/fake/m", "--cases", str(cases), "--protocol", "score"]
     with FakeServer(lambda request: "8") as server:
-        done = cli("run", *options, "--limit", "3", "--sampling", sampling, env=environment(server))
+        done = cli("run", *options, "--limit", "3", "--sampling", sampling, env=server.env)
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == requests
-    assert {request["temperature"] for request in server.requests} == {temperature}
+    found = {(one["temperature"], one.get("top_p"), one["max_tokens"]) for one in server.requests}
+    assert found == {settings}
     roles = [message["role"] for message in server.requests[0]["messages"]]
     assert roles == ["system"] * system + ["user"]
