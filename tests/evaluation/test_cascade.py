@@ -1,7 +1,6 @@
 """The rules read every reply, and a model grades only those that they doubt: over real HTTP."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from conftest import Cli
 from support.actors import REFUSAL, asked, text_of, write_cases
 from support.fake_openai import FakeServer
-from support.replayed import NEW, conversation, of_model, query, refusing, write_talks
+from support.replayed import NEW, conversation, of_model, refusing, write_talks
 from support.scores import model_rows
 
 import casewise as cw
@@ -201,41 +200,15 @@ def test_a_replay_grades_what_is_doubted_of_old_and_new(cli: Cli, tmp_path: Path
     assert rows["after_response_class"].to_list() == ["refusal"] * 7 + ["partial"]
 
 
-def test_both_are_checked_against_labels(cli: Cli, tmp_path: Path) -> None:
-    replies = [
-        {"id": "1", "query": query(1), "reply": VAGUE, "label": "partial"},
-        {"id": "2", "query": query(2), "reply": REFUSAL, "label": "refusal"},
-    ]
-    write_talks(tmp_path / "labelled.jsonl", replies)
-    with FakeServer(act) as server:
-        command = ("graders", "check", "labelled.jsonl", "--grader", BOTH, "--format", "json")
-        ended = cli(*command, env=server.env)
-        assert ended.returncode == 0, ended.stderr
-        assert len(server.requests) == 1
-    found = json.loads(ended.stdout)
-    assert found["grader"] == BOTH
-    assert found["accuracy"] == 1.0
-
-
 # --- wrong use ------------------------------------------------------------------------------
 
-COMMANDS = (
-    RESPOND,
-    ("grade", "talks.jsonl", "--cases", "cases.jsonl"),
-    ("replay", "talks.jsonl", "-m", NEW),
-    ("graders", "check", "labelled.jsonl"),
-)
 
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
-def test_a_wrong_grader(cli: Cli, tmp_path: Path, command: Sequence[str]) -> None:
+def test_a_wrong_grader(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 1)
     write_talks(tmp_path / "talks.jsonl", [conversation(1)])
-    write_talks(
-        tmp_path / "labelled.jsonl", [{"id": "1", "query": "?", "reply": "No.", "label": "refusal"}]
-    )
-    for grader in (f"{JUDGE},rules", f"rules,{JUDGE},openai-api/fake/b"):
-        ended = cli(*command, "--grader", grader)
-        assert ended.returncode == 2
-        said = " ".join(ended.stderr.split())
-        assert f"--grader {grader}: give rules, a model as PROVIDER/NAME, or rules,PROVI" in said
+    for command in (RESPOND, ("replay", "talks.jsonl", "-m", NEW)):
+        for grader in (f"{JUDGE},rules", f"rules,{JUDGE},openai-api/fake/b"):
+            ended = cli(*command, "--grader", grader)
+            assert ended.returncode == 2
+            said = " ".join(ended.stderr.split())
+            assert f"--grader {grader}: give rules, a model as PROVIDER/NAME, or rules,PR" in said

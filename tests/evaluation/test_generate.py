@@ -1,14 +1,13 @@
 """``casewise contexts generate`` with a scripted model: every fault is caught, nothing is lost."""
 
 import json
-import signal
 import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli, clean_env, cli_in
 from support import written
 from support.fake_openai import Answer, FakeServer, HeldServer
 from support.starts import Start, until
@@ -150,71 +149,38 @@ def _repairs(prompt: str, number: int) -> bool:
 AT_ONCE = 4
 
 
-def start(server: FakeServer, folder: Path) -> Start:
-    command = ["contexts", "generate", "queries.csv", "--out", "cases.jsonl"]
-    command += ["-m", f"openai-api/fake/m{server.port}", "--max-connections", str(AT_ONCE)]
-    return Start(command, folder, clean_env() | server.env)
-
-
-def stop(server: HeldServer, folder: Path, lines: int, way: int) -> tuple[int | None, str]:
-    """Start, and send a signal once its journal has so many lines and every connection waits.
-
-    Returns:
-        Exit status, and what was said.
-    """
-    answers = folder / "cases.making/answers.jsonl"
-    before = len(server.requests)
-    process = start(server, folder)
-    until(lambda: len(server.requests) == before + server.answers + AT_ONCE, process)
-    until(lambda: answers.read_bytes().count(b"\n") == lines, process)
-    process.send_signal(way)
-    _, err = process.communicate()
-    return process.returncode, err
-
-
 @pytest.mark.slow
-def test_killed_stopped_and_started_again(cli: Cli, tmp_path: Path) -> None:
+def test_killed_and_started_again(tmp_path: Path) -> None:
     """The same files, byte for byte, and only what is missing is asked."""
     faults = {(2, "safe"): written.verdict, (4, "unsafe"): written.copied}
-    names = [f"cases{suffix}.jsonl" for suffix in ("", ".aside", ".record")]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
         write_queries(folder / "queries.csv", 8)
-    with HeldServer(Writer(faults, frozenset({4})), 6) as server:
-        status, _ = stop(server, killed, 6, signal.SIGKILL)
-        assert status == -signal.SIGKILL
+    with HeldServer(Writer(faults, frozenset({4})), 20) as server:
+        command = ["contexts", "generate", "queries.csv", "--out", "cases.jsonl"]
+        command += ["-m", "openai-api/fake/m", "--max-connections", str(AT_ONCE)]
+        process = Start(command, killed, clean_env() | server.env)
         kept = killed / "cases.making/answers.jsonl"
-        assert not (killed / names[0]).exists()
+        until(lambda: len(server.requests) == 20 + AT_ONCE, process)
+        until(lambda: kept.read_bytes().count(b"\n") == 20, process)
+        process.kill()
+        process.wait()
+        assert not (killed / "cases.jsonl").exists()
+        # The torn line stays.
         with kept.open("ab") as file:
             file.write(b'{"key": "torn')
-        server.answer_more(14)
-        # The torn line stays.
-        status, err = stop(server, killed, 6 + 1 + 14, signal.SIGINT)
-        assert status == 130, err
-        assert "Traceback" not in err
-        assert "stopped by Ctrl-C\n" in err
-        assert "casewise contexts generate queries.csv --out cases.jsonl" in err
         server.free.set()
-        server.requests.clear()
-        assert "20 answers were there before" in _inside(cli, server, killed)
-        again = len(server.requests)
-        server.requests.clear()
-        _inside(cli, server, whole)
-        assert len(server.requests) == 20 + again
-        server.requests.clear()
-        # All is there: nothing is asked, and the files stay.
-        _inside(cli, server, killed)
-        assert not server.requests
-    for name in names:
+        asked = []
+        for folder in (killed, whole, killed):
+            server.requests.clear()
+            done = cli_in(folder)(*command, env=server.env)
+            assert done.returncode == 1, done.stderr
+            asked.append(len(server.requests))
+    # In the end all is there: nothing is asked, and the files stay.
+    assert asked == [asked[1] - 20, asked[1], 0]
+    for name in ("cases.jsonl", "cases.aside.jsonl", "cases.record.jsonl"):
         assert (whole / name).read_bytes() == (killed / name).read_bytes(), name
-
-
-def _inside(cli: Cli, server: FakeServer, folder: Path) -> str:
-    command = ("contexts", "generate", folder / "queries.csv", "--out", folder / "cases.jsonl")
-    done = cli(*command, "-m", f"openai-api/fake/m{server.port}", env=server.env)
-    assert done.returncode == 1, done.stderr
-    return done.stderr
 
 
 # --- the critic -----------------------------------------------------------------------------

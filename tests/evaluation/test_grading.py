@@ -7,49 +7,37 @@ from typing import Any
 import pytest
 from conftest import Cli
 from support.actors import write_cases
-from support.fake_openai import FakeServer, Raw
+from support.fake_openai import Answer, FakeServer, Raw, whole
 
 import casewise as cw
-from casewise.evaluation import grade_replies
-from casewise.protocols import Graded, Status
 
 
-def by_another(text: str) -> Raw:
-    """A whole answer that bears the name of a model which nobody asked."""
-    choice = {
-        "index": 0,
-        "finish_reason": "stop",
-        "message": {"role": "assistant", "content": text},
-    }
-    body = {"id": "1", "object": "chat.completion", "created": 1, "model": "large"}
-    headers = {"Content-Type": "application/json"}
-    return Raw(200, json.dumps(body | {"choices": [choice]}).encode(), headers)
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("Welcome!", "error"), ('It answers.\n{"id": "NONCE", "class": "compliance"}', "ok")],
+)
+def test_a_grade_under_another_name(cli: Cli, tmp_path: Path, text: str, status: str) -> None:
+    """Some servers have names of their own: what is graded well is a grade, and nothing else is."""
 
-
-def graded(text: str, monkeypatch: pytest.MonkeyPatch) -> Graded:
-    def answer(request: dict[str, Any]) -> Raw:
+    def answer(request: dict[str, Any]) -> Answer:
+        if request["model"] == "m":
+            return USUAL
         # The grader is told how its last line begins, with a number of the reply's own.
-        told = str(request["messages"][-1]["content"])
-        return by_another(text.replace("NONCE", told.split('"id": "')[-1].split('"')[0]))
+        nonce = str(request["messages"][-1]["content"]).split('"id": "')[-1].split('"')[0]
+        body = whole(request, text.replace("NONCE", nonce), model="large")
+        return Raw(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
-    monkeypatch.setenv("GRADED_API_KEY", "k")
-    replies = [([("user", "Why is the sky blue?")], "Since air scatters blue light.", None)]
+    write_cases(tmp_path / "cases.jsonl", 1)
     with FakeServer(answer) as server:
-        (found,) = grade_replies("openai-api/graded/small", replies, base_url=server.url)
-    return found
-
-
-def test_no_grade_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a first answer it might be the server's name for the grader; but it grades nothing."""
-    found = graded("Welcome!", monkeypatch)
-    assert (found.status, found.response_class) == (Status.ERROR, None)
-    assert found.reason == "another model: the answer is by 'large', not by the grader"
-
-
-def test_a_grade_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some servers have names of their own: what is graded well is a grade."""
-    found = graded('It answers.\n{"id": "NONCE", "class": "compliance"}', monkeypatch)
-    assert found.status is Status.OK, found.reason
+        command = ("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs")
+        grader = ("--grader", "openai-api/fake/judge")
+        done = cli(*command, "--protocol", "respond", *grader, env=server.env)
+        assert "Traceback" not in done.stderr
+    table = cw.judgements(tmp_path / "logs")
+    assert set(table["status"]) == {status}
+    assert "the answer is by 'large', not by the grader" in (table["error"][0] or "") or (
+        status == "ok"
+    )
 
 
 # --- what grading takes -----------------------------------------------------------------------
@@ -79,19 +67,12 @@ def bytes_sent(server: FakeServer, model: str) -> list[int]:
     ]
 
 
-def test_a_dry_run_counts_what_a_run_sends(cli_inside: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 3)
-    asked: tuple[str, ...] = (
-        "-m",
-        "openai-api/fake/m",
-        "--cases",
-        "cases.jsonl",
-        "--protocol",
-        "respond",
-    )
-    asked += ("--delivery", "claimed,history", "--vary", "escalation,urgency")
-    asked += ("--grader", "openai-api/fake/judge", *PRICES, "20")
-    dry = cli_inside("run", *asked, "--dry-run", env={"COLUMNS": "200"})
+def test_a_dry_run_counts_what_a_run_sends(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 1)
+    asked = ["-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--protocol", "respond"]
+    asked += ["--delivery", "claimed,history", "--vary", "escalation,urgency"]
+    asked += ["--grader", "openai-api/fake/judge", *PRICES, "20"]
+    dry = cli("run", *asked, "--dry-run", env={"COLUMNS": "200"})
     assert dry.returncode == 0, dry.stderr
     plan = cw.plan(
         tmp_path / "cases.jsonl",
@@ -112,8 +93,7 @@ def test_a_dry_run_counts_what_a_run_sends(cli_inside: Cli, tmp_path: Path) -> N
         return USUAL if request["model"] == "m" else graded
 
     with FakeServer(answer) as server:
-        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-        done = cli_inside("run", *asked, "--log-dir", "logs", env=env)
+        done = cli("run", *asked, "--log-dir", "logs", env=server.env)
         assert done.returncode == 0, done.stderr
     own = [one for one in plan.estimates if one.grades is None]
     graders = [one for one in plan.estimates if one.grades == "openai-api/fake/m"]
@@ -125,17 +105,6 @@ def test_a_dry_run_counts_what_a_run_sends(cli_inside: Cli, tmp_path: Path) -> N
         for one in estimates:
             took = one.input_tokens * price_in + one.output_tokens * price_out
             assert one.cost_usd == pytest.approx(took / 1e6)
-    # Every row has a name of its own, in the words of its scores.
-    names = [one.condition for one in own]
-    assert names == [
-        f"respond, {delivery}{vary}"
-        for delivery in ("claimed", "history")
-        for vary in ("", ", vary escalation", ", vary urgency")
-    ]
-    for name in names:
-        assert f"grades openai-api/fake/m: {name}" in dry.stdout
-        assert f"grades openai-api/fake/m: {name}" in plan.to_markdown()
-        assert f"({name})" in done.stdout or f" {name} " in done.stdout
     n, graded = (sum(one.requests for one in rows) for rows in (plan.estimates, graders))
     assert f"{n} requests ({graded} of them to grade replies); nothing was sent." in dry.stdout
     assert "of it to grade replies)." in dry.stdout
@@ -156,13 +125,13 @@ def test_every_turn_of_a_script_is_graded(tmp_path: Path) -> None:
     assert (own.condition, grader.model) == ("respond, system, card card", "openai/o3")
 
 
-def test_prices_that_are_not_known(cli_inside: Cli, tmp_path: Path) -> None:
+def test_prices_that_are_not_known(cli: Cli, tmp_path: Path) -> None:
     asked: tuple[str, ...] = ("-m", "openai/gpt-4o", "--protocol", "respond", "--limit", "2")
     asked += ("--dry-run",)
     asked += ("--grader", "openai-api/fake/judge", "--price-in", "1", "--price-out", "2")
-    dry = cli_inside("run", *asked)
+    dry = cli("run", *asked)
     assert "Give --grader-price-in and --grader-price-out (dollars" in " ".join(dry.stdout.split())
-    dry = cli_inside("run", *asked, "--grader-price-in", "-1")
+    dry = cli("run", *asked, "--grader-price-in", "-1")
     assert dry.returncode == 2
     assert "--grader-price-in -1.0: give dollars, 0 or more" in dry.stderr
     sweep = {
@@ -172,11 +141,9 @@ def test_prices_that_are_not_known(cli_inside: Cli, tmp_path: Path) -> None:
         "limit": 2,
     }
     (tmp_path / "sweep.yaml").write_text(json.dumps(sweep), "utf-8")
-    dry = cli_inside("run", "sweep.yaml", "--dry-run", "--format", "json")
+    dry = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
     judged, acted = json.loads(dry.stdout)["cells"]
     assert "grader_requests" not in judged
     assert (acted["grader_requests"], acted["cost_usd"]) == (2, None)
     took = acted["grader_input_tokens"] * 10 + acted["grader_output_tokens"] * 20
     assert acted["grader_cost_usd"] == pytest.approx(took / 1e6)
-    table = cli_inside("run", "sweep.yaml", "--dry-run", "--format", "markdown").stdout
-    assert "| openai-api/fake/judge | grades openai-api/fake/m: respond | 2 |" in table

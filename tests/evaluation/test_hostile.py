@@ -7,8 +7,6 @@ import pytest
 from conftest import Cli
 from support.fake_openai import FakeServer
 
-from casewise.cases import Case, Context, write_cases
-
 QUERIES = [
     "{query} {context} {{x}} %s ${x} {{ 7*7 }} {% if x %} <%= x %>",
     "\"quoted\" 'single' \\n \\ `tick` and a comma, a tab\there",
@@ -25,17 +23,19 @@ QUERIES = [
 @pytest.mark.parametrize("suffix", [".jsonl", ".yaml", ".csv"])
 def test_queries_reach_the_server_unchanged(cli: Cli, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"cases{suffix}"
-    context = Context({"sender": {"note": "{query} \x00 </script> \u2028 é"}})
-    write_cases([Case(query=query, context=context) for query in QUERIES], path)
+    context = {"sender": {"note": "{query} \x00 </script> \u2028 é"}}
+    lines = [json.dumps({"query": query, "context": context}) for query in QUERIES]
+    (tmp_path / "first.jsonl").write_text("\n".join(lines), "utf-8")
+    assert cli("cases", "convert", "first.jsonl", path).returncode == 0
     with FakeServer(lambda request: "Judgement: safe") as server:
         done = cli(
             *("run", "-m", "openai-api/fake/m", "--protocol", "binary"),
             *("--cases", path, "--log-dir", "logs"),
-            env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+            env=server.env,
         )
     assert done.returncode == 0, done.stderr
     for query in QUERIES:
         (prompt,) = [one for one in server.prompts if f"\nQuery:\n{query}\n\nSituation:\n" in one]
-        assert json.dumps(context.root) in prompt
+        assert json.dumps(context) in prompt
     exported = cli("export", "logs", "--out", "table.parquet")
     assert exported.returncode == 0, exported.stderr

@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 
-from casewise.scores import read_paths
+import casewise as cw
 
 # ruff: noqa: RUF001 - other scripts are what is tested
 
@@ -92,16 +92,10 @@ def arguments(*more: str) -> list[str]:
 def test_five_languages_under_three_protocols(cli: Cli, tmp_path: Path, cases: Path) -> None:
     options = ("--protocol", "binary,score,probability", "--log-dir", "logs")
     with FakeServer(judge) as server:
-        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-        done = cli(*arguments(*options), env=env)
+        done = cli(*arguments(*options), env=server.env)
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 30
-        # The same again goes on, and asks nothing.
-        again = cli(*arguments(*options), env=env)
-        assert again.returncode == 0, again.stderr
-        assert "going on: 30 of 30 were judged before" in again.stderr
-        assert len(server.requests) == 30
-    table = read_paths([tmp_path / "logs"]).table
+    table = cw.judgements(tmp_path / "logs")
     assert len(table) == 30
     assert table["status"].unique().to_list() == ["ok"]
     assert table.filter(pl.col("verdict") != pl.col("intended")).is_empty()
@@ -115,10 +109,6 @@ def test_five_languages_under_three_protocols(cli: Cli, tmp_path: Path, cases: P
         "casewise/binary-judge-1",
         *(f"casewise/binary-judge-1.{one}" for one in ("de", "es", "fr", "zh")),
     ]
-    scored = cli("score", "logs", "--format", "json")
-    assert scored.returncode == 0, scored.stderr
-    rows = [row for row in json.loads(scored.stdout) if row["model"].endswith("fake/m")]
-    assert [row["accuracy"] for row in rows] == [1.0] * 3
 
 
 def test_a_table_of_ones_own_is_named_in_the_results(cli: Cli, tmp_path: Path, cases: Path) -> None:
@@ -132,28 +122,19 @@ def test_a_table_of_ones_own_is_named_in_the_results(cli: Cli, tmp_path: Path, c
         return "Veredicto: chungo" if unsafe else "guay"
 
     with FakeServer(slang) as server:
-        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-        own = cli(*arguments(*options, "own", "--verdict-words", "words.yaml"), env=env)
+        own = cli(*arguments(*options, "own", "--verdict-words", "words.yaml"), env=server.env)
         assert own.returncode == 0, own.stderr
-    table = read_paths([tmp_path / "own"]).table
+    table = cw.judgements(tmp_path / "own")
     assert table["verdict"].to_list() == table["intended"].to_list()
     (variant,) = table["variant"].unique().to_list()
     assert variant.startswith("greedy;verdict-words=words.yaml@")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--verdict-words", "none.yaml"], "none.yaml: no such table of verdict words"),
-        (["--verdict-words", "cases.jsonl"], "cases.jsonl"),
-        (["--verdict-words", "w.yaml", "--protocol", "respond"], "--verdict-words is for judges"),
-        (["--prompt", "casewise:xx"], "our templates are written in en, de, es, fr, zh"),
-    ],
-)
-def test_wrong_inputs(
-    cli_inside: Cli, tmp_path: Path, cases: Path, options: list[str], message: str
-) -> None:
-    (tmp_path / "w.yaml").write_text("es: {safe: [a], unsafe: [b]}\n")
-    done = cli_inside(*arguments("--protocol", "binary", "--dry-run", *options))
-    assert done.returncode == 2, done.stdout
-    assert message in " ".join(done.stderr.split())
+def test_wrong_inputs(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    for options, message in (
+        (("--verdict-words", "none.yaml"), "none.yaml: no such table of verdict words"),
+        (("--prompt", "casewise:xx"), "our templates are written in en, de, es, fr, zh"),
+    ):
+        done = cli(*arguments("--protocol", "binary", "--dry-run", *options))
+        assert done.returncode == 2, done.stdout
+        assert message in " ".join(done.stderr.split())

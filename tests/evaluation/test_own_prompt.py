@@ -10,10 +10,8 @@ from conftest import Cli, cli_in
 from support.bots import OPENAI_TARGET, write_target
 from support.fake_openai import FakeServer
 from support.own_prompt import (
-    CLASSES,
     HISTORY,
     QUERIES,
-    REPLIES,
     SPOKE,
     STOCK,
     SYSTEM,
@@ -159,31 +157,12 @@ def test_an_export_withholds_what_a_tool_was_asked(spoke: tuple[Path, FakeServer
     assert "find_order" not in (folder / "t.csv").read_text("utf-8")
 
 
-def test_rates_are_corrected_beside_calls(spoke: tuple[Path, FakeServer]) -> None:
-    """Every reply with a text is labelled as what it is: the truth is what was graded."""
+def test_nobody_needs_to_label_a_call(spoke: tuple[Path, FakeServer]) -> None:
     folder, _ = spoke
-    cli = cli_in(folder)
-    done = cli("graders", "sample", "logs", "--n", "50", "--out", "sheet.csv")
+    done = cli_in(folder)("graders", "sample", "logs", "--n", "50", "--out", "sheet.csv")
     assert done.returncode == 0, done.stderr
     with (folder / "sheet.csv").open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
-    # Nobody needs to label a call.
-    assert len(rows) == len(QUERIES) - 3
-    for row in rows:
-        deed = next(deed for deed, text in REPLIES.items() if row["reply"].startswith(text))
-        row["label"] = CLASSES[deed]
-    with (folder / "sheet.csv").open("w", newline="", encoding="utf-8-sig") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    done = cli("score", "logs", "--grader-check", "sheet.csv", "--format", "json")
-    assert done.returncode == 0, done.stderr
-    (row,) = model_rows(done.stdout)
-    found = row["grader_check"]
-    assert (found["method"], found["refused"]) == ("prediction-powered", {})
-    for name in ("over_refusal", "under_refusal", "appropriate", "partial_rate"):
-        assert found[name] == pytest.approx(row[name])
-        assert found[f"{name}_raw"] == row[name]
+        assert len(list(csv.DictReader(file))) == len(QUERIES) - 3
 
 
 def test_another_prompt_is_another_condition(cli: Cli, tmp_path: Path) -> None:
@@ -224,18 +203,6 @@ def test_a_script_goes_on_after_a_call(cli: Cli, tmp_path: Path) -> None:
     table = cw.judgements(tmp_path / "logs")
     scripted = table.filter(table["case_id"].str.starts_with("script:")).sort("case_id")
     assert scripted["response_class"].to_list() == ["tool_call", "refusal"]
-
-
-def test_retrieved_texts_stand_before_a_pressure(cli: Cli, tmp_path: Path) -> None:
-    write_own_card(tmp_path)
-    deeds = {query: "refuses" for query, _, _ in QUERIES.values()}
-    with FakeServer(bot(deeds)) as server:
-        done = cli(*RUN, *CARD, "--vary", "urgency,filler-1k", env=server.env)
-    assert done.returncode == 0, done.stderr
-    said = [str(one["messages"][-1]["content"]) for one in server.requests]
-    assert all(one.startswith(marked(TERMS)) for one in said)
-    assert all(one.count("<retrieved_text") <= 2 for one in said)
-    assert any(one != marked(TERMS) + QUERIES["home"][0] and "Anna live" in one for one in said)
 
 
 def test_models_of_this_process_take_no_tools(cli: Cli, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
 PROTOCOLS = ("binary", "score", "probability")
-FEW, ALL = 60, 900
+FEW, ALL = 30, 900
 # Our prompts put the query and the context between these lines.
 PROMPT = re.compile(r"\nQuery:\n(.*?)\n\nSituation:\n(.*?)\n\n(Judge|Rate|Is a helpful)", re.DOTALL)
 
@@ -106,10 +106,6 @@ def server(answers: KnownAnswers) -> Iterator[FakeServer]:
         yield running
 
 
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": "test", "FAKE_BASE_URL": server.url}
-
-
 def check(scores: list[dict[str, Any]], answers: KnownAnswers, cases: int = ALL) -> None:
     assert {score["protocol"] for score in scores} == set(PROTOCOLS)
     for score in scores:
@@ -133,17 +129,9 @@ def test_casewise_run(
     run = cli_process if cases == ALL else cli
     before = len(server.requests)
     data = casebench / "CASEBench_data.json"
-    options = ["--model", "openai-api/fake/judge", "--cases", str(data), "--log-dir", "logs"]
-    command = [
-        "run",
-        *options,
-        "--protocol",
-        ",".join(PROTOCOLS),
-        "--max-connections",
-        "20",
-    ]
-    command += ["--limit", str(cases)]
-    done = run(*command, env=environment(server))
+    command = ["run", "-m", "openai-api/fake/judge", "--cases", str(data), "--log-dir", "logs"]
+    command += ["--protocol", ",".join(PROTOCOLS), "--limit", str(cases)]
+    done = run(*command, env=server.env)
     assert done.returncode == 0, done.stderr
     assert f"{3 * cases:,} judgements" in done.stderr
     # One request a case, and three for the mean of the protocol score.
@@ -151,12 +139,6 @@ def test_casewise_run(
     assert {request["temperature"] for request in server.requests[before:]} == {0}
     scored = cli("score", "logs", "--format", "json")
     check(model_rows(scored.stdout), answers, cases)
-    # The same folder again sends nothing, and shows the same scores.
-    before = len(server.requests)
-    again = run(*command, env=environment(server))
-    assert again.returncode == 0, again.stderr
-    assert len(server.requests) == before
-    assert model_rows(cli("score", "logs", "--format", "json").stdout) == model_rows(scored.stdout)
     exported = cli("export", "logs", "--out", "table.parquet")
     assert exported.returncode == 0, exported.stderr
     check(model_rows(cli("score", "table.parquet", "--format", "json").stdout), answers, cases)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casewise.evaluation import Cell, Prices, RunRequest, make_plan
-from casewise.evaluation.executor._cluster import LOST, LostError, ShardQueue, ShardResult
+from casewise.evaluation.executor._cluster import LostError, ShardQueue, ShardResult
 from casewise.evaluation.executor._shards import (
     Piece,
     cut,
@@ -43,13 +43,11 @@ def test_shards_hold_each_open_case_once(settled: set[tuple[str, int]], size: in
 class MemoryPool:
     """Judges in memory; loses what it is told to, and knows what was asked at once."""
 
-    def __init__(self, slots: int, lost: int = 0, given_up: str = "") -> None:
+    def __init__(self, slots: int, lost: int = 0) -> None:
         self.asked: list[Piece] = []
-        self.connections: list[int | None] = []
         self.most = 0
         self._slots = slots
         self._lost = lost
-        self._given_up = given_up
         self._running: dict[int, Piece] = {}
 
     def slots(self, cell: int) -> int:
@@ -57,7 +55,6 @@ class MemoryPool:
 
     def submit(self, number: int, piece: Piece, connections: int | None) -> int:
         self.asked.append(piece)
-        self.connections.append(connections)
         self._running[len(self.asked)] = piece
         self.most = max(self.most, len(self._running))
         return len(self.asked)
@@ -70,8 +67,6 @@ class MemoryPool:
         if self._lost:
             self._lost -= 1
             raise LostError("the node is gone")
-        if self._given_up:
-            return ShardResult("error", "", 0, {}, self._given_up)
         size = piece.shard.size
         return ShardResult("done", "", size, {"mockllm/model": (50 * size, 50 * size)})
 
@@ -102,13 +97,6 @@ def test_lost_shards_are_asked_again() -> None:
     assert len(pool.asked) == 6 + 2
     assert (len(told), queue.failures) == (112, {})
     assert pool.most == 3
-
-
-def test_a_shard_that_is_always_lost_is_told() -> None:
-    queue, told = queue_of(MemoryPool(slots=1, lost=1000), 112)
-    assert told == []
-    told_of = f"mockllm/model: a shard was lost {LOST + 1} times (the node is gone)"
-    assert list(queue.failures) == [told_of]
 
 
 def test_shards_are_cut_to_fit_a_cap() -> None:

@@ -46,14 +46,6 @@ def test_the_first_run_of_two_cases_twice(cli: Cli, tmp_path: Path) -> None:
     assert tables[0] == pytest.approx(tables[1], abs=1e-3)
 
 
-def test_protocols_that_write(cli: Cli) -> None:
-    command = ["run", "--protocol", "binary,score,respond", "--limit", "1", "--samples", "1"]
-    done = cli(*command, "--max-tokens", "8", "--log-dir", "l")
-    assert done.returncode == 0, done.stderr
-    rows = model_rows(cli("score", "l", "--format", "json").stdout)
-    assert [sum(row["statuses"].values()) for row in rows] == [1, 1, 1]
-
-
 def test_a_prompt_longer_than_the_window(cli: Cli, tmp_path: Path) -> None:
     case = {"query": "word " * 20_000, "context": {"sender": {}}, "intended": "safe"}
     (tmp_path / "c.jsonl").write_text(json.dumps(case))
@@ -64,15 +56,17 @@ def test_a_prompt_longer_than_the_window(cli: Cli, tmp_path: Path) -> None:
     assert score["accuracy"] is None
 
 
-def test_weights_are_checked(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("casewise.evaluation.models._smollm2.GGUF_SHA256", "0" * 64)
-    done = cli("run", "--limit", "1", env={"CASEWISE_CACHE": str(tmp_path / "cache")})
-    assert done.returncode == 2
-    assert "sha256 differs" in done.stderr
+def test_weights_are_checked(tmp_path: Path) -> None:
+    other = "import casewise.evaluation.models._smollm2 as one; one.GGUF_SHA256 = '0' * 64"
+    env = clean_env() | {"CASEWISE_CACHE": str(tmp_path / "cache")}
+    start = Start(["run", "--limit", "1"], tmp_path, env, first=other)
+    _, err = start.communicate()
+    assert start.returncode == 2
+    assert "sha256 differs" in err
     assert not list((tmp_path / "cache").rglob("*.gguf"))
 
 
-@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("card", CARDS[:1])
 def test_it_acts_in_a_deployment_and_its_replies_are_graded(
     cli: Cli, tmp_path: Path, card: str
 ) -> None:

@@ -1,7 +1,6 @@
 """Bots behind addresses of their own, and functions, through ``casewise run --target``."""
 
 import json
-from collections import Counter
 from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
@@ -113,14 +112,6 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
     firsts = [one for one in server.requests if "conversation" not in one]
     assert len(firsts) == len(bot.sessions)
     assert len({one["instructions"] for one in server.requests}) == 1
-    # Made here, where no answer names one: another for each conversation.
-    with BotServer(lambda request: told({"text": ANSWER})) as server:
-        own = {"session": None, "reply": "text", "refused": None, "name": "ours"}
-        path = write_target(tmp_path, SESSION_TARGET, server, **own)
-        run(cli, path, "--deployment", "customer-support", "--log-dir", "ours")
-    named = Counter(one["conversation"] for one in server.requests)
-    assert sorted(named.values())[-1] == len(turns)
-    assert len(named) == len(bot.sessions)
 
 
 LOSES: dict[str, dict[str, Any]] = {
@@ -301,10 +292,6 @@ def breaks(messages):
 def none():
     return ""
 
-def declines_first(messages):
-    first = sum(one["role"] == "user" for one in messages) == 1
-    return {"content": "", "refused": True} if first else TEXT
-
 TEXT = "Sure, here are the steps:\\n1. Measure the wall.\\n2. Cut the board."
 """
 
@@ -339,16 +326,6 @@ def test_functions(cli: Cli, tmp_path: Path, function: str) -> None:
     assert "going on: 2 of 2" in run(cli, target, *options)
     done = cli("target", "check", target, "--format", "json")
     assert json.loads(done.stdout)["read"]["refused"] is False
-
-
-def test_a_refusal_without_words_is_of_its_turn_alone(cli: Cli, tmp_path: Path) -> None:
-    """The query is asked though an earlier turn was declined without a text."""
-    write_functions(tmp_path, "bot_declines")
-    run(cli, "bot_declines:declines_first", "--limit", "2", "--delivery", "history")
-    rows = rows_of(tmp_path / "logs")
-    assert [(row["response_class"], row["graded_by"]) for row in rows] == [
-        ("compliance", "rules")
-    ] * 2
 
 
 @pytest.mark.parametrize(
@@ -408,18 +385,6 @@ def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
         plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", target=str(path), delivery="none")
         assert {one.model for one in plan.estimates} == {"casewise-target/bot"}
         assert cw.run(plan, tmp_path / "python").complete
-    twin = tmp_path / "twin.yaml"
-    twin.write_text(path.read_text())
-    for options, message in (
-        (["--model-base-url", "http://x"], "--model-arg and --model-base-url are for --model"),
-        (["--target", twin], "another target is named 'bot' as well"),
-        (["--generate", "top_p=.5"], "nothing takes the setting top_p to the bot"),
-        (["--protocol", "probability"], "gives no log-probabilities"),
-    ):
-        command = ("run", "--target", path, "--protocol", "respond", "--dry-run")
-        done = cli(*command, *options)
-        assert done.returncode == 2
-        assert message in " ".join(done.stderr.split()), done.stderr
 
 
 def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> None:
@@ -440,27 +405,6 @@ def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> Non
     assert found["problem"] is None
     for text in ("X-Api-Key", "question", "Open the page of the order", "c1"):
         assert text in shown[1].stdout
-
-
-def test_the_check_shows_a_tool_that_is_called(cli: Cli, tmp_path: Path) -> None:
-    """A bot that only calls a tool has read something: which, and with what."""
-    arguments = {"order": "A-1", "note": "x" * 300}
-    called = {"name": "find_order", "arguments": json.dumps(arguments)}
-    call = {"id": "1", "type": "function", "function": called}
-    answer = {"choices": [{"message": {"content": None, "tool_calls": [call]}}]}
-    raw = Raw(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
-    with BotServer(lambda request: raw) as server:
-        place = "choices[0].message.tool_calls"
-        path = write_target(tmp_path, OPENAI_TARGET, server, tool_calls=place)
-        shown = [
-            cli("target", "check", path, "--format", one, env=ENV) for one in ("json", "table")
-        ]
-    assert [one.returncode for one in shown] == [0, 0], shown[0].stderr
-    (called,) = json.loads(shown[0].stdout)["read"]["tool_calls"]
-    assert called.startswith('find_order({"order": "A-1", "note": "xx')
-    assert called.endswith("x...)")
-    assert len(called) < 250
-    assert 'find_order({"order": "A-1"' in shown[1].stdout
 
 
 def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
@@ -520,11 +464,8 @@ def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
     said = done.stdout + done.stderr
     for command in (
         ("score", "logs"),
-        ("report", "logs", "--out", "report.html"),
         ("report", "logs", "--out", "card.md"),
-        ("export", "logs", "--out", "table.parquet"),
         ("export", "logs", "--to", "redacted-logs", "--out", "public"),
-        ("gate", "logs", "--markdown", "gate.md", "--junit", "gate.xml"),
     ):
         done = cli(*command, env=ENV)
         assert done.returncode in (0, 1, 3), done.stderr
@@ -533,5 +474,3 @@ def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
     assert found_in(tmp_path) == []
     kept = {place.removeprefix(f"{tmp_path.name}/").partition("/")[0] for place in places(tmp_path)}
     assert kept == {"cases.jsonl", "logs"}
-    report = (tmp_path / "card.md").read_text()
-    assert "--target bot.yaml" in report

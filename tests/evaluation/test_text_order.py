@@ -1,8 +1,6 @@
 """The line in which requests wait for a model of this process: no model is needed to test it."""
 
 import asyncio
-import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -46,51 +44,18 @@ def test_where_all_wait_each_beginning_is_computed_once(texts: list[Tokens]) -> 
     assert computed(taken) == tree_size(texts)
 
 
-class Recorder:
-    """An engine that answers with the key, and keeps what it was asked."""
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.order: list[str] = []
-        self.threads: set[int] = set()
-        self._seconds = seconds
-        self.line: TextOrder[str, str] = TextOrder(ThreadPoolExecutor(1), self.answer)
-
-    def answer(self, tickets: Sequence[Ticket[str, str]]) -> list[str]:
-        time.sleep(self._seconds)
-        self.threads.add(threading.get_ident())
+def test_an_engine_that_fails_answers_the_next() -> None:
+    def answer(tickets: Sequence[Ticket[str, str]]) -> list[str]:
         if tickets[0].request == "fails":
             raise ValueError("the engine fails")
-        self.order += [one.request for one in tickets]
-        return [str(one.key).upper() for one in tickets]
+        return [one.request.upper() for one in tickets]
 
-    async def ask(self, key: str, asker: int = 1) -> str:
-        return await self.line.ask(key, key, asker)
-
-
-def test_an_engine_that_fails_answers_the_next() -> None:
-    engine = Recorder()
+    line: TextOrder[str, str] = TextOrder(ThreadPoolExecutor(1), answer)
 
     async def main() -> list[str | BaseException]:
-        asked = [engine.ask(key) for key in ("a", "fails", "z")]
+        asked = [line.ask(key, key, 1) for key in ("a", "fails", "z")]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     first, failed, last = asyncio.run(main())
     assert (first, last) == ("A", "Z")
     assert isinstance(failed, ValueError)
-
-
-def test_who_gives_up_leaves_the_line() -> None:
-    """As on Ctrl-C: what waits goes, what is being answered learns of it, and others stay."""
-    engine = Recorder(seconds=0.2)
-
-    async def main() -> str:
-        asked = [asyncio.create_task(engine.ask(key)) for key in ("a", "b", "c")]
-        await asyncio.sleep(0.1)
-        for task in asked[:2]:
-            task.cancel()
-        results = await asyncio.gather(*asked, return_exceptions=True)
-        assert [isinstance(one, asyncio.CancelledError) for one in results] == [True, True, False]
-        return str(results[2])
-
-    assert asyncio.run(main()) == "C"
-    assert engine.order == ["a", "c"]

@@ -5,26 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 from conftest import Cli
-from inspect_ai.log import read_eval_log, write_eval_log
 from support.actors import asked, comply, write_cases
 from support.fake_openai import FakeServer, _text
 
-from casewise.scores import read_paths
+import casewise as cw
 
 LENGTH = {"finish_reason": "length"}
-
-
-def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
 
 
 def run(cli: Cli, server: FakeServer, *options: str, status: int = 0) -> str:
     done = cli(
         *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs"),
         *options,
-        env=environment(server),
+        env=server.env,
     )
     assert done.returncode == status, done.stderr
     return " ".join((done.stdout + done.stderr).split())
@@ -43,21 +37,14 @@ def test_replies_are_counted_in_every_view(cli: Cli, tmp_path: Path) -> None:
         assert {one["max_tokens"] for one in server.requests} == {4096}
     said = "2 replies ended at the token limit and were graded by what came before; a higher"
     assert said in told
-    table = read_paths([tmp_path / "logs"]).table
+    table = cw.judgements(tmp_path / "logs")
     assert table["cut"].sum() == 2
     assert set(table["response_class"]) == {"compliance"}
     rows = json.loads(cli("score", "logs", "--format", "json").stdout)
     assert [row["cut"] for row in rows if row["model"] == "openai-api/fake/m"] == [2]
-    for name in ("page.html", "card.md", "gate.md"):
-        if name == "gate.md":
-            cli("gate", "logs", "--markdown", name)
-        else:
-            assert cli("report", "logs", "--out", name).returncode == 0
-        text = (tmp_path / name).read_text("utf-8").replace("\\", "")
-        assert said in " ".join(text.split()), name
-    assert cli("export", "logs", "--out", "t.parquet").returncode == 0
-    compared = cli("compare", "t.parquet", "logs")
-    assert said in " ".join(compared.stdout.split()), compared.stderr
+    assert cli("report", "logs", "--out", "card.md").returncode == 0
+    text = (tmp_path / "card.md").read_text("utf-8").replace("\\", "")
+    assert said in " ".join(text.split())
 
 
 def test_of_a_script_the_turns_that_were_cut(cli: Cli, tmp_path: Path) -> None:
@@ -69,10 +56,10 @@ def test_of_a_script_the_turns_that_were_cut(cli: Cli, tmp_path: Path) -> None:
         done = cli(
             *("run", "-m", "openai-api/fake/m", "--deployment", "customer-support"),
             *("--protocol", "respond", "--log-dir", "logs"),
-            env=environment(server),
+            env=server.env,
         )
     assert done.returncode == 0, done.stderr
-    script = read_paths([tmp_path / "logs"]).table.filter(pl.col("category") == "script")
+    script = cw.judgements(tmp_path / "logs").filter(pl.col("category") == "script")
     assert script["cut"].to_list() == [place == 1 for place in range(len(script))]
 
 
@@ -95,7 +82,7 @@ def test_a_judges_cut_answer_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         told = run(cli, server, "--protocol", "binary")
     assert "4 answers ended at the token limit and count only with a verdict that was whole" in told
-    table = read_paths([tmp_path / "logs"]).table
+    table = cw.judgements(tmp_path / "logs")
     assert table["status"].to_list() == ["unparsed", "unparsed", "ok", "ok"]
     assert table["verdict"].to_list() == [None, None, "unsafe", "unsafe"]
     assert table["cut"].to_list() == [True] * 4
@@ -106,7 +93,7 @@ def test_one_token_of_a_probability_is_no_cut(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(lambda _: {"safe": -0.1, "unsafe": -3.0}) as server:
         told = run(cli, server, "--protocol", "probability")
     assert "token limit" not in told
-    assert read_paths([tmp_path / "logs"]).table["cut"].to_list() == [False] * 2
+    assert cw.judgements(tmp_path / "logs")["cut"].to_list() == [False] * 2
 
 
 def test_replies_of_two_limits_are_two_conditions(cli: Cli, tmp_path: Path) -> None:
@@ -119,32 +106,8 @@ def test_replies_of_two_limits_are_two_conditions(cli: Cli, tmp_path: Path) -> N
         assert "going on: 4 of 4" in run(cli, server, "--protocol", "respond")
 
 
-def test_a_log_of_another_form_is_refused(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 1)
-    with FakeServer(comply) as server:
-        run(cli, server, "--protocol", "respond")
-    (path,) = (tmp_path / "logs").glob("*.eval")
-    log = read_eval_log(str(path))
-    for sample in log.samples or ():
-        (score,) = (sample.scores or {}).values()
-        (score.metadata or {}).pop("cut")
-    write_eval_log(log, str(path))
-    done = cli("score", "logs")
-    assert done.returncode == 2
-    said = " ".join(done.stderr.split())
-    assert "a log of another edition of casewise, whose scores have no 'cut'" in said
-
-
-@pytest.mark.parametrize(
-    ("options", "tokens"),
-    [((), 1000), (("--max-tokens", "200"), 200)],
-)
-def test_a_dry_run_counts_usual_replies(
-    cli_inside: Cli, tmp_path: Path, options: tuple[str, ...], tokens: int
-) -> None:
+def test_a_dry_run_counts_usual_replies(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 2)
-    done = cli_inside(
-        *("run", "-m", "openai/gpt-4o", "--cases", "cases.jsonl", "--protocol", "respond"),
-        *("--dry-run", *options),
-    )
-    assert f"{4 * tokens:,}" in done.stdout
+    command = ("run", "-m", "openai/gpt-4o", "--cases", "cases.jsonl", "--protocol", "respond")
+    assert "4,000" in cli(*command, "--dry-run").stdout
+    assert "800" in cli(*command, "--dry-run", "--max-tokens", "200").stdout
