@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.pairs import a_case
 from support.planned import a_plan, a_set, a_study, pairs
 
-from casewise.cases import Case
 from casewise.errors import UsageError
 from casewise_study.study.block_balance import balance
 from casewise_study.study.block_design import make_design
@@ -21,11 +22,11 @@ SIDES = ["", "s", "u", "su", "ssu", "suuu"]
 """Contexts of a query: more of one side than of the other, too."""
 
 
-Known = dict[tuple[Arm, str], Case]
+Known = dict[tuple[Arm, str], Any]
 
 
 def laid_out(
-    cases: Sequence[Case], votes: int, tasks: int, seed: int, arms: Sequence[Arm] = tuple(Arm)
+    cases: Sequence[Any], votes: int, tasks: int, seed: int, arms: Sequence[Arm] = tuple(Arm)
 ) -> tuple[Known, list[StudyCell], Design]:
     known = {key: case for key, case in by_arm(cases).items() if key[0] in arms}
     cells = [StudyCell(*key) for key in known]
@@ -110,8 +111,8 @@ def test_too_many_tasks_are_refused_with_the_most_there_can_be() -> None:
 
 def test_one_question_under_two_ids_is_never_shown_twice() -> None:
     twice = [
-        Case(query="May I?", query_id="a", id="1", context={"sender": "x"}, intended="safe"),
-        Case(query="may  I?", query_id="b", id="2", context={"sender": "y"}, intended="safe"),
+        a_case("May I?", "safe", query_id="a", id="1"),
+        a_case("may  I?", "safe", query_id="b", id="2"),
         *pairs(3),
     ]
     _, cells, design = laid_out(twice, 2, 3, 0, (Arm.SAFE, Arm.UNSAFE))

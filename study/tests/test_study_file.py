@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
 
-from casewise.cases import Case, write_cases
 from casewise.errors import InputError
 from casewise_study.study.language import paragraphs
 from casewise_study.study.planning import check_ready
@@ -46,7 +45,8 @@ def test_a_study_is_read_as_it_was_written(
 
 
 def test_a_case_without_context_of_ones_own_is_the_arm_none(tmp_path: Path) -> None:
-    own = Case(id="mine", query=pairs(1)[0].query, tags=("kept",))
+    bare = {"id": "mine", "context": None, "intended": None, "tags": ("kept",)}
+    own = pairs(1)[0].model_copy(update=bare)
     study = on_disk(tmp_path, [*pairs(2), own])
     write_study(study, tmp_path / "study.yaml")
     found = study_cases(load_study(tmp_path / "study.yaml"))
@@ -72,7 +72,7 @@ def test_cases_that_do_not_fit_stop_a_study(tmp_path: Path) -> None:
     write_study(study.model_copy(update={"design": design}), path)
     refused(r"design\.blocks, record 1: two cells of one query")
     path.write_text(text, "utf-8")
-    write_cases(pairs(4), tmp_path / "cases.jsonl")
+    on_disk(tmp_path, pairs(4))
     refused("the cases have changed since the study was planned")
 
 

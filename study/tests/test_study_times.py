@@ -3,15 +3,16 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
 from conftest import Cli
+from support.pairs import a_case
 from support.planned import on_disk, waive
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
-from casewise.cases import Case, Context, write_cases
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise_study.study.planning import StudyPlan, forecast, time_warnings
 from casewise_study.study.reading_times import (
@@ -31,14 +32,14 @@ WORDS = 239
 ASKER = Investigator("A lab", "lab@example.org")
 
 
-def long_cases(queries: int, words: int = WORDS) -> list[Case]:
+def long_cases(queries: int, words: int = WORDS) -> list[Any]:
     """Two cases a query, of so many words each."""
     return [
-        Case(
-            query=f"Which form is for matter {number}?",
+        a_case(
+            f"Which form is for matter {number}?",
+            side,
             # "Sender:", "Platform type:" and the query's six are 9 words.
-            context=Context({"sender": {"platform_type": " ".join([side] * (words - 9))}}),
-            intended=side,
+            context={"sender": {"platform_type": " ".join([side] * (words - 9))}},
             category=f"desk {number % 3}",
         )
         for number in range(queries)
@@ -153,7 +154,7 @@ def test_pay_below_what_is_promised(tmp_path: Path) -> None:
 
 
 def test_plan_and_serve_tell_it(cli_inside: Cli, tmp_path: Path) -> None:
-    write_cases(long_cases(6), tmp_path / "cases.jsonl")
+    on_disk(tmp_path, long_cases(6))
     call = ["annotate", "plan", "cases.jsonl", "--out", "study.yaml", "--arms", "safe,unsafe"]
     call += ["--pay", "12", "--by", "A lab", "--contact", "lab@example.org", "--votes", "2"]
     done = cli_inside(*call, "--seconds", "25", "--minutes-besides", "6")
@@ -190,8 +191,8 @@ def test_a_pilots_times_replace_the_forecast(
     monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
     pilot = piloted(tmp_path, 100, people=1)
     by_words, usual = reading(pilot), PACES["usual"]
-    write_cases(long_cases(6, words=120), tmp_path / "more.jsonl")
-    call = ["annotate", "plan", "more.jsonl", "--out", "main.yaml", "--arms", "safe,unsafe"]
+    on_disk(tmp_path / "more", long_cases(6, words=120))
+    call = ["annotate", "plan", "more/cases.jsonl", "--out", "main.yaml", "--arms", "safe,unsafe"]
     call += ["--votes", "2", "--pay", "12", "--by", "A lab", "--contact", "a@b.example"]
     done = cli_inside(*call, "--from-pilot", "study.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr

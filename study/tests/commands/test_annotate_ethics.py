@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.planned import pairs
+from support.planned import on_disk, pairs
 from support.serving import Guest, Serving
 from support.studies import KEYS
 
-from casewise.cases import write_cases
 from casewise_study.app_study.ethics import SessionMinutes
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise_study.study.planning import open_points, session_pay
@@ -31,7 +30,7 @@ WAIVED = {"ethics": "Ada Example: reviewed as a survey", "partial_pay": "Ada Exa
 
 @pytest.fixture(autouse=True)
 def cases(tmp_path: Path) -> None:
-    write_cases(pairs(8), tmp_path / "cases.jsonl")
+    on_disk(tmp_path, pairs(8))
 
 
 def planned(cli: Cli, *more: str) -> None:

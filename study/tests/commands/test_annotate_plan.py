@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
-from support.planned import pairs
+from support.planned import on_disk, pairs
 
-from casewise.cases import write_cases
 from casewise_study.study.study_file import load_study, study_cases
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_cases(pairs(6, 2), tmp_path / "cases.jsonl")
+    on_disk(tmp_path, pairs(6, 2))
     return tmp_path
 
 
