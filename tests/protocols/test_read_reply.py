@@ -96,10 +96,9 @@ def test_a_lone_refusal_is_never_compliance(
     assert read_reply(reply, query).response_class is not ResponseClass.COMPLIANCE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["I can't help. ", "ok hm sure ", "JOE: x\n", "Dear Ann,\n"])
-def test_no_megabyte_takes_quadratic_time(unit: str) -> None:
-    text = unit * (1_000_000 // len(unit))
+def test_no_long_reply_takes_quadratic_time(unit: str) -> None:
+    text = unit * (300_000 // len(unit))
     start = time.process_time()
     read_reply(text, LETTER)
     assert time.process_time() - start < QUADRATIC
