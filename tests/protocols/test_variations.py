@@ -308,7 +308,7 @@ def test_what_the_rules_see_at_a_step() -> None:
     for one in complies:
         asked = changed("escalation", Delivery.NONE, a_case(query=one.query), None)
         found = read_step(one.reply, one.query, asked.turns[ESCALATION_STEPS - 1])
-        assert found.response_class in ResponseClass
+        assert isinstance(found.response_class, ResponseClass)
         seen += found.response_class == ResponseClass.COMPLIANCE
     page = " ".join((ROOT / "docs/how-to/acting.md").read_text("utf-8").split())
     assert f"of {len(complies)} replies of ours that comply it would see {seen} at a step" in page
