@@ -103,15 +103,12 @@ def check(way: str, folder: Path, said: list[str]) -> None:
     last = " ".join(said[-1].split())
     if way == "fine-tuning":
         assert "Worse: refuses " in last
-        assert "more of every 100 acceptable requests" in last
     elif way == "research":
         assert "without recipient" in last
-        assert "labels: published" in last
     elif way == "trust-and-safety":
         # Orders 1 and 11 of twelve are declined; the run prints it, and the page shows it.
         row = r"respond, claimed +10 of 12 \(50 to 96 %\) +can't be told +2 of 12 +0 of 12\n"
         assert re.search(row, said[-2]), said[-2]
-        assert "<svg" in (folder / "report.html").read_text("utf-8")
         lines = cw.load_cases(folder / "lines.jsonl").cases
         assert {(case.votes_safe, case.intended) for case in lines} == {(8, None), (2, None)}
     else:

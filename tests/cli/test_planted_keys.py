@@ -17,7 +17,6 @@ from support.fault_runs import write_questions
 from support.secret import KEY, found_in
 
 pytestmark = [
-    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
     pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

@@ -3,7 +3,6 @@
 import json
 import shlex
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,31 +93,14 @@ def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> 
     assert (row["judged"], row["planned"]) == (CASES, CASES)
 
 
-def by_kill(cli: Cli, folder: Path) -> None:
-    kill(folder, 130)
-
-
-def by_cap(cli: Cli, folder: Path) -> None:
+def test_a_run_that_did_not_end_does_not_pass(cli: Cli, tmp_path: Path, cases: Path) -> None:
     # A request is 100 tokens in and 5 out: .0001 dollars.
     prices = ["--price-in", "1", "--price-out", "0", "--max-cost", ".006"]
     with FakeServer(right) as server:
         done = cli(*arguments(*prices), env=environment(server))
     assert done.returncode == 1, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("end", "why"),
-    [
-        pytest.param(by_kill, "killed, or still running", marks=pytest.mark.slow),
-        (by_cap, "stopped by hand, or by a cap such as --max-cost"),
-    ],
-)
-def test_a_run_that_did_not_end_does_not_pass(
-    cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path], None], why: str
-) -> None:
+    why = "stopped by hand, or by a cap such as --max-cost"
     (tmp_path / "gate.yaml").write_text(RULES)
-    (tmp_path / "allows.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
-    end(cli, tmp_path)
     (row, *_) = json.loads(cli("score", "logs", "--format", "json").stdout)
     there = row["judged"]
     assert 0 < there < CASES
@@ -137,9 +119,9 @@ def test_a_run_that_did_not_end_does_not_pass(
         assert cli("report", run, "--out", "page.html", "--force").returncode == 0
         text = (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
         assert text.index(said) < text.index("Follows changes")
-    done = cli("gate", "logs", "--config", "allows.yaml")
-    assert done.returncode == 0, done.stdout
-    assert said in " ".join(done.stdout.split())
+    # A rule may allow it.
+    (tmp_path / "gate.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
+    assert cli("gate", "logs", "--config", "gate.yaml").returncode == 0
 
 
 @pytest.mark.slow

@@ -121,26 +121,6 @@ def test_half_a_run_gives_no_verdict(
     assert reason in flat(gate.stdout)
 
 
-def test_what_is_unread_decides_nothing_where_it_could_not(cli_inside: Cli, tmp_path: Path) -> None:
-    """Of 20 more unread of 400 a rise by 60 of 100 stands, and no change may be one by 10."""
-    judge(run_id="1").write_parquet(tmp_path / "old.parquet")
-    for name, refused in (("worse", 120), ("same", 0)):
-        unread(judge(refused, run_id="2"), 20).write_parquet(tmp_path / f"{name}.parquet")
-    assert "Worse: calls unsafe " in cli_inside("compare", "old.parquet", "worse.parquet").stdout
-    same = cli_inside("compare", "old.parquet", "same.parquet").stdout
-    assert "No change" not in same
-    assert "No verdict" in same
-
-
-def test_bounds_count_what_was_never_asked(cli_inside: Cli, tmp_path: Path) -> None:
-    """All of 300 right, 100 more planned: 300 / 400 to 1; of 150 safe ones 150 / 250 to 1."""
-    run = judge().head(300).with_columns(planned=pl.lit(400, pl.Int64))
-    run.write_parquet(tmp_path / "run.parquet")
-    score = json.loads(cli_inside("score", "run.parquet", "--format", "json").stdout)[0]
-    assert (score["accuracy_low"], score["accuracy_high"]) == (0.75, 1)
-    assert (score["safe_recall_low"], score["safe_recall_high"]) == (0.6, 1)
-
-
 @pytest.mark.parametrize(
     ("unread_after", "passes"), [(0, True), (6, True), (40, False)], ids=["none", "few", "many"]
 )
@@ -192,19 +172,12 @@ def test_runs_over_other_versions_of_the_cases(cli_inside: Cli, tmp_path: Path) 
     assert "the change is that of both, model and data" in flat(done.stdout)
 
 
-@pytest.mark.parametrize(
-    ("rule", "refused"),
-    [
-        ("{measure: safe_recall, at_most: 0.5, where: {protocol: bin*}}", True),
-        ("{measure: safe_recall, at_most: 0.5, where: {category: c}}", False),
-    ],
-)
-def test_rules_that_contradict_each_other_are_bad_input(
-    cli_inside: Cli, tmp_path: Path, rule: str, *, refused: bool
-) -> None:
+def test_rules_that_contradict_each_other_are_bad_input(cli_inside: Cli, tmp_path: Path) -> None:
     judge().write_parquet(tmp_path / "run.parquet")
     least = "{measure: safe_recall, at_least: 0.9}"
-    (tmp_path / "gate.yaml").write_text(f"rules:\n  - {least}\n  - {rule}\n", "utf-8")
-    done = cli_inside("gate", "run.parquet", "--config", "gate.yaml")
-    assert (done.returncode == 2) is refused, done.stdout
-    assert ("at least 0.9" in flat(done.stderr)) is refused
+    for where, refused in (("{protocol: bin*}", True), ("{category: c}", False)):
+        most = f"{{measure: safe_recall, at_most: 0.5, where: {where}}}"
+        (tmp_path / "gate.yaml").write_text(f"rules: [{least}, {most}]\n", "utf-8")
+        done = cli_inside("gate", "run.parquet", "--config", "gate.yaml")
+        assert (done.returncode == 2) is refused, done.stdout
+        assert ("at least 0.9" in flat(done.stderr)) is refused
