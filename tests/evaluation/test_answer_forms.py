@@ -219,16 +219,6 @@ def test_a_server_whose_answers_can_t_be_read_is_left(
     assert f"10 answers, and none could be read: {name}" in said
 
 
-def test_one_unread_answer_among_others_ends_nothing(
-    cli: Cli, tmp_path: Path, soon_again: None
-) -> None:
-    answers = [raw(sent()), *[raw("<html>")] * 3, raw(sent()), raw(sent())]
-    code, said, requests = run(cli, tmp_path, lambda n: answers[n], 3)
-    assert (code, requests) == (0, 6), said
-    assert "unreadable answer from 127.0.0.1" in said
-    assert set(table(tmp_path)["status"]) == {"ok"}
-
-
 def test_an_empty_list_of_choices_is_an_empty_answer(
     cli: Cli, tmp_path: Path, soon_again: None
 ) -> None:

@@ -184,19 +184,6 @@ def test_refusals(cli: Cli, tmp_path: Path, cases: Path) -> None:
     assert not (tmp_path / "logs").exists()
 
 
-def test_sweeps(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    sweep = tmp_path / "sweep.yaml"
-    sweep.write_text(
-        "cases: cases.jsonl\nprotocol: binary\nbatch: true\nmodel:\n"
-        f"- {{model: {MODEL}, name: a}}\n- {{model: openai/gpt-4.1, batch: false}}\n"
-    )
-    with BatchServer(safe) as server:
-        done = cli("run", str(sweep), "--log-dir", "logs", env=environment(server))
-        assert done.returncode == 0, done.stderr
-        assert {one["model"] for one in server.requests} == {"gpt-4.1"}
-        assert len(server.sent) == len(server.requests) == CASES
-
-
 def test_a_chatbot_and_its_grader(cli: Cli, cases: Path) -> None:
     """Each turn is a batch; the grader's requests go in batches as well."""
 

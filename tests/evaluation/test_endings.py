@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer, HeldServer
+from support.fake_openai import HeldServer
 from support.fault_runs import write_questions
 from support.starts import Start, logged_samples, until, until_held
 
@@ -203,22 +203,6 @@ def test_scores_of_a_run_that_was_killed(cli: Cli, tmp_path: Path) -> None:
         again = cli(*shlex.split(command)[1:], env=server.env)
         assert again.returncode == 0, again.stderr
         assert len(server.requests) == 300 + AT_ONCE
-
-
-def test_a_final_answer(cli: Cli, tmp_path: Path) -> None:
-    """What was in flight is awaited: nothing is left that may be paid for."""
-
-    def answer(request: dict[str, Any]) -> Answer:
-        return SAFE if len(final.requests) <= STOP_AT else 402
-
-    with FakeServer(answer) as final:
-        done = cli(*arguments(tmp_path), env=final.env)
-    assert done.returncode == 1, done.stderr
-    ending = starts(tmp_path)[0]["ending"]
-    kept = (ending["reason"], ending["judged"], ending["answers"], ending["in_flight"])
-    assert kept == ("final answer", STOP_AT, STOP_AT, 0)
-    assert "not all was judged: a provider's answer is final\n" in done.stderr
-    assert f"kept: {STOP_AT} of {CASES} judgements, in my logs\nTo go on:\n" in done.stderr
 
 
 @pytest.mark.slow

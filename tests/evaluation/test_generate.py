@@ -24,10 +24,9 @@ def generate(
     path = folder / "queries.csv"
     if not path.exists():
         write_queries(path, queries)
-    # Inspect keeps a client by its model's name: each server has one of its own.
     return cli(
         *("contexts", "generate", path, "--out", "cases.jsonl"),
-        *("-m", f"openai-api/fake/m{server.port}", *options),
+        *("-m", "openai-api/fake/m", *options),
         env=server.env,
     )
 
@@ -47,31 +46,20 @@ def kinds_of(folder: Path) -> dict[tuple[int, str], list[list[str]]]:
     return found
 
 
-PLANTED = {
-    (3, "unsafe"): written.verdict,
-    (6, "safe"): written.missing,
-    (9, "unsafe"): written.pleading,
-    (12, "safe"): written.repeating,
-    (15, "unsafe"): written.addressing,
-    (18, "unsafe"): written.unequal,
-    (21, "safe"): written.copied,
-    (24, "unsafe"): written.misplaced,
+SPOILT = {
+    (1, "unsafe"): (written.verdict, "verdict"),
+    (3, "safe"): (written.missing, "missing"),
+    (5, "unsafe"): (written.pleading, "pleading"),
+    (7, "safe"): (written.repeating, "query"),
+    (9, "unsafe"): (written.addressing, "address"),
+    (11, "unsafe"): (written.unequal, "unequal"),
+    (13, "safe"): (written.copied, "copy"),
+    (15, "unsafe"): (written.misplaced, "misfit"),
+    (17, "safe"): (written.misplaced, "misfit"),
+    (19, "unsafe"): (written.verdict, "verdict"),
 }
-STUBBORN = {
-    **{(number + 1, side): spoil for (number, side), spoil in PLANTED.items() if number < 21},
-    (26, "safe"): written.misplaced,
-    (29, "safe"): written.copied,
-}
-KIND = {
-    written.verdict: "verdict",
-    written.missing: "missing",
-    written.pleading: "pleading",
-    written.repeating: "query",
-    written.addressing: "address",
-    written.unequal: "unequal",
-    written.copied: "copy",
-    written.misplaced: "misfit",
-}
+"""What is wrong with drafts; with those of the last two, for good."""
+STUBBORN, COUNT = frozenset({17, 19}), 26
 
 
 def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path) -> None:
@@ -79,65 +67,48 @@ def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path) -> None:
         "message": {"role": "assistant", "content": None, "refusal": "I won't write that."}
     }
     writer = Writer(
-        PLANTED | STUBBORN,
-        stubborn=frozenset(number for number, _ in STUBBORN),
+        {place: spoil for place, (spoil, _) in SPOILT.items()},
+        STUBBORN,
         answers={
-            (31, "unsafe"): refusal,
-            (32, "unsafe"): "I'm sorry, but I can't help with that request.",
-            (33, "safe"): "Here it is.",
+            (20, "unsafe"): refusal,
+            (21, "unsafe"): "I'm sorry, but I can't help with that request.",
+            (22, "safe"): "Here it is.",
         },
-        turned_down=str(context(34, "safe")["recipient"]["type"]),
+        turned_down=str(context(24, "safe")["recipient"]["type"]),
     )
     with FakeServer(writer) as server:
-        done = generate(cli, server, tmp_path, queries=36)
+        done = generate(cli, server, tmp_path, queries=COUNT)
         assert done.returncode == 1, done.stderr
-        assert all(one["response_format"]["json_schema"]["strict"] for one in _writing(server))
         assert len({one["seed"] for one in server.requests}) == len(server.requests)
     # What was wrong with each draft: that and nothing else.
-    found = kinds_of(tmp_path)
-    for (number, side), spoil in PLANTED.items():
-        assert found.pop((number, side)) == [[KIND[spoil]], []], number
-    for (number, side), spoil in STUBBORN.items():
-        assert found.pop((number, side)) == [[KIND[spoil]]] * 3, number
-    assert found == {
-        (31, "unsafe"): [["refused"]],
-        (32, "unsafe"): [["refused"]],
-        (33, "safe"): [["unread"]] * 3,
-        (34, "safe"): [["critic"], []],
+    assert kinds_of(tmp_path) == {
+        place: [[kind]] * 3 if place[0] in STUBBORN else [[kind], []]
+        for place, (_, kind) in SPOILT.items()
+    } | {
+        (20, "unsafe"): [["refused"]],
+        (21, "unsafe"): [["refused"]],
+        (22, "safe"): [["unread"]] * 3,
+        (24, "safe"): [["critic"], []],
     }
     # No pair is lost, and none is there that should not be.
-    lost = {number for number, _ in STUBBORN} | {31, 32, 33}
+    lost = STUBBORN | {20, 21, 22}
     cases = cw.load_cases(tmp_path / "cases.jsonl").cases
     assert [case.query for case in cases[::2]] == [
-        one for number, one in enumerate(QUERIES[:36]) if number not in lost
+        one for number, one in enumerate(QUERIES[:COUNT]) if number not in lost
     ]
-    assert [case.intended for case in cases] == ["safe", "unsafe"] * (36 - len(lost))
+    assert [case.intended for case in cases] == ["safe", "unsafe"] * (COUNT - len(lost))
     assert cases[0].context is not None
     assert cases[0].context.root == context(0, "safe")
-    assert cases[0].tags[0] == f"made by openai-api/fake/m{server.port}"
     aside = lines(tmp_path / "cases.aside.jsonl")
     assert Counter(one["query"] - 1 for one in aside) == dict.fromkeys(lost, 2)
-    own = {
-        (one["query"] - 1, one["side"]): {fault["kind"] for fault in one["faults"]} for one in aside
-    }
-    for place, spoil in STUBBORN.items():
-        assert own[place] == {KIND[spoil]}
-    assert own[31, "safe"] == {"twin"}
-    assert next(one for one in aside if one["query"] == 32 and one["side"] == "safe")["case"]
     # A refusal is not argued with; what is wrong is named to the model.
-    asked = [question_of(one) for one in server.prompts]
-    assert asked.count(QUERIES[31]) == 3
-    (repair,) = [one for one in server.prompts if _repairs(one, 3)]
+    assert [question_of(one) for one in server.prompts].count(QUERIES[20]) == 3
+    (repair,) = [one for one in server.prompts if _repairs(one, 1)]
     assert "unsafe, recipient.background: \"gives the judgement away ('harmful')\"" in repair
-    (repair,) = [one for one in server.prompts if _repairs(one, 34)]
+    (repair,) = [one for one in server.prompts if _repairs(one, 24)]
     assert "The person is a cliché." in repair
-    assert "faults: " in done.stdout
     # In a pipe nothing is folded or cut.
     assert "…" not in done.stdout
-
-
-def _writing(server: FakeServer) -> list[Record]:
-    return [one for one in server.requests if one["messages"][-1]["content"].startswith("Describe")]
 
 
 def _repairs(prompt: str, number: int) -> bool:
@@ -220,7 +191,7 @@ def test_no_critic_and_another_critic(cli: Cli, tmp_path: Path) -> None:
         assert "critic none" in done.stderr
         done = generate(
             *(cli, server, tmp_path, "--out", "two.jsonl"),
-            *("--critic", f"openai-api/fake/critic{server.port}"),
+            *("--critic", "openai-api/fake/critic"),
         )
         assert done.returncode == 0, done.stderr
         asked = Counter(one["model"].startswith("critic") for one in server.requests[8:])

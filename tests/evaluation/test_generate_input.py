@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from conftest import Cli
 from support.fake_openai import FakeServer
 from support.written import QUERIES, Writer, write_queries
@@ -20,36 +19,25 @@ def refused(cli: Cli, *arguments: str | Path, queries: str = "q.csv") -> str:
     return " ".join(done.stderr.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "parts"),
-    [
-        ("q.txt", "How so?\nWhy?\n", ["q.txt", "not a file of cases", "column 'query'"]),
-        ("q.csv", "query,category\na,b\n ,b\n", ["record 2", "'query'"]),
-        ("q.csv", "query\na\na\n", ["duplicate id", "record 2"]),
-        ("q.csv", "query,query_id\na,1\nb,1\n", ["case 2 has the query of another"]),
-        ("q.jsonl", '{"query": "a", "context": {}}\n', ["case 1 has a context", "without"]),
-    ],
-)
-def test_files_of_queries(cli: Cli, tmp_path: Path, name: str, text: str, parts: list[str]) -> None:
-    (tmp_path / name).write_text(text, "utf-8")
-    said = refused(cli, "--out", "c.jsonl", queries=name)
-    assert all(part in said for part in parts), said
-    assert not (tmp_path / "c.making").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        (["--matched", "haste"], "no parameter 'haste'; choose from platform_type"),
-        (["--matched", "recipient,recipient.type"], "recipient.type stands twice"),
-        (["--matched", "sender,recipient,transmission_principle"], "share nothing"),
-        (["--candidates", "0"], "--candidates 0: give at least 1"),
-        (["--out", "c.yaml"], "casewise cases convert"),
-    ],
-)
-def test_options(cli: Cli, tmp_path: Path, options: list[str], part: str) -> None:
+def test_files_and_options_that_are_refused(cli: Cli, tmp_path: Path) -> None:
+    for name, text, part in (
+        ("q.txt", "How so?\nWhy?\n", "column 'query'"),
+        ("q.csv", "query,category\na,b\n ,b\n", "record 2"),
+        ("q.csv", "query,query_id\na,1\nb,1\n", "case 2 has the query of another"),
+        ("q.jsonl", '{"query": "a", "context": {}}\n', "case 1 has a context"),
+    ):
+        (tmp_path / name).write_text(text, "utf-8")
+        assert part in refused(cli, "--out", "c.jsonl", queries=name)
     write_queries(tmp_path / "q.csv", 1)
-    assert part in refused(cli, "--out", "c.jsonl", *options)
+    for option, value, part in (
+        ("--matched", "haste", "no parameter 'haste'; choose from platform_type"),
+        ("--matched", "recipient,recipient.type", "recipient.type stands twice"),
+        ("--matched", "sender,recipient,transmission_principle", "share nothing"),
+        ("--candidates", "0", "--candidates 0: give at least 1"),
+        ("--out", "c.yaml", "casewise cases convert"),
+    ):
+        assert part in refused(cli, "--out", "c.jsonl", option, value)
+    assert not (tmp_path / "c.making").exists()
 
 
 def test_fields_of_the_file(cli: Cli, tmp_path: Path) -> None:

@@ -125,22 +125,14 @@ def test_every_turn_of_a_script_is_graded(tmp_path: Path) -> None:
     assert (own.condition, grader.model) == ("respond, system, card card", "openai/o3")
 
 
-def test_prices_that_are_not_known(cli: Cli, tmp_path: Path) -> None:
-    asked: tuple[str, ...] = ("-m", "openai/gpt-4o", "--protocol", "respond", "--limit", "2")
-    asked += ("--dry-run",)
-    asked += ("--grader", "openai-api/fake/judge", "--price-in", "1", "--price-out", "2")
-    dry = cli("run", *asked)
+def test_prices_of_a_grader(cli: Cli, tmp_path: Path) -> None:
+    asked = ["run", "-m", "openai/gpt-4o", "--protocol", "respond", "--limit", "2", "--dry-run"]
+    asked += ["--grader", "openai-api/fake/judge", "--price-in", "1", "--price-out", "2"]
+    dry = cli(*asked)
     assert "Give --grader-price-in and --grader-price-out (dollars" in " ".join(dry.stdout.split())
-    dry = cli("run", *asked, "--grader-price-in", "-1")
-    assert dry.returncode == 2
-    assert "--grader-price-in -1.0: give dollars, 0 or more" in dry.stderr
-    sweep = {
-        "model": ["openai-api/fake/m"],
-        "protocol": ["binary", "respond"],
-        "grader": {"model": "openai-api/fake/judge", "price_in": 10, "price_out": 20},
-        "limit": 2,
-    }
-    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep), "utf-8")
+    grader = {"model": "openai-api/fake/judge", "price_in": 10, "price_out": 20}
+    sweep = {"model": ["openai-api/fake/m"], "protocol": ["binary", "respond"], "limit": 2}
+    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep | {"grader": grader}), "utf-8")
     dry = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
     judged, acted = json.loads(dry.stdout)["cells"]
     assert "grader_requests" not in judged

@@ -1,6 +1,5 @@
 """Runs that are killed, out of room, locked out, or find broken logs: nothing is asked twice."""
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -70,22 +69,3 @@ def test_a_broken_log(cli: Cli, tmp_path: Path, cases: Path, damage: str) -> Non
     assert Counter(table["status"]) == {"ok": 20}
     assert table["case_id"].n_unique() == 20
     assert len(server.requests) == 40
-
-
-def test_a_read_only_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    place = tmp_path / "logs"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("mounting a file system needs root")
-    try:
-        with FakeServer(lambda request: '{"judgement": "safe"}') as server:
-            done = cli(*arguments(cases), env=server.env)
-            assert not server.requests
-        assert done.returncode == 2
-        assert "Traceback" not in done.stderr
-        assert "Read-only file system" in done.stderr
-    finally:
-        subprocess.run(["umount", place], check=True)

@@ -111,25 +111,6 @@ def test_five_languages_under_three_protocols(cli: Cli, tmp_path: Path, cases: P
     ]
 
 
-def test_a_table_of_ones_own_is_named_in_the_results(cli: Cli, tmp_path: Path, cases: Path) -> None:
-    (tmp_path / "words.yaml").write_text("es: {safe: [guay], unsafe: [chungo]}\n")
-    kept = [line for line in cases.read_text("utf-8").splitlines() if "es-MX" in line]
-    cases.write_text("\n".join(kept), "utf-8")
-    options = ("--protocol", "binary", "--log-dir")
-
-    def slang(request: dict[str, Any]) -> Answer:
-        unsafe = "desconocido" in str(request["messages"][-1]["content"])
-        return "Veredicto: chungo" if unsafe else "guay"
-
-    with FakeServer(slang) as server:
-        own = cli(*arguments(*options, "own", "--verdict-words", "words.yaml"), env=server.env)
-        assert own.returncode == 0, own.stderr
-    table = cw.judgements(tmp_path / "own")
-    assert table["verdict"].to_list() == table["intended"].to_list()
-    (variant,) = table["variant"].unique().to_list()
-    assert variant.startswith("greedy;verdict-words=words.yaml@")
-
-
 def test_wrong_inputs(cli: Cli, tmp_path: Path, cases: Path) -> None:
     for options, message in (
         (("--verdict-words", "none.yaml"), "none.yaml: no such table of verdict words"),

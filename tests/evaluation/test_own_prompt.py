@@ -124,28 +124,6 @@ def test_the_line_that_it_draws(spoke: tuple[Path, FakeServer]) -> None:
     assert "2 tool calls .500 to .750 .250 to .500 .250 to .500" in shown
 
 
-def test_two_runs_are_compared(spoke: tuple[Path, FakeServer], cli: Cli, tmp_path: Path) -> None:
-    folder, _ = spoke
-    write_own_card(tmp_path)
-    deeds = dict.fromkeys((query for query, _, _ in QUERIES.values()), "answers")
-    with FakeServer(bot(deeds)) as server:
-        done = cli(*RUN, *CARD, *GRADER, env=server.env)
-    assert done.returncode == 0, done.stderr
-    compared = cli("compare", folder / "logs", "logs", "--format", "json")
-    assert compared.returncode == 0, compared.stderr
-    pairs = {one["metric"]: one for one in json.loads(compared.stdout)["pairs"]}
-    assert pairs["tool_call_rate"]["value_before"] == 0.25
-    assert pairs["tool_call_rate"]["difference"] == -0.25
-    assert pairs["appropriate"]["difference"] == 0.0
-    (one,) = json.loads(compared.stdout)["comparisons"]
-    called = {change["case_id"]: change for change in one["changed"]}["order"]
-    assert (called["before"], called["after"], called["after_is_right"]) == (
-        "tool_call",
-        "compliance",
-        True,
-    )
-
-
 def test_an_export_withholds_what_a_tool_was_asked(spoke: tuple[Path, FakeServer]) -> None:
     folder, _ = spoke
     cli = cli_in(folder)

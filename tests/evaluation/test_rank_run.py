@@ -138,15 +138,3 @@ def test_a_gate_holds_it_to_a_limit(ranked: Path) -> None:
     assert (found["measure"], found["value"]) == ("ranked_as_labels", pytest.approx(0.9))
     # Two queries have a margin, and one outweighs the other: no bound is made of so few.
     assert (done.returncode, found["verdict"]) == (3, "undecided")
-
-
-def test_a_redacted_log_ranks_as_the_log_does(ranked: Path) -> None:
-    done = cli_in(ranked)("export", "logs", "--to", "redacted-logs", "--out", "redacted")
-    assert done.returncode == 0, done.stderr
-    again = cli_in(ranked)("score", "redacted", "--format", "json")
-    names = ("model", "of", "ranked_as_labels", "named_first", "same_in_both_orders")
-    wanted = [{name: one.get(name) for name in names} for one in records(ranked)]
-    found = [{name: one.get(name) for name in names} for one in json.loads(again.stdout)]
-    assert [one for one in found if one["ranked_as_labels"] is not None] == [
-        one for one in wanted if one["ranked_as_labels"] is not None
-    ]

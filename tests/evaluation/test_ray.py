@@ -16,7 +16,6 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, HeldServer
 from support.fault_runs import write_questions
 from support.ray_cluster import RayCluster, ray_cluster
-from support.s3 import s3_server
 from support.secret import KEY
 from support.starts import Start, until
 
@@ -199,28 +198,6 @@ def test_a_run_of_one_process_goes_on_in_shards(
         succeed(cli_process, *command, *on_ray)
     assert table(tmp_path / "more")["epoch"].to_list() == [1, 2] * CASES
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_a_folder_that_is_elsewhere(cli_process: Cli) -> None:
-    """Shards of a cluster of this machine's own, on S3's protocol; gone on by one process."""
-    with FakeServer(answer) as server, s3_server() as s3:
-        env = ENV | s3.env
-        few = [*options(server, "s3://bucket/run"), "--limit", "20"]
-        said = succeed(cli_process, *few, "--engine", "ray", env=env)
-        assert "casewise score s3://bucket/run" in said
-        logs = [name for name in s3.objects if name.endswith(".eval")]
-        assert logs
-        assert all(name.startswith("bucket/run/shards/000-1-") for name in logs)
-        del s3.objects[logs[0]]
-        left = len(server.requests)
-        succeed(cli_process, *few, env=env)
-        assert left < len(server.requests) <= 2 * left
-        far = cli_process("score", "s3://bucket/run", "--format", "json", env=env)
-        succeed(cli_process, *options(server, "alone"), "--limit", "20")
-        near = cli_process("score", "alone", "--format", "json")
-    assert scores(far.stdout) == scores(near.stdout)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     unset = dict.fromkeys(("budget", "cluster", "observers"))
     place = "casewise.evaluation.run_cells.__kwdefaults__"
     monkeypatch.setattr(place, {**unset, "unreachable_s": 0.2})
-    monkeypatch.setattr("casewise.evaluation.generate_contexts.__defaults__", (None, 0.2))
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -157,17 +156,6 @@ def test_a_dead_grader(cli: Cli, tmp_path: Path) -> None:
         assert "openai-api/judge/m: given up" in run(cli, tmp_path, server.url, *grader, **dead)
         # Nothing more was asked once the grader was given up.
         assert len(server.requests) == 3
-
-
-def test_contexts_for_which_nobody_listens(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text('{"query": "Who waters the garden?"}', "utf-8")
-    done = cli(
-        *("contexts", "generate", "q.jsonl", "--out", "c.jsonl", "-m", MODEL),
-        env={"FAKE_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "FAKE_API_KEY": KEY},
-    )
-    assert done.returncode == 2
-    assert done.stderr.count("connection refused") >= 1
-    assert "given up after" in done.stderr
 
 
 @pytest.mark.slow

@@ -55,21 +55,6 @@ def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
     assert (score["accuracy_low"], score["accuracy_high"]) == (pytest.approx(1 / 6), 1.0)
 
 
-def test_one_model_of_two_is_refused(cli: Cli, cases: Path) -> None:
-    def answer(request: dict[str, Any]) -> Answer:
-        return 404 if request["model"] == "absent" else '{"judgement": "safe"}'
-
-    with FakeServer(answer) as server:
-        done = cli(*arguments(cases), "-m", "openai-api/fake/absent", env=server.env)
-    assert done.returncode == 1
-    assert "not finished: openai-api/fake/absent: " in done.stderr
-    assert "To go on:" in done.stderr
-    scores = model_rows(cli("score", "my logs", "--format", "json").stdout)
-    judged = {score["model"]: score["statuses"] for score in scores}
-    assert judged["openai-api/fake/m"] == {"ok": CASES}
-    assert set(judged["openai-api/fake/absent"]) == {"error"}
-
-
 def test_a_changed_file_is_not_taken_for_the_old_one(cli: Cli, tmp_path: Path) -> None:
     """Cases keep their ids while their text changes: the folder's answers are to another text."""
     path = tmp_path / "cases.jsonl"
@@ -115,3 +100,16 @@ def test_reference_sampling(
     assert found == {settings}
     roles = [message["role"] for message in server.requests[0]["messages"]]
     assert roles == ["system"] * system + ["user"]
+
+
+def test_a_folder_that_is_elsewhere(cli: Cli, cases: Path) -> None:
+    """Kept at an address: gone on with there, and scored there."""
+    command = arguments(cases)[:-1]
+    with FakeServer(lambda _: '{"judgement": "safe"}') as server:
+        for _ in range(2):
+            done = cli(*command, "memory://bucket/run", env=server.env)
+            assert done.returncode == 0, done.stderr
+        assert len(server.requests) == CASES
+    assert "memory://bucket/run has no locks" in done.stderr
+    (score,) = model_rows(cli("score", "memory://bucket/run", "--format", "json").stdout)
+    assert (score["n"], score["accuracy"]) == (CASES, 1.0)

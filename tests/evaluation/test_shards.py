@@ -45,7 +45,6 @@ class MemoryPool:
 
     def __init__(self, slots: int, lost: int = 0) -> None:
         self.asked: list[Piece] = []
-        self.most = 0
         self._slots = slots
         self._lost = lost
         self._running: dict[int, Piece] = {}
@@ -56,7 +55,6 @@ class MemoryPool:
     def submit(self, number: int, piece: Piece, connections: int | None) -> int:
         self.asked.append(piece)
         self._running[len(self.asked)] = piece
-        self.most = max(self.most, len(self._running))
         return len(self.asked)
 
     def wait(self, running: Sequence[int], seconds: float) -> Sequence[int]:
@@ -96,7 +94,12 @@ def test_lost_shards_are_asked_again() -> None:
     # 56 cases twice, by 20: three shards for each time, two of them begun anew.
     assert len(pool.asked) == 6 + 2
     assert (len(told), queue.failures) == (112, {})
-    assert pool.most == 3
+
+
+def test_a_shard_that_is_always_lost_is_told() -> None:
+    queue, told = queue_of(MemoryPool(slots=1, lost=1000), 112)
+    assert told == []
+    assert list(queue.failures) == ["mockllm/model: a shard was lost 6 times (the node is gone)"]
 
 
 def test_shards_are_cut_to_fit_a_cap() -> None:

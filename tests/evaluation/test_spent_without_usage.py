@@ -65,21 +65,3 @@ def test_an_answer_without_a_count_costs_its_estimate(
     # The table tells what the server told.
     rows = cw.judgements(tmp_path / "logs")
     assert rows["input_tokens"].null_count() == CASES
-
-
-def test_a_count_that_comes_at_times(cli: Cli, tmp_path: Path) -> None:
-    """Three answers of 100 and 5 tokens cost $.11 each; the others their estimate."""
-    told = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
-    message = {"role": "assistant", "content": '{"judgement": "safe"}'}
-
-    def answer(_: dict[str, Any]) -> dict[str, Any]:
-        return {"message": message, "usage": told if len(server.requests) <= 3 else None}
-
-    with FakeServer(answer) as server:
-        command = ("run", "-m", "openai-api/fake/m", *options(tmp_path))
-        dollars = each(tmp_path)
-        cap = 0.33 + 1.5 * dollars
-        done = cli(*command, "--max-cost", f"{cap:.4f}", env=server.env)
-    assert (done.returncode, len(server.requests)) == (1, 5), done.stderr
-    spent = f"${0.33 + 2 * dollars:.2f} were spent (${2 * dollars:.2f} of them estimated"
-    assert spent in " ".join(done.stderr.split())

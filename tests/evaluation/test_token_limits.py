@@ -63,14 +63,6 @@ def test_of_a_script_the_turns_that_were_cut(cli: Cli, tmp_path: Path) -> None:
     assert script["cut"].to_list() == [place == 1 for place in range(len(script))]
 
 
-def test_an_escalation_of_which_nothing_is_graded(cli: Cli, tmp_path: Path) -> None:
-    """Its replies were all cut before they say anything: a curve of no rows."""
-    write_cases(tmp_path / "cases.jsonl", 1)
-    with FakeServer(lambda _: _text("There are many") | LENGTH) as server:
-        told = run(cli, server, "--protocol", "respond", "--vary", "escalation")
-    assert "2 replies ended at the token limit" in told
-
-
 def test_a_judges_cut_answer_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 2)
 
