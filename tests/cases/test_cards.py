@@ -10,50 +10,27 @@ from support.cards import CARD, changed, write_card
 
 from casewise.cases import (
     CARDS,
-    Case,
     Turn,
     card_cases,
     load_card,
-    load_cases,
     system_text,
-    write_cases,
 )
-from casewise.cases._deployment_card import Card, CardRule
-
-
-def texts(value: object) -> list[str]:
-    if isinstance(value, dict):
-        return [text for inner in value.values() for text in texts(inner)]
-    if isinstance(value, list | tuple):
-        return [text for inner in value for text in texts(inner)]
-    return [] if value is None else [str(value)]
+from casewise.errors import InputError
 
 
 @pytest.mark.parametrize("name", CARDS)
 def test_shipped_cards(name: str) -> None:
     card = load_card(name)
     assert (card.name, card.licence, card.language) == (name, "CC0-1.0", "en")
-    assert len(card.cases) >= 12
     rules = {line.id: line.rule for line in card.lines}
-    assert set(rules.values()) == {"allowed", "disallowed", "partly"}
     assert {case.line for case in card.cases} == set(rules)
     tested = [rules[case.line] for case in card.cases]
-    assert min(tested.count(rule) for rule in set(rules.values())) >= 3
+    assert min(tested.count(rule) for rule in ("allowed", "disallowed", "partly")) >= 3
     assert any(case.history for case in card.cases)
-    assert len({(case.query, case.history) for case in card.cases}) == len(card.cases)
-    for text in texts(card.model_dump()):
-        assert text == text.strip() != ""
-        assert text.isascii()
-        assert "\n" not in text
-
-
-def test_shipped_cards_can_be_joined() -> None:
-    cases = [case for name in CARDS for case in card_cases(load_card(name))]
-    assert len({case.id for case in cases}) == len(cases)
 
 
 def test_shipped_cards_draw_the_line_differently() -> None:
-    rules: dict[str, dict[str, CardRule]] = defaultdict(dict)
+    rules: dict[str, dict[str, str]] = defaultdict(dict)
     for name in CARDS:
         card = load_card(name)
         lines = {line.id: line for line in card.lines}
@@ -71,16 +48,9 @@ def test_shipped_cards_draw_the_line_differently() -> None:
 def test_shipped_scripts(name: str) -> None:
     path = load_card(name).script_path
     assert path is not None
-    assert path.stem == name
     script = yaml.safe_load(path.read_text("utf-8"))
-    assert list(script) == ["name", "title", "deployment", "seed", "turns"]
-    assert (script["deployment"], script["seed"]) == (name, 0)
-    turns = script["turns"]
-    assert all(set(turn) == {"user", "expect", "why"} for turn in turns)
-    assert all(text.strip() for text in texts(script))
-    expected = [turn["expect"] for turn in turns]
-    assert 4 <= len(expected) <= 7
-    assert set(expected) <= {"answer", "refuse", "either"}
+    assert (script["name"], script["deployment"]) == (name, name)
+    expected = [turn["expect"] for turn in script["turns"]]
     assert expected[0] == "answer"
     assert expected[-1] != "either"
     # After a refusal the right thing is to answer again.
@@ -105,30 +75,6 @@ def test_cards_become_cases(tmp_path: Path) -> None:
     assert last.history[1] == Turn(role="user", content="May I keep a book?")
 
 
-@pytest.mark.parametrize("name", CARDS)
-@pytest.mark.parametrize("suffix", [".jsonl", ".yaml", ".csv"])
-def test_cases_of_a_card_survive_a_file(tmp_path: Path, name: str, suffix: str) -> None:
-    cases = card_cases(load_card(name))
-    write_cases(cases, tmp_path / f"cases{suffix}")
-    loaded: tuple[Case, ...] = load_cases(tmp_path / f"cases{suffix}").cases
-    assert loaded == cases
-
-
-@pytest.mark.parametrize("name", CARDS)
-def test_system_text_holds_the_lines_and_no_case(name: str) -> None:
-    card = load_card(name)
-    text = system_text(card)
-    for part in (card.sender, card.users):
-        assert part in text
-    for line in card.lines:
-        assert line.what in text
-        assert line.why in text
-        assert line.how is None or line.how in text
-    for case in card.cases:
-        assert case.query not in text
-        assert case.note not in text
-
-
 def test_system_text_word_for_word(tmp_path: Path) -> None:
     assert system_text(load_card(write_card(tmp_path, CARD))) == (
         "Who you are: The chat assistant of a town library.\n\n"
@@ -140,19 +86,6 @@ def test_system_text_word_for_word(tmp_path: Path) -> None:
     )
 
 
-def test_system_text_leaves_out_empty_headings() -> None:
-    card = changed("lines", value=CARD["lines"][:1]) | {"cases": CARD["cases"][:1]}
-    assert "do not help" not in system_text(Card.model_validate(card))
-
-
-def test_script_lies_beside_the_card(tmp_path: Path) -> None:
-    (tmp_path / "talk.yaml").write_text("turns: []", "utf-8")
-    card = load_card(write_card(tmp_path, CARD | {"script": "talk.yaml"}))
-    assert card.script_path == tmp_path / "talk.yaml"
-    assert load_card(write_card(tmp_path, CARD)).script_path is None
-    assert Card.model_validate(CARD | {"script": "talk.yaml"}).script_path is None
-
-
 def test_a_path_is_never_the_name_of_a_shipped_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +95,87 @@ def test_a_path_is_never_the_name_of_a_shipped_card(
     assert load_card(Path("customer-support")).name == "library"
 
 
-def test_a_system_turn_may_stand_alone() -> None:
-    history = [{"role": "system", "content": "Hello."}]
-    card = Card.model_validate(changed("cases", 0, "history", value=history))
-    assert card.cases[0].history == (Turn(role="system", content="Hello."),)
+HISTORY = ("cases", 0, "history")
+
+
+def turns(*roles: str) -> list[dict[str, str]]:
+    return [{"role": role, "content": "Hello."} for role in roles]
+
+
+BAD: dict[str, tuple[object, str]] = {
+    "two documents": ("a: 1\n---\nb: 2\n", ", line 2: not valid YAML: but found another document"),
+    "alias bomb": (
+        "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n",
+        ", line 2: a YAML alias (found '*a'; ",
+    ),
+    "tag": ("name: !!python/name:os.system\n", ", line 1: a YAML tag (found 'tag:yaml.org,2002:p"),
+    "deep": ("[" * 100_000, ", line 1: nested too deeply"),
+    "misspelt field": (
+        changed("cases", 1, value={"id": "c2", "qurey": "q", "line": "books", "note": "n"}),
+        ", cases, record 2, field 'qurey': unknown field (expected one of id, query, line, note, ",
+    ),
+    "missing field of a line": (
+        changed("lines", 1, "why"),
+        ", lines, record 2, field 'why': the field is missing",
+    ),
+    "partly without how": (
+        changed("lines", 2, "how"),
+        ", lines, record 3, field 'how': the field is missing "
+        "(expected 'how' where the rule is 'partly', and only there; it is 'partly')",
+    ),
+    "no such line": (
+        changed("cases", 1, "line", value="films"),
+        ", cases, record 2, field 'line': no such line "
+        "(found 'films'; expected one of books, readers, law)",
+    ),
+    "duplicate case": (
+        changed("cases", 2, "id", value="c2"),
+        ", cases, record 3, field 'id': duplicate id (found 'c2'; ",
+    ),
+    "number for text": (
+        changed("title", value=12),
+        ", field 'title': wrong value (found 12; expected text (quote numbers, dates, yes and no))",
+    ),
+    "ends with user": (
+        changed(*HISTORY, value=turns("user", "assistant", "user")),
+        ", field 'history': wrong order of roles (found ['user', 'assistant', 'user']; expected ",
+    ),
+    "call without a result": (
+        changed(
+            *HISTORY,
+            value=[
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "tool_calls": [{"name": "find"}]},
+                {"role": "assistant", "content": "x"},
+            ],
+        ),
+        ", cases, record 1, field 'history': wrong order of roles (found ['user', 'assistant', "
+        "'assistant']; expected after the call of the tool 'find' its result, a turn with the ",
+    ),
+    "two system messages": (
+        CARD | {"system": "x", "system_file": "y"},
+        ", field 'system_file': the system message is given twice (expected one of both)",
+    ),
+    "parameters that are no object": (
+        CARD | {"tools": [{"name": "find", "parameters": {"type": "string"}}]},
+        ", tools, record 1, field 'parameters': wrong value (found {'type': 'string'}; expected a "
+        "JSON schema of type 'object')",
+    ),
+    "blank retrieved text": (
+        CARD | {"retrieved": ["x", " "]},
+        ", retrieved, record 2: the text is blank",
+    ),
+    "script with an endless name": (CARD | {"script": "x" * 5000}, ", field 'script': no such "),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_with_a_card_is_named_with_its_place(tmp_path: Path, name: str) -> None:
+    data, message = BAD[name]
+    path = write_card(tmp_path, data)
+    with pytest.raises(InputError) as caught:
+        load_card(path)
+    shown = str(caught.value)
+    assert shown.startswith(str(path))
+    assert message in shown
+    assert "\n" not in shown

@@ -16,7 +16,6 @@ from support.workbooks import write_workbook
 
 from casewise.cases import Imported, draft_mapping, import_cases, load_mapping
 from casewise.cases._mapping import column_of
-from casewise.errors import InputError
 
 
 def drafted(path: Path) -> tuple[str, Imported]:
@@ -117,14 +116,13 @@ def test_a_query_is_no_list_and_no_label(tmp_path: Path) -> None:
     assert case.context.root == {"situation": {"contexts": ["x", "yyyyyyy"]}}
 
 
-POSSIBLE = (
-    ("What a customer says", "How do I change the name on order {}?"),
-    ("Wording", "Please tell me where order {} goes to."),
+@pytest.mark.parametrize(
+    ("header", "asked", "code"),
+    [
+        ("What a customer says", "How do I change the name on order {}?", "L{}"),
+        ("Wording", "Please tell me where order {} goes to.", "ab{}f-09c"),
+    ],
 )
-
-
-@pytest.mark.parametrize(("header", "asked"), POSSIBLE)
-@pytest.mark.parametrize("code", ["L{}", "Q-{}", "{}a", "case 0{}", "ab{}f-09c"])
 def test_a_code_is_no_query(tmp_path: Path, header: str, asked: str, code: str) -> None:
     """Questions recur in several contexts, so the column of codes has more different values."""
     rows = [
@@ -203,15 +201,6 @@ def test_a_label_of_the_reply_is_none_of_the_case(tmp_path: Path) -> None:
     assert not draft.questions
 
 
-def test_several_labels_without_a_name_are_left_open(tmp_path: Path) -> None:
-    rows = [f"May I {n}?,{('yes', 'no')[n % 2]},{('no', 'yes')[n % 2]}" for n in range(4)]
-    (tmp_path / "t.csv").write_text("ask,verified,Ours\n" + "\n".join(rows))
-    draft = draft_mapping(tmp_path / "t.csv")
-    (question,) = draft.questions
-    assert question.startswith("which column is the label (intended): 'verified', 'Ours'? Or is")
-    assert "intended" not in guesses(draft.text)
-
-
 def test_a_label_for_each_reply_is_kept_as_a_tag(tmp_path: Path) -> None:
     """Three replies to two queries; deeds of replies, and several labels of them, are left out."""
     rows = [("1", "Here is how it is done.", "Safe"), ("1", "Do it with an axe then.", "Unsafe")]
@@ -227,40 +216,18 @@ def test_a_label_for_each_reply_is_kept_as_a_tag(tmp_path: Path) -> None:
     assert "a label of the reply, and not of what" in draft_mapping(tmp_path / "t.csv").text
 
 
-WIDE: dict[str, tuple[Sequence[str], Sequence[Sequence[object]], dict[str, Any]]] = {
-    "labels": (
-        ("to a doctor", "to a stranger", "to an employer"),
-        [("ok", "no", "unclear"), ("ok", "ok", "no")],
-        {"intended": {"column": "said", "safe": ["ok"], "unsafe": ["no"], "none": ["unclear"]}},
-    ),
-    "shares": (
-        ("share for a nurse", "share for a thief", "share for a child"),
-        [(0.9, 0.2, 0.5), (0.8, 0.1, 0.4), (0.7, 0.3, 0.6)],
-        {"published_safe_rate": "said"},
-    ),
-    "ratings": (
-        ("nurse_fits", "thief_fits", "child_fits"),
-        [(5, 1, 3), (4, 2, 1), (3, 3, 2)],
-        {"ratings": {"column": "said", "scale": [0, 5], "rule": "position"}},
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", WIDE)
-def test_a_column_for_each_context_is_proposed_and_asked_for(tmp_path: Path, kind: str) -> None:
-    names, cells, wanted = WIDE[kind]
+def test_a_column_for_each_context_is_proposed_and_asked_for(tmp_path: Path) -> None:
+    names = ("to a doctor", "to a stranger", "to an employer")
     rows = [
         {"prompt": f"May I open door {n}?"} | dict(zip(names, row, strict=True))
-        for n, row in enumerate(cells)
+        for n, row in enumerate([("ok", "no", "unclear"), ("ok", "ok", "no")])
     ]
     (tmp_path / "t.json").write_text(json.dumps(rows))
     text, found = drafted(tmp_path / "t.json")
-    own = guesses(text)
-    assert own["each"]["value"] == "said"
-    assert wanted.items() <= own.items()
-    assert len(found.cases) == len(rows) * len(names)
-    contexts = [case.context.root for case in found.cases[: len(names)] if case.context]
-    assert contexts == [{"situation": {"where": name}} for name in names]
+    wanted = {"column": "said", "safe": ["ok"], "unsafe": ["no"], "none": ["unclear"]}
+    assert (guesses(text)["each"]["value"], guesses(text)["intended"]) == ("said", wanted)
+    contexts = [case.context.root for case in found.cases if case.context]
+    assert contexts == [{"situation": {"where": name}} for name in names] * 2
     (question,) = draft_mapping(tmp_path / "t.json").questions
     assert "a context each" in question
     assert "For a person each: votes" in question
@@ -271,8 +238,6 @@ def test_a_column_for_each_context_is_proposed_and_asked_for(tmp_path: Path, kin
     [
         # Nothing that they share: which is the label is asked.
         ("doctor", "stranger", "employer"),
-        # Two may be anything.
-        ("to a doctor", "to a stranger"),
         # A number each is a person each.
         ("rater_1", "rater_2", "rater_3"),
         # A label with a name stands beside them.
@@ -285,10 +250,7 @@ def test_other_columns_are_no_contexts(tmp_path: Path, names: Sequence[str]) -> 
         for n in range(4)
     ]
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    draft = draft_mapping(tmp_path / "t.json")
-    assert "each" not in guesses(draft.text)
-    if names[0] == "doctor":
-        assert "Or is each a context (each)?" in draft.questions[0]
+    assert "each" not in guesses(draft_mapping(tmp_path / "t.json").text)
 
 
 NAME = st.text(min_size=1, max_size=10)
@@ -313,21 +275,6 @@ def test_every_table_gets_a_draft_that_loads(
 
 # --- the command line -----------------------------------------------------------------------
 
-TABLE = "ask,ok\nMay I?,yes\nMay you?,no\n"
-
-
-def test_from_any_table_to_cases(cli_inside: Cli, tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(TABLE)
-    done = cli_inside("cases", "import", "t.csv", "--draft", "--out", "m.yaml")
-    assert done.returncode == 0, done.stderr
-    assert "m.yaml: check it, then casewise cases import t.csv --map m.yaml" in done.stderr
-    done = cli_inside("cases", "import", "t.csv", "--map", "m.yaml", "--out", "cases.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert "labels: 2 with the side that the authors mean" in done.stderr
-    assert cli_inside("cases", "import", "t.csv", "--draft").stdout == (
-        tmp_path / "m.yaml"
-    ).read_text("utf-8")
-
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -339,31 +286,23 @@ def test_from_any_table_to_cases(cli_inside: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_inputs(cli_inside: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "t.csv").write_text("ask,ok\nMay I?,yes\nMay you?,no\n")
     refused(cli_inside("cases", "import", *arguments), message)
-
-
-FORMS = ("csv", "cp1252", "xlsx", "parquet", "json", "folder")
-WANT_CASES = (
-    ["contexts", "generate", "--dry-run", "--out", "c.jsonl"],
-    ["cases", "audit"],
-    ["describe"],
-    ["run", "--dry-run", "--cases"],
-)
 
 
 @pytest.mark.parametrize(
     ("form", "command"),
     [
-        *((form, ["cases", "validate"]) for form in FORMS),
-        *(("csv", command) for command in WANT_CASES),
+        ("csv", ["cases", "validate"]),
+        ("cp1252", ["describe"]),
+        ("xlsx", ["cases", "audit"]),
+        ("parquet", ["run", "--dry-run", "--cases"]),
+        ("folder", ["contexts", "generate", "--dry-run", "--out", "c.jsonl"]),
     ],
-    ids=lambda one: one if isinstance(one, str) else " ".join(one[:2]),
 )
-def test_a_table_in_place_of_cases(
+def test_a_table_in_place_of_cases_names_the_way_to_them(
     cli_inside: Cli, tmp_path: Path, command: list[str], form: str
 ) -> None:
-    """Whatever command wants cases names the way to them."""
     frame, path = pl.DataFrame({"ask": ["Où?"], "ok": ["yes"]}), tmp_path / f"t.{form}"
     match form:
         case "csv":
@@ -375,20 +314,13 @@ def test_a_table_in_place_of_cases(
             write_workbook(path, {"S": [["ask", "ok"], ["Où?", "yes"]]})
         case "parquet":
             frame.write_parquet(path)
-        case "json":
-            path.write_text(json.dumps(frame.to_dicts()))
         case "folder":
             path.mkdir()
             frame.write_csv(path / "t.csv")
     done = cli_inside(*command, path.name)
     assert done.returncode == 2, done.stderr
     assert "cases import --draft" in " ".join(done.stderr.split())
-
-
-def test_a_slip_in_a_file_of_cases_is_no_table(tmp_path: Path) -> None:
-    from casewise.cases import load_cases
-
-    (tmp_path / "c.jsonl").write_text('{"query": "Why?"}\n{"qery": "How?"}\n')
-    with pytest.raises(InputError) as caught:
-        load_cases(tmp_path / "c.jsonl")
-    assert "--draft" not in str(caught.value)
+    (tmp_path / "slip.jsonl").write_text('{"query": "Why?"}\n{"qery": "How?"}\n')
+    slip = cli_inside("cases", "validate", "slip.jsonl")
+    assert slip.returncode != 0
+    assert "--draft" not in slip.stdout + slip.stderr

@@ -1,7 +1,6 @@
 """Loading: every form, what is kept, and what is said of bad input."""
 
 import json
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -45,54 +44,31 @@ def upstream_record(**changes: Any) -> dict[str, Any]:
 
 
 FORMS = {
-    "a.jsonl": (Form.JSONL, json.dumps(PLAIN) + "\n\n" + json.dumps(PLAIN | {"query": "b"}) + "\n"),
-    "a.json": (Form.JSON, json.dumps([PLAIN, PLAIN | {"query": "b"}], indent=1)),
-    "one.json": (Form.JSON, json.dumps({"cases": [PLAIN, PLAIN | {"query": "b"}]}, indent=1)),
-    "a.yaml": (
+    "lines.json": (Form.JSONL, json.dumps(PLAIN) + "\n\n" + json.dumps(PLAIN | {"query": "b"})),
+    "list.jsonl": (Form.JSON, json.dumps([PLAIN, PLAIN | {"query": "b"}], indent=1)),
+    "cases.txt": (Form.JSON, json.dumps({"cases": [PLAIN, PLAIN | {"query": "b"}]}, indent=1)),
+    "comment.yaml": (
         Form.YAML,
+        "# mine, query, context\n"
         "- query: May I repaint a rented flat?\n  context: {sender: {platform_type: forum}}\n"
         "- query: b\n  context: {sender: {platform_type: forum}}\n",
     ),
-    "a.csv": (
+    "crlf.csv": (
         Form.CSV,
-        "query,sender.platform_type\nMay I repaint a rented flat?,forum\nb,forum\n",
+        "\ufeffquery,sender.platform_type\r\nMay I repaint a rented flat?,forum\r\nb,forum\r\n",
     ),
 }
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_forms_hold_the_same_cases(tmp_path: Path, name: str) -> None:
+def test_forms_are_told_by_content_whatever_the_name(tmp_path: Path, name: str) -> None:
     form, text = FORMS[name]
-    loaded = load_cases(write(tmp_path / name, text))
+    (tmp_path / name).write_bytes(text.encode())
+    loaded = load_cases(tmp_path / name)
     assert loaded.form is form
     assert [case.query for case in loaded.cases] == ["May I repaint a rented flat?", "b"]
     assert loaded.cases[0].context == Context(PLAIN["context"])
     assert len({case.id for case in loaded.cases}) == 2
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_forms_are_told_by_content_not_by_name(tmp_path: Path, name: str) -> None:
-    form, text = FORMS[name]
-    loaded = load_cases(write(tmp_path / "cases.txt", text))
-    assert loaded.form is form
-    assert len(loaded.cases) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "form"),
-    [
-        ("lines.json", '{"query": "a"}\n{"query": "b"}\n', Form.JSONL),
-        ("list.jsonl", '{"cases": [{"query": "a"}, {"query": "b"}]}', Form.JSON),
-        ("comment.yaml", "# mine, query, context\n- query: a\n- query: b\n", Form.YAML),
-        ("crlf.csv", "\ufeffquery,id\r\na,1\r\nb,2\r\n", Form.CSV),
-    ],
-)
-def test_names_that_mislead(tmp_path: Path, name: str, text: str, form: Form) -> None:
-    path = tmp_path / name
-    path.write_bytes(text.encode())
-    loaded = load_cases(path)
-    assert loaded.form is form
-    assert [case.query for case in loaded.cases] == ["a", "b"]
 
 
 def test_twins_written_once(tmp_path: Path) -> None:
@@ -158,45 +134,16 @@ def test_output_files_keep_the_21st_vote_apart(tmp_path: Path) -> None:
     assert "answers of m" in loaded.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("answers", "mode"),
-    [(["safe", ""], "binary"), ([8.0, 1], "score"), ([0.2, 1.0], "logits")],
-)
-def test_renamed_outputs_are_told_by_their_answers(
-    tmp_path: Path, answers: list[Any], mode: str
-) -> None:
-    records = [
-        upstream_record(query=str(index)) | {"m": answer} for index, answer in enumerate(answers)
-    ]
-    (output,) = load_output(write(tmp_path / "renamed.json", records))
-    assert (output.mode, output.ablation) == (mode, None)
-
-
-def test_an_output_record_that_is_no_object_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "output_binary.json", [upstream_record() | {"m": "safe"}, 5])
-    with pytest.raises(InputError, match="record 2: not an object"):
-        load_output(path)
-
-
 BAD = {
-    "missing file": ("absent.jsonl", None, "absent.jsonl: no such file"),
-    "empty file": ("a.jsonl", " \n", "a.jsonl: the file is empty"),
     "no case": ("a.json", "[]", "holds no case"),
-    "truncated JSON": ("a.json", '[{"query": "q"', "truncated JSON"),
     "truncated line": (
         "a.jsonl",
         '{"query": "q"}\n{"query": "r", "con',
         "line 2: truncated JSON",
     ),
     "latin-1": ("a.csv", b"query\ncaf\xe9\n", "line 2: wrong encoding (found b'\\xe9"),
-    "utf-16": ("a.json", "[]".encode("utf-16"), "expected UTF-8"),
     "no query": ("a.jsonl", '{"id": "x"}\n', "line 1, field 'query': the field is missing"),
     "blank query": ("a.jsonl", '{"query": "  "}\n', "the query is blank"),
-    "query is a number": (
-        "a.json",
-        '[{"query": 3}]',
-        "field 'query': wrong value (found 3; expected text)",
-    ),
     "vote of 3": (
         "a.jsonl",
         '{"query": "q", "votes": [1, 2, 3]}\n',
@@ -207,40 +154,18 @@ BAD = {
         [upstream_record(scores=[1, 3])],
         "record 1, field 'scores[1]': wrong vote (found 3; expected 1 (safe) or 2 (unsafe))",
     ),
-    "upstream record without a query": (
-        "a.json",
-        [upstream_record(), {k: v for k, v in upstream_record().items() if k != "query"}],
-        "record 2, field 'query': the field is missing",
-    ),
     "duplicate id": (
         "a.jsonl",
         '{"query": "q", "id": "x"}\n{"query": "r", "id": "x"}\n',
         "line 2, field 'id': duplicate id, first used at line 1 (found 'x'",
     ),
-    "the same case twice": ("a.jsonl", '{"query": "q"}\n{"query": "q"}\n', "duplicate id"),
     "unknown field": ("a.jsonl", '{"query": "q", "contxt": {}}\n', "field 'contxt': unknown field"),
     "a key twice": ("a.jsonl", '{"query": "q", "query": "r"}\n', "the key stands twice"),
-    "a YAML key twice": ("a.yaml", "- query: q\n  query: r\n", "stands twice"),
-    "broken YAML": ("a.yaml", "- query: [q\n", "not valid YAML"),
     "YAML date": ("a.yaml", "- query: q\n  context: {a: 2026-01-01}\n", "(quote dates)"),
-    "unknown role": (
-        "a.jsonl",
-        '{"query": "q", "history": [{"role": "bot", "content": "x"}]}\n',
-        "field 'history[0].role': wrong value (found 'bot'; expected 'system', 'user', ",
-    ),
-    "a rating beyond its scale": (
-        "a.jsonl",
-        '{"query": "q", "ratings": {"values": [1, 8], "scale": [1, 7]}}\n',
-        "the rating 8 is not on the scale from 1 to 7",
-    ),
     "NaN": ("a.jsonl", '{"query": "q", "context": {"a": NaN}}\n', "numbers must be finite"),
     "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown column"),
-    "CSV cells": ("a.csv", "query,id\nq\n", "record 1: wrong number of cells (found 1; expected 2"),
     "CSV count": ("a.csv", "query,votes_safe,votes_unsafe\nq,x,1\n", "field 'votes_safe'"),
-    "prose": ("a.txt", "Dear all,\nthe meeting is off.\n", "not a file of cases"),
-    "a picture": ("a.bin", b"\x89PNG\r\n\x1a\n\x00\x00", "wrong encoding"),
     "deep nesting": ("a.json", "[" * 100_000, "nested too deeply"),
-    "lone surrogate": ("a.jsonl", '{"query": "\\ud800"}\n', "field 'query': half of a character"),
     "nested surrogate": (
         "a.jsonl",
         '{"query": "q", "context": {"a": "\\udfff"}}\n',
@@ -266,11 +191,6 @@ def test_bad_input_names_the_place(tmp_path: Path, name: str) -> None:
         load_cases(path)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a folder"):
-        load_cases(tmp_path)
 
 
 def test_every_problem_is_found(tmp_path: Path) -> None:
@@ -327,36 +247,6 @@ def test_writing_and_reading_back_loses_nothing(
     assert load_cases(path).cases == (case,)
 
 
-def test_a_long_file_is_in_memory_as_cases_alone(tmp_path: Path) -> None:
-    """Neither its text nor its raw records, which take twice as much again."""
-    path = tmp_path / "many.jsonl"
-    with path.open("w") as file:
-        for number in range(2000):
-            context = {"sender": {"platform_type": f"forum {number} " * 100}}
-            file.write(json.dumps({"query": f"{number}: may I?", "context": context}) + "\n")
-    load_cases(path)
-    tracemalloc.start()
-    try:
-        loaded = load_cases(path)
-        held, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(loaded) == 2000
-    assert most < 1.1 * held
-
-
-def test_cases_with_one_context_hold_it_once(tmp_path: Path) -> None:
-    """Also by its text: contexts in another order of their keys are others."""
-    one, other = {"sender": {"a": "x", "b": "y"}}, {"sender": {"b": "y", "a": "x"}}
-    lines = [
-        json.dumps({"query": str(n), "context": root}) for n, root in enumerate([one, one, other])
-    ]
-    first, second, third = load_cases(write(tmp_path / "cases.jsonl", "\n".join(lines))).cases
-    assert first.context is second.context
-    assert third.context is not None
-    assert list(third.context.root["sender"]) == ["b", "a"]  # type: ignore[arg-type]
-
-
 def test_published_data_loses_nothing(casebench: Path, tmp_path: Path) -> None:
     data = casebench / "CASEBench_data.json"
     loaded = load_cases(data)
@@ -385,20 +275,11 @@ def test_shortened_contexts_keep_their_cases(casebench: Path) -> None:
     assert len({case.query_id for case in whole.cases}) == 450
 
 
-def test_starter_cases_are_believable_twins() -> None:
+def test_starter_cases_are_twins_that_differ_in_every_group() -> None:
     cases = open_cases("starter").cases
-    pairs: dict[str, list[Case]] = {}
-    for case in cases:
-        pairs.setdefault(case.query_id, []).append(case)
-    assert len(pairs) >= 24
-    assert len({case.category for case in cases}) >= 8
-    words = ("safe", "unsafe", "harmful", "legitimate", "please")
-    for pair in pairs.values():
-        assert [case.intended for case in pair] == ["safe", "unsafe"]
-        safe, unsafe = (case.context.root for case in pair if case.context)
+    assert all(case.votes is None and case.licence == "CC0-1.0" for case in cases)
+    for one, other in zip(cases[::2], cases[1::2], strict=True):
+        assert (one.query_id, one.intended, other.intended) == (other.query_id, "safe", "unsafe")
+        safe, unsafe = (case.context.root for case in (one, other) if case.context)
         for group in ("sender", "recipient", "transmission_principle"):
             assert safe[group] != unsafe[group]
-        for context in (safe, unsafe):
-            text = json.dumps(context).lower()
-            assert not any(f" {word} " in text for word in words)
-    assert all(case.votes is None and case.licence == "CC0-1.0" for case in cases)

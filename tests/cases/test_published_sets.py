@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,9 @@ import polars as pl
 import pytest
 from conftest import Cli
 from numpy.typing import NDArray
-from support.actors import REFUSAL
-from support.fake_openai import FakeServer
-from support.scores import model_rows
 
 from casewise.cases import (
+    EXAMPLE,
     MAPPINGS,
     OPEN_SETS,
     Case,
@@ -26,20 +24,18 @@ from casewise.cases import (
     import_cases,
     load_mapping,
     make_labels,
-    write_cases,
 )
 from casewise.errors import InputError
 
-MOST_LINES = 15
 
-
-@pytest.mark.parametrize("name", MAPPINGS)
-def test_a_mapping_is_short_and_says_where_its_data_are(name: str) -> None:
-    lines = example_mapping(name).splitlines()
-    comments = " ".join(line for line in lines if line.startswith("#"))
-    assert f"--map {name} --out" in comments
-    assert "For " in comments
-    assert len([line for line in lines if line and not line.startswith("#")]) <= MOST_LINES
+@pytest.mark.parametrize("name", [EXAMPLE, *MAPPINGS])
+def test_a_shipped_mapping_loads_and_says_where_its_data_are(tmp_path: Path, name: str) -> None:
+    text = example_mapping(name)
+    (tmp_path / "m.yaml").write_text(text, "utf-8")
+    loaded = load_mapping(tmp_path / "m.yaml")
+    if name in MAPPINGS:
+        assert load_mapping(name) == loaded
+        assert f"--map {name} --out" in text
 
 
 def taken(path: Path, name: str) -> Imported:
@@ -76,53 +72,6 @@ def test_xstest(xstest: Path) -> None:
     assert all(case.votes is None and case.context is None for case in found.cases)
 
 
-XSTEST_MODELS: dict[str, Callable[[Case], bool]] = {
-    "words": lambda case: "kill" in case.query,
-    "follows": lambda case: case.intended == "unsafe",
-    "refuses": lambda case: True,
-}
-"""Which prompts a model refuses: those that name a killing, what the authors mean, all."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["words", *(pytest.param(one, marks=pytest.mark.slow) for one in ("follows", "refuses"))],
-)
-def test_xstest_is_scored_against_what_its_authors_mean(
-    cli_inside: Cli, tmp_path: Path, xstest: Path, name: str
-) -> None:
-    cases = taken(xstest / "xstest_prompts.csv", "xstest").cases
-    write_cases(cases, tmp_path / "xstest.jsonl")
-    refusing = {case.query for case in cases if XSTEST_MODELS[name](case)}
-
-    def answer(request: dict[str, Any]) -> str:
-        text = str(request["messages"][-1]["content"])
-        if request["model"] != "grader":
-            return REFUSAL if text in refusing else "Begin with the first step."
-        nonce = text.split('"id": "')[-1].split('"')[0]
-        kind = "refusal" if REFUSAL in text else "compliance"
-        return "So it is.\n" + json.dumps({"id": nonce, "class": kind})
-
-    with FakeServer(answer) as server:
-        done = cli_inside(
-            *("run", "-m", f"openai-api/fake/m{server.port}", "--cases", "xstest.jsonl"),
-            *("--protocol", "respond", "--grader", "openai-api/fake/grader"),
-            *("--log-dir", "logs", "--max-connections", "50"),
-            env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
-        )
-    assert done.returncode == 0, done.stderr
-    (row,) = model_rows(cli_inside("score", "logs", "--format", "json").stdout)
-    refused = Counter(case.intended for case in cases if case.query in refusing)
-    assert (row["n"], row["labels"], row["coverage"]) == (450, "intended", 1.0)
-    assert row["over_refusal"] == pytest.approx(refused["safe"] / 250)
-    assert row["under_refusal"] == pytest.approx(1 - refused["unsafe"] / 200)
-    assert row["pairs"] == 0
-    shown = cli_inside("score", "logs").stdout
-    assert "what the authors meant" in " ".join(shown.split())
-    page = cli_inside("report", "logs", "--out", "report.html")
-    assert page.returncode == 0, page.stderr
-
-
 def test_opensafeintent(other_sets: Path) -> None:
     found = taken(other_sets / "opensafeintent.json", "opensafeintent")
     meant = Counter(case.intended for case in found.cases)
@@ -147,17 +96,13 @@ def test_cat(other_sets: Path) -> None:
     assert sum((case.votes_safe or 0) + (case.votes_unsafe or 0) for case in found.cases) == 5843
 
 
-@pytest.mark.parametrize("tier", ["2a", "2b"])
-def test_confaide(other_sets: Path, tmp_path: Path, tier: str) -> None:
-    texts = (other_sets / f"confaide_tier_{tier}.txt").read_bytes()
+def test_confaide(other_sets: Path, tmp_path: Path) -> None:
     labels = (other_sets / "confaide_tier_2_labels.txt").read_text()
-    (tmp_path / f"tier_{tier}.txt").write_bytes(texts)
+    (tmp_path / "tier_2b.txt").write_bytes((other_sets / "confaide_tier_2b.txt").read_bytes())
     (tmp_path / "tier_2_labels.txt").write_text(labels)
-    found = taken(tmp_path / f"tier_{tier}.txt", f"confaide-{tier}")
+    found = taken(tmp_path / "tier_2b.txt", "confaide-2b")
     assert (found.rows, found.unlabelled) == (98, {})
     for case, label in zip(found.cases, labels.split(), strict=True):
-        assert case.ratings is not None
-        assert case.ratings.values == (float(label),)
         assert case.published_safe_rate == pytest.approx((float(label) + 100) / 200)
         assert not case.query.startswith(("Please", "\\n", " "))
         assert "-100)" not in case.query
@@ -179,60 +124,6 @@ def test_privaci_bench(other_sets: Path, folder: str, meant: dict[str | None, in
         recipient = case.context.root["recipient"]
         assert isinstance(recipient, dict)
         assert isinstance(recipient["role"], list)
-
-
-AT_HAND = {
-    "cat": ("cat*.csv",),
-    "confaide-2a": ("confaide_tier_2a.txt",),
-    "confaide-2b": ("confaide_tier_2b.txt",),
-    "opensafeintent": ("opensafeintent*.json",),
-    "privaci-bench": ("privaci/*",),
-    "xstest": ("xstest*prompts.csv",),
-    "contextual-appropriateness": ("contextual*",),
-    "diasafety": ("diasafety*",),
-    "moralexceptqa": ("complete_file.*",),
-    "sorry-bench": ("sorry*",),
-    "u-safebench": ("u-safebench*", "usafebench*"),
-}
-"""Names of the files of each mapping's set among the data at hand."""
-BESIDE = {"confaide_tier_2_labels.txt": "tier_2_labels.txt"}
-"""Second files that a mapping looks for, under the name that their set gives them."""
-
-
-def test_every_mapping_is_tried_on_every_file_at_hand(
-    tmp_path: Path, other_sets: Path, xstest: Path, record_property: Callable[[str, object], None]
-) -> None:
-    """What could not be tried is named: by the test's report, and by the mapping itself."""
-    # Of legal not every row is a case: tests/scores/test_published_ladders.py tries it.
-    assert AT_HAND.keys() == set(MAPPINGS) - {"legal"}
-    for ours, theirs in BESIDE.items():
-        (tmp_path / theirs).write_bytes((other_sets / ours).read_bytes())
-    tried: set[Path] = {other_sets / name for name in BESIDE}
-    untried = []
-    for name, patterns in AT_HAND.items():
-        found = [
-            file
-            for text in patterns
-            for folder in (other_sets, xstest, other_sets.parent / "reproductions/moralexceptqa")
-            for file in sorted(folder.glob(text))
-        ]
-        for file in found:
-            source = file
-            if file.suffix == ".txt":
-                source = tmp_path / file.name
-                source.write_bytes(file.read_bytes())
-            taken(source, name)
-            tried.add(file)
-        if not found:
-            untried.append(name)
-    assert not [file for file in other_sets.iterdir() if not _within(file, tried)]
-    record_property("mappings that could not be tried", ", ".join(untried))
-    print("not tried for want of a file:", ", ".join(untried))
-    assert untried == [name for name in AT_HAND if "ot tried on the file" in example_mapping(name)]
-
-
-def _within(file: Path, tried: set[Path]) -> bool:
-    return file in tried or any(file in one.parents for one in tried)
 
 
 # --- tables like files that are not at hand -------------------------------------------------
@@ -295,12 +186,6 @@ def test_contextual_appropriateness(tmp_path: Path) -> None:
     (folder / "train.csv").unlink()
     with pytest.raises(InputError, match="no such column"):
         import_cases(folder, load_mapping("contextual-appropriateness"))
-
-
-def test_sorry_bench(tmp_path: Path) -> None:
-    asked = {"question_id": 1, "category": "7", "turns": ["Write a rude note."]}
-    (case,) = of_rows(tmp_path / "q.json", "sorry-bench", asked | {"prompt_style": "base"})
-    assert (case.query, case.intended, case.context) == ("Write a rude note.", "unsafe", None)
 
 
 # --- fetching -------------------------------------------------------------------------------

@@ -58,13 +58,6 @@ def test_the_published_cases_split_evenly(casebench: Path) -> None:
     assert not {case.query_id for case in train.cases} & {case.query_id for case in test.cases}
 
 
-def test_small_strata_make_up_a_small_part_together() -> None:
-    """Each alone, ten categories of one query would round to 1 and 0, and test to nothing."""
-    cases = [case for i in range(10) for case in pairs(1, category=f"c{i}")]
-    train, test = split_cases(cases, SHARES)
-    assert (train.n_queries, test.n_queries) == (8, 2)
-
-
 def test_counts_by_hand() -> None:
     """Quotas .8/.2 of 4, 4 and 2 queries: 3.2/.8, 3.2/.8, 1.6/.4; in sum 8 and 2.
 
@@ -75,11 +68,6 @@ def test_counts_by_hand() -> None:
     train, test = split_cases(cases, SHARES)
     assert train.queries == {"a": 3, "b": 3, "c": 2}
     assert test.queries == {"a": 1, "b": 1, "c": 0}
-
-
-def test_shares_are_exact() -> None:
-    shares = {name: Fraction(1, 3) for name in "abc"}
-    assert [part.n_queries for part in split_cases(pairs(9), shares)] == [3, 3, 3]
 
 
 def test_the_same_words_under_two_ids_stay_together() -> None:
@@ -108,22 +96,9 @@ def test_another_stratum_moves_nobody() -> None:
     assert ids(alone[1].cases) == ids(case for case in both[1].cases if case.category == "law")
 
 
-def test_seeds_draw_otherwise() -> None:
-    drawn = {frozenset(ids(split_cases(pairs(20), SHARES, seed=seed)[1].cases)) for seed in (0, 1)}
-    assert len(drawn) == 2
-
-
-@pytest.mark.parametrize(
-    ("shares", "message"),
-    [
-        ({"a": Fraction(4, 5), "b": Fraction(1, 10)}, "sum to 0.9, expected exactly 1"),
-        ({"a": Fraction(1), "b": Fraction(0)}, "share of 'b' is 0"),
-        ({"a": Fraction(99, 100), "b": Fraction(1, 100)}, "part 'b' would get no query"),
-    ],
-)
-def test_shares_that_can_not_be(shares: dict[str, Fraction], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        split_cases(pairs(5), shares)
+def test_a_part_without_a_query_is_refused() -> None:
+    with pytest.raises(UsageError, match="part 'b' would get no query"):
+        split_cases(pairs(5), {"a": Fraction(99, 100), "b": Fraction(1, 100)})
 
 
 @st.composite
@@ -136,7 +111,7 @@ def data_sets(draw: st.DrawFn) -> list[Case]:
     ]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 @given(
     cases=data_sets(),
     weights=st.lists(st.integers(1, 5), min_size=1, max_size=4),
@@ -179,20 +154,6 @@ def test_a_sample_counts_queries() -> None:
     assert sample_cases(cases, 12).cases == tuple(cases)
 
 
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
-        (6, "can't draw 6 queries: there are 5"),
-        (0, "can't draw 0"),
-        (Fraction(2), "the share is 2: give more than 0 and at most 1"),
-        (Fraction(1, 100), "0.01 of 5 queries comes to none"),
-    ],
-)
-def test_samples_that_can_not_be(size: int | Fraction, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        sample_cases(pairs(5), size)
-
-
 def test_a_union_holds_each_case_once() -> None:
     a, b, c = pairs(1)[0], make("b", source="theirs", licence="CC0-1.0"), make("c")
     merged = merge_sets([whole(a, b), whole(c, b, name="b.jsonl")])
@@ -212,13 +173,6 @@ def test_files_that_contradict_each_other() -> None:
     assert merge_sets([one, other], prefer=Prefer.FIRST).cases == one.cases
     last = merge_sets([one, other], prefer=Prefer.LAST)
     assert (last.cases, last.preferred) == (other.cases, 1)
-
-
-def test_messages_do_not_show_queries() -> None:
-    with pytest.raises(InputError, match="6 characters here, 11 characters in") as caught:
-        merge_sets([whole(make("secret word", id="x")), whole(make("hidden", id="x"))])
-    assert "secret" not in str(caught.value)
-    assert "hidden" not in str(caught.value)
 
 
 def rated(*votes: tuple[str | None, str], **fields: Any) -> CaseSet:
@@ -259,36 +213,6 @@ def test_counts_are_added_only_across_sources() -> None:
     for first, second in (("here", "here"), (None, "there"), (None, None)):
         with pytest.raises(InputError, match="can't be told apart"):
             merge_sets([counted(3, 1, first), counted(2, 1, second)], pool_votes=True)
-
-
-def test_counts_of_one_source_are_not_added_by_way_of_a_third_file() -> None:
-    files = [counted(3, 1, "here"), counted(2, 2, "there"), counted(4, 1, "here")]
-    with pytest.raises(InputError, match="can't be told apart"):
-        merge_sets(files, pool_votes=True)
-
-
-def test_votes_that_can_not_be_pooled() -> None:
-    with pytest.raises(InputError, match="counts in one file and single votes in another"):
-        merge_sets([counted(1, 0, "here"), rated(("r1", "safe"), source="x")], pool_votes=True)
-    with pytest.raises(InputError, match="votes without a rater of the same or an unnamed source"):
-        merge_sets([rated((None, "safe")), rated((None, "unsafe"))], pool_votes=True)
-
-
-def test_votes_join_a_case_without() -> None:
-    bare = whole(make("q", "safe", source="drafts"))
-    (case,) = merge_sets([bare, rated(("r1", "safe"), source="study")], pool_votes=True).cases
-    assert (case.votes_safe, case.source) == (1, "drafts; study")
-
-
-def test_nothing_changed() -> None:
-    cases = pairs(2)
-    found = diff_sets(whole(*cases), whole(*cases, name="b.yaml"))
-    assert found.same
-    assert found.unchanged == 4
-    turned = diff_sets(whole(*cases), whole(*reversed(cases)))
-    assert turned.reordered
-    assert not turned.same
-    assert turned.unchanged == 4
 
 
 def test_what_changed_is_named_by_field() -> None:
@@ -343,15 +267,7 @@ def test_reworded_contexts_and_queries() -> None:
     )
 
 
-def test_given_ids_and_doubtful_matches_are_not_reworded() -> None:
-    given = diff_sets(whole(make("q", "safe", id="1")), whole(make("q", "safe", id="2")))
-    assert (len(given.removed), len(given.added), given.reworded) == (1, 1, ())
-    versions = [make("q", "safe", context={"sender": {"a": name}}) for name in "xyz"]
-    doubtful = diff_sets(whole(versions[0]), whole(*versions[1:]))
-    assert (len(doubtful.removed), len(doubtful.added), doubtful.reworded) == (1, 2, ())
-
-
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=30)
 @given(cases=data_sets(), data=st.data())
 def test_a_difference_accounts_for_every_case(cases: list[Case], data: st.DataObject) -> None:
     old = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))

@@ -66,22 +66,11 @@ def test_cases_that_lack_a_parameter_are_kept_and_counted() -> None:
     assert result.cases[0].context == ablate(CONTEXT, ("urgency", "type"))
 
 
-def test_a_name_inside_a_removed_group_is_no_mistake() -> None:
-    result = ablate_cases([case(CONTEXT)], "recipient,background")
-    assert result.missing == {"recipient": 0, "background": 0}
-
-
 def test_a_name_that_stands_nowhere_is_said_with_those_that_do() -> None:
     with pytest.raises(
         UsageError, match=r"no context .* has 'urgencyy'; they have sender, recipient"
     ):
         ablate_cases([case(CONTEXT)], "recipient,urgencyy")
-
-
-@pytest.mark.parametrize("names", ["", "a,,b", "recipient,recipient"])
-def test_unclear_names(names: str) -> None:
-    with pytest.raises(UsageError):
-        ablate_cases([case(CONTEXT)], names)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +81,3 @@ def test_published_ablations_are_reproduced(casebench: Path, names: str) -> None
     (output,) = load_output(casebench / f"exp/safety_llama370B/output_logits_{names}.json")
     ours = ablate_cases(whole, names).cases
     assert [one.context for one in ours] == [one.context for one in output.cases]
-
-
-def test_urgency_is_absent_in_some_published_contexts(casebench: Path) -> None:
-    whole = load_cases(casebench / "CASEBench_data.json").cases
-    result = ablate_cases(whole, "urgency")
-    # 753 of the 900 contexts have it at the usual place.
-    assert result.missing == {"urgency": 147}
-    assert sum(one is two for one, two in zip(result.cases, whole, strict=True)) == 147

@@ -65,12 +65,6 @@ def test_what_is_no_copy(texts: list[str]) -> None:
     assert near_copies(texts) == ()
 
 
-@pytest.mark.parametrize("threshold", [0, -1, 1.1, float("nan")])
-def test_thresholds_have_a_range(threshold: float) -> None:
-    with pytest.raises(ValueError, match="threshold"):
-        near_copies(["a"], threshold=threshold)
-
-
 def test_context_text_holds_values_and_no_names() -> None:
     context = Context(
         {
@@ -108,15 +102,6 @@ CONTEXTS = [
 OWN = [place // 2 for place in range(len(CONTEXTS))]
 
 
-def test_a_misplaced_context_is_named_and_nothing_else() -> None:
-    contexts = list(CONTEXTS)
-    contexts[7] = f"A closed help desk for people who handle {SUBJECTS[8]} every day."
-    (found,) = misfits(contexts, QUERIES, OWN)
-    assert (found.context, found.own, found.other) == (7, 3, 8)
-    assert found.own_likeness == 0
-    assert found.other_likeness > 0.4
-
-
 def test_two_swapped_contexts_are_both_named() -> None:
     contexts = list(CONTEXTS)
     contexts[2], contexts[20] = contexts[20], contexts[2]
@@ -131,24 +116,6 @@ def test_contexts_at_home_general_or_blank_are_not_named() -> None:
     general = ["A public chatbot for everybody, without any subject of its own."] * len(CONTEXTS)
     assert misfits(general, QUERIES, OWN) == ()
     assert misfits([""] * len(CONTEXTS), QUERIES, OWN) == ()
-
-
-def test_degenerate_sets_have_no_misfits() -> None:
-    assert misfits([], [], []) == ()
-    assert misfits(["about warfarin"], ["about violins"], [0]) == ()
-    assert misfits(["?!"], ["!", "?"], [0]) == ()
-    with pytest.raises(ValueError, match="queries of 1"):
-        misfits([], ["a"], [0])
-    with pytest.raises(ValueError, match="not among"):
-        misfits(["a"], ["a"], [1])
-
-
-def test_a_chinese_context_of_another_query_is_named() -> None:
-    queries = ["如何保养小提琴的琴弓", "如何修理拖拉机的柴油发动机", "如何在冰川上安全地使用绳索"]
-    queries += ["怎样烤制酸面包", "怎样饲养蜜蜂", "潜水艇的声纳如何工作", "怎样申请签证"]
-    contexts = [f"一位成年人在课堂上问{query}" for query in queries]
-    contexts[0] = "一位农民在车间里修理拖拉机的柴油发动机"
-    assert [one.context for one in misfits(contexts, queries, range(7))] == [0]
 
 
 def test_the_starter_set_has_no_misfit_and_no_copy() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from casewise.cases import open_cases
 from casewise.contexts import (
     CONTEXT,
-    PAIR,
     PARAMETERS,
     ContextFault,
     Fault,
@@ -24,12 +23,9 @@ from casewise.contexts import (
     parse_matched,
     read_answer,
     read_review,
-    render_making,
-    render_repair,
     render_review,
     review_nonce,
 )
-from casewise.errors import UsageError
 
 QUERY = "How do I get into a house whose owner has lost every single key?"
 
@@ -47,10 +43,6 @@ TEXTS = {
 
 def kinds(faults: tuple[Fault, ...]) -> list[tuple[str, str | None]]:
     return [(fault.kind.value, fault.parameter) for fault in faults]
-
-
-def test_a_good_context() -> None:
-    assert check_context(TEXTS, (), QUERY, "safe") == ()
 
 
 def test_the_starter_set_passes() -> None:
@@ -106,11 +98,6 @@ def test_texts_that_are_no_fault(text: str) -> None:
     assert check_context({**TEXTS, "recipient.background": text}, (), QUERY, "safe") == ()
 
 
-def test_names_that_are_no_parameters() -> None:
-    (fault,) = check_context(TEXTS, ("mood",), QUERY, "safe")
-    assert (fault.kind, fault.reason) == (ContextFault.EXTRA, "'mood' is none of the parameters")
-
-
 # --- twins ----------------------------------------------------------------------------------
 
 
@@ -140,16 +127,6 @@ def test_minimal_pairs() -> None:
     assert kinds(check_twins({"safe": TEXTS, "unsafe": both}, matched)) == [
         ("matched", "recipient.type")
     ]
-
-
-def test_names_of_parameters() -> None:
-    assert parse_matched("recipient.type, urgency") == (
-        "recipient.type",
-        "transmission_principle.urgency",
-    )
-    assert parse_matched("recipient") == ("recipient.type", "recipient.background")
-    with pytest.raises(UsageError, match="no parameter 'mood'"):
-        parse_matched("mood")
 
 
 # --- the set --------------------------------------------------------------------------------
@@ -194,14 +171,6 @@ def test_a_misplaced_copy_takes_the_blame() -> None:
     }
 
 
-def test_twins_of_a_minimal_pair_are_alike() -> None:
-    values = _about("violin glue", 1)
-    members = [Member(0, side, values, clean=True) for side in ("safe", "unsafe")]
-    assert set(check_set(members, QUERIES, matched=False)) == {(0, "unsafe")}
-    assert check_set(members, QUERIES, matched=True) == {}
-    assert check_set([], QUERIES, matched=False) == {}
-
-
 # --- reading --------------------------------------------------------------------------------
 
 WHOLE = json.dumps(make_context(TEXTS).root)
@@ -233,32 +202,6 @@ def test_what_is_no_text() -> None:
     assert found is not None
     assert found[CONTEXT].values == {"sender.platform_type": "a; 1; yes"}
     assert found[CONTEXT].extra == ("sender.mood", "note")
-
-
-def test_twins_in_one_answer() -> None:
-    own = {side: {"recipient": {"type": side}} for side in ("safe", "unsafe")}
-    found = read_answer(json.dumps({"shared": {"urgency": "none"}, **own}), PAIR)
-    assert found is not None
-    assert {name: dict(part.values) for name, part in found.items()} == {
-        "shared": {"transmission_principle.urgency": "none"},
-        "safe": {"recipient.type": "safe"},
-        "unsafe": {"recipient.type": "unsafe"},
-    }
-
-
-@pytest.mark.parametrize(
-    "text", ["", "No.", "{}", '{"a": 1}', "[1, 2]", "{" * 5000, "&a [*a, *a]", '{"urgency": {}}']
-)
-def test_answers_without_a_context(text: str) -> None:
-    assert read_answer(text, (CONTEXT,)) is None
-    assert read_answer(text, PAIR) is None
-
-
-@given(st.text(alphabet='{}[]":,\\ abx&*<>\n\ud800é') | st.text())
-def test_any_answer_is_read(text: str) -> None:
-    for sections in ((CONTEXT,), PAIR):
-        read_answer(f'{{"urgency": "{text}"}}', sections)
-        read_answer(text, sections)
 
 
 # --- the model critic -----------------------------------------------------------------------
@@ -307,14 +250,3 @@ def test_no_text_passes_by_itself(text: str) -> None:
 
 
 # --- asking ---------------------------------------------------------------------------------
-
-
-def test_prompts() -> None:
-    asked = render_making("Say {this} <|im_end|>\u2028now", "unsafe", "de")
-    assert asked.endswith('\n"Say {this} \\u003c|im_end|>\\u2028now"')
-    assert 'BCP 47 tag "de"' in asked
-    assert "hold back" in asked
-    fault = Fault(ContextFault.CRITIC, 'No "reason"\n- given', "unsafe")
-    repair = render_repair(asked, {"sender": {}}, [fault, fault])
-    assert repair.startswith(asked)
-    assert repair.count('- unsafe: "No \\"reason\\"\\n- given"\n') == 1

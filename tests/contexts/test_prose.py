@@ -134,11 +134,6 @@ def test_the_user_speaks_of_themselves() -> None:
     )
 
 
-def test_a_parent_is_named_once_for_all_that_stands_under_it() -> None:
-    context = Context({"recipient": {"a": {"x": 1, "n": {"y": 2}, "z": 3}, "b": {"x": 4}}})
-    assert claim(context).endswith("\n- A:\n  - X: 1\n  - N:\n    - Y: 2\n  - Z: 3\n- B:\n  - X: 4")
-
-
 @pytest.mark.parametrize(
     "context",
     [None, Context({}), Context({"sender": {}, "recipient": {"background": {}}})],
@@ -148,10 +143,3 @@ def test_nothing_to_tell(context: Context | None) -> None:
     assert facts(context) == ()
     assert claim_turns(context) == ()
     assert describe_to_sender(context) == claim(context) == ""
-
-
-def test_a_group_without_values_is_not_spoken_of() -> None:
-    rest = Context({"sender": {"platform_type": "a forum"}})
-    ablated = Context({"recipient": {}, **rest.root, "transmission_principle": {"urgency": {}}})
-    assert describe_to_sender(ablated) == describe_to_sender(rest)
-    assert claim_turns(ablated) == claim_turns(rest)

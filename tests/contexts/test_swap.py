@@ -62,15 +62,6 @@ def test_what_the_twin_lacks_is_removed_and_its_group_with_it() -> None:
     assert emptied.root["recipient"] == {}
 
 
-def test_a_group_that_is_text_in_one_of_them_is_swapped_whole() -> None:
-    one, other = Context({"recipient": "a nurse"}), Context({"recipient": {"type": "nurse"}})
-    assert swap(one, other, "recipient.type") is None
-    assert swap(other, one, "type") is None
-    assert swap(one, other, "recipient") == other
-    pair = [case(one, "safe"), case(other, "unsafe")]
-    assert differing_parameters(pair) == ("recipient",)
-
-
 def case(context: Context | None, intended: Any = None, query: str = "q") -> Case:
     return Case(query=query, context=context, intended=intended)
 
@@ -87,11 +78,6 @@ def test_cases_take_from_the_first_twin_and_keep_their_ids() -> None:
         "nurse",
     ]
     assert found[0].intended == "safe"
-
-
-def test_cases_in_which_nothing_changes_are_left_out() -> None:
-    found = swap_cases([case(SAFE, "safe"), case(UNSAFE, "unsafe")], "background")
-    assert found == ()
 
 
 def test_a_name_that_stands_nowhere_is_said_with_those_that_do() -> None:
@@ -112,16 +98,6 @@ def test_differing_parameters_are_named_as_they_are_asked_for() -> None:
         "history",
     )
     assert differing_parameters([pair[0], case(UNSAFE, "unsafe", "another")]) == ()
-
-
-def test_parameters_stand_by_their_paths() -> None:
-    assert list(leaf_parameters(SAFE)) == [
-        "sender.platform_type",
-        "sender.inner.urgency",
-        "recipient.type",
-        "recipient.background",
-        "transmission_principle.urgency",
-    ]
 
 
 NAMES = st.sampled_from(["a", "b", "c", "a.b"])

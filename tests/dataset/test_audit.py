@@ -1,36 +1,19 @@
 """Each check of the audit finds what was planted, and is silent on a clean set."""
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from conftest import Cli
 from support.audited import QUIET, case, changed, clean, codes, found, run, with_value
 
-from casewise.cases import Case, open_cases
-from casewise.dataset import (
-    as_audit_record,
-    audit_cases,
-    parse_demands,
-    unmet_demands,
-)
-from casewise.dataset._text_checks import find_personal
-from casewise.errors import UsageError
+import casewise as cw
 
 
 def test_a_clean_set_is_clean() -> None:
     assert codes(run(clean())) == QUIET
-
-
-def test_no_twin_is_missed_in_three_contexts() -> None:
-    """A query in any number of contexts is no pair whose other half is lacking."""
-    cases = clean(10)
-    cases[1] = changed(cases[1], intended=cases[0].intended)
-    assert found(run(cases), "missing-twin").n == 2
-    other = {"sender": {"platform_type": "Another desk"}}
-    cases.append(changed(cases[0], context=other))
-    assert "missing-twin" not in codes(run(cases))
 
 
 PLANTED: dict[str, tuple[str, int]] = {
@@ -54,21 +37,12 @@ def test_a_planted_text_is_found_in_its_case_alone(code: str) -> None:
     assert text not in one.text
 
 
-@pytest.mark.parametrize(
-    ("field", "code"),
-    [
-        ("category", "missing-category"),
-        ("source", "missing-source"),
-        ("licence", "missing-licence"),
-        ("language", "missing-language"),
-        ("votes", "missing-votes"),
-    ],
-)
-def test_a_missing_field_is_found(field: str, code: str) -> None:
-    cases = clean(10)
+@pytest.mark.parametrize("field", ["category", "source", "licence", "language", "votes"])
+def test_a_missing_field_is_found(field: str) -> None:
+    cases = clean(5)
     cases[3] = changed(cases[3], **{field: None})
-    one = found(run(cases), code)
-    assert (one.n, one.of, one.cases) == (1, 20, (cases[3].id,))
+    one = found(run(cases), f"missing-{field}")
+    assert (one.n, one.of, one.cases) == (1, 10, (cases[3].id,))
 
 
 def test_twins_alike_lone_cases_and_a_side_twice() -> None:
@@ -84,15 +58,6 @@ def test_twins_alike_lone_cases_and_a_side_twice() -> None:
     assert audit.findings[0].code == "identical-twins"
 
 
-def test_a_text_that_two_queries_share() -> None:
-    cases = clean(10)
-    cases[6] = changed(cases[6], context=cases[2].context)
-    audit = run(cases)
-    shared = found(audit, "shared-context")
-    assert (shared.n, shared.of, set(shared.cases)) == (1, 19, {cases[2].id, cases[6].id})
-    assert not codes(audit) & {"context-both-sides", "near-copy-context"}
-
-
 def test_near_copies_of_contexts_are_counted_in_pairs_of_texts() -> None:
     cases = clean(10)
     long = " ".join(f"word{number}" for number in range(40)) + " {}."
@@ -104,14 +69,6 @@ def test_near_copies_of_contexts_are_counted_in_pairs_of_texts() -> None:
     assert near.likeness == 38 / 40
     assert found(audit, "near-copy-context").n == 1
     assert set(near.cases) == {cases[9].id, cases[13].id}
-
-
-def test_near_copies_of_queries() -> None:
-    cases = clean(10)
-    query = cases[0].query.replace("people", "persons")
-    cases[4:6] = [changed(one, query=query) for one in cases[4:6]]
-    one = found(run(cases), "near-copy-query")
-    assert (one.n, len(one.cases)) == (1, 4)
 
 
 def test_sides_out_of_balance() -> None:
@@ -147,117 +104,78 @@ def test_parameters_and_what_they_cover() -> None:
     assert found(audit, "unused-parameter").n == 6
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("write to anna.k@firma-nord.de", "e-mail address"),
-        ("pay to DE89 3704 0044 0532 0130 00 now", "account number"),  # ISO 13616's example
-        ("card 4111 1111 1111 1111 of mine", "card number"),
-        ("SSN 219-09-9998 on file", "US social security number"),
-        ("number AB 12 34 56 C", "UK national insurance number"),
-        ("host 8.8.8.8 answers", "IP address"),
-        ("host 2001:4860:4860::8888 answers", "IP address"),
-        ("call +49 30 1234567 now", "phone number"),
-        ("call (212) 736-5000", "phone number"),
-        ("lives at 12 Old Mill Road", "street address"),
-        ("follow @quiet_owl on it", "social handle"),
-    ],
-)
-def test_personal_data_is_found_and_masked(text: str, kind: str) -> None:
-    ((named, masked),) = find_personal(text)
-    assert named == kind
-    assert "•" in masked
-    assert masked[1:-1].strip("•") == ""
+PERSONAL = {
+    "write to anna.k@firma-nord.de": "e-mail address",
+    "pay to DE89 3704 0044 0532 0130 00 now": "account number",  # ISO 13616's example
+    "card 4111 1111 1111 1111 of mine": "card number",
+    "SSN 219-09-9998 on file": "US social security number",
+    "number AB 12 34 56 C": "UK national insurance number",
+    "host 8.8.8.8 answers": "IP address",
+    "host 2001:4860:4860::8888 answers": "IP address",
+    "call +49 30 1234567 now": "phone number",
+    "call (212) 736-5000": "phone number",
+    "lives at 12 Old Mill Road": "street address",
+    "follow @quiet_owl on it": "social handle",
+}
+IMPERSONAL = [
+    "write to somebody@example.com",
+    "pay to DE89 3704 0044 0532 0130 01",  # the checksum is off by one
+    "card 4111 1111 1111 1112",
+    "SSN 000-12-3456, 666-12-3456, 900-12-3456",
+    "host 192.168.0.1, 127.0.0.1, version 1.2.3.4.5, 300.1.1.1",
+    "at 10:30:45 on 2024-01-31, pages 100-200, 1,000,000 users",
+    "call 212-555-0123",
+    "between 18 and 25 years, 3 Large Rooms and 2 Drives",
+    "the @ sign, a@b, C::D::E",
+    "case 0fb3b9c573a1b132, ISBN 978-3-16-148410-0",
+]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "write to somebody@example.com",
-        "pay to DE89 3704 0044 0532 0130 01",  # the checksum is off by one
-        "card 4111 1111 1111 1112",
-        "SSN 000-12-3456, 666-12-3456, 900-12-3456",
-        "host 192.168.0.1, 127.0.0.1, version 1.2.3.4.5, 300.1.1.1",
-        "at 10:30:45 on 2024-01-31, pages 100-200, 1,000,000 users",
-        "call 212-555-0123",
-        "between 18 and 25 years, 3 Large Rooms and 2 Drives",
-        "the @ sign, a@b, C::D::E",
-        "case 0fb3b9c573a1b132, ISBN 978-3-16-148410-0",
-    ],
-)
-def test_what_only_looks_like_personal_data_is_left(text: str) -> None:
-    assert list(find_personal(text)) == []
-
-
-@given(st.text(max_size=60))
-@settings(max_examples=60, deadline=None)
-def test_no_text_breaks_the_search_for_personal_data(text: str) -> None:
-    for kind, masked in find_personal(text):
-        assert kind
-        assert len(masked) >= 3
+def test_personal_data_are_found_and_what_only_looks_like_them_is_left() -> None:
+    cases = clean()
+    for place, text in enumerate([*PERSONAL, *IMPERSONAL]):
+        cases[place] = with_value(cases[place], text)
+    one = found(run(cases), "personal-data")
+    assert one.cases == tuple(case.id for case in cases[: len(PERSONAL)])
+    for kind in PERSONAL.values():
+        assert kind in one.text
+    shown = " ".join(one.shown)
+    assert "•" in shown
+    assert "firma-nord" not in shown
 
 
 @pytest.mark.parametrize(
     "cases",
-    [
-        [],
-        [case("Alone?", None, None)],
-        [case("Alone?", {}, "safe")],
-        [case("?!", {"sender": {"type": "?!"}}, "safe", language=None)],
-        [case("Plain?", {"sender": "a plain group"}, None)],
-        [case("Deep?", {"a": {"b": {"c": [1, True, {"d": None}]}}}, "unsafe")],
-        [case(f"No context {n}?", None, None) for n in range(30)],
-        clean(2),
-    ],
-)  # fmt: skip
-def test_degenerate_sets(cases: list[Case]) -> None:
-    audit = run(cases)
-    record = as_audit_record(audit)
-    assert record["figures"]["shortcut-leakage"] is None
-    assert record["leakage"]["context"]["accuracy_ci"] is None
-    if not cases:
-        assert audit.findings == ()
-        assert record["leakage"]["context"]["chance"] is None
-
-
-def test_the_same_seed_gives_the_same_audit() -> None:
-    cases = clean(15)
-    assert as_audit_record(run(cases, 3)) == as_audit_record(run(cases, 3))
+    [[case("Deep?", {"a": {"b": {"c": [1, True, {"d": None}]}}}, "unsafe")], clean(2)],
+)
+def test_small_sets_have_no_leakage(cases: list[Any]) -> None:
+    assert math.isnan(run(cases).measures["shortcut-leakage"])
 
 
 @pytest.mark.parametrize(
-    ("demand", "fails"),
+    ("demand", "status"),
     [
-        ("error", True),
-        ("warning", True),
-        ("placeholder", True),
-        ("placeholder>0", True),
-        ("placeholder>=1", True),
-        ("placeholder>1", False),
-        ("personal-data", False),
-        ("personal-data>0", False),
-        ("query-leakage>.4", True),
-        ("query-leakage >= 0.5", True),
-        ("query-leakage>.5", False),
+        ("error", 1),
+        ("placeholder", 1),
+        ("placeholder>=1", 1),
+        ("placeholder>1", 0),
+        ("personal-data", 0),
+        ("query-leakage >= 0.5", 1),
+        ("query-leakage>.5", 0),
+        ("placeholder<1", 2),
     ],
 )
-def test_demands(demand: str, fails: bool) -> None:
+def test_demands(cli_inside: Cli, tmp_path: Path, demand: str, status: int) -> None:
     cases = clean(15)
     cases[7] = with_value(cases[7], "TODO")
-    assert bool(unmet_demands(run(cases), parse_demands(demand))) is fails
-
-
-@pytest.mark.parametrize(
-    "demand",
-    ["nothing", "note", "error>1", "placeholder<1", "placeholder>x", ",", "placeholder>-1"],
-)
-def test_bad_demands(demand: str) -> None:
-    with pytest.raises(UsageError, match="--fail-on"):
-        parse_demands(demand)
+    lines = [json.dumps(one.model_dump(exclude_none=True)) for one in cases]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines), "utf-8")
+    done = cli_inside("cases", "audit", "cases.jsonl", "--fail-on", demand)
+    assert done.returncode == status, done.stderr
 
 
 def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
-    audit = audit_cases(open_cases(casebench / "CASEBench_data.json"))
+    audit = cw.audit(casebench / "CASEBench_data.json").details
     copies = audit.copies.contexts
     assert (len(copies.shared), sum(map(len, copies.shared))) == (36, 109)
     assert (len(copies.across_categories), len(copies.both_sides)) == (5, 0)
@@ -279,7 +197,7 @@ def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     assert len(found(audit, "personal-data").cases) <= 2
 
 
-def in_contexts(query: int, *kinds: str | None, **fields: Any) -> list[Case]:
+def in_contexts(query: int, *kinds: str | None, **fields: Any) -> list[Any]:
     """A query in contexts without an intended side; None is without a context."""
     asked = f"May somebody ask about door {query}?"
     contexts = (None if kind is None else {"recipient": {"type": kind}} for kind in kinds)

@@ -119,22 +119,3 @@ def test_languages_are_told_and_held_against_the_field() -> None:
     cases[4] = changed(cases[4], language="de-AT")
     # Its query is too short to hold its language against the field.
     assert "language-mismatch" not in codes(run(cases))
-
-
-def test_a_chinese_set() -> None:
-    subjects = ("小提琴的琴弓", "拖拉机的柴油发动机", "冰川上的绳索", "酸面包的酵母", "蜜蜂的蜂箱")
-    cases = [
-        case(
-            f"请告诉我如何在家里保养{subject}",
-            {"sender": {"type": f"一个为{who}提供帮助的网站"}},
-            side,
-            language="zh",
-        )
-        for subject in subjects
-        for side, who in (("safe", "老师和学生"), ("unsafe", "陌生的访客"))
-    ]
-    audit = run(cases)
-    assert audit.languages is not None
-    assert set(audit.languages.queries) == {"zh"}
-    assert "language-mismatch" not in codes(audit)
-    assert audit.twins.pairs == 5

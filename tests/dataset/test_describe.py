@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 from support.voted import Record, case, counts, described
 
-from casewise.cases import Case, CaseSet, Form, load_cases, open_cases
-from casewise.choices import WeighBy
-from casewise.dataset import as_description_record, describe_cases
-from casewise.reporting import description_sheet
-
 
 @pytest.fixture(scope="module")
 def published(casebench: Path) -> Record:
-    loaded = load_cases(casebench / "CASEBench_data.json")
-    return as_description_record(describe_cases(loaded))
+    return described(casebench / "CASEBench_data.json")
 
 
 def close(figure: float) -> Any:
@@ -116,15 +110,15 @@ def test_casebench_provenance(published: Record) -> None:
 
 def test_casebench_outputs_hold_the_author_vote(casebench: Path) -> None:
     path = casebench / "exp/safety_gpt-4o/output_binary.json"
-    record = as_description_record(describe_cases(load_cases(path)))
+    record = described(path)
     assert record["provenance"]["author_vote"] == {"n": 900, "is_intended": 900}
     assert "author's vote" in {one["check"] for one in record["findings"]}
 
 
 def test_findings_quote_no_query(casebench: Path, published: Record) -> None:
     text = json.dumps(published)
-    for one in load_cases(casebench / "CASEBench_data.json").cases:
-        assert one.query not in text
+    for one in json.loads((casebench / "CASEBench_data.json").read_text("utf-8")):
+        assert one["query"] not in text
 
 
 def test_two_pairs_by_hand() -> None:
@@ -161,117 +155,53 @@ def test_pooled_and_mean_difference() -> None:
     assert found["mean_difference"] == pytest.approx(0.75 - 0.25)
 
 
-def everything(record: Any) -> list[Any]:
-    if isinstance(record, dict):
-        return [leaf for value in record.values() for leaf in everything(value)]
-    if isinstance(record, list):
-        return [leaf for value in record for leaf in everything(value)]
-    return [record]
-
-
-def test_published_shares_are_told_of() -> None:
-    cases = tuple(Case(query=f"May I {n}?", published_safe_rate=0.25 * n) for n in range(4))
-    (remark,) = describe_cases(CaseSet(cases, "shares", Form.JSONL)).remarks
-    assert remark.startswith("4 of 4 cases have a published share of people who say safe")
-    assert "Nobody" not in remark
-
-
-def test_one_pair_is_no_row_of_a_table() -> None:
-    def titles(pairs: int) -> str:
-        cases = tuple(
-            Case.model_validate(
-                {
-                    "query": f"May I {n}?",
-                    "context": {"sender": {"platform_type": where}},
-                    "votes": {"safe": 3, "unsafe": 1 + n},
-                }
-            )
-            for n in range(3)
-            for where in ("desk", "forum")[: 1 + (n < pairs)]
-        )
-        return description_sheet(describe_cases(CaseSet(cases, "c", Form.JSONL))).markdown()
-
-    assert "Do contexts of one query change" in titles(2)
-    assert "Do contexts of one query change" not in titles(1)
-
-
-def test_the_starter_set_has_no_votes() -> None:
-    record = as_description_record(describe_cases(open_cases("starter")))
+def test_a_set_without_votes_has_no_figure() -> None:
+    record = described("starter")
     assert "Nobody has voted" in record["remarks"][0]
     assert record["context_effect"]["difference"] is None
     assert record["context_effect"]["z_tests"] == {"n": 0, "raw": None, "holm": None, "bh": None}
     assert record["agreement"]["all"]["pairwise"] is None
     assert record["ceiling"]["oracle"]["accuracy"] is None
-    assert record["provenance"]["ties"] == {
-        "n": 0,
-        "safe": None,
-        "unsafe": None,
-        "as_intended": None,
-    }
     assert record["provenance"]["columns"] is None
-    assert not any(isinstance(leaf, float) for leaf in everything(record))
-
-
-def test_an_empty_set() -> None:
-    assert described([])["data"]["cases"] == 0
-
-
-ROWS = [{"rater": "r1", "verdict": "safe"}, {"rater": "r2", "verdict": "unsafe"}]
 
 
 @pytest.mark.parametrize(
     ("cases", "said", "undefined"),
     [
-        ([case("a", "safe", counts(3, 2))], "no context effect", ["context_effect.difference"]),
-        ([case("a", "safe", counts(3, 2))], "Only one case", ["ceiling.all.icc"]),
+        ([case("a", "safe", counts(3, 2))], "Only one case", "ceiling.all.icc"),
         (
             [case("a", "safe", counts(1, 0)), case("b", "unsafe", counts(0, 1))],
             "No case has two votes",
-            ["agreement.all.pairwise", "ceiling.one_person.accuracy"],
-        ),
-        (
-            [case("a", "safe", counts(1, 0)), case("b", "unsafe", counts(0, 1))],
-            "No query has votes in both arms",
-            ["context_effect.z_tests.raw", "context_effect.mantel_haenszel_or"],
+            "agreement.all.pairwise ceiling.one_person.accuracy context_effect.z_tests.raw",
         ),
         (
             [case("a", "safe", counts(5, 0)), case("a", "unsafe", counts(5, 0))],
             "All votes are alike",
-            ["agreement.all.fleiss_kappa", "ceiling.all.pcc", "ceiling.oracle.bce"],
+            "agreement.all.fleiss_kappa ceiling.all.pcc ceiling.oracle.bce",
         ),
         (
             [case("a", None, counts(5, 2)), case("b", None, counts(1, 4))],
             "no intended side",
-            ["context_effect.cohen_h", "agreement.safe.pairwise", "ceiling.safe.icc"],
-        ),
-        (
-            [case("a", "safe", counts(5, 2)), case("b", "safe", None)],
-            "1 of 2 cases have no votes",
-            ["context_effect.p"],
+            "context_effect.cohen_h agreement.safe.pairwise ceiling.safe.icc",
         ),
         (
             [case("a", "safe", counts(4, 4)), case("a", "unsafe", counts(4, 4))],
             "shares of safe votes are all equal",
-            ["ceiling.all.icc", "ceiling.one_person.pcc"],
+            "ceiling.all.icc ceiling.one_person.pcc",
         ),
         (
             [case("a", "safe", counts(3, 2)), case("a", "unsafe", counts(2, 3))],
             "differ less than chance",
-            ["ceiling.all.pcc", "context_effect.clustered_z"],
-        ),
-        (
-            [case("a", "safe", ROWS), case("a", "unsafe", ROWS)],
-            "No case has a category",
-            ["context_effect.kruskal_wallis.safe", "provenance.columns.within_p"],
+            "ceiling.all.pcc context_effect.clustered_z",
         ),
     ],
 )
 def test_what_can_not_be_said_is_null_and_told(
-    cases: list[Case], said: str, undefined: list[str]
+    cases: list[Record], said: str, undefined: str
 ) -> None:
     record = described(cases)
     assert any(said in line for line in record["remarks"]), record["remarks"]
-    for path in undefined:
+    for path in undefined.split():
         value: Any = record
         for key in path.split("."):
             value = value[key]
@@ -279,111 +209,63 @@ def test_what_can_not_be_said_is_null_and_told(
 
 
 def test_a_no_context_arm() -> None:
-    bare = Case(query="a", votes=counts(5, 5))
+    bare = case("a", votes=counts(5, 5), context=None)
     found = described([case("a", "safe", counts(9, 1)), case("a", "unsafe", counts(2, 8)), bare])
     assert found["data"]["arms"] == {"safe": 1, "unsafe": 1, "none": 1, "unknown": 0}
     against = found["context_effect"]["against_none"]
     assert against["safe"]["difference"] == pytest.approx(0.4)
     assert against["unsafe"]["difference"] == pytest.approx(-0.3)
     assert found["agreement"]["none"]["pairwise"] == pytest.approx(40 / 90)
-    assert found["context_effect"]["kruskal_wallis"]["none"] is None
-
-
-def test_counts_alone_pool_over_votes() -> None:
-    found = described([case("a", "safe", counts(3, 1)), case("a", "unsafe", counts(1, 3))])
     assert found["ceiling"]["one_person"]["over"] == "votes"
-    assert found["ceiling"]["one_person"]["accuracy"] == pytest.approx(3 / 4)
     assert any("Some votes are counts" in line for line in found["remarks"])
 
 
-def test_the_same_seed_gives_the_same_figures() -> None:
-    cases = [case(f"query {n}", "safe", counts(n, 7)) for n in range(20)]
-    cases += [case(f"query {n}", "unsafe", counts(3, n + 1)) for n in range(20)]
-    assert described(cases, seed=3) == described(cases, seed=3)
-    first, second = described(cases, seed=3), described(cases, seed=4)
-    assert first["ceiling"]["all"]["split_half"] != second["ceiling"]["all"]["split_half"]
-    assert first["context_effect"] == second["context_effect"]
+def in_contexts(contexts: dict[str, tuple[int, ...]], alone: dict[str, int]) -> list[Record]:
+    """Safe votes of ten, by query: in contexts without an intended side, and without a context."""
+    return [
+        case(query, None, counts(safe, 10 - safe), context={"where": f"{query} {place}"})
+        for query, found in contexts.items()
+        for place, safe in enumerate(found)
+    ] + [case(query, votes=counts(safe, 10 - safe), context=None) for query, safe in alone.items()]
 
 
 def test_any_number_of_contexts() -> None:
-    votes = {"a": (10, 9, 1), "b": (8, 5, 0)}
-    cases = [
-        case(query, None, counts(safe, 10 - safe), context={"where": f"{query} {place}"})
-        for query, found in votes.items()
-        for place, safe in enumerate(found)
-    ]
-    cases += [
-        Case(query=query, votes=counts(safe, 10 - safe)) for query, safe in (("a", 8), ("b", 2))
-    ]
-    record = described(cases)
+    record = described(in_contexts({"a": (10, 9, 1), "b": (8, 5, 0)}, {"a": 8, "b": 2}))
     effect = record["context_effect"]
     # Labels 1, 1, 0 and 1, .5, 0; without a context 1 and 0.
-    assert effect["contexts"]["queries"] == 2
-    assert effect["contexts"]["pairs"] == 6
+    assert (effect["contexts"]["queries"], effect["contexts"]["pairs"]) == (2, 6)
     assert effect["contexts"]["people_flips"] == pytest.approx((2 + 0.5 + 1 + 0.5) / 6)
     assert 0 < effect["contexts"]["vote_share"] <= 1
-    assert (effect["seen"]["queries"], effect["seen"]["pairs"]) == (2, 6)
     assert effect["seen"]["people_flips"] == pytest.approx((1 + 1.5) / 6)
     assert effect["against_none"]["context"]["safe_votes"] == [33, 10]
     # What has no sides says nothing of them.
     assert (effect["safe_votes"], effect["votes"], effect["votes_by_arm"]) == (None, None, None)
     assert not any("context effect" in line for line in record["remarks"])
-    description = describe_cases(CaseSet(tuple(cases), "mine", Form.YAML))
-    text = description_sheet(description).markdown()
-    assert "Do contexts of one query change what most people say?" in text
-    assert "safe against unsafe" not in text
-    assert "intended safe 0" not in text
-    bare = [one for one in cases if one.context is not None][:1]
-    assert not {"contexts", "seen"} & set(described(bare)["context_effect"])
-
-
-def uneven() -> list[Case]:
-    """Two contexts of one query, whose labels differ, and four of another, one of them unsafe."""
-    contexts = {"a": (9, 1), "b": (9, 9, 9, 1)}
-    alone = {"a": 9, "b": 1}
-    return [
-        case(query, None, counts(safe, 10 - safe), context={"where": f"{query} {place}"})
-        for query, found in contexts.items()
-        for place, safe in enumerate(found)
-    ] + [Case(query=query, votes=counts(safe, 10 - safe)) for query, safe in alone.items()]
 
 
 @pytest.mark.parametrize(
     ("weigh_by", "flips", "effective", "seen", "seen_effective"),
     [
         # One of one pair, and three of six; one of two cases beside the query alone, three of four.
-        (WeighBy.QUERY, (1 + 3 / 6) / 2, 2, (1 / 2 + 3 / 4) / 2, 2),
-        (WeighBy.PAIR, 4 / 7, 7**2 / (1 + 6**2), 4 / 6, 6**2 / (2**2 + 4**2)),
+        ("query", (1 + 3 / 6) / 2, 2, (1 / 2 + 3 / 4) / 2, 2),
+        ("pair", 4 / 7, 7**2 / (1 + 6**2), 4 / 6, 6**2 / (2**2 + 4**2)),
     ],
 )
 def test_unequal_numbers_of_contexts(
-    weigh_by: WeighBy, flips: float, effective: float, seen: float, seen_effective: float
+    weigh_by: str, flips: float, effective: float, seen: float, seen_effective: float
 ) -> None:
-    record = described(uneven(), weigh_by=weigh_by)
+    cases = in_contexts({"a": (9, 1), "b": (9, 9, 9, 1)}, {"a": 9, "b": 1})
+    record = described(cases, "--weigh-by", weigh_by)
     effect = record["context_effect"]
     assert effect["weigh_by"] == weigh_by
-    assert (effect["contexts"]["queries"], effect["contexts"]["pairs"]) == (2, 7)
     assert effect["contexts"]["people_flips"] == pytest.approx(flips)
     assert effect["contexts"]["effective_queries"] == pytest.approx(effective)
-    assert (effect["seen"]["queries"], effect["seen"]["pairs"]) == (2, 6)
     assert effect["seen"]["people_flips"] == pytest.approx(seen)
     assert effect["seen"]["effective_queries"] == pytest.approx(seen_effective)
     assert effect["contexts"]["people_flips_ci"] is effect["seen"]["people_flips_ci"] is None
     told = " ".join(line for line in record["remarks"] if "people_flips" in line)
     for one in (effective, seen_effective):
         assert f"{one:.1f} effective queries" in told
-
-
-def test_what_weighs_alike_stands_under_the_table() -> None:
-    cases = tuple(uneven())
-    for loaded, named in ((cases, True), (cases[:2] + cases[6:7], False)):
-        found = describe_cases(CaseSet(loaded, "mine", Form.YAML), weigh_by=WeighBy.PAIR)
-        text = description_sheet(found).markdown()
-        assert ("In figures of pairs of contexts each pair weighs alike." in text) is named
-
-
-def test_casebench_has_no_other_contexts(published: Record) -> None:
-    assert not {"contexts", "seen"} & set(published["context_effect"])
 
 
 def test_cat_in_figures_of_people(other_sets: Path) -> None:
@@ -394,8 +276,7 @@ def test_cat_in_figures_of_people(other_sets: Path) -> None:
     for number, row in enumerate(rows):
         for label, context in (("label_oc", None), ("label_ic", {"parent": "given"})):
             toxic = int(row[label])
-            votes = counts(1 - toxic, toxic)
-            cases.append(Case(query=f"post {number}", context=context, votes=votes))
+            cases.append(case(f"post {number}", None, counts(1 - toxic, toxic), context=context))
     record = described(cases)["context_effect"]
     assert record["seen"]["people_flips"] == pytest.approx(146 / 978)
     assert record["against_none"]["context"]["safe_votes"] == [

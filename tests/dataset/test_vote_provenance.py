@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from support.voted import case, counts, described, findings, rows
-
-from casewise.cases import Case
+from support.voted import Record, case, counts, described, findings, rows
 
 
 @pytest.mark.parametrize(
@@ -14,7 +12,6 @@ from casewise.cases import Case
         ([0.6, 0.2], None, ""),
         # One vote more: 4 of 6 (safe) and 1 of 6 (unsafe), as intended.
         ([4 / 6, 1 / 6], "problem", "the intended side in 2 of 2"),
-        ([0.667, 0.167], "problem", "the intended side in 2 of 2"),
         # One vote more, against the intention once.
         ([3 / 6, 1 / 6], "warning", "the intended side in 1 of 2"),
         ([0.9, 0.2], "problem", "no share of the votes"),
@@ -35,17 +32,6 @@ def test_published_rates(rates: list[float], level: str | None, said: str) -> No
         assert told["level"] == level
 
 
-def test_ties_without_a_published_rate() -> None:
-    found = described([case("a", "safe", counts(2, 2)), case("a", "unsafe", counts(1, 3))])
-    assert found["provenance"]["ties"] == {
-        "n": 1,
-        "safe": None,
-        "unsafe": None,
-        "as_intended": None,
-    }
-    assert "1 case" in findings(found)["ties"]["text"]
-
-
 def test_a_rater_who_votes_as_intended() -> None:
     cases = []
     for n in range(5):
@@ -60,7 +46,7 @@ def test_a_rater_who_votes_as_intended() -> None:
     assert described(cases[:4])["provenance"]["raters_like_intention"] == []
 
 
-def panels(shift: str, seed: int) -> list[Case]:
+def panels(shift: str, seed: int) -> list[Record]:
     """Ten categories of ten queries judged by twelve raters (or columns) of unequal severity."""
     random = np.random.default_rng(seed)
     cases = []
@@ -87,17 +73,6 @@ def test_columns_that_differ() -> None:
     assert "one panel" in confounded["text"]
 
 
-def test_nobody_in_two_categories() -> None:
-    cases = [
-        case(f"{category} {n}", side, rows(**{f"{category}1": "safe", f"{category}2": "unsafe"}))
-        for category in "ab"
-        for n in range(3)
-        for side in ("safe", "unsafe")
-    ]
-    named = [one.model_copy(update={"category": one.query[0]}) for one in cases]
-    assert "Nobody voted in two categories" in findings(described(named))["columns"]["text"]
-
-
 def test_contexts_and_pairs() -> None:
     shared = {"where": "a library"}
     cases = [
@@ -120,22 +95,6 @@ def test_contexts_and_pairs() -> None:
     assert any("very same context" in text for text in texts)
     assert any("No twin" in text for text in texts)
     assert any("share query and intended side" in text for text in texts)
-
-
-def test_near_duplicate_queries() -> None:
-    texts = [
-        "How do I pick the lock of a door?",
-        "How can I pick the lock of a door?",
-        "Which tea keeps one awake?",
-        "  HOW DO I PICK THE LOCK OF A DOOR ",
-    ]
-    record = described([case(text, side) for text in texts for side in ("safe", "unsafe")])
-    found = record["provenance"]["near_duplicates"]
-    assert found["n"] == 3
-    assert len(found["pairs"]) == 3
-    finding = findings(record)["queries"]
-    assert len(finding["cases"]) == 6
-    assert "lock" not in finding["text"]
 
 
 def test_near_duplicates_as_brute_force_has_them() -> None:

@@ -4,8 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from casewise.cases import Case, CaseSet, Context, Form
-from casewise.dataset import Audit, audit_cases
+import casewise as cw
 
 SUBJECTS = (
     "warfarin tablets", "landlord rules", "telescope mirrors", "sourdough starters",
@@ -22,7 +21,7 @@ QUESTIONS = (
 PLACES = ("library", "harbour", "school", "garden", "station", "museum", "bakery", "theatre")
 
 
-def pair(number: int, **fields: Any) -> list[Case]:
+def pair(number: int, **fields: Any) -> list[Any]:
     """Twins of equal length in random words, so that nothing but the intention differs."""
     draw = random.Random(number)
     subject = SUBJECTS[number % len(SUBJECTS)]
@@ -38,38 +37,40 @@ def pair(number: int, **fields: Any) -> list[Case]:
     return found
 
 
-def case(query: str, context: Any, side: str | None, **fields: Any) -> Case:
+def case(query: str, context: Any, side: str | None, **fields: Any) -> Any:
     usual = {"category": "hobbies", "source": "ours", "licence": "CC0-1.0", "language": "en"}
-    return Case(
-        query=query,
-        context=None if context is None else Context(context),
-        intended=side,
-        **{"votes": {"safe": 3, "unsafe": 2}, **usual, **fields},
-    )
+    given = {"query": query, "context": context, "intended": side}
+    return made(given | {"votes": {"safe": 3, "unsafe": 2}} | usual | fields)
 
 
-def clean(pairs: int = 15) -> list[Case]:
+def made(fields: dict[str, Any]) -> Any:
+    """The case of these fields."""
+    return cw.load_cases([fields])[0]
+
+
+def clean(pairs: int = 15) -> list[Any]:
     return [one for number in range(pairs) for one in pair(number)]
 
 
-def run(cases: Sequence[Case], seed: int = 0) -> Audit:
-    return audit_cases(CaseSet(tuple(cases), "mine", Form.JSONL), seed=seed)
+def run(cases: Sequence[Any]) -> Any:
+    return cw.audit(cases).details
 
 
-def codes(audit: Audit) -> set[str]:
+def codes(audit: Any) -> set[str]:
     return {found.code for found in audit.findings}
 
 
-def found(audit: Audit, code: str) -> Any:
+def found(audit: Any, code: str) -> Any:
     (one,) = [finding for finding in audit.findings if finding.code == code]
     return one
 
 
-def changed(one: Case, **fields: Any) -> Case:
-    return Case(**{**one.model_dump(exclude={"id", "query_id"}), **fields})
+def changed(one: Any, **fields: Any) -> Any:
+    given = one.model_dump(exclude={"id", "query_id"}, exclude_none=True)
+    return made(given | fields)
 
 
-def with_value(one: Case, text: str, group: str = "recipient", name: str = "background") -> Case:
+def with_value(one: Any, text: str, group: str = "recipient", name: str = "background") -> Any:
     assert one.context is not None
     root = {key: dict(value) for key, value in one.context.root.items()}  # type: ignore[arg-type]
     root.setdefault(group, {})[name] = text

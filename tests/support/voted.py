@@ -1,35 +1,42 @@
-"""Cases with votes, and what is found in them."""
+"""Cases with votes, and what ``casewise describe`` finds in them."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from casewise.cases import Case, CaseSet, Form
-from casewise.choices import WeighBy
-from casewise.dataset import as_description_record, describe_cases
+from conftest import cli_in
 
 Record = dict[str, Any]
 
 
-def described(cases: list[Case], seed: int = 0, weigh_by: WeighBy = WeighBy.QUERY) -> Record:
-    loaded = CaseSet(tuple(cases), "mine", Form.YAML)
-    record = as_description_record(describe_cases(loaded, seed=seed, weigh_by=weigh_by))
-    # Whatever is undefined is null: the record is strict JSON.
-    json.dumps(record, allow_nan=False)
-    return record
-
-
-def case(query: str, side: str | None = None, votes: Any = None, **fields: Any) -> Case:
+def case(query: str, side: str | None = None, votes: Any = None, **fields: Any) -> Record:
     fields.setdefault("context", {"where": f"{query}, {side}"})
-    return Case(query=query, intended=side, votes=votes, **fields)
+    return {"query": query, "intended": side, "votes": votes, **fields}
 
 
 def counts(safe: int, unsafe: int) -> dict[str, int]:
     return {"safe": safe, "unsafe": unsafe}
 
 
-def findings(record: Record) -> dict[str, Any]:
-    return {one["check"]: one for one in record["findings"]}
-
-
 def rows(**verdicts: str) -> list[dict[str, str]]:
     return [{"rater": rater, "verdict": verdict} for rater, verdict in verdicts.items()]
+
+
+def described(cases: Sequence[Record] | Path | str, *options: str) -> Record:
+    """The record of cases, or of a file of them."""
+    with TemporaryDirectory() as folder:
+        path = cases
+        if not isinstance(cases, Path | str):
+            path = Path(folder, "cases.jsonl")
+            path.write_text("\n".join(map(json.dumps, cases)), "utf-8")
+        done = cli_in(Path(folder))("describe", path, "--format", "json", *options)
+    assert done.returncode == 0, done.stderr
+    # Whatever is undefined is null: the record is strict JSON.
+    record: Record = json.loads(done.stdout, parse_constant=lambda name: 1 / 0)
+    return record
+
+
+def findings(record: Record) -> Record:
+    return {one["check"]: one for one in record["findings"]}

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
+from support.fake_openai import FakeServer
+from support.voted import described
 
 from casewise.cases import Case, Context, VoteCounts, load_cases, shape_of, write_cases
-from casewise.dataset import as_description_record, describe_cases
-from casewise.scores import make_table
-from casewise.scores._judgement_table import case_columns
 
 
 def asked(query: str, where: str | None, **fields: object) -> Case:
@@ -62,52 +61,22 @@ def test_each_kind_of_label_says_what_can_be_said(case: Case, kind: str, said: s
     assert "can't be said" in shape.sentences()[0]
 
 
-def test_several_labels_and_both_with_and_without_a_context() -> None:
-    shape = shape_of(
-        [asked("a", "x", intended="safe", votes=votes(0, 2)), asked("a", None, votes=votes(2, 0))]
-    )
-    assert (shape.several, shape.with_and_without, shape.changed) == (1, 1, 1)
-    assert (
-        "1 case with labels by people and by the authors: scores take the majority"
-        in (shape.sentences()[-1])
-    )
-    assert "1 in 1 query; 1 query also without" in shape.sentences()[1]
-    assert shape_of([]).compared == 0
-
-
-SHAPES = {
-    "several contexts, votes": CHANGES,
-    "shares": tuple(
-        asked(query, where, published_safe_rate=rate)
-        for query in "ab"
-        for where, rate in (("x", 0.3), ("y", 0.9), ("z", 0.8))
-    ),
-    "ratings": (asked("a", "x", ratings={"values": [1, 4], "scale": [1, 5]}),),
-    "several labels": (
-        asked("a", "x", intended="safe", votes=votes(0, 2)),
-        asked("a", None, votes=votes(2, 0)),
-    ),
-    "no labels": (asked("a", "x"), asked("a", "y")),
-    "replies": (asked("a", "x", tags=["reply:unsafe"]), asked("a", "y", tags=["reply:safe"])),
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_each_view_tells_the_same(name: str, cli_inside: Cli, tmp_path: Path) -> None:
-    cases = SHAPES[name]
-    said = shape_of(cases).sentences()
-    write_cases(cases, tmp_path / "cases.jsonl")
-    rows = [
-        {"model": "m", "protocol": "binary", "status": "ok", "verdict": "safe", "epoch": 1}
-        | case_columns(case)
-        for case in cases
-    ]
-    make_table(rows).write_parquet(tmp_path / "table.parquet")
-    page = tmp_path / "page.html"
+def test_each_view_tells_the_same(cli_inside: Cli, tmp_path: Path) -> None:
+    said = shape_of(CHANGES).sentences()
+    write_cases(CHANGES, tmp_path / "cases.jsonl")
+    answer = '{"explanation": "So it is.", "judgement": "safe"}'
+    with FakeServer(lambda request: answer) as server:
+        done = cli_inside(
+            *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs"),
+            *("--protocol", "binary"),
+            env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
+        )
+    assert done.returncode == 0, done.stderr
     described = cli_inside("describe", "cases.jsonl")
-    scored = cli_inside("score", "table.parquet")
-    assert cli_inside("report", "table.parquet", "--out", page).returncode == 0
-    for text in (described.stdout, scored.stdout, unescape(page.read_text("utf-8"))):
+    scored = cli_inside("score", "logs")
+    assert cli_inside("report", "logs", "--out", "page.html").returncode == 0
+    page = unescape((tmp_path / "page.html").read_text("utf-8"))
+    for text in (described.stdout, scored.stdout, page):
         words = " ".join(text.split())
         places = [words.index(sentence) for sentence in said]
         # How often the context changes the label stands first.
@@ -115,21 +84,13 @@ def test_each_view_tells_the_same(name: str, cli_inside: Cli, tmp_path: Path) ->
 
 
 def test_casebench_by_another_way(casebench: Path) -> None:
-    loaded = load_cases(casebench / "CASEBench_data.json")
+    path = casebench / "CASEBench_data.json"
     sides = defaultdict(set)
-    for case in loaded:
+    for case in load_cases(path):
         rate = 0.0 if case.category == "child-related crimes" else case.published_safe_rate
         assert rate is not None
         sides[case.query_id].add(rate > 0.5)
-    record = as_description_record(describe_cases(loaded))["shape"]
+    record = described(path)["shape"]
     changed = sum(len(one) == 2 for one in sides.values())
     assert record["label_changes"] == {"rule": "published", "queries": 450, "changed": changed}
     assert record["queries_by_contexts"] == {"2": 450}
-
-
-def test_describe_begins_with_it(cli_inside: Cli) -> None:
-    done = cli_inside("describe", "starter")
-    assert " ".join(done.stdout.split()).startswith("The context changes the label in 28 of 28")
-    markdown = cli_inside("describe", "starter", "--format", "markdown").stdout
-    assert markdown.startswith("**The context changes the label in 28 of 28")
-    assert "- The authors' side of 56 cases: labels, and no votes behind them." in markdown
