@@ -10,13 +10,8 @@ from support.actors import SAFE, write_cases
 from support.fake_openai import FakeServer
 from support.tables import judgement, table
 
-from casewise.cases import Case, Context, VoteCounts
-from casewise.choices import ExportForm
-from casewise.errors import UsageError
-from casewise.exports import ExportRequest, export_to
-
 LLAMA = "safety_llama370B"
-FILES = ("output_logits.json", "output_logits_recipient.json", "output_score.json")
+FILES = ("output_logits.json", "output_logits_recipient.json")
 UNLIKE = ("run_id", "dataset_hash", "variant", "prompt_version", "faithfulness", "mass", "cut")
 """What upstream's format has no place for."""
 
@@ -100,83 +95,77 @@ def test_own_runs_score_alike_to_the_last_digit(cli: Cli, tmp_path: Path) -> Non
     assert ("openai-api/fake/m", "probability", "recipient", "None") in found
 
 
-CONTEXT = Context({"sender": {"platform_type": "a help desk"}})
+CONTEXT = {"sender": {"platform_type": "a help desk"}}
 
 
-def case(query: str = "q", side: Any = "safe", **fields: Any) -> Case:
+def case(query: str = "q", side: Any = "safe", **fields: Any) -> dict[str, Any]:
     given = {"query": query, "context": CONTEXT, "intended": side, "id": f"{query}-{side}"}
-    return Case(**given | fields)
+    return given | fields
 
 
-def write(tmp_path: Path, rows: list[dict[str, Any]], cases: list[Case]) -> tuple[str, list[Any]]:
-    """The notes, and the records of each file."""
-    path = tmp_path / "t.parquet"
-    table(*rows).write_parquet(path)
-    request = ExportRequest(
-        (path,), tmp_path / "exp", ExportForm.CASEBENCH, reveal=True, cases=tuple(cases)
-    )
-    done = export_to(request)
-    files = sorted((tmp_path / "exp").glob("*/*.json"))
-    return "\n".join(done.notes), [json.loads(file.read_text("utf-8")) for file in files]
+def exported(
+    cli: Cli, folder: Path, rows: list[dict[str, Any]], cases: list[dict[str, Any]]
+) -> tuple[int, str, list[Any]]:
+    """The status, what was told, and the records of each file."""
+    table(*rows).write_parquet(folder / "t.parquet")
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), "utf-8")
+    options = ("--to", "casebench", "--out", "exp", "--reveal")
+    done = cli("export", "t.parquet", "--cases", "cases.jsonl", *options)
+    files = sorted((folder / "exp").glob("*/*.json"))
+    told = " ".join(done.stderr.split())
+    return done.returncode, told, [json.loads(file.read_text("utf-8")) for file in files]
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"protocol": "respond", "status": "ok", "response_class": "refusal"}, "knows binary"),
-        ({"protocol": "guard"}, "knows binary"),
         ({"delivery": "none"}, "contexts in the prompt"),
         ({"variant": "greedy;swap=recipient"}, "swapped"),
-        ({"epoch": 2}, "one answer a case"),
         ({"ablation": "a/b"}, "a file's name"),
     ],
 )
 def test_conditions_without_a_place_are_named(
-    tmp_path: Path, change: dict[str, Any], reason: str
+    cli_inside: Cli, tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
-    wrong = judgement() | change
-    both = [judgement(), wrong] if "epoch" in change else [wrong]
-    with pytest.raises(UsageError, match=reason):
-        write(tmp_path, both, [case()])
-    assert not (tmp_path / "exp").exists()
-    if "epoch" not in change:
-        notes, (records,) = write(tmp_path, [judgement(), wrong], [case()])
-        assert reason in notes
-        assert len(records) == 1
+    status, told, files = exported(cli_inside, tmp_path, [judgement() | change], [case()])
+    assert (status, files) == (2, [])
+    assert reason in told
+    rows = [judgement(), judgement() | change]
+    status, told, (records,) = exported(cli_inside, tmp_path, rows, [case()])
+    assert (status, len(records)) == (0, 1)
+    assert reason in told
 
 
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"intended": None}, "without a context or an intended side"),
         ({"context": None, "intended": None}, "without a context"),
-        ({"votes": VoteCounts(safe=15, unsafe=6)}, "more than 20 votes"),
+        ({"votes": {"safe": 15, "unsafe": 6}}, "more than 20 votes"),
         ({"query_id": "mine"}, "query id of their own"),
         ({"id": "elsewhere"}, "not among the paths"),
-        (
-            {"history": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
-            "earlier turns",
-        ),
     ],
 )
 def test_cases_without_a_place_are_counted(
-    tmp_path: Path, wrong: dict[str, Any], reason: str
+    cli_inside: Cli, tmp_path: Path, wrong: dict[str, Any], reason: str
 ) -> None:
     rows = [judgement("a"), judgement("b")]
-    notes, (records,) = write(tmp_path, rows, [case("a"), case("b", **wrong)])
+    cases = [case("a"), case("b", **wrong)]
+    _, told, (records,) = exported(cli_inside, tmp_path, rows, cases)
     assert [record["query"] for record in records] == ["a"]
-    assert f"left out 1 cases {reason}" in notes or reason in notes
+    assert reason in told
 
 
-def test_ways_of_running_are_kept_apart(tmp_path: Path, cli_inside: Cli) -> None:
+def test_ways_of_running_are_kept_apart(cli_inside: Cli, tmp_path: Path) -> None:
     ways = [{"run_id": "1"}, {"run_id": "2", "variant": "reference"}, {"run_id": "3"}]
     rows = [judgement(p_safe=0.9 - n / 10) | way for n, way in enumerate(ways)]
-    notes, files = write(tmp_path, rows, [case(votes=VoteCounts(safe=15, unsafe=5))])
+    cases = [case(votes={"safe": 15, "unsafe": 5})]
+    _, told, files = exported(cli_inside, tmp_path, rows, cases)
     assert [record for (record,) in files] == [
         {
             "scores": [1] * 15 + [2] * 5,
             "query": "q",
-            "context": CONTEXT.root,
+            "context": CONTEXT,
             "context_intended_to_be_safe": True,
             "safe_rate": None,
             "category": None,
@@ -184,12 +173,5 @@ def test_ways_of_running_are_kept_apart(tmp_path: Path, cli_inside: Cli) -> None
         }
         for key, p in (("m", 0.9), ("m (2)", 0.7), ("m (3)", 0.8))
     ]
-    assert notes.count("stands under") == 2
+    assert told.count("stands under") == 2
     assert len(json.loads(cli_inside("score", "exp", "--format", "json").stdout)) >= 3
-
-
-def test_a_table_holds_no_cases(tmp_path: Path, cli_inside: Cli) -> None:
-    table(judgement()).write_parquet(tmp_path / "t.parquet")
-    done = cli_inside("export", "t.parquet", "--to", "casebench", "--out", "exp")
-    assert done.returncode == 2
-    assert "--cases FILE" in done.stderr

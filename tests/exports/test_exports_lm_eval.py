@@ -10,24 +10,33 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import ROOT, Cli, clean_env
+from conftest import ROOT, Cli, clean_env, cli_in
+from support.fake_openai import FakeServer
+from support.scores import model_rows
 from support.scripts import load_script
 from support.tables import random_table
 
-from casewise.cases import Case, Context, LabelRule, VoteCounts, open_cases
-from casewise.choices import ExportForm
-from casewise.errors import UsageError
-from casewise.exports import ExportRequest, export_to
-from casewise.protocols import (
-    Delivery,
-    Verdict,
-    find_protocol,
-    load_prompts,
-    read_binary,
-    read_score,
-)
-from casewise.scores import Scoring, score_table
+import casewise as cw
 
+TIE = {
+    "id": "tie",
+    "query": "Why does {{query}} say {context}?\nAnd {% if %}?",
+    "context": {"sender": {"note": "{query}"}},
+    "votes": {"safe": 10, "unsafe": 10},
+}
+"""Braces and templates in a query, over which people are divided."""
+
+
+def write_task(folder: Path, *cases: dict[str, Any]) -> Path:
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)), "utf-8")
+    done = cli_in(folder)(
+        *("export", "--to", "lm-eval", "--cases", "cases.jsonl", "--reveal", "--out", "task")
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "task"
+
+
+PROTOCOLS = ("binary", "probability", "score")
 RUN = """
 import json, sys
 import lm_eval
@@ -43,20 +52,8 @@ print(json.dumps([manager.all_tasks, done["results"], sent], default=str))
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lm") / "task"
-    cases = (*open_cases("starter").cases[:8], tie())
-    export_to(ExportRequest((), folder, ExportForm.LM_EVAL, reveal=True, cases=cases, labels=None))
-    return folder
-
-
-def tie() -> Case:
-    """A query with braces and templates in it, over which people are divided."""
-    return Case(
-        query="Why does {{query}} say {context}?\nAnd {% if %}?",
-        context=Context({"sender": {"note": "{query}"}}),
-        votes=VoteCounts(safe=10, unsafe=10),
-        id="tie",
-    )
+    starter = cw.load_cases("starter").to_dicts()[:8]
+    return write_task(tmp_path_factory.mktemp("lm"), *starter, TIE)
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +66,12 @@ def documents(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line]
 
 
+@pytest.mark.slow
 def test_the_harness_runs_it(tmp_path: Path) -> None:
-    cases = open_cases("starter").cases[:4]
-    voted = [case.model_copy(update={"votes": VoteCounts(safe=9, unsafe=11)}) for case in cases]
-    request = ExportRequest(
-        (), tmp_path / "task", ExportForm.LM_EVAL, reveal=True, cases=(*voted, tie())
-    )
-    export_to(request)
+    votes = {"votes": {"safe": 9, "unsafe": 11}}
+    cases = [one | votes for one in cw.load_cases("starter").to_dicts()[:4]]
     # Moved: the folder finds its data wherever it stands.
-    (tmp_path / "task").rename(tmp_path / "moved")
+    write_task(tmp_path, *cases, TIE).rename(tmp_path / "moved")
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf")}
     done = subprocess.run(
         [sys.executable, "-c", RUN, "moved"],
@@ -89,8 +83,7 @@ def test_the_harness_runs_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     names, results, sent = json.loads(done.stdout.splitlines()[-1])
-    tasks = ["casewise_binary", "casewise_probability", "casewise_score"]
-    assert names == ["casewise", *tasks]
+    assert names == ["casewise", *(f"casewise_{one}" for one in PROTOCOLS)]
     # The dummy model says "lol", which nobody can read, and gives likelihoods by dice.
     for name in ("casewise_binary", "casewise_score"):
         assert results[name]["coverage,none"] == 0
@@ -98,14 +91,20 @@ def test_the_harness_runs_it(tmp_path: Path) -> None:
     found = results["casewise_probability"]
     assert 0 < found["brier,none"] < 1
     assert 0 <= found["accuracy,none"] <= 1
-    # Prompts are sent as casewise renders them, whatever stands in the query.
-    for protocol in (find_protocol("binary"), find_protocol("score"), find_protocol("probability")):
-        prompts = load_prompts(None, protocol, Delivery.JUDGE)
-        wanted = [prompts.render(case) for case in (*voted, tie())]
-        arguments = sent[f"casewise_{protocol}"]
-        assert [one[0][0] for one in arguments] == wanted
-        if protocol is find_protocol("probability"):
-            assert {tuple(pair[1] for pair in one) for one in arguments} == {("safe", "unsafe")}
+
+    # Prompts are sent as casewise sends them, whatever stands in the query.
+    def answer(request: dict[str, Any]) -> Any:
+        return {"safe": -0.1, "unsafe": -2.3} if request.get("logprobs") else "lol"
+
+    for protocol in PROTOCOLS:
+        with FakeServer(answer) as server:
+            cli_in(tmp_path)(
+                *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl"),
+                *("--protocol", protocol, "--log-dir", f"logs-{protocol}"),
+                env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
+            )
+            wanted = set(server.prompts)
+        assert {one[0][0] for one in sent[f"casewise_{protocol}"]} == wanted
 
 
 def test_documents_name_their_labels(task: Path) -> None:
@@ -118,27 +117,12 @@ def test_documents_name_their_labels(task: Path) -> None:
     ]
 
 
-def test_a_label_against_the_votes_says_why(tmp_path: Path) -> None:
-    votes = VoteCounts(safe=12, unsafe=8)
-    case = tie().model_copy(
-        update={"votes": votes, "published_safe_rate": 0.6, "category": "child-related crimes"}
-    )
-    out = tmp_path / "task"
-    export_to(ExportRequest((), out, ExportForm.LM_EVAL, reveal=True, cases=(case,)))
-    (row,) = documents(out, "binary")
-    why = "the published rule sets child-related crimes to unsafe"
-    assert (row["label"], row["label_note"]) == ("unsafe", why)
-
-
 def test_labels_may_be_chosen(tmp_path: Path, cli_inside: Cli) -> None:
     command = ["export", "--to", "lm-eval", "--cases", "starter", "--reveal", "--out", "task"]
     done = cli_inside(*command, "--labels", "intended")
     assert done.returncode == 0, done.stderr
-    sides = [case.intended for case in open_cases("starter").cases]
+    sides = [case.intended for case in cw.load_cases("starter")]
     assert [row["label"] for row in documents(tmp_path / "task", "score")] == sides
-    done = cli_inside(*command, "--labels", "votes")
-    assert done.returncode == 2
-    assert "no case has a label" in done.stderr
 
 
 def readings(protocol: str) -> list[dict[str, Any]]:
@@ -178,8 +162,6 @@ def test_scores_are_read_as_by_casewise_or_not_at_all(utils: ModuleType) -> None
 )
 def test_usual_answers(utils: ModuleType, answer: str, safe: bool | None) -> None:
     assert utils.read_verdict(answer) is safe
-    found = read_binary(answer).verdict
-    assert (None if found is None else found is Verdict.SAFE) is safe
 
 
 def test_sums_are_those_of_casewise(utils: ModuleType) -> None:
@@ -187,22 +169,22 @@ def test_sums_are_those_of_casewise(utils: ModuleType) -> None:
     judged = []
     totals: dict[str, list[list[float]]] = {}
     for place, row in enumerate(rows.iter_rows(named=True)):
-        answer = "nothing" if place % 7 == 0 else f"Score: {1 + place % 10}"
-        reading = read_score(answer)
+        raw = None if place % 7 == 0 else 1 + place % 10
+        p_safe = raw and (raw - 0.5) / 10
         judged.append(
             row
-            | {"status": str(reading.status), "verdict": reading.verdict}
-            | {"p_safe": reading.p_safe, "raw_score": reading.raw_score}
+            | {"status": "ok" if raw else "unparsed", "raw_score": raw, "p_safe": p_safe}
+            | {"verdict": p_safe and ("safe" if p_safe > 0.5 else "unsafe")}
         )
         rate = row["votes_safe"] / (row["votes_safe"] + row["votes_unsafe"])
         doc = {"safe": 0.5 if rate == 0.5 else float(rate > 0.5), "rate": rate}
+        answer = f"Score: {raw}" if raw else "nothing"
         for name, item in utils.process_score(doc, [answer]).items():
             totals.setdefault(name, []).append(item)
     table = type(rows)(judged, schema=rows.schema)
-    (score,) = score_table(table, Scoring(labels=LabelRule.VOTES))
-    assert utils.share(totals["coverage"]) == pytest.approx(score.coverage)
-    for name in ("accuracy", "safe_recall", "unsafe_recall", "brier"):
-        assert utils.share(totals[name]) == pytest.approx(score.measures[name].value), name
+    (score,) = model_rows(json.dumps(cw.score(table, "votes").records()))
+    for name in ("coverage", "accuracy", "safe_recall", "unsafe_recall", "brier"):
+        assert utils.share(totals[name]) == pytest.approx(score[name]), name
     assert math.isnan(utils.share([]))
 
 
@@ -214,10 +196,3 @@ def test_a_ratio_of_likelihoods(utils: ModuleType) -> None:
     assert found["brier"][0] == pytest.approx(0.0625)
     far = utils.process_probability(doc, [(-2000.0, False), (-1.0, False)])
     assert far["safe_recall"] == [0.0, 1.0]
-
-
-def test_cases_come_from_somewhere(tmp_path: Path) -> None:
-    for paths, cases in (((), None), ((tmp_path,), open_cases("starter").cases)):
-        request = ExportRequest(paths, tmp_path / "t", ExportForm.LM_EVAL, reveal=True, cases=cases)
-        with pytest.raises(UsageError, match="--cases"):
-            export_to(request)

@@ -10,10 +10,9 @@ from conftest import Cli, cli_in
 from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_log
 from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.secret import KEY
+from support.tables import judgement, table
 
-from casewise.choices import ExportForm
-from casewise.exports._export_form import TEXT_COLUMNS, withhold
-from casewise.scores import SCHEMA, read_paths
+import casewise as cw
 
 WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs", "every-eval-ever"]
 REVEALED = ["parquet", "csv", "casebench", "hf", "lm-eval"]
@@ -36,8 +35,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             command += ["--model-base-url", server.url]
             done = cli_in(folder)(*command, env=server.env)
             assert done.returncode in (0, 1), done.stderr
-    statuses = read_paths([folder / "logs"]).table["status"].value_counts()
-    assert {"ok", "unparsed", "error"} <= set(statuses["status"])
+    assert {"ok", "unparsed", "error"} <= set(cw.judgements(folder / "logs")["status"])
     assert places(folder / "logs")
     return folder / "logs"
 
@@ -67,10 +65,6 @@ def test_revealed_on_request(cli_inside: Cli, tmp_path: Path, logs: Path, form: 
     assert said.count("Content warning") == 1
 
 
-def test_every_form_is_tested() -> None:
-    assert set(WITHHELD) | set(REVEALED) == set(ExportForm)
-
-
 def test_a_task_must_be_revealed(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
     done = cli_inside("export", logs, "--to", "lm-eval", "--out", "task")
     assert done.returncode == 2
@@ -85,10 +79,10 @@ def scores(cli: Cli, path: Path | str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv", "hf", "redacted-logs"])
+@pytest.mark.parametrize("form", ["csv", "redacted-logs"])
 def test_the_same_numbers(cli_inside: Cli, logs: Path, form: str) -> None:
     out, _ = export(cli_inside, logs, form)
-    found = scores(cli_inside, out / "data/judgements.parquet" if form == "hf" else out)
+    found = scores(cli_inside, out)
     wanted = scores(cli_inside, logs)
 
     def by_run(row: dict[str, Any]) -> str:
@@ -100,20 +94,14 @@ def test_the_same_numbers(cli_inside: Cli, logs: Path, form: str) -> None:
     assert any(row["protocol"] == "respond" for row in found)
 
 
-def test_compare_finds_the_same(cli_inside: Cli, logs: Path) -> None:
-    out, _ = export(cli_inside, logs, "parquet")
-    command = ["compare", "--format", "json"]
-    found, wanted = cli_inside(*command, out), cli_inside(*command, logs)
-    assert found.returncode == wanted.returncode == 0, found.stderr
-    assert json.loads(found.stdout) == json.loads(wanted.stdout)
-
-
 def test_lengths_stand_in(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
-    whole = read_paths([logs], texts=True).table
-    out, _ = export(cli_inside, logs, "parquet")
-    written = pl.read_parquet(tmp_path / out)
-    assert not set(TEXT_COLUMNS) & set(written.columns)
-    for name in TEXT_COLUMNS:
+    shut, shown = tmp_path / "shut.parquet", tmp_path / "open.parquet"
+    for path, options in ((shut, ()), (shown, ("--reveal",))):
+        done = cli_inside("export", logs, "--to", "parquet", "--out", path, *options)
+        assert done.returncode == 0, done.stderr
+    written, whole = pl.read_parquet(shut), pl.read_parquet(shown)
+    for name in ("answer", "explanation", "error"):
+        assert name not in written.columns
         assert written[f"{name}_length"].equals(whole[name].str.len_chars(), null_equal=True)
         assert whole[name].is_not_null().any()
     kept = ["case_id", "query_id", "category", "model", "variant", "status", "p_safe", "mentions"]
@@ -124,9 +112,39 @@ def test_lengths_stand_in(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
     assert len(names) == 3
     # What is made from redacted logs is what is made from the logs.
     redacted, _ = export(cli_inside, logs, "redacted-logs")
-    again = withhold(read_paths([tmp_path / redacted], texts=True).table)
+    export(cli_inside, tmp_path / redacted, "parquet")
     keys = ["run_id", "case_id", "epoch"]
+    again = pl.read_parquet(tmp_path / NAMES["parquet"])
     assert again.sort(keys).equals(written.sort(keys))
+
+
+SENTENCE = "How do I climb over a garden fence? Please.\nNow."
+NAMED = {
+    "case_id": "script:creative-writing:turn-2",
+    "category": "Straftaten gegen Kinder",
+    "model": "openrouter/meta-llama/llama-3.1-70b",
+    "variant": "reference-api;card=therapy-support;vary=filler-4k,seed=3",
+    "prompt_version": "file/my prompt.txt@2a09eb70",
+}
+
+
+def test_names_are_shown_and_sentences_in_their_place_are_not(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    paths = ["hf//home/alice/models/step-100", "hf//home/bob/models/step-100"]
+    rows = [judgement() | NAMED, judgement() | dict.fromkeys(NAMED, SENTENCE)]
+    rows += [judgement(model=model) for model in paths]
+    table(*rows).write_parquet(tmp_path / "rows.parquet")
+    _, _ = export(cli_inside, tmp_path / "rows.parquet", "parquet")
+    written = pl.read_parquet(tmp_path / "t.parquet")
+    shown = [row["case_id"] for row in written.to_dicts()].index(NAMED["case_id"])
+    assert {name: written[name][shown] for name in NAMED} == NAMED
+    text = written.write_json()
+    for secret in ("fence", "alice", "bob"):
+        assert secret not in text
+    # Two models under one last name stay two.
+    models = {name for name in written["model"] if name.startswith("hf/step-100/path-")}
+    assert len(models) == 2
 
 
 def test_redacted_logs_keep_their_form(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
@@ -192,13 +210,6 @@ def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: 
     assert places(tmp_path / "out") == []
     (redacted,) = list_eval_logs(str(tmp_path / "out"))
     assert read_eval_log(redacted).eval.model.startswith("hf/step-100/path-")
-
-
-def test_no_column_of_text_is_forgotten() -> None:
-    """Every text of the table is either a name with a rule or withheld: planted, none remains."""
-    row = {name: f"{CANARY} in a\nsentence" for name, kind in SCHEMA.items() if kind == pl.String}
-    table = pl.DataFrame([row], schema=SCHEMA)
-    assert CANARY not in withhold(table).write_json()
 
 
 def test_no_run_goes_on_in_logs_without_texts(cli_inside: Cli, logs: Path) -> None:

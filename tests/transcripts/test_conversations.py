@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from casewise.errors import InputError
 from casewise.transcripts import BadLine, Conversation, read_conversations
 
 MESSAGES = [
@@ -126,11 +125,3 @@ def test_a_line_in_another_encoding_is_one_bad_line(tmp_path: Path) -> None:
     assert isinstance(first, Conversation)
     assert isinstance(third, Conversation)
     assert str(second) == "line 2: wrong encoding (expected UTF-8)"
-
-
-def test_no_file_and_an_empty_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        read(tmp_path / "absent.jsonl")
-    (tmp_path / "empty.jsonl").write_text("\n\n")
-    with pytest.raises(InputError, match="the file is empty"):
-        read(tmp_path / "empty.jsonl")

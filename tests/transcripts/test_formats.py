@@ -116,18 +116,13 @@ OUTPUT = {"evalId": "e", "results": {"version": 3, "results": [promptfoo_result(
 
 FORMS: dict[str, Callable[[Path], Path]] = {
     "lines.jsonl": lambda path: as_json(path, RECORD),
-    "lines.txt": lambda path: as_json(path, RECORD),
     "list.json": lambda path: as_json(path, [RECORD], indent=1),
     "table.csv": as_csv,
-    "semicolons.csv": lambda path: as_csv(path, delimiter=";"),
     "excel.csv": lambda path: as_csv(path, delimiter="\t", encoding="utf-16"),
-    "table.tsv": lambda path: as_csv(path, delimiter="\t"),
     "table.xlsx": as_workbook,
     "table.parquet": lambda path: as_parquet(path, messages=[MESSAGES]),
-    "sharegpt.jsonl": lambda path: as_json(path, SHAREGPT),
     "sharegpt.parquet": lambda path: as_parquet(path, conversations=[TURNS]),
     "promptfoo.json": lambda path: as_json(path, OUTPUT, indent=2),
-    "promptfoo.jsonl": lambda path: as_json(path, promptfoo_result()),
     "pyrit.json": lambda path: as_json(path, pyrit_pieces(), indent=4),
     "pyrit.csv": as_pyrit_csv,
 }
@@ -138,15 +133,6 @@ def test_pieces_of_a_later_version_of_pyrit(tmp_path: Path) -> None:
     assert isinstance(found, Conversation), found
     assert [(turn.role, turn.content) for turn in found.turns] == SAID
     assert (found.case, found.model, found.query) == ("c-1", None, QUERY)
-
-
-def test_a_piece_of_pyrit_without_a_value_has_no_text(tmp_path: Path) -> None:
-    first, *others = pyrit_pieces()
-    (found,) = read_conversations(
-        as_json(tmp_path / "a.json", [first | {"converted_value": None}, first, *others])
-    )
-    assert isinstance(found, Conversation), found
-    assert [(turn.role, turn.content) for turn in found.turns] == SAID
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -180,30 +166,11 @@ def test_roles_of_sharegpt_and_a_system_message_in_a_field_of_its_own(tmp_path: 
     assert bare.turns == found.turns[1:]
 
 
-def test_a_system_message_among_the_others_stands_alone(tmp_path: Path) -> None:
-    first = {"role": "system", "content": "You sell tea."}
-    record = {"system": "You sell tea.", "messages": [first, *MESSAGES]}
-    (found,) = read_conversations(as_json(tmp_path / "a.jsonl", record))
-    assert isinstance(found, Conversation), found
-    assert [turn.role for turn in found.turns] == ["system", "user", "assistant"]
-
-
-@pytest.mark.parametrize(
-    ("turn", "told"),
-    [
-        ({"from": "narrator", "value": "x"}, "message 1: wrong role (found text; expected"),
-        (
-            {"speaker": "human", "text": "x"},
-            "message 1: wrong role (found nothing; expected",
-        ),
-    ],
-)
-def test_an_unknown_form_says_what_was_expected(
-    tmp_path: Path, turn: dict[str, str], told: str
-) -> None:
+def test_an_unknown_form_says_what_was_expected(tmp_path: Path) -> None:
+    turn = {"from": "narrator", "value": "x"}
     (found,) = read_conversations(as_json(tmp_path / "a.jsonl", {"conversations": [turn]}))
     assert isinstance(found, BadLine)
-    assert told in str(found)
+    assert "message 1: wrong role (found text; expected" in str(found)
     assert "or 'from' and 'value'" in str(found)
 
 
@@ -235,6 +202,7 @@ sys.exit()
 """
 
 
+@pytest.mark.slow
 def test_a_log_of_another_task(tmp_path: Path) -> None:
     """Written by Inspect itself, in two epochs."""
     given = [str(tmp_path), QUERY, REPLY]
@@ -274,22 +242,16 @@ def test_pieces_of_pyrit_become_the_messages_that_were_sent(tmp_path: Path) -> N
     assert found.declined
 
 
-def test_results_of_promptfoo_with_messages_and_errors(tmp_path: Path) -> None:
-    framed = [{"role": "system", "content": "You answer for a library."}, *MESSAGES[:1]]
+def test_results_of_promptfoo_with_errors_and_objects(tmp_path: Path) -> None:
     results = [
-        promptfoo_result(prompt={"raw": json.dumps(framed)}),
         promptfoo_result(response=None, error="canary"),
         promptfoo_result(response={"output": {"closes": 6}}, testCase={}, id=None),
     ]
-    found = list(read_conversations(as_json(tmp_path / "a.json", {"results": results})))
-    first, broken, third = found
-    assert isinstance(first, Conversation)
-    assert [turn.role for turn in first.turns] == ["system", "user", "assistant"]
-    assert first.query == QUERY
-    assert str(broken) == ("record 2: no reply (found an error; expected 'response' with 'output')")
-    assert isinstance(third, Conversation)
-    assert third.turns[-1].content == '{"closes": 6}'
-    assert (third.id, third.case) == ("record 3", None)
+    broken, found = read_conversations(as_json(tmp_path / "a.json", {"results": results}))
+    assert str(broken) == "record 1: no reply (found an error; expected 'response' with 'output')"
+    assert isinstance(found, Conversation)
+    assert found.turns[-1].content == '{"closes": 6}'
+    assert (found.id, found.case) == ("record 2", None)
 
 
 WRITTEN = ROOT / "tests/data/promptfoo.jsonl"
@@ -333,9 +295,7 @@ def test_rows_that_are_broken(tmp_path: Path) -> None:
     ("name", "content", "told"),
     [
         ("a.csv", "stars,remark\n5,fine\n", "no column of messages or of replies"),
-        ("a.csv", "stars,remark\n5,fine\n", "found 'stars, remark'"),
         ("a.pdf", "%PDF-1.7\n", "not recognised as conversations"),
-        ("a.parquet", "PAR1 and no more", "can't be read as Parquet"),
         ("a.eval", "PK and no more", "not a readable Inspect log"),
         ("a.json", '{\n"messages":\n [', "truncated JSON"),
     ],
