@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import platform
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,18 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import cli_in
 from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
-from inspect_ai.model import get_model
+from support.fake_openai import FakeServer
 from support.scores import model_rows
 from support.tiny import WINDOW, Late, make_tiny
 
-from casewise.cases import STARTER
-from casewise.errors import UsageError
-from casewise.evaluation import Replied
-from casewise.evaluation.executor._log_folder import check_same_numbers
-from casewise.evaluation.plan._condition import make_condition
-from casewise.protocols import derive_token_sets, read_probability
-
 if TYPE_CHECKING:
+    from casewise.evaluation import Replied
     from casewise_hf._engine import Engine, TokenRequest
 
 torch, transformers = Late("torch"), Late("transformers")
@@ -49,14 +44,24 @@ WRONG = (
 """Models and options that are refused, and what is said; no name is the tiny model's."""
 
 
-def prompts_of(ablation: str | None) -> list[str]:
-    condition = make_condition(STARTER, protocol="probability", ablate=ablation, limit=CASES)
-    return [condition.prompts.render(case) for (case,) in condition.units]
+@pytest.fixture(scope="module")
+def prompts(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What a model is asked under the three conditions."""
+    asked = []
+    with FakeServer(lambda _: {"safe": -0.1, "unsafe": -2.4}) as server:
+        for ablation in ABLATIONS:
+            command = ["run", "-m", "openai-api/fake/m", "--limit", str(CASES)]
+            command += ["--ablate", ablation] if ablation else []
+            done = cli_in(tmp_path_factory.mktemp("asked"))(*command, env=server.env)
+            assert done.returncode == 0, done.stderr
+            asked += sorted(server.prompts)
+            server.requests.clear()
+    return asked
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_tiny(tmp_path_factory.mktemp("tiny") / "model", prompts_of(None))
+def tiny(tmp_path_factory: pytest.TempPathFactory, prompts: list[str]) -> Path:
+    return make_tiny(tmp_path_factory.mktemp("tiny") / "model", prompts)
 
 
 @pytest.fixture(scope="module")
@@ -112,13 +117,9 @@ def plain(tiny: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def asked(engine: "Engine") -> list[tuple[int, ...]]:
+def asked(engine: "Engine", prompts: list[str]) -> list[tuple[int, ...]]:
     """Every prompt of three conditions, in tokens."""
-    return [
-        engine.tokens.prompt([{"role": "user", "content": text}])
-        for ablation in ABLATIONS
-        for text in prompts_of(ablation)
-    ]
+    return [engine.tokens.prompt([{"role": "user", "content": text}]) for text in prompts]
 
 
 def plain_pass(plain: Any, tokens: Sequence[int]) -> Any:
@@ -141,14 +142,14 @@ def one_pass(tokens: tuple[int, ...]) -> "TokenRequest":
     return request(tokens, max_tokens=1, candidates=200)
 
 
-def answers(engine: "Engine", requests: Sequence["TokenRequest"]) -> list[Replied]:
-    async def main() -> list[Replied]:
+def answers(engine: "Engine", requests: Sequence["TokenRequest"]) -> list["Replied"]:
+    async def main() -> list["Replied"]:
         return await asyncio.gather(*(engine.line.ask(one.tokens, one, 1) for one in requests))
 
     return asyncio.run(main())
 
 
-def furthest(engine: "Engine", plain: Any, tokens: tuple[int, ...], replied: Replied) -> float:
+def furthest(engine: "Engine", plain: Any, tokens: tuple[int, ...], replied: "Replied") -> float:
     """The largest difference of a log-probability from the plain pass."""
     expected = plain_pass(plain, tokens)
     (place,) = replied.places
@@ -248,45 +249,47 @@ def test_a_run_with_ablations(
     assert sum(one.input_tokens for one in usages) == tree_size(asked)
     cached = sum(one.input_tokens_cache_read or 0 for one in usages)
     assert cached == sum(map(len, asked)) - tree_size(asked)
-    pieces = derive_token_sets(engine.tokens.first_piece)
     for said, sample in samples:
         # The choice that was made stands in the table's variant, and more of it in the log.
         assert said["variant"] == "greedy;dtype=float32"
         assert said["made_with"]["torch"] == torch.__version__
         tokens = engine.tokens.prompt([{"role": "user", "content": sample.input[0].text}])  # type: ignore[union-attr]
-        logprobs = plain_pass(plain, tokens).tolist()
-        listed = {engine.tokens.text(token): one for token, one in enumerate(logprobs)}
+        likely = plain_pass(plain, tokens).exp().tolist()
+        mass = {"safe": 0.0, "unsafe": 0.0}
+        for token, one in enumerate(likely):
+            word = engine.tokens.text(token).strip().casefold()
+            mass[word] = mass.get(word, 0.0) + one
         (score,) = (one.value for one in (sample.scores or {}).values())
         assert isinstance(score, dict)
-        expected = read_probability(listed, pieces)
-        assert score["p_safe"] == pytest.approx(expected.p_safe, abs=EXACT)
-        assert score["mass"] == pytest.approx(expected.mass, abs=EXACT)
+        assert score["p_safe"] == pytest.approx(
+            mass["safe"] / (mass["safe"] + mass["unsafe"]), abs=EXACT
+        )
+        assert score["mass"] == pytest.approx(mass["safe"] + mass["unsafe"], abs=EXACT)
     assert "going on: 18 of 18 were judged before" in flows["again"].stderr
     card = (folder / "card.md").read_text("utf-8")
     assert f"float32 on cpu ({platform.machine()}), torch {torch.__version__}" in card
 
 
-def test_a_folder_is_not_completed_in_other_numbers(
-    flows: Flows, folder: Path, tiny: Path, tmp_path: Path
-) -> None:
+def test_a_folder_is_not_completed_in_other_numbers(flows: Flows, folder: Path) -> None:
     """Logs of a machine with a GPU, taken to one without."""
-    log = read_eval_log(str(next((folder / "sweep").glob("*.eval"))))
-    assert flows["sweep"].returncode == 0
-    assert log.eval.metadata is not None
-    model = get_model(f"casewise-hf/{tiny}", memoize=False)
-    check_same_numbers([model], folder / "sweep")
-    log.eval.metadata["made_with"]["dtype"] = "bfloat16"
-    write_eval_log(log, str(tmp_path / "other.eval"))
-    with pytest.raises(UsageError, match=r"judged here in bfloat16 on cpu .* go on in float32"):
-        check_same_numbers([model], tmp_path)
+    assert flows["write"].returncode == 0
+    for path in (folder / "w").glob("*.eval"):
+        log = read_eval_log(str(path))
+        assert log.eval.metadata is not None
+        log.eval.metadata["made_with"]["dtype"] = "bfloat16"
+        write_eval_log(log, str(path))
+    done = cli_in(folder)(*flows["write"].args)
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert re.search(r"judged here in bfloat16 on cpu .* go on in float32", said)
 
 
-@pytest.mark.parametrize("protocol", ["binary", "score", "respond"])
-def test_protocols_that_write(flows: Flows, protocol: str) -> None:
+def test_protocols_that_write(flows: Flows) -> None:
     rows = {row["protocol"]: row for row in model_rows(flows["score"].stdout)}
     assert flows["write"].returncode == 0, flows["write"].stderr
-    assert sum(rows[protocol]["statuses"].values()) == 2
-    assert "error" not in rows[protocol]["statuses"]
+    for protocol in ("binary", "score", "respond"):
+        assert sum(rows[protocol]["statuses"].values()) == 2
+        assert "error" not in rows[protocol]["statuses"]
 
 
 def test_a_prompt_longer_than_the_window(flows: Flows) -> None:
@@ -295,19 +298,16 @@ def test_a_prompt_longer_than_the_window(flows: Flows) -> None:
     assert score["statuses"] == {"ok": 1, "unparsed": 1}
 
 
-@pytest.mark.parametrize(("model", "options", "said"), WRONG)
-def test_models_that_are_none(
-    flows: Flows, model: str, options: tuple[str, ...], said: str
-) -> None:
-    done = flows[f"{model} {options}"]
-    assert done.returncode == 2, done.stderr
-    assert said in " ".join(done.stderr.split())
-    assert f"error: casewise-hf/{model}".strip("/") in done.stderr
-    assert "Traceback" not in done.stderr
+def test_models_that_are_none(flows: Flows) -> None:
+    for model, options, said in WRONG:
+        done = flows[f"{model} {options}"]
+        assert done.returncode == 2, done.stderr
+        assert said in " ".join(done.stderr.split())
+        assert f"error: casewise-hf/{model}".strip("/") in done.stderr
 
 
 def test_without_a_chat_template(tmp_path: Path) -> None:
-    folder = make_tiny(tmp_path / "plain", prompts_of(None), template=False)
+    folder = make_tiny(tmp_path / "plain", ["be brief"], template=False)
     found = hf_engine.open_engine(str(folder), hf_load.Options())
     turns = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "safe?"}]
     said = found.tokens.answer(found.tokens.prompt(turns))

@@ -1,7 +1,6 @@
 """Linear layers by oneDNN: the same numbers, or the model as it was loaded."""
 
 from collections.abc import Callable
-from time import sleep
 from typing import Any
 
 import pytest
@@ -14,6 +13,8 @@ hf_load = Late("casewise_hf._load")
 def tokens() -> Any:
     return torch.arange(2, 60).reshape(2, 29)
 
+
+pytestmark = pytest.mark.slow
 
 SIZES: dict[str, Any] = {
     "vocab_size": 64,
@@ -96,34 +97,3 @@ def test_layers_that_would_say_something_else(monkeypatch: pytest.MonkeyPatch) -
     model = hf_load.with_fast_layers(load)
     assert replaced(model) == 0
     assert torch.equal(said(model), said(load()))
-
-
-def test_without_the_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is tried that would need the model to be loaded again."""
-
-    def absent(*_: Any) -> Any:
-        raise NotImplementedError
-
-    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", absent)
-    load = loader(transformers.LlamaConfig(**SIZES))
-    loaded: list[Any] = []
-
-    def counted() -> Any:
-        loaded.append(load())
-        return loaded[-1]
-
-    model = hf_load.with_fast_layers(counted)
-    assert [replaced(model), len(loaded)] == [0, 1]
-
-
-def test_layers_that_are_no_quicker_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on processors for which PyTorch's own way is good."""
-    load, compute = loader(transformers.LlamaConfig(**SIZES)), torch.ops.mkldnn._linear_pointwise
-
-    def slow(*given: Any) -> Any:
-        sleep(0.02)
-        return compute(*given)
-
-    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", slow)
-    monkeypatch.setattr("casewise_hf._load.QUICKER", 1.2)
-    assert replaced(hf_load.with_fast_layers(load)) == 0

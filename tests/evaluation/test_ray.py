@@ -23,7 +23,7 @@ import casewise as cw
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-CASES = 60
+CASES = 30
 ENV = {"FAKE_API_KEY": KEY}
 SWEEP = """
 name: both
@@ -101,13 +101,13 @@ def test_a_node_is_lost_half_way(
         succeed(cli_process, "run", "sweep.yaml", "--log-dir", "alone")
         wanted = len(server.requests)
         assert wanted == 5 * CASES + 20
-        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "20")
+        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "10")
         process = start(tmp_path, "run", "sweep.yaml", "--log-dir", "shards", *on_ray)
         until(lambda: len(server.requests) >= wanted + wanted // 2, process)
         assert cluster.tell("kill") == 1
         out, err = process.communicate()
         assert process.returncode == 0, err
-        assert "6 of 6 done; 320 of 320 judgements." in out
+        assert "6 of 6 done; 170 of 170 judgements." in out
         # Of the lost node's shard, what it had not written was asked again.
         assert len(server.requests) <= 2 * wanted + 20
         whole = table(tmp_path / "shards")
@@ -125,7 +125,7 @@ def test_a_node_is_lost_half_way(
         # What is done is not asked again, by either engine.
         before = len(server.requests)
         again = succeed(cli_process, "run", "sweep.yaml", "--log-dir", "shards")
-        assert "going on: 320 of 320 were judged before" in again
+        assert "going on: 170 of 170 were judged before" in again
         assert len(server.requests) == before
     cluster.tell("add")
 
@@ -135,14 +135,14 @@ def test_a_node_is_lost_half_way(
 def test_a_lost_head_is_told(cli_process: Cli, tmp_path: Path) -> None:
     """Without one, Ray ends the process after a minute, with its own words alone."""
     with (
-        HeldServer(lambda _: '{"judgement": "safe"}', 24) as server,
+        HeldServer(lambda _: '{"judgement": "safe"}', 12) as server,
         ray_cluster(2, clean_env() | ENV) as cluster,
     ):
         command = options(server, "logs")
-        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "30")
+        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "15")
         process = start(tmp_path, *command, *on_ray)
-        until(lambda: f"24/{CASES} judged" in process.stderr, process)
-        until(lambda: len(server.requests) >= 24 + 4, process)
+        until(lambda: f"12/{CASES} judged" in process.stderr, process)
+        until(lambda: len(server.requests) >= 12 + 4, process)
         cluster.tell("behead")
         _, said = process.communicate()
         assert process.returncode == 1
@@ -163,7 +163,7 @@ def test_a_stopped_run_goes_on_in_one_process(
 ) -> None:
     with FakeServer(answer) as server:
         command = options(server, "mixed")
-        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "15")
+        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "8")
         process = start(tmp_path, *command, *on_ray)
         until(lambda: len(server.requests) >= CASES // 2, process)
         process.send_signal(signal.SIGINT)
@@ -189,12 +189,12 @@ def test_a_run_of_one_process_goes_on_in_shards(
         succeed(cli_process, *command)
         on_ray = ("--engine", "ray", "--address", cluster.address, "--epochs", "2")
         # A request of the fake server takes 100 tokens in and 5 out: $0.11.
-        priced = ("--price-in", "1000", "--price-out", "2000", "--max-cost", "9.90")
+        priced = ("--price-in", "1000", "--price-out", "2000", "--max-cost", "4.95")
         capped = cli_process(*command, *on_ray, *priced, env=ENV)
         assert capped.returncode == 1, capped.stderr
-        assert "not finished: the cap of $9.90 is reached" in capped.stderr
+        assert "not finished: the cap of $4.95 is reached" in capped.stderr
         # The estimate is not exact; shards are made to fit what is left.
-        assert CASES + 20 <= len(server.requests) <= CASES + 30
+        assert CASES + 8 <= len(server.requests) <= CASES + 15
         succeed(cli_process, *command, *on_ray)
     assert table(tmp_path / "more")["epoch"].to_list() == [1, 2] * CASES
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)
