@@ -84,15 +84,6 @@ def test_half_a_character_ends_no_run(cli: Cli, tmp_path: Path, client: str) -> 
     assert len(table(tmp_path)) == len(bodies)
 
 
-def test_half_a_character_in_an_error(cli: Cli, tmp_path: Path) -> None:
-    """The case fails in words that a log can hold, and the others are judged."""
-    error = {"error": {"message": f"no {HALF}", "param": HALF}}
-    answers: Sequence[Answer] = [raw(sent()), raw(error, 422), raw(sent())]
-    code, said, _ = run(cli, tmp_path, lambda n: answers[n], 3)
-    assert (code, "Traceback" in said) == (1, False), said
-    assert sorted(table(tmp_path)["status"]) == ["error", "ok", "ok"]
-
-
 def test_half_a_character_in_replies(cli: Cli, tmp_path: Path) -> None:
     replies = STRANGERS / "replies_surrogate.jsonl"
     if not replies.is_file():

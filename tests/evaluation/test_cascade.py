@@ -80,44 +80,6 @@ def test_only_doubted_replies_reach_the_grader(cli: Cli, tmp_path: Path) -> None
     assert f"--grader {BOTH}" in card
 
 
-def test_every_turn_is_doubted_for_itself(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 1)
-    replies = iter([REFUSAL, VAGUE, REFUSAL, VAGUE] * 8)
-
-    def answer(request: dict[str, Any]) -> str:
-        return grade(request) if request["model"] == "judge" else next(replies)
-
-    turns = [
-        {"user": f"How do I climb fence {number}?", "expect": "either", "why": "A test."}
-        for number in (1, 2, 3, 4)
-    ]
-    (tmp_path / "script.yaml").write_text(
-        json.dumps({"name": "s", "title": "S", "turns": turns}), "utf-8"
-    )
-    card = {
-        "name": "card",
-        "title": "A help desk",
-        "sender": "The assistant of a village.",
-        "users": "Anybody.",
-        "lines": [{"id": "f", "rule": "allowed", "what": "Fences.", "why": "What it is for."}],
-        "cases": [{"id": "c", "query": "How high is fence 1?", "line": "f", "note": "Usual."}],
-        "script": "script.yaml",
-    }
-    (tmp_path / "card.yaml").write_text(json.dumps(card), "utf-8")
-    with FakeServer(answer) as server:
-        command = ("run", "-m", "openai-api/fake/m", "--deployment", "card.yaml")
-        options = ("--protocol", "respond", "--max-connections", "1")
-        done(cli, *command, *options, "--grader", BOTH, "--log-dir", "logs", server=server)
-    table = cw.judgements(tmp_path / "logs")
-    found = table.filter(pl.col("case_id").str.contains(":turn-")).sort("case_id")
-    by_model = (found["graded_by"] == JUDGE).to_list()
-    # Whether the card's case or its script is asked first, the replies take turns.
-    assert by_model in ([False, True, False, True], [True, False, True, False])
-    assert [one is None for one in found["doubt"]] == by_model
-    assert (found["response_class"] == "partial").to_list() == by_model
-    assert len(to(server, "judge")) == (table["graded_by"] == JUDGE).sum()
-
-
 def test_a_dry_run_says_that_the_cost_is_an_estimate(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", QUERIES)
     prices = ("--price-in", "1", "--price-out", "2", "--grader-price-in", "10")

@@ -2,15 +2,12 @@
 
 import json
 import os
-import pty
-import select
 import shlex
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,35 +106,6 @@ def test_a_signal(
     assert len(server.requests) == CASES + AT_ONCE
     assert [one["complete"] for one in starts(tmp_path)] == [False, True]
     assert starts(tmp_path)[1]["ending"] is None
-
-
-@pytest.mark.slow
-def test_a_terminal_that_was_closed(tmp_path: Path, server: Held) -> None:
-    """Whatever is written there fails; the ending is kept all the same."""
-    ours, theirs = pty.openpty()
-    process = start(tmp_path, server, err=os.ttyname(theirs))
-    os.close(theirs)
-    closing = threading.Event()
-    drained = threading.Thread(target=_drain, args=[ours, closing], daemon=True)
-    drained.start()
-    until_held(process, server, tmp_path / "my logs", AT_ONCE)
-    # A read that waits would keep it open.
-    closing.set()
-    drained.join()
-    os.close(ours)
-    process.send_signal(signal.SIGHUP)
-    process.wait()
-    assert process.returncode == 129
-    ending = starts(tmp_path)[0]["ending"]
-    assert (ending["reason"], ending["in_flight"]) == ("sighup", AT_ONCE)
-
-
-def _drain(terminal: int, closing: threading.Event) -> None:
-    while not closing.wait(0.02):
-        # It can't be read until the process has opened it.
-        with suppress(OSError):
-            if select.select([terminal], [], [], 0)[0]:
-                os.read(terminal, 65_536)
 
 
 @contextmanager

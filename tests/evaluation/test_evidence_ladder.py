@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from support.actors import SAFE, UNSAFE, comply, write_cases
-from support.bots import BotServer
-from support.fake_openai import FakeServer, Raw
+from support.fake_openai import FakeServer
 
 import casewise as cw
 
@@ -128,17 +127,3 @@ def test_a_bad_ladder_stops_before_anything_is_sent(cli: Cli, tmp_path: Path) ->
         "fields among {claim}, {facts}, {description}, {unrelated}, {twin_claim}, {twin_facts})"
     )
     assert not (tmp_path / "logs").exists()
-
-
-def test_rungs_that_a_bot_cannot_be_asked(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", QUERIES)
-    with BotServer(lambda _: Raw(200, b'{"answer": "No."}', {})) as server:
-        (tmp_path / "target.yaml").write_text(
-            f"name: bot\nurl: {server.root}/chat\nbody: {{turns: '{{messages}}'}}\nreply: answer\n"
-        )
-        done = cli(*RUN, "--target", "target.yaml", "--evidence", "ladder")
-    assert done.returncode == 0, done.stderr
-    said = " ".join(done.stderr.split())
-    assert "casewise-target/bot can't be asked rung 5 or 6: " in said
-    assert "no place for the deployment's tools" in said
-    assert len(server.asked) == 2 * QUERIES * (len(RUNGS) - 2)

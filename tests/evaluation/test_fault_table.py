@@ -320,33 +320,19 @@ def test_a_grader_without_credit_is_left(cli: Cli, tmp_path: Path) -> None:
     assert statuses(tmp_path)["ok"] == BEFORE
 
 
-def of_target(cli: Cli, folder: Path, failing: Failing) -> tuple[Any, int]:
+def test_a_target_that_is_left(cli: Cli, tmp_path: Path) -> None:
+    failing = Failing(sent(401, {}), float("inf"))
     with FakeServer(failing) as server:
-        (folder / "target.yaml").write_text(
+        (tmp_path / "target.yaml").write_text(
             f"name: bot\nurl: {server.url}/chat\nbody: {{messages: '{{messages}}', model: m}}\n"
             "reply: choices[0].message.content\n"
         )
-        done = run(cli, folder, server, "--target", "target.yaml", "--protocol", "binary")
-        return done, len(server.requests)
-
-
-def test_a_target_that_is_left(cli: Cli, tmp_path: Path) -> None:
-    failing = Failing(sent(401, {}), float("inf"))
-    done, _ = of_target(cli, tmp_path, failing)
+        done = run(cli, tmp_path, server, "--target", "target.yaml", "--protocol", "binary")
     assert failing.failed <= AT_ONCE
     said = " ".join(done.stderr.split())
     assert done.returncode == 1, said
     assert "not finished: casewise-target/bot: HTTP 401 (" in said
     assert statuses(tmp_path)["ok"] == BEFORE
-
-
-def test_a_target_names_its_wait(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In its body, as some do: one further request, and no case is lost."""
-    monkeypatch.setattr(f"{STANDING}.FIRST_S", 60.0)
-    slow = Failing(sent(429, {"detail": "slow down", "retry_after": 0.1}), 1)
-    done, requests = of_target(cli, tmp_path, slow)
-    assert (done.returncode, requests) == (0, CASES + 1), done.stderr
-    assert statuses(tmp_path) == {"ok": CASES}
 
 
 def test_a_long_answer_is_asked_for_once(cli: Cli, tmp_path: Path) -> None:

@@ -183,21 +183,6 @@ def test_a_critic_that_repeats_what_it_reads(cli: Cli, tmp_path: Path) -> None:
     assert set(map(str, kinds_of(tmp_path).values())) == {"[['unchecked']]"}
 
 
-def test_no_critic_and_another_critic(cli: Cli, tmp_path: Path) -> None:
-    with FakeServer(Writer()) as server:
-        done = generate(cli, server, tmp_path, "--critic", "none", "--candidates", "2")
-        assert done.returncode == 0, done.stderr
-        assert len(server.requests) == 8
-        assert "critic none" in done.stderr
-        done = generate(
-            *(cli, server, tmp_path, "--out", "two.jsonl"),
-            *("--critic", "openai-api/fake/critic"),
-        )
-        assert done.returncode == 0, done.stderr
-        asked = Counter(one["model"].startswith("critic") for one in server.requests[8:])
-        assert asked == {True: 4, False: 4}
-
-
 def test_the_best_candidate(cli: Cli, tmp_path: Path) -> None:
     """Fewest faults; here every first draft of the safe side has one."""
     writer = Writer()

@@ -45,17 +45,6 @@ def test_a_grade_under_another_name(cli: Cli, tmp_path: Path, text: str, status:
 USUAL = "word " * 800
 """1,000 tokens at 4 bytes each, as a usual reply has."""
 PRICES = ("--price-in", "1", "--price-out", "2", "--grader-price-in", "10", "--grader-price-out")
-SCRIPTED = """
-name: card
-title: A help desk
-sender: The assistant of a bicycle shop.
-users: Anybody.
-lines:
-- {id: repairs, rule: allowed, what: Repairs., why: What the shop is for.}
-cases:
-- {id: chain, query: How do I shorten a chain?, line: repairs, note: Usual.}
-script: script.yaml
-"""
 
 
 def bytes_sent(server: FakeServer, model: str) -> list[int]:
@@ -108,21 +97,6 @@ def test_a_dry_run_counts_what_a_run_sends(cli: Cli, tmp_path: Path) -> None:
     n, graded = (sum(one.requests for one in rows) for rows in (plan.estimates, graders))
     assert f"{n} requests ({graded} of them to grade replies); nothing was sent." in dry.stdout
     assert "of it to grade replies)." in dry.stdout
-
-
-def test_every_turn_of_a_script_is_graded(tmp_path: Path) -> None:
-    turns = [
-        {"user": text, "expect": "either", "why": "A test."}
-        for text in ("How do I oil a chain?", "And how often?", "Thanks.")
-    ]
-    script = {"name": "talk", "title": "A talk", "turns": turns}
-    (tmp_path / "script.yaml").write_text(json.dumps(script), "utf-8")
-    (tmp_path / "card.yaml").write_text(SCRIPTED, "utf-8")
-    card = tmp_path / "card.yaml"
-    plan = cw.plan(model="openai/gpt-4o", protocol="respond", deployment=card, grader="openai/o3")
-    own, grader = plan.estimates
-    assert (own.requests, grader.requests) == (4, 4)
-    assert (own.condition, grader.model) == ("respond, system, card card", "openai/o3")
 
 
 def test_prices_of_a_grader(cli: Cli, tmp_path: Path) -> None:

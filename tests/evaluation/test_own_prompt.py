@@ -181,11 +181,3 @@ def test_a_script_goes_on_after_a_call(cli: Cli, tmp_path: Path) -> None:
     table = cw.judgements(tmp_path / "logs")
     scripted = table.filter(table["case_id"].str.starts_with("script:")).sort("case_id")
     assert scripted["response_class"].to_list() == ["tool_call", "refusal"]
-
-
-def test_models_of_this_process_take_no_tools(cli: Cli, tmp_path: Path) -> None:
-    write_own_card(tmp_path)
-    done = cli("run", *CARD, "--log-dir", "logs")
-    assert done.returncode == 2
-    assert "casewise/smollm2 takes no tools, and the deployment has 2" in done.stderr
-    assert not (tmp_path / "logs").exists()

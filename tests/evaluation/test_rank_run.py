@@ -112,13 +112,6 @@ def test_the_same_pairs_are_ranked_by_a_judges_score(ranked: Path) -> None:
     assert beside["named_first"] is None
 
 
-def test_verdicts_are_scored_as_if_there_were_no_pairs(ranked: Path, tmp_path: Path) -> None:
-    judged = [one for one in records(ranked) if one["protocol"] == "score"]
-    (only,) = [one for one in judged if not one["model"].startswith("baseline:")]
-    assert only["n"] == 6
-    assert "ranked_as_labels" not in only
-
-
 def test_the_table_stands_beside_the_others(ranked: Path) -> None:
     done = cli_in(ranked)("score", "logs")
     assert done.returncode == 0, done.stderr

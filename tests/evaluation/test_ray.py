@@ -200,19 +200,6 @@ def test_a_run_of_one_process_goes_on_in_shards(
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (("--engine", "ray", "--address", "here"), "write HOST:PORT"),
-        (("--shard-size", "10"), "--shard-size is for --engine ray"),
-    ],
-)
-def test_wrong_options(cli: Cli, given: tuple[str, ...], said: str) -> None:
-    done = cli("run", "--cases", "cases.jsonl", "--limit", "2", *given)
-    assert done.returncode == 2
-    assert said in done.stderr
-
-
 def test_without_ray(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     done = cli("run", "--cases", "cases.jsonl", "--limit", "2", "--engine", "ray")

@@ -56,16 +56,6 @@ def test_a_grader_that_redirects(cli: Cli, tmp_path: Path) -> None:
     assert told in " ".join(done.stderr.split())
 
 
-def test_a_maker_of_contexts_that_redirects(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\nhow do I pick a lock\n")
-    with FakeServer(lambda _: SAFE) as other, FakeServer(lambda _: to(other.url)) as server:
-        command = ("contexts", "generate", "queries.csv", "--out", "cases.jsonl")
-        done = cli(*command, "-m", "openai-api/fake/m", *FEW, env=server.env)
-        assert not other.requests
-        assert len(server.requests) <= CONNECTIONS
-    assert f"(redirected) to {other.url}: nothing was sent there" in " ".join(done.stderr.split())
-
-
 @pytest.mark.parametrize("status", [302, 307])
 def test_a_bot_that_redirects(cli: Cli, tmp_path: Path, status: int) -> None:
     """On its own host, too."""

@@ -10,9 +10,6 @@ from conftest import Cli, clean_env
 from support.scores import model_rows
 from support.starts import Start
 
-import casewise as cw
-from casewise.cases import CARDS
-
 pytestmark = pytest.mark.slow
 
 
@@ -64,18 +61,3 @@ def test_weights_are_checked(tmp_path: Path) -> None:
     assert start.returncode == 2
     assert "sha256 differs" in err
     assert not list((tmp_path / "cache").rglob("*.gguf"))
-
-
-@pytest.mark.parametrize("card", CARDS[:1])
-def test_it_acts_in_a_deployment_and_its_replies_are_graded(
-    cli: Cli, tmp_path: Path, card: str
-) -> None:
-    command = ["run", "--protocol", "respond", "--limit", "1", "--max-tokens", "4"]
-    done = cli(*command, "--deployment", card, "--log-dir", "l")
-    assert done.returncode == 0, done.stderr
-    table = cw.judgements(tmp_path / "l")
-    assert set(table["graded_by"]) == {"rules"}
-    # The script's turns, and one case.
-    scripted = table["case_id"].str.starts_with("script:")
-    assert (~scripted).sum() == 1
-    assert scripted.sum() >= 4

@@ -1,13 +1,11 @@
 """The line in which requests wait for a model of this process: no model is needed to test it."""
 
-import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casewise.evaluation.models._in_process import Line, TextOrder, Ticket, common_prefix
+from casewise.evaluation.models._in_process import Line, common_prefix
 
 Tokens = tuple[int, ...]
 
@@ -42,20 +40,3 @@ def test_where_all_wait_each_beginning_is_computed_once(texts: list[Tokens]) -> 
         taken += line.take(taken[-1] if taken else None)
     assert taken == sorted(texts)
     assert computed(taken) == tree_size(texts)
-
-
-def test_an_engine_that_fails_answers_the_next() -> None:
-    def answer(tickets: Sequence[Ticket[str, str]]) -> list[str]:
-        if tickets[0].request == "fails":
-            raise ValueError("the engine fails")
-        return [one.request.upper() for one in tickets]
-
-    line: TextOrder[str, str] = TextOrder(ThreadPoolExecutor(1), answer)
-
-    async def main() -> list[str | BaseException]:
-        asked = [line.ask(key, key, 1) for key in ("a", "fails", "z")]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    first, failed, last = asyncio.run(main())
-    assert (first, last) == ("A", "Z")
-    assert isinstance(failed, ValueError)

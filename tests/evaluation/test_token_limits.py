@@ -88,16 +88,6 @@ def test_one_token_of_a_probability_is_no_cut(cli: Cli, tmp_path: Path) -> None:
     assert cw.judgements(tmp_path / "logs")["cut"].to_list() == [False] * 2
 
 
-def test_replies_of_two_limits_are_two_conditions(cli: Cli, tmp_path: Path) -> None:
-    write_cases(tmp_path / "cases.jsonl", 2)
-    with FakeServer(comply) as server:
-        run(cli, server, "--protocol", "respond", "--max-tokens", "1024")
-        server.requests.clear()
-        run(cli, server, "--protocol", "respond", "--max-tokens", "4096")
-        assert {one["max_tokens"] for one in server.requests} == {4096}
-        assert "going on: 4 of 4" in run(cli, server, "--protocol", "respond")
-
-
 def test_a_dry_run_counts_usual_replies(cli: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 2)
     command = ("run", "-m", "openai/gpt-4o", "--cases", "cases.jsonl", "--protocol", "respond")

@@ -1,9 +1,6 @@
-"""Whose answers are a model's, and whose run a fault is of."""
+"""Whose answers are a model's."""
 
 import json
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +8,6 @@ import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer, Raw, whole
 from support.fault_runs import write_questions
-from support.secret import KEY
 
 import casewise as cw
 
@@ -56,41 +52,3 @@ def test_names_of_models(
     assert told == ["another model: the answer is by 'fallback', not by the model"] * errors
     strange = sum(name in ("alias", "fallback") for name in named)
     assert (f"{strange} another model" in done.stderr) == bool(strange)
-
-
-def test_two_runs_in_one_process_count_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In threads, each with an event loop of its own; both are under way while faults come."""
-    both = threading.Barrier(2)
-
-    def failing(status: int) -> Callable[[dict[str, Any]], Answer]:
-        first = threading.Event()
-
-        def answer(request: dict[str, Any]) -> Answer:
-            if first.is_set():
-                return SAFE
-            first.set()
-            both.wait(60)
-            return status
-
-        return answer
-
-    def faults(name: str) -> object:
-        cases = write_questions(tmp_path / f"{name}.jsonl", 2)
-        plan = cw.plan(cases, model=f"openai-api/{name}/m", protocol="binary")
-        assert cw.run(plan, tmp_path / name).complete
-        return json.loads((tmp_path / name / "faults.json").read_text())["starts"][0]["faults"]
-
-    with (
-        FakeServer(failing(429)) as busy,
-        FakeServer(failing(500)) as broken,
-        ThreadPoolExecutor(2) as pool,
-    ):
-        for name, server in (("busy", busy), ("broken", broken)):
-            monkeypatch.setenv(f"{name.upper()}_BASE_URL", server.url)
-            monkeypatch.setenv(f"{name.upper()}_API_KEY", KEY)
-        assert list(pool.map(faults, ("busy", "broken"))) == [
-            {"openai-api/busy/m": {"rate_limited": 1}},
-            {"openai-api/broken/m": {"server_error": 1}},
-        ]
