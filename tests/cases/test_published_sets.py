@@ -2,15 +2,12 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from conftest import Cli
-from numpy.typing import NDArray
 
 from casewise.cases import (
     EXAMPLE,
@@ -18,12 +15,9 @@ from casewise.cases import (
     OPEN_SETS,
     Case,
     Imported,
-    LabelFields,
-    default_rule,
     example_mapping,
     import_cases,
     load_mapping,
-    make_labels,
 )
 from casewise.errors import InputError
 
@@ -45,24 +39,6 @@ def taken(path: Path, name: str) -> Imported:
     assert not found.problems
     assert len(found.cases) == found.rows * len(mapping.of_row)
     return found
-
-
-def labels_of(cases: Sequence[Case]) -> dict[str, float]:
-    """By id, the label that a score takes for a case: 1 safe, 0 unsafe."""
-
-    def numbers(name: str) -> NDArray[np.float64]:
-        values = [getattr(case, name) for case in cases]
-        return np.array([np.nan if value is None else value for value in values], np.float64)
-
-    fields = LabelFields(
-        numbers("published_safe_rate"),
-        numbers("votes_safe"),
-        numbers("votes_unsafe"),
-        [case.category for case in cases],
-        [case.intended for case in cases],
-    )
-    safe = make_labels(fields, default_rule(fields)).safe
-    return dict(zip((case.id for case in cases), safe.tolist(), strict=True))
 
 
 def test_xstest(xstest: Path) -> None:
@@ -90,8 +66,8 @@ def test_cat(other_sets: Path) -> None:
     beside = [case for case in found.cases if case.context is not None]
     assert (len(alone), len(beside)) == (978, 978)
     assert [case.query_id for case in alone] == [case.query_id for case in beside]
-    labels, pairs = labels_of(found.cases), zip(alone, beside, strict=True)
-    assert sum(labels[one.id] != labels[other.id] for one, other in pairs) == 146
+    rates = [[case.published_safe_rate or 0 for case in cases] for cases in (alone, beside)]
+    assert sum((one > 0.5) != (other > 0.5) for one, other in zip(*rates, strict=True)) == 146
     # Of 5,994 codes those of people who were unsure are no votes.
     assert sum((case.votes_safe or 0) + (case.votes_unsafe or 0) for case in found.cases) == 5843
 

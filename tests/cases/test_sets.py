@@ -21,7 +21,7 @@ from casewise.cases import (
     to_line,
     whole_queries,
 )
-from casewise.choices import By, Prefer
+from casewise.choices import Prefer
 from casewise.errors import InputError, UsageError
 
 SHARES = {"train": Fraction(4, 5), "test": Fraction(1, 5)}
@@ -78,16 +78,6 @@ def test_the_same_words_under_two_ids_stay_together() -> None:
         make("May he?", "safe", query_id="three"),
     ]
     assert [len(group) for group in whole_queries(cases)] == [3, 1]
-
-
-def test_strata_of_queries_whose_cases_differ() -> None:
-    cases = [*pairs(2), make("alone", "safe"), make("bare")]
-    halves = split_cases(cases, {"a": Fraction(1, 2), "b": Fraction(1, 2)}, by=By.INTENDED)
-    names = ["none", "safe", "safe + unsafe"]
-    assert [list(part.queries) for part in halves] == [names, names]
-    assert [part.n_queries for part in halves] == [2, 2]
-    unstratified = split_cases(cases, {"all of it": Fraction(1)}, by=By.NONE)
-    assert unstratified[0].queries == {"all": 4}
 
 
 def test_another_stratum_moves_nobody() -> None:
@@ -164,17 +154,6 @@ def test_a_union_holds_each_case_once() -> None:
     assert merge_sets([whole(c), whole(make("c", id="mine"))]).same_text == 1
 
 
-def test_files_that_contradict_each_other() -> None:
-    one, other = whole(make("q", id="x")), whole(make("q", id="x", category="tax"), name="b.csv")
-    with pytest.raises(InputError) as caught:
-        merge_sets([one, other])
-    said = str(caught.value)
-    assert "b.csv, case x, field 'category': 'tax' here, 'law' in a.jsonl" in said
-    assert merge_sets([one, other], prefer=Prefer.FIRST).cases == one.cases
-    last = merge_sets([one, other], prefer=Prefer.LAST)
-    assert (last.cases, last.preferred) == (other.cases, 1)
-
-
 def rated(*votes: tuple[str | None, str], **fields: Any) -> CaseSet:
     rows = [{"rater": rater, "verdict": verdict} for rater, verdict in votes]
     return whole(make("q", "safe", votes=rows, **fields), name=fields.get("source", "a"))
@@ -182,19 +161,6 @@ def rated(*votes: tuple[str | None, str], **fields: Any) -> CaseSet:
 
 def counted(safe: int, unsafe: int, source: str | None) -> CaseSet:
     return whole(make("q", "safe", votes={"safe": safe, "unsafe": unsafe}, source=source))
-
-
-def test_pooled_votes_count_each_rater_once() -> None:
-    may = rated(("r1", "safe"), ("r2", "unsafe"))
-    june = rated(("r2", "unsafe"), ("r3", "safe"))
-    with pytest.raises(InputError, match=r"1 safe and 1 unsafe here.*--pool-votes"):
-        merge_sets([may, june])
-    merged = merge_sets([may, june], pool_votes=True)
-    (case,) = merged.cases
-    assert isinstance(case.votes, tuple)
-    assert [vote.rater for vote in case.votes] == ["r1", "r2", "r3"]
-    assert (case.votes_safe, case.votes_unsafe) == (2, 1)
-    assert (merged.pooled, merged.repeated_votes) == (1, 1)
 
 
 def test_a_rater_who_contradicts_themselves() -> None:
@@ -213,28 +179,6 @@ def test_counts_are_added_only_across_sources() -> None:
     for first, second in (("here", "here"), (None, "there"), (None, None)):
         with pytest.raises(InputError, match="can't be told apart"):
             merge_sets([counted(3, 1, first), counted(2, 1, second)], pool_votes=True)
-
-
-def test_what_changed_is_named_by_field() -> None:
-    old = [make("gone"), make("q", "safe", id="x", votes={"safe": 3, "unsafe": 1}), make("stays")]
-    context = {"sender": {"platform_type": "forum"}, "recipient": {"type": "clerk"}}
-    new = [
-        make("q", "safe", id="x", votes={"safe": 4, "unsafe": 1}, context=context, tags=["t"]),
-        make("stays"),
-        make("comes"),
-    ]
-    found = diff_sets(whole(*old), whole(*new))
-    assert (found.removed, found.added, found.unchanged) == ((old[0],), (new[2],), 1)
-    (change,) = found.changed
-    assert {one.field: (one.old, one.new) for one in change.fields} == {
-        "context.sender.platform_type": ("safe place", "forum"),
-        "context.recipient.type": (None, "clerk"),
-        "votes": (
-            {"safe": 3, "unsafe": 1, "form": "counts"},
-            {"safe": 4, "unsafe": 1, "form": "counts"},
-        ),
-        "tags": (None, ["t"]),
-    }
 
 
 def test_order_in_a_context_and_single_votes_are_changes() -> None:

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casewise.cases import Context, open_cases
+from casewise.cases import open_cases
 from casewise.contexts import NearCopy, context_text, near_copies
-from casewise.contexts._likeness import misfits
 
 WORDS = st.sampled_from(list("abcdefgh"))
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=8)
@@ -65,62 +64,8 @@ def test_what_is_no_copy(texts: list[str]) -> None:
     assert near_copies(texts) == ()
 
 
-def test_context_text_holds_values_and_no_names() -> None:
-    context = Context(
-        {
-            "sender": {"platform_type": "A help desk", "tags": ["one", "two"]},
-            "recipient": {"background": {"age": 44, "member": True}, "note": None},
-            "transmission_principle": {"urgency": " "},
-            "empty": {},
-        }
-    )
-    assert context_text(context) == "A help desk\none; two\n44\nyes"
-    assert context_text(None) == context_text(Context({})) == ""
-
-
-# Twelve subjects with nothing in common.
-SUBJECTS = (
-    "warfarin tablets dentist extraction",
-    "landlord tenant sublet apartment",
-    "telescope mirror nebula exposure",
-    "sourdough starter flour proofing",
-    "violin bow rosin strings",
-    "tractor diesel harvest barley",
-    "submarine sonar ballast periscope",
-    "beehive queen nectar swarm",
-    "glacier crevasse rope icefall",
-    "passport visa embassy border",
-    "chess rook endgame gambit",
-    "kiln glaze porcelain firing",
-)
-QUERIES = [f"Tell me about {subject}" for subject in SUBJECTS]
-CONTEXTS = [
-    f"A {kind} service where the user, an adult, asks about {subject}."
-    for subject in SUBJECTS
-    for kind in ("public", "closed")
-]
-OWN = [place // 2 for place in range(len(CONTEXTS))]
-
-
-def test_two_swapped_contexts_are_both_named() -> None:
-    contexts = list(CONTEXTS)
-    contexts[2], contexts[20] = contexts[20], contexts[2]
-    assert [(one.context, one.own, one.other) for one in misfits(contexts, QUERIES, OWN)] == [
-        (2, 1, 10),
-        (20, 10, 1),
-    ]
-
-
-def test_contexts_at_home_general_or_blank_are_not_named() -> None:
-    assert misfits(CONTEXTS, QUERIES, OWN) == ()
-    general = ["A public chatbot for everybody, without any subject of its own."] * len(CONTEXTS)
-    assert misfits(general, QUERIES, OWN) == ()
-    assert misfits([""] * len(CONTEXTS), QUERIES, OWN) == ()
-
-
-def test_the_starter_set_has_no_misfit_and_no_copy() -> None:
+def test_the_starter_set_has_no_copy() -> None:
     cases = open_cases("starter").cases
     queries = list(dict.fromkeys(case.query for case in cases))
     texts = [context_text(case.context) for case in cases]
-    assert misfits(texts, queries, [queries.index(case.query) for case in cases]) == ()
     assert near_copies(texts) == near_copies(queries) == ()

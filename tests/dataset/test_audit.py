@@ -221,15 +221,6 @@ def test_queries_in_any_number_of_contexts() -> None:
     assert not codes(run([*in_contexts(1, "an aunt"), *in_contexts(2, "a cook")])) & CONTEXT_CODES
 
 
-def test_queries_with_and_without_a_context() -> None:
-    both = [*in_contexts(1, None, "an aunt"), *in_contexts(2, None, "a cook", "a clerk")]
-    assert not codes(run(both)) & CONTEXT_CODES - {"single-context"}
-    audit = run([*both, *in_contexts(3, "a king"), *in_contexts(4, None)])
-    one = found(audit, "missing-none-arm")
-    assert (one.n, one.of, one.cases) == (2, 4, ("3-0", "4-0"))
-    assert "missing-none-arm" not in codes(run([*in_contexts(1, None), *in_contexts(2, "a king")]))
-
-
 def test_ratings_and_labels() -> None:
     rated = [
         one

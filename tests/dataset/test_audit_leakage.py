@@ -61,22 +61,6 @@ def test_a_shared_text_is_not_recognised_across_folds() -> None:
     assert audit.leakage.context.accuracy.value <= 0.6
 
 
-def test_an_absent_parameter_gives_a_side_away() -> None:
-    cases = [
-        with_value(one, "No haste at all.", "transmission_principle", "urgency")
-        if one.intended == "unsafe"
-        else one
-        for one in clean(15)
-    ]
-    audit = run(cases)
-    urgency = audit.leakage.parameters[0]
-    assert (urgency.parameter, urgency.present, urgency.guess.accuracy.value) == (
-        "transmission_principle.urgency",
-        15,
-        1.0,
-    )
-
-
 def test_sides_told_by_the_query_or_by_lengths() -> None:
     told = [
         changed(one, query=f"{'Kindly' if one.intended == 'safe' else 'Quickly'}: {one.query}")

@@ -115,13 +115,3 @@ def test_every_broken_line_is_accounted_for_and_not_quoted(tmp_path: Path) -> No
         assert problem in str(one)
         assert "canary" not in str(one)
     assert isinstance(found[-1], Conversation)
-
-
-def test_a_line_in_another_encoding_is_one_bad_line(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    line = json.dumps({"messages": MESSAGES}).encode()
-    path.write_bytes(b"\xef\xbb\xbf" + line + b"\r\n\xe4\xf6\n" + line)
-    first, second, third = read(path)
-    assert isinstance(first, Conversation)
-    assert isinstance(third, Conversation)
-    assert str(second) == "line 2: wrong encoding (expected UTF-8)"

@@ -213,7 +213,7 @@ def label_all(sheet: Path) -> pl.DataFrame:
     return labelled
 
 
-def test_replies_are_kept_on_request_and_drawn_for_people(cli: Cli, folder: Path) -> None:
+def test_replies_are_kept_on_request(cli: Cli, folder: Path) -> None:
     conversations(folder, "may.jsonl", refuses=False)
     command = ("grade", "may.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
     done(cli, *command)
@@ -221,11 +221,6 @@ def test_replies_are_kept_on_request_and_drawn_for_people(cli: Cli, folder: Path
     assert "the replies' texts are not there" in done(cli, *sample, status=2)
     assert "Content warning" in done(cli, *command, "--reveal")
     assert pl.read_parquet(folder / "t.parquet")["answer"][0] == f"{YES} {CANARY}"
-    done(cli, *sample)
-    sheet = label_all(folder / "to-label.csv")
-    assert sheet.height == 3
-    assert set(sheet["reply"]) == {f"{YES} {CANARY}"}
-    done(cli, "score", "t.parquet", "--grader-check", "to-label.csv")
 
 
 def test_a_model_grades_and_the_provider_refuses(cli: Cli, folder: Path) -> None:

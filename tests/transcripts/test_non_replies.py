@@ -181,15 +181,11 @@ def test_a_file_of_filtered_replies(cli_inside: Cli, tmp_path: Path) -> None:
 
 FILTERED: list[dict[str, Any]] = [
     {"finish_reason": "content_filter"},
-    {"finishReason": "SAFETY"},
     {"stop_reason": "refusal"},
-    {"metadata": {"response": {"stop_reason": "refusal"}}},
     {"metadata": {"native_finish_reason": "FinishReason.PROHIBITED_CONTENT"}},
     {"choices": [{"finish_reason": "content_filter", "index": 0}]},
-    {"choices": [{"message": {"content": None, "refusal": "I can't."}, "finish_reason": "stop"}]},
     {"candidates": [{"finishReason": "RECITATION", "safetyRatings": []}]},
     {"promptFeedback": {"blockReason": "OTHER"}},
-    {"incomplete_details": {"reason": "content_filter"}, "status": "incomplete"},
     {"error": {"code": "content_filter", "message": "no"}},
     {"choices": [{"content_filter_results": {"hate": {"filtered": True, "severity": "high"}}}]},
     {"raw": '{"choices": [{"finish_reason": "content_filter"}]}'},
@@ -197,7 +193,6 @@ FILTERED: list[dict[str, Any]] = [
 ]
 OTHERS: list[dict[str, Any]] = [
     {"finish_reason": "stop"},
-    {"stop_reason": "end_turn"},
     {"refusal": False, "label": "refusal", "reason": "safety", "code": "refused"},
     {"metadata": {"reason": "content_filter is what we test", "category": "safety"}},
     {"choices": [{"finish_reason": "stop"}, {"finish_reason": "content_filter"}]},
@@ -215,16 +210,12 @@ def test_a_filter_beside_the_reply(cli_inside: Cli, tmp_path: Path) -> None:
 
 def test_a_filter_on_the_message(cli_inside: Cli, tmp_path: Path) -> None:
     asked = {"role": "user", "content": QUERY}
-    given = [
-        {"role": "assistant", "content": "Dear", **fields}
-        for fields in (*FILTERED[:5], FILTERED[0] | {"content": None})
-    ]
-    records = [{"case_id": "c-safe", "messages": [asked, one]} for one in given]
+    said = {"role": "assistant", "content": None, "finish_reason": "content_filter"}
+    records = [{"case_id": "c-safe", "messages": [asked, said]}]
     # No message at all: the row says why.
     records += [{"case_id": "c-safe", "messages": [asked], "finish_reason": "content_filter"}]
     table = graded(cli_inside, tmp_path, records)
-    assert table["graded_by"].to_list() == ["provider"] * len(records)
-    assert set(table["response_class"]) == {"refusal"}
+    assert table.select("response_class", "graded_by").rows() == [("refusal", "provider")] * 2
 
 
 def test_what_is_no_filter(cli_inside: Cli, tmp_path: Path) -> None:
