@@ -146,22 +146,13 @@ def test_a_killed_run_sends_again_what_was_out(cases: Path) -> None:
     assert set(cw.judgements(cases.parent / "logs")["status"]) == {"ok"}
 
 
-def test_the_dry_run_halves_the_price(cli: Cli, cases: Path) -> None:
-    def cost(*more: str) -> float:
-        options = ("--dry-run", "--price-in", "1000", "--price-out", "2000", *more)
-        done = cli(*[one for one in arguments(cases) if one != "--batch"], *options)
-        assert done.returncode == 0, done.stderr
-        return float(done.stdout.split("About $")[1].split()[0].rstrip("."))
-
-    assert cost("--batch") == pytest.approx(cost() / 2, abs=0.01)
-
-
 def test_a_cap_holds_the_first_batch_to_what_it_allows(
     cli: Cli, tmp_path: Path, cases: Path
 ) -> None:
     """Nothing has told yet what a judgement costs: its estimate says how many may go out."""
-    prices = {"price_in": 1000.0, "price_out": 1000.0}
-    (row,) = cw.plan(cases, model=MODEL, protocol="binary", batch=True, **prices).estimates
+    (row,) = cw.plan(
+        cases, model=MODEL, protocol="binary", batch=True, price_in=1000, price_out=1000
+    ).estimates
     cap = (row.cost_usd or 0.0) / CASES * 3.5
     options = ("--price-in", "1000", "--price-out", "1000", "--max-cost", f"{cap:.4f}")
     with BatchServer(safe) as server:

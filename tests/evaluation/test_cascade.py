@@ -108,9 +108,8 @@ def test_replies_given_elsewhere(cli: Cli, tmp_path: Path) -> None:
     write_talks(tmp_path / "talks.jsonl", talks)
     write_talks(tmp_path / "cases.jsonl", ({"query": query(number)} for number in range(4)))
     with FakeServer(act) as server:
-        command = ("grade", "talks.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
-        command += ("--grader", BOTH)
-        said = done(cli, *command, server=server)
+        command = ("grade", "talks.jsonl", "--cases", "cases.jsonl", "--grader", BOTH)
+        said = done(cli, *command, "--out", "t.parquet", server=server)
         assert len(server.requests) == 2
     told = f"sends replies that the rules doubt, with what was said before them, to {JUDGE}"
     assert told in " ".join(said.split())

@@ -134,7 +134,7 @@ def kinds(cli: Cli, folder: Path, faults: list[Raw]) -> list[str]:
     write_questions(folder / "cases.jsonl", 1)
     command = ["run", "--cases", "cases.jsonl", "--protocol", "binary", "--log-dir", "logs"]
     with FakeServer(answer) as server:
-        env = {}
+        env: dict[str, str] = {}
         for number in left:
             command += ["-m", f"openai-api/s{number}/{number}"]
             env |= {f"S{number}_API_KEY": KEY, f"S{number}_BASE_URL": server.url}

@@ -1,6 +1,5 @@
 """The embedded model itself: real weights, in process."""
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,16 +40,6 @@ def test_the_first_run_of_two_cases_twice(cli: Cli, tmp_path: Path) -> None:
     # Our prompt asks for one word; the model puts a fair part of its mass on the two.
     assert tables[0][1] > 0.05
     assert tables[0] == pytest.approx(tables[1], abs=1e-3)
-
-
-def test_a_prompt_longer_than_the_window(cli: Cli, tmp_path: Path) -> None:
-    case = {"query": "word " * 20_000, "context": {"sender": {}}, "intended": "safe"}
-    (tmp_path / "c.jsonl").write_text(json.dumps(case))
-    done = cli("run", "--cases", "c.jsonl", "--log-dir", "l")
-    assert done.returncode == 0, done.stderr
-    (score,) = model_rows(cli("score", "l", "--format", "json").stdout)
-    assert score["statuses"] == {"unparsed": 1}
-    assert score["accuracy"] is None
 
 
 def test_weights_are_checked(tmp_path: Path) -> None:

@@ -92,19 +92,12 @@ class HeldServer(FakeServer):
         self._answer = answer
         self._left = answers
 
-    def answer_more(self, answers: int) -> None:
-        """Let go what is held, and hold again after so many more answers."""
-        with self.lock:
-            self.free.set()
-            self.free = threading.Event()
-            self.answers = self._left = answers
-
     def _answer_or_hold(self, request: dict[str, Any]) -> Answer:
         with self.lock:
             self._left -= 1
-            is_held, free = self._left < 0, self.free
+            is_held = self._left < 0
         if is_held:
-            free.wait(_LONGEST_S)
+            self.free.wait(_LONGEST_S)
         return self._answer(request)
 
     def __exit__(self, *told: object) -> None:

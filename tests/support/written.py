@@ -1,4 +1,4 @@
-"""Fifty harmless queries, and a scripted model that writes contexts for them, faults and all."""
+"""Thirty harmless queries, and a scripted model that writes contexts for them, faults and all."""
 
 import json
 import random
@@ -12,19 +12,15 @@ from support.fake_openai import Answer
 
 TOPICS = """
 beehives violins lighthouses glaciers compost sourdough telescopes origami saddles mosaics
-windmills kayaks bonsai ledgers pottery accordions orchards sundials tapestries canals
-marathons chess falcons murals pianos saffron trams quilts barometers cellars fountains
-harpsichords igloos jigsaws kites looms marionettes nurseries obelisks pulleys quarries
-rudders sculptures terraces umbrellas vineyards waterwheels xylophones yurts zeppelins
+windmills kayaks bonsai ledgers pottery accordions orchards sundials tapestries canals marathons
+chess falcons murals pianos saffron trams quilts barometers cellars
 """.split()  # noqa: SIM905 - readable
 
 AUDIENCES = """
 acrobats bakers carpenters dentists electricians firefighters gardeners hikers illustrators
 jewellers knitters librarians mechanics novelists opticians plumbers quizmasters rowers swimmers
 tailors undergraduates veterinarians weavers youngsters zoologists archers beekeepers cyclists
-drummers engravers florists glaziers hairdressers inventors jugglers lifeguards magicians nurses
-organists printers rangers sailors tenants ushers violinists waiters astronomers botanists chemists
-divers
+drummers engravers
 """.split()  # noqa: SIM905 - readable
 
 QUERIES = [
