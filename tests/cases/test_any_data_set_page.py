@@ -10,7 +10,6 @@ from support.scores import model_rows
 from support.workbooks import write_workbook
 
 from casewise.cases import MAPPINGS, OPEN_SETS, example_mapping, load_mapping
-from casewise.cases._mapping import CaseMapping
 
 START = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
 PAGE = (ROOT / "docs/how-to/mapping.md").read_text("utf-8")
@@ -34,12 +33,6 @@ def test_the_page_names_what_ships() -> None:
         for name in MAPPINGS:
             if row.startswith(f"| `{name}`"):
                 assert (row.endswith("| no |")) == (name in untried), name
-
-
-def test_the_example_explains_every_key() -> None:
-    keys = {key for key in CaseMapping.model_fields if key != "parameters"}
-    example = example_mapping("every-key")
-    assert not [key for key in keys if not re.search(rf"\b{key}:", example)]
 
 
 def test_three_commands(cli_inside: Cli, tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.refusals import refused
 
 from casewise.cases import (
     Case,
@@ -20,8 +22,8 @@ from casewise.cases import (
     split_cases,
     to_line,
     whole_queries,
+    write_cases,
 )
-from casewise.choices import Prefer
 from casewise.errors import InputError, UsageError
 
 SHARES = {"train": Fraction(4, 5), "test": Fraction(1, 5)}
@@ -163,12 +165,15 @@ def counted(safe: int, unsafe: int, source: str | None) -> CaseSet:
     return whole(make("q", "safe", votes={"safe": safe, "unsafe": unsafe}, source=source))
 
 
-def test_a_rater_who_contradicts_themselves() -> None:
-    may, june = rated(("r1", "safe")), rated(("r1", "unsafe"))
-    with pytest.raises(InputError, match="rater 'r1' votes unsafe here and safe in a"):
-        merge_sets([may, june], pool_votes=True)
-    for prefer, safe in ((Prefer.FIRST, 1), (Prefer.LAST, 0)):
-        (case,) = merge_sets([may, june], pool_votes=True, prefer=prefer).cases
+def test_a_rater_who_contradicts_themselves(cli_inside: Cli, tmp_path: Path) -> None:
+    for name, verdict in (("may", "safe"), ("june", "unsafe")):
+        (one,) = rated(("r1", verdict)).cases
+        write_cases([one], tmp_path / f"{name}.jsonl")
+    merge = ("cases", "merge", "may.jsonl", "june.jsonl", "--pool-votes", "--out", "all.jsonl")
+    refused(cli_inside(*merge), "rater 'r1' votes unsafe here and safe in may.jsonl")
+    for prefer, safe in (("first", 1), ("last", 0)):
+        assert cli_inside(*merge, "--prefer", prefer).returncode == 0
+        (case,) = load_cases(tmp_path / "all.jsonl").cases
         assert case.votes_safe == safe
 
 

@@ -16,14 +16,18 @@ from casewise.cases import (
     read_turns,
     write_cases,
 )
-from casewise.cases._case import ToolCall
 from casewise.errors import InputError
 
 ASKED = {"role": "user", "content": "Is my parcel on its way?"}
 SAID = {"role": "assistant", "content": "It is."}
-CALL = ToolCall(id="c1", name="find_parcel", arguments={"number": "A1"})
 RESULT = Turn(role="tool", tool_call_id="c1", content='{"status": "on its way"}')
-CALLED = Turn(role="assistant", content="", tool_calls=(CALL,))
+CALLED = Turn.model_validate(
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c1", "name": "find_parcel", "arguments": {"number": "A1"}}],
+    }
+)
 WHOLE = (Turn.model_validate(ASKED), CALLED, RESULT, Turn.model_validate(SAID))
 OPENAI = [
     ASKED,
@@ -118,13 +122,16 @@ def test_one_form_is_written_and_read_back(tmp_path: Path, suffix: str) -> None:
 
 
 def test_calls_without_ids_are_named_in_order() -> None:
-    call = ToolCall(name="a")
+    def calling(*names: str) -> Turn:
+        calls = [{"name": name} for name in names]
+        return Turn.model_validate({"role": "assistant", "content": "", "tool_calls": calls})
+
     turns = (
         WHOLE[0],
-        Turn(role="assistant", content="", tool_calls=(call, ToolCall(name="b"))),
+        calling("a", "b"),
         Turn(role="tool", name="b", content="of b"),
         Turn(role="tool", content="of a"),
-        Turn(role="assistant", content="", tool_calls=(call,)),
+        calling("a"),
         Turn(role="tool", content="again", tool_call_id="x"),
         WHOLE[3],
     )

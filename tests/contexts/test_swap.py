@@ -1,6 +1,7 @@
 """Parts of a context taken from its twin."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from casewise.cases import Case, Context, load_cases
 from casewise.contexts import differing_parameters, leaf_parameters, swap_cases
-from casewise.contexts._changes import swap
 from casewise.errors import UsageError
 
 SAFE = Context(
@@ -28,6 +28,19 @@ UNSAFE = Context(
         "history": "three warnings",
     }
 )
+
+
+def case(context: Context | None, intended: Any = None, query: str = "q") -> Case:
+    return Case(query=query, context=context, intended=intended)
+
+
+def swap(context: Context, twin: Context, name: str) -> Context | None:
+    """The context with a part of its twin's, or None where nothing changes."""
+    with suppress(UsageError):
+        for one in swap_cases([case(context, "safe"), case(twin, "unsafe")], name):
+            if one.intended == "safe":
+                return one.context
+    return None
 
 
 @pytest.mark.parametrize(
@@ -60,10 +73,6 @@ def test_what_the_twin_lacks_is_removed_and_its_group_with_it() -> None:
     emptied = swap(context, twin, "recipient.type")
     assert emptied is not None
     assert emptied.root["recipient"] == {}
-
-
-def case(context: Context | None, intended: Any = None, query: str = "q") -> Case:
-    return Case(query=query, context=context, intended=intended)
 
 
 def test_cases_take_from_the_first_twin_and_keep_their_ids() -> None:

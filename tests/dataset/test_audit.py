@@ -174,6 +174,7 @@ def test_demands(cli_inside: Cli, tmp_path: Path, demand: str, status: int) -> N
     assert done.returncode == status, done.stderr
 
 
+@pytest.mark.slow
 def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     audit = cw.audit(casebench / "CASEBench_data.json").details
     copies = audit.copies.contexts

@@ -30,6 +30,7 @@ def scores(cli: Cli, *arguments: str | Path) -> dict[tuple[str, ...], dict[str, 
     }
 
 
+@pytest.mark.slow
 def test_published_files_come_back_as_they_were(
     cli_inside: Cli, tmp_path: Path, casebench: Path
 ) -> None:
