@@ -153,7 +153,7 @@ def test_rows_that_differ_are_joined_where_that_is_asked(tmp_path: Path) -> None
 
 
 def test_what_is_left_out_or_renamed_is_told(tmp_path: Path) -> None:
-    said = {}
+    said: dict[str, str] = {}
     for shape in (TWICE, WIDE, RATERS):
         source, mapping = shape.write(tmp_path)
         done = cli_in(tmp_path)(

@@ -72,7 +72,7 @@ def changed(one: Any, **fields: Any) -> Any:
 
 def with_value(one: Any, text: str, group: str = "recipient", name: str = "background") -> Any:
     assert one.context is not None
-    root = {key: dict(value) for key, value in one.context.root.items()}  # type: ignore[arg-type]
+    root = {key: dict(value) for key, value in one.context.root.items()}
     root.setdefault(group, {})[name] = text
     return changed(one, context=root)
 

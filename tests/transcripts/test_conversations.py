@@ -32,10 +32,6 @@ def only(path: Path) -> Conversation:
     return found
 
 
-def said(conversation: Conversation) -> list[tuple[str, str]]:
-    return [(turn.role, turn.content) for turn in conversation.turns]
-
-
 def test_a_record_in_the_chat_format(tmp_path: Path) -> None:
     record = {
         "messages": MESSAGES,
@@ -48,32 +44,13 @@ def test_a_record_in_the_chat_format(tmp_path: Path) -> None:
         "metadata": {"region": "north"},
     }
     found = only(write(tmp_path / "chats.jsonl", record))
-    assert said(found) == [(one["role"], one["content"]) for one in MESSAGES]
+    assert [(turn.role, turn.content) for turn in found.turns] == [
+        (one["role"], one["content"]) for one in MESSAGES
+    ]
     assert (found.id, found.user, found.line) == ("c-1", "7", 1)
     assert found.time == datetime.fromtimestamp(1_780_000_000, UTC)
     assert (found.category, found.model) == ("opening hours", "openai/gpt-4o")
     assert (found.case, found.metadata) == ("library-3", {"region": "north"})
-
-
-def test_other_forms_of_the_same_conversation(tmp_path: Path) -> None:
-    parts = [{"type": "text", "text": "At six."}]
-    path = write(
-        tmp_path / "chats.jsonl",
-        MESSAGES,
-        "",
-        {"messages": [*MESSAGES[:2], {"role": "assistant", "content": parts}], "tools": []},
-        {
-            "conversation": [
-                {"role": "developer", "content": "You answer for a library."},
-                *MESSAGES[1:],
-            ]
-        },
-        {"system": "You answer for a library.", "query": "When do you close?", "reply": "At six."},
-    )
-    found = [one for one in read(path) if isinstance(one, Conversation)]
-    assert len(found) == 4
-    assert all(said(one) == said(found[0]) for one in found)
-    assert [one.id for one in found] == ["line 1", "line 3", "line 4", "line 5"]
 
 
 @pytest.mark.parametrize(
