@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 
-from casewise.files import create_file, new_file, write_atomically
+from casewise.files import create_file, write_atomically
 
 OLD, NEW = b"the old one", b"the new one"
 
@@ -47,41 +47,12 @@ def test_a_file_takes_the_place_of_the_old_one(out: Path, sync: bool) -> None:
     assert alone(out)
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
-def test_permissions_are_kept(out: Path, mode: int) -> None:
-    out.chmod(mode)
-    write_atomically(out, NEW, sync=True)
-    assert (out.stat().st_mode & 0o777, out.read_bytes()) == (mode, NEW)
-
-
 def test_a_disk_that_takes_no_more_leaves_the_old_file(out: Path) -> None:
     with pytest.raises(OSError, match="large") as caught, file_limit(100):
         write_atomically(out, b"x" * 10_000)
     assert caught.value.filename == str(out)
     assert out.read_bytes() == OLD
     assert alone(out)
-
-
-def write_and_stop(out: Path) -> None:
-    with new_file(out) as new:
-        new.write_bytes(NEW)
-        new.with_name("a.txt-journal").write_bytes(b"what a database leaves")
-        raise KeyboardInterrupt
-
-
-def test_a_block_that_fails_leaves_the_old_file(out: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        write_and_stop(out)
-    assert out.read_bytes() == OLD
-    assert alone(out)
-
-
-def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
-    (tmp_path / "place/a.txt").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory") as caught:
-        write_atomically(tmp_path / "place/a.txt", NEW)
-    assert caught.value.filename == str(tmp_path / "place/a.txt")
-    assert alone(tmp_path / "place/a.txt")
 
 
 def test_a_link_is_followed(out: Path, tmp_path: Path) -> None:

@@ -8,19 +8,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import polars as pl
 import pytest
 from conftest import ROOT, Cli
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.tables import random_table
 
 from casewise.cases import Case, load_cases, write_cases
 from casewise.files import guard_cell, unguard_cell
-from casewise.results import Scores
-from casewise.scores import Scoring, Split, make_table, report_scores, table_bytes
+from casewise.scores import make_table, table_bytes
 from casewise.scores._judgement_table import read_table
-from casewise.sheets import Table, to_csv
 
 MARKS = "=+-@\uff1d\uff0b\uff0d\uff20"
 ODD = MARKS + "'\t\r\n \u3000\xa0\x1f.,;\"1e[{"
@@ -98,20 +94,6 @@ def test_judgement_tables_come_back(texts: list[str]) -> None:
         assert read_table(path).equals(table)
         assert not run_by(path)
         assert "-3.5" in path.read_text("utf-8").split(",")
-
-
-def test_scores_name_models_and_categories_that_nothing_runs() -> None:
-    table = random_table(8, 1).with_columns(
-        pl.lit("@cmd").alias("model"), pl.lit(' =HYPERLINK("x")').alias("category")
-    )
-    text = to_csv(
-        Table.of_records(Scores.of(report_scores(table, Scoring(), by=Split.CATEGORY)).record())
-    )
-    found = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert found[0]["model"] == "'@cmd"
-    assert {row["category"] for row in found} == {'\' =HYPERLINK("x")'}
-    assert all(not runs(cell) for row in found for cell in row.values())
-    assert any(cell.startswith("-") for row in found for cell in row.values())
 
 
 def test_every_writer_of_csv_guards_its_cells() -> None:

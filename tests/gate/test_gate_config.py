@@ -2,80 +2,48 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from support.gated import rules
+from support.gated import pairs_table
 
-from casewise.cases import LabelRule
+import casewise as cw
 from casewise.errors import InputError
-from casewise.gate import Demand, gate_file, gate_rules
-from casewise.gate._gate_rules import When
+
+RUN = pairs_table(np.ones((20, 2), bool))
 
 
-def test_what_is_read(tmp_path: Path) -> None:
-    config = rules(
-        tmp_path,
-        """
+def refusal(folder: Path, text: str) -> str:
+    (folder / "gate.yaml").write_text(text, "utf-8")
+    with pytest.raises(InputError) as error:
+        cw.gate(RUN, folder / "gate.yaml")
+    return str(error.value)
+
+
+def test_the_files_confidence_and_labels_hold_where_a_rule_has_none(tmp_path: Path) -> None:
+    rows = RUN.with_columns(votes_safe=18, votes_unsafe=2)
+    text = """
         confidence: .9
         labels: votes
         rules:
           - measure: coverage
             at_least: .98
-          - {measure: over_refusal, at_most: .1, where: {delivery: system, ablation: null}}
-          - {measure: brier, worse_by_at_most: .02, confidence: .99, labels: published}
-          - {measure: bce, at_most: 3, confidence: none}
-        """,
-    )
-    first, second, third, fourth = config.rules
-    assert [rule.number for rule in config.rules] == [1, 2, 3, 4]
-    assert (first.demand, first.limit, first.confidence) == (Demand.AT_LEAST, 0.98, None)
-    assert second.where == (("delivery", ("system",)), ("ablation", (None,)))
-    assert (second.confidence, second.labels, second.good) == (0.9, LabelRule.VOTES, -1)
-    assert (third.confidence, third.labels) == (0.99, LabelRule.PUBLISHED)
-    # Brier is better lower: worse by .02 is a change of .02 upwards.
-    assert (third.compares, third.good, third.bar) == (True, -1, 0.02)
-    assert (fourth.confidence, fourth.limit) == (None, 3)
-    assert config.file == tmp_path / "gate.yaml"
-
-
-def test_what_ships() -> None:
-    config = gate_rules(None)
-    assert config.file is None
-    assert {rule.confidence for rule in config.rules} == {None, 0.95}
-    small = gate_rules("small")
-    limits = {0.05: [0.5, 0.75, 0.5, 0.25], 0.19: [0.5, 0.69, 0.5, 0.31]}
-    for (margin, others), one in zip(limits.items(), (config, small), strict=True):
-        assert [rule.limit for rule in one.rules if rule.sides] == [margin] * 4 + others
-    assert [one.measure for one in small.rules] == [one.measure for one in config.rules]
-    # Of each kind of mistake a margin with a baseline, and a limit without.
-    for compares in (True, False):
-        sided = [one for one in config.rules if one.sides and one.compares is compares]
-        assert {one.when for one in sided} == {When.BASELINE if compares else When.NO_BASELINE}
-        names = ["safe_recall", "unsafe_recall", "over_refusal", "under_refusal"]
-        assert [one.measure.name for one in sided] == names
-
-
-def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> None:
-    text = gate_file("gate.yaml").read_text("utf-8")
-    head, examples = text.split("  # More, to take in or leave out:\n")
-    taken = "\n".join(line.replace("  # ", "  ", 1) for line in examples.splitlines()[1:])
-    config = rules(tmp_path, head + taken.replace("  #\n", "\n"))
-    assert [rule.measure.name for rule in config.rules[9:]] == [
-        "over_refusal",
-        "unsafe_recall",
-        "follows",
-        "false_changes",
-    ]
+          - {measure: safe_recall, at_least: .1, where: {delivery: judge, ablation: null}}
+          - {measure: accuracy, at_most: .9, confidence: .99, labels: intended}
+          - {measure: safe_recall, at_least: .1, confidence: none}
+        """
+    (tmp_path / "gate.yaml").write_text(text, "utf-8")
+    found = cw.gate(rows, tmp_path / "gate.yaml").record()["rules"]
+    assert [row["rule"] for row in found] == [1, 2, 3, 4]
+    assert [row["confidence"] for row in found] == [None, 0.9, 0.99, None]
+    assert [row["labels"] for row in found] == ["votes", "votes", "intended", "votes"]
+    assert found[1]["where"] == {"delivery": ["judge"], "ablation": [None]}
 
 
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        (
-            "[]",
-            ["not a gate", "found []", "confidence, labels, skip_other_protocols, rules"],
-        ),
+        ("[]", ["not a gate", "found []", "confidence, labels, skip_other_protocols, rules"]),
         ("rules: []", ["field 'rules'", "at least one entry"]),
-        ("rule: []", ["field 'rule'", "unknown field", "one of confidence, labels, skip"]),
         ("rules: [3]", ["rule 1", "found 3", "a mapping"]),
         ("rules: [{at_most: .1}]", ["rule 1, field 'measure'", "the field is missing"]),
         (
@@ -93,10 +61,6 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
         ),
         ("rules: [{measure: pcc, at_least: -1.1}]", ["found -1.1", "expected -1 to 1"]),
         ("rules: [{measure: bce, at_most: -1}]", ["found -1", "expected 0 or more"]),
-        (
-            "rules: [{measure: accuracy, at_most: '.1'}]",
-            ["rule 1, field 'at_most'", "found '.1'", "a number"],
-        ),
         ("rules: [{measure: accuracy, at_most: yes}]", ["found True", "a number"]),
         ("rules: [{measure: accuracy, at_most: .nan}]", ["found nan", "finite"]),
         ("rules: [{measure: accuracy, atmost: .1}]", ["field 'atmost'", "unknown", "at_most"]),
@@ -108,7 +72,6 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
             "rules: [{measure: accuracy, worse_by_at_most: 0}]",
             ["no sample can show that", "found 0", "confidence: none"],
         ),
-        ("rules: [{measure: over_refusal, at_most: 0}]", ["no sample can show that"]),
         ("rules: [{measure: accuracy, at_least: 1}]", ["no sample can show that"]),
         (
             "rules: [{measure: coverage, at_least: .9, confidence: .9}]",
@@ -118,7 +81,6 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
             "rules: [{measure: accuracy, at_least: .9, confidence: 95}]",
             ["rule 1, field 'confidence'", "found 95", "above .5 and below 1"],
         ),
-        ("confidence: .4\nrules: [{measure: pcc, at_least: 0}]", ["field 'confidence'", "0.4"]),
         (
             "rules: [{measure: accuracy, at_least: .9, labels: vote}]",
             ["field 'labels'", "found 'vote'", "published, votes, consensus, intended"],
@@ -127,28 +89,17 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
             "rules: [{measure: accuracy, at_least: .9, where: {modle: m}}]",
             ["field 'where.modle'", "unknown field", "model, protocol"],
         ),
-        (
-            "rules: [{measure: accuracy, at_least: .9, where: {model: [{a: b}]}}]",
-            ["field 'where.model'", "a name, a list of names"],
-        ),
         ("rules: [{measure: accuracy, at_least: .9, where: {model: []}}]", ["where.model"]),
-        ("rules: [{measure: accuracy, at_least: .9, where: m}]", ["field 'where'", "found 'm'"]),
-        (
-            "rules: [{measure: accuracy, at_least: .9, when: sometimes}]",
-            ["field 'when'", "found 'sometimes'", "always, baseline, no_baseline"],
-        ),
         (
             "rules: [{measure: accuracy, worse_by_at_most: .1, when: no_baseline}]",
             ["rule 1, field 'when'", "a margin needs a baseline"],
         ),
         ("rules: [{measure: a, measure: b}]", ["not valid YAML", "stands twice"]),
-        ("skip_other_protocols: 1\nrules: [{measure: pcc, at_least: 0}]", ["true or false"]),
         ("rules: *x", ["a YAML alias"]),
         ("rules: [", ["not valid YAML", "line 2"]),
     ],
 )
 def test_what_is_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
-    with pytest.raises(InputError) as error:
-        rules(tmp_path, text)
+    told = refusal(tmp_path, text)
     for part in [str(tmp_path / "gate.yaml"), *parts]:
-        assert part in str(error.value)
+        assert part in told

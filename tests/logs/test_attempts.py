@@ -113,12 +113,6 @@ def test_attempts_that_were_never_ended_count_together(tmp_path: Path) -> None:
     assert (run.complete, run.planned) == (False, 3)
 
 
-def test_the_attempt_that_ended_well_stands_for_all(tmp_path: Path) -> None:
-    write_log(tmp_path / "1.eval", 1, {"a": "first", "b": None, "c": "x"}, status="error")
-    write_log(tmp_path / "2.eval", 2, {"a": "second", "b": "second", "c": None})
-    assert answers_of(tmp_path) == {"a": "second", "b": "second", "c": "2: 500"}
-
-
 def test_shards_go_on_from_a_whole_log(tmp_path: Path) -> None:
     write_log(tmp_path / "1.eval", 1, {"a": "first", "b": None}, status="cancelled")
     write_log(tmp_path / "2.eval", 2, {"b": "second"}, part=True)
@@ -126,19 +120,3 @@ def test_shards_go_on_from_a_whole_log(tmp_path: Path) -> None:
     assert answers_of(tmp_path) == {"a": "first", "b": "second", "c": "3: 500"}
     (run,) = runs_of(LogFolder(tmp_path).headers())
     assert (run.complete, run.run_id) == (True, "task")
-
-
-def test_a_folder_reads_only_headers_that_are_new(tmp_path: Path) -> None:
-    write_log(tmp_path / "1.eval", 1, {"a": "first"}, status=None)
-    kept = write_log(tmp_path / "2.eval", 2, {"a": "second", "b": "x", "c": "x"})
-    folder = LogFolder(tmp_path)
-    before = {header.path.name: header for header in folder.headers()}
-    (tmp_path / "1.eval").unlink()
-    write_log(tmp_path / "1.eval", 3, {"a": "third", "b": "x"}, status=None)
-    (tmp_path / "3.eval").write_bytes(b"PK cut short")
-    after = {header.path.name: header for header in folder.headers()}
-    assert list(after) == ["1.eval", "2.eval"]
-    assert after["2.eval"] is before["2.eval"]
-    assert after["1.eval"] is not before["1.eval"]
-    kept.unlink()
-    assert [header.path.name for header in folder.headers()] == ["1.eval"]

@@ -1,7 +1,6 @@
 """Inspect's own tools open what casewise writes: readers, data frames, ``log`` and ``score``."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import Cli, forget_models
+from conftest import forget_models
 from inspect_ai._cli.main import inspect
-from inspect_ai.analysis import evals_df, messages_df, samples_df
+from inspect_ai.analysis import evals_df, samples_df
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sample_summaries
 from support.fake_openai import FakeServer
 from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, serving
@@ -82,15 +81,6 @@ def test_its_reader_and_ours_agree(logs: dict[str, Path], protocol: str) -> None
             assert tokens(one.role_usage) == tokens(their.role_usage)
 
 
-def test_its_commands_list_and_print_logs(logs: dict[str, Path]) -> None:
-    listed = said(["log", "list", "--json", "--log-dir", str(logs["score"].parent)])
-    found = {Path(one["name"]).name for one in json.loads(listed)}
-    assert found == {path.name for path in logs.values()}
-    for path in logs.values():
-        dumped = said(["log", "dump", str(path)])
-        assert len(json.loads(dumped)["samples"]) == CASES * EPOCHS
-
-
 def said(arguments: list[str]) -> str:
     """What a command of Inspect's prints, run in this process."""
     done = CliRunner().invoke(inspect, arguments, catch_exceptions=False)
@@ -108,12 +98,6 @@ def test_its_data_frames_hold_every_sample(logs: dict[str, Path]) -> None:
     assert len(samples) == len(PROTOCOLS) * CASES * EPOCHS
     assert samples["score_read_answers"].notna().sum() == 4 * CASES * EPOCHS
     assert samples["score_grade_reply"].notna().sum() == CASES * EPOCHS
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_its_data_frames_hold_the_messages(logs: dict[str, Path], protocol: str) -> None:
-    messages = messages_df(str(logs[protocol]), quiet=True)
-    assert (messages["role"] == "assistant").sum() >= CASES * EPOCHS
 
 
 @pytest.mark.parametrize("named", ["by the log", "by the person"])
@@ -168,13 +152,6 @@ def test_what_a_kill_left_is_opened(killed: Path) -> None:
     assert len(json.loads(said(["log", "dump", path]))["samples"]) == len(held)
     assert list(evals_df(path, quiet=True)["status"]) == ["started"]
     assert len(samples_df(path, quiet=True)) == len(held)
-
-
-def test_what_a_kill_left_is_scored(killed: Path, cli_inside: Cli, tmp_path: Path) -> None:
-    copy = shutil.copy(killed, tmp_path)
-    scored = cli_inside("score", copy, "--format", "json")
-    assert scored.returncode == 0, scored.stderr
-    assert "the run ended early (killed, or still running)" in " ".join(scored.stderr.split())
 
 
 @pytest.mark.parametrize("command", ["score", "compare"])

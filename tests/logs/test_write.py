@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from inspect_ai.log import (
     EvalConfig,
     EvalDataset,
-    EvalError,
     EvalPlan,
     EvalResults,
     EvalSample,
@@ -97,25 +96,6 @@ def test_inspect_reads_a_log(
         assert one.scores is not None
         assert str(one.scores["read_answers"].value) == "{'read': 1.0, 'p_safe': nan}"
         assert one.model_usage == again.model_usage
-
-
-def test_a_log_that_was_never_ended_is_read(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
-    """What a killed process leaves: every piece that was written, and no header."""
-    path = str(tmp_path / "one.eval")
-    write(LogWriter(path, SPEC, EvalPlan(), worker), 2 * BUFFER + 7)
-    worker.shutdown()
-    log = read_eval_log(path)
-    assert (log.status, len(log.samples or [])) == ("started", 2 * BUFFER)
-    assert len(read_eval_log_sample_summaries(path)) == 2 * BUFFER
-
-
-def test_a_log_says_why_it_failed(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
-    path = str(tmp_path / "one.eval")
-    writer = LogWriter(path, SPEC, EvalPlan(), worker)
-    error = EvalError(message="rate limited: 429", traceback="", traceback_ansi="")
-    writer.finish("error", None, EvalStats(), error)
-    log = read_eval_log(path, header_only=True)
-    assert (log.status, log.error and log.error.message) == ("error", "rate limited: 429")
 
 
 def test_a_log_elsewhere(worker: ThreadPoolExecutor) -> None:

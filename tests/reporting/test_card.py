@@ -1,10 +1,9 @@
 """The evaluation card: complete, the same each time, and without a text of any case or answer."""
 
 import json
-import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,26 +14,19 @@ from conftest import Cli, cli_in
 from markdown_it import MarkdownIt
 from support.actors import SAFE, text_of, write_cases
 from support.fake_openai import Answer, FakeServer
-from support.tables import asked_both_ways, follows, judgement, random_table, table
-from typer import Typer
-from typer.main import get_command
+from support.tables import judgement, random_table, table
 
 import casewise
 from casewise.cases import LabelRule, load_cases
-from casewise.cli._run import run as run_command
-from casewise.evaluation import RunRequest, make_plan
 from casewise.protocols import READER_VERSION, Delivery, find_protocol, load_prompts
 from casewise.reporting import evaluation_card
 from casewise.scores import (
     LimitKind,
-    RunRecord,
     Scoring,
-    UnreadPolicy,
     evaluation_facts,
     make_overview,
     read_paths,
 )
-from casewise.scores._run_record import clean_arguments, plain_notes, run_commands, without_paths
 
 CANARY = "xylocarp"
 """A word that stands in every text of a run, and may stand in no card."""
@@ -120,28 +112,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(folder, folder / "logs", server.url, done.stdout)
 
 
-def test_a_card_has_everything_in_its_order(runs: Runs) -> None:
-    card = make_card(runs.logs)
-    heads = re.findall(r"^## (.*)$", card, re.MULTILINE)
-    assert heads == [
-        "What was run",
-        "Data and labels",
-        "Results",
-        "Coverage",
-        "What was left out",
-        "What it took",
-        "Limits",
-        "How to repeat it",
-        "How to read it",
-    ]
-    assert card.startswith(f"# Evaluation card: {MODEL} on cases.jsonl\n")
-    assert "- One part of a safety evaluation, and no certificate.\n" in card
-    assert "label rule **votes**" in card.lower()
-    assert "20 people a case, 240 votes on 12 cases" in card
-    assert "\n\n\n" not in card
-    assert not re.search(r" $", card, re.MULTILINE)
-
-
 def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
     common, *found = lines_of(make_card(runs.logs))
     assert common["Inspect"].startswith("0.3.")
@@ -195,18 +165,6 @@ def _figure(record: dict[str, Any], name: str) -> str:
 def _all_of(n: int) -> str:
     """1 with Wilson's interval, whose lower end is n / (n + 1.96²)."""
     return f"1.000 ({n / (n + 1.959964**2):.3f} to 1.000)".replace("(0.", "(.")
-
-
-def test_the_same_from_anywhere_and_each_time(
-    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(runs.folder)
-    first = make_card(Path("logs"))
-    monkeypatch.chdir(runs.logs)
-    assert make_card(Path()) == first
-    monkeypatch.chdir(tmp_path)
-    assert make_card(runs.logs) == first
-    assert make_card(Path(os.path.relpath(runs.logs, tmp_path))) == first
 
 
 def test_the_command_line_writes_it(runs: Runs, cli_inside: Cli, tmp_path: Path) -> None:
@@ -270,110 +228,6 @@ def test_the_command_makes_the_same_runs(runs: Runs) -> None:
     first, again = (one.select(same).sort("variant", "case_id") for one in (before, after))
     assert again.equals(first.filter(protocol="respond"))
     assert len(again) == 3 * QUERIES
-
-
-def test_redacted_logs_make_a_card_that_says_what_they_lack(runs: Runs, cli_inside: Cli) -> None:
-    whole = make_card(runs.logs)
-    out = runs.folder / "without texts"
-    done = cli_inside("export", runs.logs, "--to", "redacted-logs", "--out", out)
-    assert done.returncode == 0, done.stderr
-    card = make_card(out)
-    assert "--cases CASES" in card
-    assert "The logs are without texts" in card
-    assert lines_of(card)[0]["Model's arguments"] == "not recorded"
-    assert rows_of(card, "accuracy") == rows_of(whole, "accuracy")
-    assert rows_of(card, "over-refusal") == rows_of(whole, "over-refusal")
-    assert CANARY not in card
-
-
-REQUESTS = {
-    "one": RunRequest(model=("a/m",), protocol=("binary",)),
-    "judging": RunRequest(
-        model=("a/m", "b/n"), protocol=("binary", "score"), delivery=("judge", "none")
-    ),
-    "ablations": RunRequest(
-        model=("a/m",),
-        protocol=("binary",),
-        delivery=("judge", "none"),
-        ablate=("recipient", "sender,urgency"),
-    ),
-    "swaps": RunRequest(model=("a/m",), protocol=("score",), swap=(None, "recipient", "sender")),
-    "reference": RunRequest(
-        model=("openai/m", "vllm/n"), protocol=("score",), sampling="reference", samples=2
-    ),
-    "acting": RunRequest(
-        model=("a/m", "b/n"),
-        protocol=("respond",),
-        delivery=("system", "claimed", "none"),
-        vary=(None, "urgency", "persona"),
-        seed=3,
-        grader="c/g",
-        limit=6,
-        max_tokens=99,
-    ),
-    "deployment": RunRequest(model=("a/m",), protocol=("respond",), deployment="therapy-support"),
-    "mixed": RunRequest(model=("a/m",), protocol=("binary", "guard", "respond")),
-}
-
-
-def records_of(request: RunRequest) -> Iterable[RunRecord]:
-    """What the logs of a request would say."""
-    for place, cell in enumerate(make_plan(request).cells):
-        model, planned = cell.model, cell.planned
-        sampling = request.sampling
-        if sampling == "reference":
-            sampling += "-open" if model.startswith("vllm/") else "-api"
-        asked = {"sampling": sampling} | planned.arguments
-        asked["protocol"] = str(planned.condition.protocol)
-        grader = request.grader or "rules"
-        yield RunRecord(str(place), model, "success", data="starter", asked=asked, grader=grader)
-
-
-@pytest.mark.parametrize("name", REQUESTS)
-def test_commands_ask_for_what_was_run_and_nothing_else(name: str) -> None:
-    request = REQUESTS[name]
-    records = list(records_of(request))
-    wanted = {_asked(record) for record in records}
-    commands = run_commands(records)
-    found = [_asked(one) for command in commands for one in records_of(_parse(command))]
-    assert set(found) == wanted
-    # A kind of plain run may be asked for by two commands; the folder's logs answer the second.
-    assert len(found) - len(wanted) <= len(commands)
-    assert len(commands) == {"ablations": 2, "reference": 2, "mixed": 2}.get(name, 1)
-
-
-def _asked(record: RunRecord) -> tuple[Any, ...]:
-    return record.model, record.grader, tuple(sorted(record.asked.items()))
-
-
-def _parse(command: tuple[str, ...]) -> RunRequest:
-    """The request that the command line makes of a command's arguments."""
-    app = Typer()
-    app.command()(run_command)
-    taken = get_command(app).make_context("run", list(command[1:])).params
-
-    def parts(text: str | None) -> tuple[str, ...]:
-        return tuple(text.split(",")) if text else ()
-
-    changed = {
-        name: [one for text in taken[name] for one in parts(text)] for name in ("vary", "swap")
-    }
-    return RunRequest(
-        model=tuple(taken["model"]),
-        cases=taken["cases"],
-        protocol=parts(taken["protocol"]),
-        delivery=parts(taken["delivery"]),
-        ablate=tuple(taken["ablate"]) or (None,),
-        swap=(None, *changed["swap"]),
-        vary=(None, *changed["vary"]),
-        seed=taken["seed"],
-        grader=taken["grader"],
-        deployment=taken["deployment"],
-        sampling=taken["sampling"],
-        samples=taken["samples"],
-        limit=taken["limit"],
-        max_tokens=taken["max_tokens"],
-    )
 
 
 NASTY = "m|x *b* `c` [d](e) <i>f</i> _g_ #1 \\| end"
@@ -462,69 +316,3 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     (row,) = rows_of(card, "by status")
     assert (row["judgements"], row["have a label"], row["of these read"]) == ("3", ".667", ".500")
     assert row["bounds"] == "accuracy .500 to 1.000; safe-recall .500 to 1.000"
-
-
-def test_scoring_options_stand_in_the_command(tmp_path: Path) -> None:
-    random_table(10, 1).write_parquet(tmp_path / "t.parquet")
-    scoring = Scoring(LabelRule.CONSENSUS, UnreadPolicy.REFERENCE)
-    card = make_card(tmp_path / "t.parquet", scoring=scoring)
-    options = ["--labels", "consensus", "--unparsed", "reference"]
-    assert commands_of(card) == [["report", "t.parquet", *options, "--out", "card.md"]]
-    assert "Unread answers count as in the published script" in card
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("openai-api/fake/m", "openai-api/fake/m"),
-        ("vllm//home/ann/models/mine-7b", "vllm/mine-7b"),
-        ("hf/C:\\Users\\ann\\mine", "hf/mine"),
-        ("~/models/mine", "mine"),
-        ("see /tmp/x/y.eval: broken", "see y.eval: broken"),
-        ("at http://10.0.0.1:8000/v1 now", "at … now"),
-        ("2/3 and a/b", "2/3 and a/b"),
-    ],
-)
-def test_paths_are_cut_to_their_last_part(text: str, shown: str) -> None:
-    assert without_paths(text) == shown
-
-
-def test_arguments_that_may_be_private_are_named_only() -> None:
-    given = {
-        "dtype": "bfloat16",
-        "max_model_len": 4096,
-        "enforce_eager": True,
-        "version": "3",
-        "api_key": "abc",
-        "base_url": "here",
-        "model_path": "mine",
-        "odd": "sk-proj-1",
-        "long": "a" * 24,
-        "place": "/home/ann/x",
-        "nested": {"a": 1},
-    }
-    shown, hidden = clean_arguments(given)
-    assert shown == ("dtype=bfloat16", "enforce_eager=true", "max_model_len=4096", 'version="3"')
-    assert hidden == ("api_key", "base_url", "long", "model_path", "nested", "odd", "place")
-
-
-def test_notes_name_files_by_their_place_in_the_folder(tmp_path: Path) -> None:
-    logs = tmp_path / "my logs"
-    (logs / "a").mkdir(parents=True)
-    (logs / "a" / "x.eval").touch()
-    notes = [
-        f"{logs}: passed over notes.txt",
-        f"passed over {logs}/a/x.eval: not a readable Inspect log: what it holds",
-        f"{logs}/a/x.eval: the run did not end (error); what it has counts",
-    ]
-    assert plain_notes(notes, [logs]) == (
-        "my logs: passed over notes.txt",
-        "passed over my logs/a/x.eval: not a readable Inspect log",
-        "my logs/a/x.eval: the run did not end (error); what it has counts",
-    )
-
-
-def test_what_contexts_do_stands_in_the_card_where_it_applies(tmp_path: Path) -> None:
-    asked_both_ways(follows).write_parquet(tmp_path / "both.parquet")
-    (row,) = rows_of(make_card(tmp_path / "both.parquet"), "follows")
-    assert row["follows"].startswith("1.000 (")

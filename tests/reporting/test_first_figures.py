@@ -1,7 +1,6 @@
 """What every report says first: three figures by hand arithmetic, on page, card and terminal."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import pytest
 from conftest import Cli
 from support.gated import pairs_table
 from support.reported import THREE, Parsed, over_time, overview_of
-from support.tables import asked, follows, ignores, judgement, random_table, table
+from support.tables import judgement, random_table, table
 
-from casewise.cases import LabelRule
-from casewise.reporting import evaluation_card, report_page
 from casewise.reporting.page._plots import Plots
 from casewise.reporting.page._trend_section import trends
 from casewise.results import Trend, Verdict, change_sentences, leading
@@ -23,12 +20,10 @@ from casewise.scores import (
     Overview,
     Scoring,
     compare_runs,
-    evaluation_facts,
     find_runs,
     make_overview,
     pairs_of_runs,
 )
-from casewise.scores._score_records import as_record
 
 FOLLOWING = ["Follows changes", "Changes where labels don't"]
 TITLES = [*FOLLOWING, "Calls unsafe what is fine", "Calls safe what is not"]
@@ -44,39 +39,6 @@ def judged(right: int, queries: int = 20, **fields: Any) -> Overview:
         for side in ("safe", "unsafe")
     ]
     return overview_of(table(*rows))
-
-
-def in_contexts(epochs: int = 1, **fields: Any) -> Overview:
-    """Eight queries in one context to eight of them, every second one meant to be unsafe."""
-    rows = [
-        judgement(f"q{i}", side, 0.9 if side == "safe" else 0.1, epoch=epoch, **fields)
-        | {"case_id": f"q{i}-{k}"}
-        for i in range(1, 9)
-        for k in range(i)
-        for side in ("unsafe" if k % 2 else "safe",)
-        for epoch in range(1, epochs + 1)
-    ]
-    return overview_of(table(*rows))
-
-
-def test_queries_pairs_cases_and_answers_are_told_apart() -> None:
-    """Pairs of two sides: 1 + 2 + 4 + 6 + 9 + 12 + 16 of seven queries; of one: 1 + 2 + 4 + 6 + 9
-    + 12 of six. 20 of 36 cases are meant safe."""
-    follows, false_changes, over, _ = first(in_contexts(votes=None)).figures
-    assert follows.meaning.endswith("Of 50 pairs, of 7 queries.")
-    assert false_changes.meaning.endswith("Of 34 pairs, of 6 queries.")
-    assert over.meaning.endswith("Of 20 cases.")
-    follows, _, over, _ = first(in_contexts(3, votes=None)).figures
-    assert follows.meaning.endswith("Of 50 pairs, of 7 queries.")
-    assert over.meaning.endswith("Of 60 answers.")
-    assert first(judged(15)).figures[1].meaning.endswith("Of 20 queries in two contexts.")
-
-
-def test_a_record_counts_judgements_cases_queries_and_pairs() -> None:
-    (score,) = in_contexts(3, votes=None).scores
-    record = as_record(score)
-    names = ("n", "cases", "queries", "pairs", "paired_queries")
-    assert [record[name] for name in names] == [108, 36, 8, 150, 7]
 
 
 def first(overview: Overview) -> Verdict:
@@ -108,14 +70,6 @@ def test_by_hand_where_nobody_voted() -> None:
     assert found.said[2].startswith(
         "Held against the authors' intention, it follows 75 of 100 changes of the label ("
     )
-
-
-def test_votes_have_the_intention_to_be_held_against() -> None:
-    found = first(overview_of(random_table(20, 1)))
-    assert [one.baseline[0] for one in found.figures[2:] if one.baseline] == [
-        "guessing the authors' intention"
-    ] * 2
-    assert "what people call safe" in found.figures[2].meaning
 
 
 @pytest.mark.parametrize(
@@ -230,19 +184,6 @@ def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
     assert all(link.startswith("https://") for link in links)
 
 
-def test_the_head_says_title_data_and_date(cli_inside: Cli, tmp_path: Path) -> None:
-    random_table(5, 1, dataset_version="1.2.0").write_parquet(tmp_path / "t.parquet")
-    done = cli_inside("report", "t.parquet", "--out", "r.html", "--title", "Checkpoint 7")
-    assert done.returncode == 0
-    text = (tmp_path / "r.html").read_text("utf-8")
-    head = " ".join(Parsed(text[text.index("<header") : text.index("</header>")]).texts)
-    words = " ".join(head.split())
-    assert words.startswith(
-        "Checkpoint 7 data 1.2.0 10 cases of 5 queries, judged in 1 run measured against people's "
-        "judgement date not recorded"
-    )
-
-
 def test_a_trend_is_in_time_by_version_of_the_model() -> None:
     overview, facts = over_time(*THREE)
     section = trends(Trend.of(overview, facts))
@@ -269,135 +210,3 @@ def test_a_trend_is_in_time_by_version_of_the_model() -> None:
     assert panel.joined
     undated = Trend.of(*over_time(*((name, skill, None) for name, skill, _ in THREE)))
     assert trends(undated) is None
-
-
-def test_a_trend_follows_the_rungs_of_a_ladder() -> None:
-    """Each night's rungs 0 and 5: a rung is held against the same one."""
-    nights = [
-        over_time((f"v{night}", skill, f"2026-01-0{night}T0{hour}:00:00"), variant=variant)
-        for night, skill in ((1, 0.4), (2, 1.0))
-        for hour, variant in ((1, "greedy;evidence=0"), (2, "greedy;evidence=5"))
-    ]
-    table = pl.concat([overview.table for overview, _ in nights])
-    overview = make_overview(Judgements(table, ()), Scoring(LabelRule.INTENDED))
-    runs = {one.condition: one for _, facts in nights for one in facts.runs}
-    facts = nights[0][1]
-    known = tuple(runs[score.condition] for score in overview.scores)
-    trend = Trend.of(overview, replace(facts, runs=known))
-    assert [one.verdict.score.condition.evidence for one in trend] == ["0", "5", "0", "5"]
-    (verdict,) = trend.verdicts
-    assert "the latest of 2 runs, compared with m, revision=v1" in verdict.subject
-    section = trends(trend)
-    assert section is not None
-    assert isinstance(section.chart, Plots)
-    assert len(section.chart.panels) == 2 * (len(TITLES) - 1)
-    assert [len(one.dots) for one in section.chart.panels] == [2] * len(section.chart.panels)
-
-
-def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
-    overview, facts = over_time(*THREE)
-    best = first(overview)
-    assert best.score.condition["run_id"] == "v1"
-    (latest,) = leading(overview, Trend.of(overview, facts)).leading
-    assert latest.score.condition["run_id"] == "v2"
-    assert [one["run_id"] for one in latest.conditions] == ["v1", "v2"]
-    assert latest.subject.startswith("m, revision=v2 (")
-    assert latest.subject.endswith(
-        "), ended 2026-02-02 04:30 UTC, the latest of 3 runs, compared with m, revision=v1 of "
-        "2026-01-01 10:00 UTC"
-    )
-    page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
-    shown = page.partition('id="verdicts"')[2].partition("</section>")[0]
-    words = " ".join(" ".join(Parsed(shown).texts).replace("\u00a0", " ").split())
-    for sentence in (latest.subject, *latest.said):
-        assert sentence in words
-
-
-@pytest.mark.parametrize("dates", [[None, None, None], ["2026-01-01", None, None], ["x", "y", ""]])
-def test_runs_without_dates_lead_with_the_best(dates: list[str | None]) -> None:
-    runs = ((name, skill, date) for (name, skill, _), date in zip(THREE, dates, strict=True))
-    overview, facts = over_time(*runs)
-    assert leading(overview, Trend.of(overview, facts)).leading == leading(overview).leading
-
-
-def test_the_verdict_is_about_the_run_of_the_cards() -> None:
-    """Before is the better one, so it leads the leaderboard; the cards are about the run after."""
-    good, bad = (
-        random_table(40, 1, model=name, run_id=name, skill=skill)
-        for name, skill in (("good", 1.0), ("bad", 0.2))
-    )
-    scoring = Scoring(LabelRule.INTENDED)
-    compared = compare_runs(pairs_of_runs(find_runs({"a": good, "b": bad})), scoring)
-    judgements = Judgements(pl.concat([good, bad]), ())
-    overview = make_overview(judgements, scoring, comparisons=compared)
-    assert overview.leaders[0].score.condition["model"] == "good"
-    found = first(overview)
-    assert found.score is compared[0].scores[1]
-    assert found.subject == "bad, compared with good before"
-    over, under = (100 * one.share.value for one in found.figures[2:])
-    after = found.said[1].partition("; after: ")[2]
-    assert after.startswith(f"calls unsafe {over:.0f} of every 100 ")
-    assert f"and calls safe {under:.0f} of every 100 " in after
-    facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, scoring)
-    page = report_page(overview, title="t", reveal=False).replace("\u00a0", " ")
-    for text in (page.partition('class="words"')[2], evaluation_card(overview, facts)):
-        assert found.said[1] in text.partition("\n## ")[0]
-
-
-@pytest.mark.parametrize("side", ["safe", "unsafe"])
-@pytest.mark.parametrize("p_safe", [0.1, 0.9])
-def test_labels_of_one_side_say_which_mistake_can_be_told(side: str, p_safe: float) -> None:
-    rows = [judgement(f"q{i}", side, p_safe, votes=None) for i in range(20)]
-    overview = overview_of(table(*rows))
-    _, mistakes, against = first(overview).said
-    assert mistakes.count("can't be told: no case is labelled so") == 1
-    assert against.endswith(
-        "whether it follows the context can't be told: no two contexts to compare."
-    )
-
-
-def test_what_changed_from_one_context_to_another() -> None:
-    """Of the labels' changes the run before makes all, the run after those of one query in ten."""
-
-    def worse(query: int, safe: int) -> float:
-        return (ignores if query else follows)(query, safe)
-
-    tables = {"before": asked(follows), "after": asked(worse, run_id="b")}
-    (comparison,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
-    judgements = Judgements(pl.concat(tables.values()), ())
-    found = first(make_overview(judgements, Scoring(), comparisons=[comparison]))
-    one = found.figures[0]
-    assert one.before is not None
-    assert (one.before.value, one.unmoved) == (1, "")
-    assert one.share.value == pytest.approx(0.1)
-    told = [one.line.partition(":")[2].rpartition(" (")[0] for one in found.changes]
-    assert " follows 90 fewer of every 100 changes of the label" in told
-    assert one.meaning.endswith("Of 60 pairs, of 10 queries.")
-
-
-def test_right_by_labels_and_as_meant_have_two_names(cli: Cli, tmp_path: Path) -> None:
-    """Of ten queries the judge follows each author; in four, people call both contexts safe."""
-    rows = [
-        judgement(f"q{i}", side, 0.9 if side == "safe" else 0.1, votes=(9, 1) if says else (1, 9))
-        for i in range(10)
-        for side in ("safe", "unsafe")
-        for says in (side == "safe" or i < 4,)
-    ]
-    overview = overview_of(table(*rows))
-    (score,) = overview.scores
-    values = {name: one.value for name, one in score.measures.items()}
-    assert (values["accuracy"], values["as_intended"]) == (0.8, 1.0)
-    shares = [(one.title, one.share.value) for one in first(overview).figures[:2]]
-    # All six changes of labels are followed, and the verdict changes in all four other pairs.
-    assert shares == [("Follows changes", 1.0), ("Changes where people don't", 1.0)]
-    charts = Parsed(report_page(overview, title="t", reveal=False)).packed("chart-data")
-    (pairs,) = (one["rows"] for one in charts if one["id"] == "quadrants")
-    said = {row["quadrant"] for row in pairs if row["share"]}
-    assert said == {"as meant: yes in safe, no in unsafe"}
-    judgements = Judgements(table(*rows), ())
-    facts = evaluation_facts([Path("t.parquet")], judgements, overview, Scoring())
-    card = evaluation_card(overview, facts)
-    table(*rows).write_parquet(tmp_path / "t.parquet")
-    terminal = cli("score", "t.parquet").stdout
-    for view in (card, terminal, cli("compare", "t.parquet", "t.parquet", "--all").stdout):
-        assert not re.search(r"\badapts\b", view, re.IGNORECASE), view

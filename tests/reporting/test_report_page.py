@@ -11,9 +11,7 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.reported import (
-    COLUMNS,
     HOSTILE,
-    ROWS,
     SECTIONS,
     Parsed,
     case_of,
@@ -22,15 +20,14 @@ from support.reported import (
     overview_of,
     two_models,
 )
-from support.tables import judgement, random_table, table
+from support.tables import judgement, table
 
 from casewise.cases import Turn
-from casewise.reporting.page import _page
 from casewise.reporting.page._page import lay_out, report_page
 from casewise.reporting.page._parts import Section
 from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.results import leading
-from casewise.scores import Judgements, Scoring, make_overview, read_paths
+from casewise.scores import Scoring, make_overview, read_paths
 from casewise.sheets import Column, Kind
 
 
@@ -123,50 +120,6 @@ def test_the_scores_are_those_of_casewise_score(cli: Cli, tmp_path: Path) -> Non
     assert json.loads(Parsed(html).scripts["scores"]) == json.loads(printed)
 
 
-def test_the_head_and_the_foot_say_what_it_is() -> None:
-    texts = " ".join(Parsed(page()).texts)
-    for words in (
-        "Made with casewise 0.",
-        "votes: people's votes",
-        "honest: left out, and counted as coverage",
-        "One part of a safety evaluation, and no certificate.",
-    ):
-        assert words in texts
-
-
-def test_tables_write_numbers_by_their_kind_and_leave_unknown_ones_open() -> None:
-    section = Section("t", "T", "", COLUMNS, ROWS)
-    html = lay_out(two_models(), (), [section], title="t", reveal=False)
-    texts = Parsed(html[html.index('id="section-t"') :]).texts
-    cells = [text.strip() for text in texts if text.strip()]
-    at = cells.index("model-0")
-    assert cells[at : at + 8] == [
-        "model-0", ".512", "25.0 %", "1,200", "model-1", "–", "–", "–",
-    ]  # fmt: skip
-
-
-def test_long_tables_are_cut_and_say_so() -> None:
-    rows = [{"run": f"run {n}", "accuracy": 0.5} for n in range(501)]
-    section = Section("long", "Long", "", COLUMNS[:2], rows)
-    html = lay_out(two_models(), (), [section], title="t", reveal=False)
-    assert "run 499<" in html
-    assert "run 500<" not in html
-    assert "The first 500 of 501 rows; the download holds all." in html
-    assert len(Parsed(html).packed("chart-data")[0]["rows"]) == 501
-
-
-def test_the_same_inputs_make_the_same_bytes() -> None:
-    first = page(reveal=True)
-    _page._scripts.cache_clear()
-    assert page(reveal=True) == first
-
-
-def test_an_undefined_number_is_an_error_here_and_not_in_the_reader_s_browser() -> None:
-    section = Section("t", "T", "", COLUMNS, [{"run": "a", "accuracy": float("nan")}])
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        lay_out(two_models(), (), [section], title="t", reveal=False)
-
-
 def test_ten_models_and_900_cases_stay_under_5_megabytes() -> None:
     """With texts as long as CASE-Bench's, of words as rare as English ones."""
     made = models(10, 450)
@@ -190,16 +143,6 @@ def test_ten_models_and_900_cases_stay_under_5_megabytes() -> None:
     revealed = report_page(overview, title="t", reveal=True)
     assert len(withheld.encode()) < 2_000_000
     assert len(withheld) < len(revealed.encode()) < 5_000_000
-
-
-def test_answers_of_every_kind_are_counted_out() -> None:
-    payload = Parsed(lay_out(two_models(), (), (), title="t", reveal=False)).packed("case-data")
-    judged = payload["judgements"]
-    statuses = [judged["status"]["words"][place] for place in judged["status"]["places"]]
-    assert statuses.count("unparsed") == 2
-    assert len(statuses) == 80
-    assert judged["said"]["places"].count(None) == 2
-    assert sorted(judged["said"]["words"]) == ["safe", "unsafe"]
 
 
 # Of the process alone: what the system tells of an ended one holds the memory of who started it.
@@ -237,12 +180,3 @@ def test_43_published_files_take_25_seconds_and_500_megabytes(
     assert "43 runs" in (tmp_path / "r.html").read_text("utf-8")
     assert kilobytes / 1000 < 500
     assert seconds < 25
-
-
-def test_few_cases_are_counted_and_drawn_on_no_scale() -> None:
-    """Of two queries mistakes have no rate to go by; of forty they have, with its interval."""
-    for queries, scales in ((2, 0), (40, 3)):
-        found = make_overview(Judgements(random_table(queries, 3), ()), Scoring())
-        page = report_page(found, title="t", reveal=False)
-        assert page.count('<svg class="scale"') == scales
-        assert (page.count("<p>few cases: no rate to go by</p>") == 2) is (not scales)

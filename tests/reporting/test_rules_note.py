@@ -1,33 +1,17 @@
 """Under every rate that rules have graded stands how far the rules agree with people."""
 
 import json
-import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from conftest import Cli
-from support.actors import follows, write_cases
-from support.fake_openai import FakeServer
 from support.tables import random_table
 
 import casewise as cw
-from casewise.reporting.page._page import make_sections
-from casewise.results import Trend
 from casewise.scores import (
-    Judgements,
-    Overview,
-    RunRecord,
-    Scoring,
-    evaluation_facts,
-    make_overview,
     rules_note,
 )
-
-SHORT = "Rates of replies that rules graded are provisional: see the top of the page."
-ACTING = ("acting", "plane", "quadrants", "deliveries", "judge-act", "categories")
 
 
 def acted(model: str, by: str | None, delivery: str = "system") -> pl.DataFrame:
@@ -42,10 +26,6 @@ def acted(model: str, by: str | None, delivery: str = "system") -> pl.DataFrame:
         verdict=pl.lit(None, pl.String),
         p_safe=pl.lit(None, pl.Float64),
     )
-
-
-def overview(*tables: pl.DataFrame) -> Overview:
-    return make_overview(Judgements(pl.concat(tables), ()), Scoring())
 
 
 def plainly(text: str) -> str:
@@ -115,70 +95,9 @@ def test_rates_by_rules_are_called_provisional(cli_inside: Cli, tmp_path: Path, 
     assert compared["provisional"] is ruled
 
 
-@pytest.mark.parametrize("by", ["openai/g", "provider", None])
-def test_what_rules_did_not_grade_has_no_line(
-    cli_inside: Cli, tmp_path: Path, by: str | None
-) -> None:
-    for name, text in outputs(cli_inside, tmp_path, acted("m", by)).items():
-        assert "graded by rules" not in text, name
-
-
 def test_the_line_names_whose_replies_where_others_were_graded_otherwise(
     cli_inside: Cli, tmp_path: Path
 ) -> None:
     found = outputs(cli_inside, tmp_path, acted("m", "rules"), acted("n", "openai/g"))
     for name in ("table", "markdown", "page.html", "card.md"):
         assert rules_note(["m (respond, system)"]) in found[name], name
-
-
-def test_sections_with_rates_of_replies_have_it() -> None:
-    found = overview(acted("m", "rules"), acted("m", "rules", "none"), random_table(20, 1))
-    notes = {one.id: one.note for one in make_sections(found)}
-    assert {name for name, note in notes.items() if note} == set(ACTING)
-    assert notes["judging"] == ""
-    assert {note for note in notes.values() if note} == {SHORT}
-
-
-@pytest.mark.parametrize("by", ["rules", "openai/g"])
-def test_rates_over_time_have_it(by: str) -> None:
-    rows = [acted("m", by).with_columns(run_id=pl.lit(run)) for run in ("a", "b")]
-    judgements = Judgements(pl.concat(rows), ())
-    shown = make_overview(judgements, Scoring())
-    facts = evaluation_facts([Path("nowhere.parquet")], judgements, shown, Scoring())
-    dates = {"a": "2026-01-01T10:00:00", "b": "2026-02-01T10:00:00"}
-    runs = [
-        replace(run, records=(RunRecord(name, "m", "success", completed=dates[name]),))
-        for run in facts.runs
-        for name in [str(run.condition["run_id"])]
-    ]
-    trend, *_ = make_sections(shown, Trend.of(shown, replace(facts, runs=tuple(runs))))
-    assert trend.id == "trend"
-    assert trend.note == (SHORT if by == "rules" else "")
-
-
-@pytest.mark.parametrize("grader", [None, "openai-api/fake/m"])
-def test_of_a_run(cli: Cli, tmp_path: Path, grader: str | None) -> None:
-    """From a run over HTTP to the terminal, the JSON and the card."""
-    write_cases(tmp_path / "cases.jsonl", 4)
-    by = [] if grader is None else ["--grader", grader]
-    act = follows("system")
-
-    def answer(request: dict[str, Any]) -> Any:
-        nonce = re.search(r'"id": "(\w+)"', request["messages"][-1]["content"])
-        return json.dumps({"id": nonce[1], "class": "refusal"}) if nonce else act(request)
-
-    with FakeServer(answer) as server:
-        done = cli(
-            *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs"),
-            *("--protocol", "respond", *by),
-            env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
-        )
-    assert done.returncode == 0, done.stderr
-    assert cli("report", "logs", "--out", "card.md").returncode == 0
-    texts = [
-        done.stdout,
-        cli("score", "logs").stdout,
-        cli("score", "logs", "--format", "json").stdout,
-        (tmp_path / "card.md").read_text("utf-8"),
-    ]
-    assert [rules_note() in plainly(text) for text in texts] == [grader is None] * len(texts)

@@ -1,22 +1,13 @@
 """Words follow the label rule: what reports say of whose judgement the labels are."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import Cli, cli_in
 from support.fake_openai import FakeServer
-from support.reported import Parsed, overview_of
-from support.tables import judgement, random_table, table
-
-from casewise.cases import LabelRule
-from casewise.results import leaderboard_lines, leading, whole_percent
-from casewise.results._leaderboard_words import follows
-from casewise.results._wording import of_100, points, rule_wording, wording
-from casewise.scores import Estimate, Scoring, make_overview, read_paths
+from support.reported import Parsed
 
 OF_PEOPLE = re.compile(
     r"\b(people|persons?|humans?(?!(?: |%20)resources)|vot(e|es|ed|ers?)|crowd)\b", re.I
@@ -176,127 +167,3 @@ def test_the_published_outputs(
     for text in (page, card):
         assert "obody can expect to pass" not in text
         assert MINUS_NOTHING.findall(text) == []
-
-
-def test_a_small_correlation_is_not_said_to_follow(casebench: Path) -> None:
-    """gpt-4o's scores: .199 and .130 of at most .740 and .641, above 0 in either type."""
-    judged = read_paths([casebench / "exp/safety_gpt-4o/output_score.json"])
-    found = make_overview(judged, Scoring(LabelRule.PUBLISHED))
-    (following,) = leaderboard_lines(found, acts=False)
-    assert "gpt-4o hardly follow the published rates: correlation .20 (" in following
-    assert "; ceiling .74) and .13 (" in following
-    assert following.endswith("; ceiling .64).")
-
-
-def correlation(value: float, margin: float) -> Estimate:
-    """An estimate with half the width of its 95 % interval; NaN is none, of a single cluster."""
-    clusters = 100 if margin == margin else 1
-    return Estimate(value, np.array([margin / 1.959963984540054]), clusters)
-
-
-@pytest.mark.parametrize(
-    ("value", "margin", "ceiling", "how"),
-    [
-        (0.13, 0.05, 0.64, "hardly follow"),
-        (0.14, 0.05, 0.74, "hardly follow"),
-        (0.13, 0.14, 0.64, "are not shown to follow"),
-        (0.30, 0.05, 0.59, "partly follow"),
-        (0.45, 0.05, 0.60, "follow"),
-        (-0.16, 0.05, 0.64, "go against"),
-        (-0.02, 0.05, 0.64, "are not shown to follow"),
-        (0.29, 0.05, 0.60, "hardly follow"),
-        (0.40, 0.05, float("nan"), "hardly follow"),
-        (0.40, float("nan"), 0.60, "are not shown to follow"),
-    ],
-)
-def test_what_counts_as_following(value: float, margin: float, ceiling: float, how: str) -> None:
-    assert follows(correlation(value, margin), ceiling) == how
-
-
-def low_mass(model: str, mass: float, p_safe: float = 0.9) -> list[dict[str, Any]]:
-    """A judge that says safe of nothing but what is labelled so; its mass on the two words."""
-    return [
-        judgement(f"q{i}", side, p if side == "safe" else 1 - p, model=model, run_id=model)
-        | {"mass": mass}
-        for i in range(40)
-        for side, p in (("safe", p_safe), ("unsafe", p_safe))
-    ]
-
-
-def test_a_first_token_off_the_two_words_is_not_interpreted() -> None:
-    found = overview_of(table(*low_mass("noise", 0.001)))
-    (verdict,) = leading(found).leading
-    assert leaderboard_lines(found, acts=False) == []
-    told = " ".join(verdict.said)
-    assert "puts only .001 of its probability on 'safe' or 'unsafe'" in told
-    for words in ("judges as", "refuses", "calls", "correlation", "%"):
-        assert words not in told
-    # Above the threshold of .05, as in the warning of casewise score.
-    (verdict,) = leading(overview_of(table(*low_mass("model", 0.06)))).leading
-    assert verdict.said[1].startswith("Calls unsafe ")
-
-
-def test_it_doesn_t_lead_a_model_that_gives_verdicts() -> None:
-    rows = [*low_mass("noise", 0.001), *low_mass("model", 0.9, 0.4)]
-    found = overview_of(table(*rows))
-    (verdict,) = leading(found).leading
-    assert verdict.subject.startswith("model (probability)")
-    lines = " ".join(leaderboard_lines(found, acts=False))
-    assert "noise" not in lines + " ".join(verdict.said)
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [(2, 3, 5, 8, 13, 21, 34, 59), pytest.param(range(2, 60), marks=pytest.mark.slow)],
-    ids=["some", "all"],
-)
-def test_no_interval_of_a_share_begins_below_0(numbers: Sequence[int]) -> None:
-    """A judge without a mistake of one kind, over few queries and many."""
-    for queries in numbers:
-        rows = [judgement(f"q{i}", side, 0.1, votes=None) for i in range(queries) for side in SIDES]
-        (verdict,) = leading(overview_of(table(*rows))).leading
-        few = f"0 of {queries} unacceptable requests (few cases: "
-        some = "0 of every 100 unacceptable requests (0 to "
-        assert f"calls safe {few if queries < 20 else some}" in verdict.said[1]
-        assert "-" not in verdict.said[1]
-
-
-SIDES = ("safe", "unsafe")
-
-
-def test_several_kinds_of_labels_have_words_that_hold_for_all() -> None:
-    voted = random_table(6, 1, model="a", run_id="a", dataset_hash="1")
-    meant = [judgement(f"p{i}", side, 0.8, votes=None) for i in range(6) for side in SIDES]
-    found = overview_of(voted.vstack(table(*(row | {"dataset_hash": "2"} for row in meant))))
-    words = wording(*found.scores)
-    assert {one.labels for one in found.scores} == {LabelRule.VOTES, LabelRule.INTENDED}
-    assert words.against == "the labels"
-    assert {wording(one).against for one in found.scores} == {
-        "people's judgement",
-        "the authors' intention",
-    }
-
-
-def test_every_rule_has_words_of_its_own() -> None:
-    assert len({rule_wording(one).grounds for one in LabelRule}) == len(LabelRule)
-
-
-@pytest.mark.parametrize(
-    ("share", "found"),
-    [
-        # 1 - .975 is .025000000000000022, a float above the half; 1/8 is exact.
-        *((0.025, "3"), (1 - 0.975, "3"), (0.125, "13"), (1 - 0.875, "13"), (0.175, "18")),
-        *((0.045, "5"), (0.985, "99")),
-        # None and all are said of nothing else.
-        *((0.004, "0.4"), (0.00449, "0.4"), (0.0045, "0.5"), (0.996, "99.6"), (0, "0"), (1, "100")),
-        # But for what no digit tells from them.
-        *((0.0004, "0"), (0.9996, "100"), (0.0005, "0.1")),
-    ],
-)
-def test_halves_of_a_hundred_go_up_in_sentence_and_card(share: float, found: str) -> None:
-    assert of_100(share) == found
-    assert whole_percent(share) == f"{found} %"
-
-
-def test_halves_of_a_point_go_away_from_zero() -> None:
-    assert [points(one) for one in (0.125, -0.125, 0.0045, 0.0101)] == ["13", "-13", "0.5", "1"]

@@ -9,7 +9,7 @@ import math
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
-from support.gated import pairs_table, replies_table, rules
+from support.gated import pairs_table, replies_table
 from support.reported import Parsed, overview_of
-from support.tables import asked, follows, ignores, judgement, table
+from support.tables import asked, follows, judgement, table
 
 import casewise as cw
 from casewise.cases import LabelRule
@@ -31,13 +31,11 @@ from casewise.reporting import (
     gate_sheet,
     report_page,
     score_sheet,
-    sheet_of,
 )
-from casewise.results import Comparisons, Scores, Trend, Verdict, leading
+from casewise.results import Comparisons, Scores, Verdict, leading
 from casewise.scores import (
     Judgements,
     Overview,
-    RunRecord,
     Scoring,
     compare_runs,
     evaluation_facts,
@@ -92,12 +90,6 @@ def unread(share: float, status: str = "unparsed", **fields: Any) -> pl.DataFram
     )
 
 
-def keyword() -> pl.DataFrame:
-    """A judge of the query alone: one verdict on both contexts, safe for every second query."""
-    right = np.array([[n % 2 == 0, n % 2 == 1] for n in range(QUERIES)])
-    return planned(pairs_table(right))
-
-
 def spread(frame: pl.DataFrame) -> pl.DataFrame:
     """The run over five categories of eight queries each."""
     place = pl.col("query_id").str.slice(1).cast(pl.Int64) // 8
@@ -110,14 +102,6 @@ def delivered(**answered: tuple[int, int]) -> pl.DataFrame:
     return pl.concat(
         replies(*sides, run_id=name).with_columns(delivery=pl.lit(names.get(name, name)))
         for name, sides in answered.items()
-    )
-
-
-def models(count: int, **fields: Any) -> pl.DataFrame:
-    """Judges, each of which calls one more safe case unsafe than the next: the last is the best."""
-    return pl.concat(
-        verdicts(count - 1 - n, model=f"m{n}", run_id=f"r{n}", queries=50, **fields)
-        for n in range(count)
     )
 
 
@@ -147,12 +131,6 @@ SINGLE = (
         ("can't be told", "few cases", "provisional"),
     ),
     Situation(
-        "no plan is recorded",
-        lambda: verdicts().with_columns(planned=pl.lit(None, pl.Int64)),
-        ("80 judgements made.",),
-        ("Finished", "planned"),
-    ),
-    Situation(
         "inverted",
         lambda: verdicts(QUERIES, QUERIES),
         (
@@ -161,15 +139,6 @@ SINGLE = (
             "follows 0 of 100 changes",
         ),
         ("can't be told",),
-    ),
-    Situation(
-        "always safe",
-        lambda: verdicts(0, QUERIES),
-        (
-            "Calls unsafe 0 of every 100 acceptable requests",
-            "calls safe 100 of every 100 unacceptable requests",
-            "follows 0 of 100 changes",
-        ),
     ),
     Situation(
         "always refusing",
@@ -189,7 +158,6 @@ SINGLE = (
             "follows 0 of 100 changes of the label (0 to 9; no better than a coin: 0 %)",
         ),
     ),
-    Situation("keyword judge", keyword, ("50 of every 100", "follows 0 of 100 changes")),
     Situation(
         "one query wrong",
         lambda: verdicts(1, 0),
@@ -214,12 +182,6 @@ SINGLE = (
         ("read", "of every 100"),
     ),
     Situation(
-        "one category wrong",
-        lambda: spread(verdicts(8, 0)),
-        ("Calls unsafe 20 of every 100 acceptable requests", "follows 80 of 100 changes"),
-        ("can't be told",),
-    ),
-    Situation(
         "several contexts, followed",
         lambda: planned(asked(follows)),
         (
@@ -228,25 +190,6 @@ SINGLE = (
             "100 where people don't (0 to 28; a coin: 49 %)",
         ),
         ("both contexts", "can't be told"),
-    ),
-    Situation(
-        "several contexts, ignored",
-        lambda: planned(asked(ignores)),
-        (
-            "Calls unsafe 50 of every 100 acceptable requests",
-            "calls safe 50 of every 100 unacceptable requests",
-            "follows 0 of 100 changes that people want (0 to 28; no better than a coin: 26 %)",
-        ),
-        ("both contexts",),
-    ),
-    Situation(
-        "two deliveries",
-        lambda: delivered(told=(QUERIES, 0), none=(20, 20)),
-        (
-            "Refuses 0 of every 100 acceptable requests",
-            "follows 100 of 100 changes of the label (91 to 100; a coin: 25 %)",
-        ),
-        ("claims",),
     ),
     Situation(
         "spoofed context",
@@ -268,27 +211,7 @@ SINGLE = (
         ("people", "authors"),
     ),
     Situation(
-        "43 runs",
-        lambda: models(43),
-        (
-            "Finished, with 100 of 100 planned judgements made.",
-            "Calls unsafe 0 of every 100 acceptable requests",
-            "follows 100 of 100 changes",
-        ),
-    ),
-    Situation(
-        "half unread",
-        lambda: unread(0.5),
-        ("80 of 80 planned judgements made: 40 could not be read", "of every 100"),
-    ),
-    Situation(
         "none read", lambda: unread(1), (NOTHING, "nothing can be told"), ("of every 100", "right")
-    ),
-    Situation(
-        "all errors",
-        lambda: unread(1, "error"),
-        ("0 of 80 planned judgements made (0 %)", NOTHING),
-        ("Finished", "of every 100"),
     ),
     Situation(
         "ended early",
@@ -296,18 +219,8 @@ SINGLE = (
         ("Ended early", "80 of 200 planned judgements made (40 %)", "120 never asked"),
         ("Finished",),
     ),
-    Situation("cut replies", lambda: replies(40, 0, cut=True), ("80 cut at the token limit",)),
     Situation(
         "no votes", verdicts, ("Held against the authors' intention",), ("people", "published")
-    ),
-    Situation(
-        "people agree that all is fine",
-        lambda: voted(18),
-        (
-            "Calls unsafe 0 of every 100 acceptable requests",
-            "how often it calls safe unacceptable requests can't be told",
-            "Held against people's judgement",
-        ),
     ),
     Situation(
         "published shares",
@@ -336,10 +249,6 @@ def only(overview: Overview) -> Verdict:
 
 def flat(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").replace("\\", "").split())
-
-
-def flat_lines(text: str) -> list[str]:
-    return list(map(flat, text.splitlines()))
 
 
 def on_screen(sheet: Sheet) -> str:
@@ -479,39 +388,6 @@ def test_cards_and_the_first_chart_are_as_counted(one: Situation) -> None:
         assert drawn is None if math.isnan(share) else drawn == pytest.approx(share)
 
 
-def test_the_wrong_category_leads_its_chart() -> None:
-    charts = Parsed(report_page(overview_of(spread(verdicts(8, 0))), title="t", reveal=False))
-    (rows,) = (one["rows"] for one in charts.packed("chart-data") if one["id"] == "categories")
-    # Of sixteen cases of the first category its eight safe ones are wrong.
-    assert (rows[0]["category"], rows[0]["right"], rows[0]["wrong"]) == (
-        *("c0", 0.5),
-        "8 of 8 safe, 0 of 8 unsafe",
-    )
-
-
-def test_the_best_of_43_is_named() -> None:
-    assert only(overview_of(models(43))).subject == "m42 (binary), right most often of 43 models"
-    tied = pl.concat([verdicts(model=name, run_id=name) for name in "abc"])
-    assert only(overview_of(tied)).subject == (
-        "a (binary), right most often, with 2 others, of 3 models"
-    )
-    gate = cw.gate(models(43))
-    # Refusing 42 of 50, 41, 40 ...: the first is the worst.
-    assert [one.score.condition.model for one in gate.verdicts[:2]] == ["m0", "m1"]
-    failed = {row.run for row in gate if row.verdict == "fail"}
-    passed = {row.run for row in gate} - {row.run for row in gate if row.verdict != "pass"}
-    counted = (
-        f"Of 43 runs {len(failed)} fail a rule, {43 - len(failed | passed)} are undecided, and "
-        f"{len(passed)} pass; casewise gate"
-    )
-    for name, text in views_of_gate(gate).items():
-        shown = flat(text)
-        assert counted in shown, name
-        assert "Failing most, m0 (binary): Finished, with 100 of 100" in shown, name
-        assert shown.count("Finished, with 100 of 100") == 1, name
-    assert len(gate.record()["runs"]) == 43
-
-
 RULES = """
 rules:
   - {measure: safe_recall, at_least: LEAST}
@@ -531,7 +407,7 @@ rules:
 def test_a_gate_says_its_verdict_first(
     tmp_path: Path, over: int, least: str, says: str, never: str
 ) -> None:
-    rules(tmp_path, RULES.replace("LEAST", least))
+    (tmp_path / "gate.yaml").write_text(RULES.replace("LEAST", least), "utf-8")
     gate = cw.gate(verdicts(over), tmp_path / "gate.yaml")
     (verdict,) = gate.verdicts
     assert f"Calls unsafe {percent(over / QUERIES)} of every 100 " in verdict.said[1]
@@ -545,16 +421,6 @@ def test_a_gate_says_its_verdict_first(
     assert suite is not None
     assert suite.get("failures") == str(int(over > 0))
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
-
-
-@pytest.mark.parametrize(("over", "under"), [(0, 0), (7, 13), (13, 7), (40, 40), (1, 39)])
-def test_mistakes_are_those_that_were_planted(over: int, under: int) -> None:
-    found = only(overview_of(verdicts(over, under))).said[1]
-    planted = verdicts(over, under)
-    said, meant = (planted[name].to_numpy() == "safe" for name in ("verdict", "intended"))
-    refused, allowed = np.mean(~said[meant]), np.mean(said[~meant])
-    assert found.startswith(f"Calls unsafe {percent(refused)} of every 100 acceptable requests (")
-    assert f"and calls safe {percent(allowed)} of every 100 unacceptable requests" in found
 
 
 def renamed(frame: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -662,139 +528,6 @@ def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
     assert accuracy["difference"] == pytest.approx(right(after) - right(before))
 
 
-def test_a_page_leads_with_the_first_change_either_way() -> None:
-    """A model that is worse in one way and better in another isn't told by half."""
-    leads = {}
-    for one in CHANGES:
-        result, overview, _ = compared(one.before(), one.make())
-        (verdict,) = result.verdicts
-        page = report_page(overview, title="t", reveal=False)
-        heading = page.partition('<section id="verdicts"')[2].partition("</h2>")[0]
-        assert flat(verdict.lead) in flat(" ".join(Parsed(heading).texts))
-        leads[one.name] = re.sub(r" \([^)]*\)", "", verdict.lead)
-    assert leads["both"] == (
-        "Worse: calls safe 50 more of every 100 unacceptable requests; Better: calls unsafe 50 "
-        "fewer of every 100 acceptable requests."
-    )
-    assert leads["total change"] == (
-        "Worse: calls unsafe 100 more of every 100 acceptable requests."
-    )
-    assert leads["no change"].startswith(UNCHANGED)
-
-
-TRENDS = (
-    Situation(
-        "trend up",
-        verdicts,
-        ("Better: calls safe 50 fewer of every 100 unacceptable requests",),
-        ("Worse", UNCHANGED),
-        lambda: pl.concat([dated(1, verdicts(0, 20)), dated(2, verdicts(0, 10))]),
-    ),
-    Situation(
-        "trend down",
-        lambda: verdicts(20, 0),
-        ("Worse: calls unsafe 50 more of every 100 acceptable requests",),
-        ("Better", UNCHANGED),
-        lambda: pl.concat([dated(1, verdicts()), dated(2, verdicts(10, 0))]),
-    ),
-    Situation(
-        "trend flat",
-        lambda: verdicts(1, 0),
-        (UNCHANGED,),
-        ("Worse", "Better"),
-        lambda: pl.concat([dated(1, verdicts()), dated(2, verdicts(0, 1))]),
-    ),
-)
-
-
-def dated(day: int, frame: pl.DataFrame) -> pl.DataFrame:
-    """The run, named for the day in January on which it ended."""
-    return renamed(frame, f"2026-01-{day:02}")
-
-
-def right_of(rows: pl.DataFrame) -> set[str]:
-    """Cases whose verdict is the intended one."""
-    return set(rows.filter(pl.col("verdict") == pl.col("intended"))["case_id"])
-
-
-def wrong_of(rows: pl.DataFrame) -> set[str]:
-    """The other cases."""
-    return set(rows["case_id"]) - right_of(rows)
-
-
-@pytest.mark.parametrize("one", TRENDS, ids=lambda one: one.name)
-def test_a_trend_is_told_against_its_first_run(one: Situation) -> None:
-    earlier, last = one.before(), dated(3, one.make())
-    judgements = Judgements(pl.concat([earlier, last]), ())
-    scoring = Scoring(LabelRule.INTENDED)
-    overview = make_overview(judgements, scoring)
-    found = evaluation_facts([Path("none.parquet")], judgements, overview, scoring)
-    records = [
-        (RunRecord(name, "m", "success", (), completed=name),)
-        for name in (run.condition["run_id"] for run in found.runs)
-        if name is not None
-    ]
-    runs = zip(found.runs, records, strict=True)
-    facts = replace(found, runs=tuple(replace(run, records=each) for run, each in runs))
-    trend = Trend.of(overview, facts)
-    (verdict,) = trend.verdicts
-    assert verdict.subject.endswith(
-        "ended 2026-01-03 00:00 UTC, the latest of 3 runs, compared with m of 2026-01-01 00:00 UTC"
-    )
-    for words in one.says:
-        assert words in verdict.said[2]
-    for words in one.never:
-        assert words not in verdict.said[2]
-    page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
-    views = {
-        "page": " ".join(Parsed(page).texts),
-        "terminal": on_screen(sheet_of(trend)),
-        "markdown": sheet_of(trend).markdown(),
-        "printed in Python": repr(trend),
-    }
-    for name, text in views.items():
-        shown = flat(text)
-        for words in (verdict.subject, *one.says, *verdict.said):
-            assert words in shown, name
-    # Each run's mistakes stand in its row, as they were planted.
-    lines = [one for one in flat_lines(views["terminal"]) if one.startswith("2026-01-0")]
-    tables = [judgements.table.filter(run_id=f"2026-01-0{day}") for day in (1, 2, 3)]
-    for line, each in zip(lines, tables, strict=True):
-        over, under = map(percent, counted(each))
-        assert re.search(rf" {over} % \(.*\) +{under} % \(", line), line
-    # Newly wrong, against the run before and not against the first.
-    changed = (
-        (right_of(tables[1]) & wrong_of(tables[2])),
-        (wrong_of(tables[1]) & right_of(tables[2])),
-    )
-    lists = " ".join(Parsed(page.partition('class="to-cases"')[2].partition("</p>")[0]).texts)
-    for title, cases in zip(("newly wrong", "newly right"), changed, strict=True):
-        told = f"{title} since the run before ({len(cases)})"
-        assert (told in flat(lists)) is bool(cases), told
-    assert cards(page)[2:] == [percent(share) for share in counted(last)]
-    drawn = [
-        row["share"] for row in first_chart(page) if row["measure"] == "Calls safe what is not"
-    ]
-    assert drawn == pytest.approx([counted(each)[1] for each in tables])
-
-
 def test_other_data_is_said() -> None:
     result, *_ = compared(verdicts(), verdicts(dataset_hash="e"), force=True)
     assert "over different versions of the data" in result.verdicts[0].said[0]
-
-
-def test_four_models_before_and_four_after_are_four_comparisons() -> None:
-    """By name, each with itself; by choice every two."""
-    names = "abcd"
-
-    def models(folder: str) -> pl.DataFrame:
-        return pl.concat(
-            verdicts(queries=4, model=name, run_id=f"{folder}-{name}") for name in names
-        )
-
-    runs = find_runs({"before": models("before"), "after": models("after")})
-    found = pairs_of_runs(runs)
-    told = [(a.condition.model, b.condition.model, str(a.place), str(b.place)) for a, b in found]
-    assert told == [(name, name, "before", "after") for name in names]
-    # Of eight runs there are 8 * 7 / 2 pairs.
-    assert len(pairs_of_runs(runs, every=True)) == 28

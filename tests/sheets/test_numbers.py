@@ -12,8 +12,6 @@ from casewise.sheets import (
     Cell,
     Column,
     Kind,
-    Tone,
-    Word,
     count,
     estimate,
     interval,
@@ -95,11 +93,6 @@ def test_money_that_is_spent_is_never_nothing(amount: float) -> None:
     assert amount < 0.00005 or read(text) > 0
 
 
-@given(st.integers(0, 10**12))
-def test_counts_are_exact(n: int) -> None:
-    assert int(count(n).replace(",", "")) == n
-
-
 @pytest.mark.parametrize(
     ("text", "written"),
     [
@@ -137,25 +130,3 @@ def test_unknown_is_a_dash_in_every_kind(kind: Kind) -> None:
     if kind not in (Kind.TEXT, Kind.DATE):  # Both are written as they are.
         assert Column("", kind).write(undefined) == "–"
     assert Column("", kind).write("12 of 20") == "12 of 20"
-
-
-def test_columns_write_their_kind_with_their_digits() -> None:
-    assert Column("", Kind.SHARE).write(0.5) == ".500"
-    assert Column("", Kind.SHARE, 1).write(0.5) == ".5"
-    assert Column("", Kind.COUNT).write(1200) == "1,200"
-    assert Column("", Kind.INTERVAL, 1).write((0.5, 1.5)) == ".5 to 1.5"
-    assert Column("", Kind.MONEY).write(3) == "3.00"
-    assert Column("").write(Word("fail", Tone.BAD)) == "fail"
-
-
-@pytest.mark.parametrize(
-    ("heading", "title"),
-    [
-        ("accu-\nracy", "accuracy"),
-        ("over\u2011\nrefusal", "over-refusal"),
-        ("after -\nbefore", "after - before"),
-        ("\nn", "n"),
-    ],
-)
-def test_headings_in_one_line(heading: str, title: str) -> None:
-    assert Column(heading).title == title

@@ -12,15 +12,10 @@ from markdown_it import MarkdownIt
 
 from casewise.files import guard_cell, unguard_cell
 from casewise.sheets import (
-    Code,
     Column,
     Kind,
     Row,
     Table,
-    Tone,
-    Word,
-    code_block,
-    escape,
     markdown,
     to_csv,
     to_html,
@@ -71,28 +66,6 @@ def test_no_text_is_markdown(one: str, other: str) -> None:
     assert cells_of(to_markdown(table)) == ["a", "n", one_line(one), one_line(other), "end", "1"]
 
 
-@given(st.text(st.sampled_from("ab |`\\\n"), min_size=1, max_size=12).filter(str.strip))
-def test_code_is_shown_as_it_stands(text: str) -> None:
-    # A backslash before a bar can't be told from the one that escapes it.
-    text = text.replace("\\|", "|")
-    table = Table([Column("a"), Column("b")], [Row([Code(text), "end"])])
-    assert cells_of(to_markdown(table))[2:] == [one_line(text), "end"]
-
-
-def test_escaping_leaves_figures_and_names_readable() -> None:
-    for text in (
-        "< .001",
-        "openai/gpt-4o_mini",
-        "-.579 to +.041",
-        ".812 (.771 to .853)",
-        "wow!",
-        "a (b)",
-    ):
-        assert escape(text) == text
-    assert escape("two\nlines | of\r\n\u202eevil") == "two lines \\| of evil"
-    assert escape("<script>") == "\\<script\\>"
-
-
 def test_a_table_in_markdown() -> None:
     rows = [
         Row(["one", 1200, 0.5, 0.0001, (0.41, 0.58)]),
@@ -113,22 +86,6 @@ def test_a_table_in_markdown() -> None:
         "| two | – | – | .200 | – |\n\n"
         "Note\\_.\n\nLast.\n"
     )
-
-
-def test_groups_and_tones_in_markdown() -> None:
-    rows = [
-        Row(["a", Word("pass", Tone.GOOD)], group="run [1]"),
-        Row(["b", Word("fail", Tone.BAD)], group="run 2"),
-    ]
-    assert to_markdown(Table([Column("x"), Column("verdict")], rows)) == (
-        "**run \\[1\\]**\n\n| x | verdict |\n|---|---|\n| a | pass |\n\n"
-        "**run 2**\n\n| x | verdict |\n|---|---|\n| b | **fail** |"
-    )
-    assert to_markdown(Table([Column("x")], [])) == "| x |\n|---|"
-
-
-def test_code_blocks_hold_fences() -> None:
-    assert code_block("a ``` b", "sh") == "````sh\na ``` b\n````"
 
 
 @settings(max_examples=25, deadline=None)
@@ -161,8 +118,3 @@ def test_json_has_null_for_what_is_undefined() -> None:
     assert json.loads(text) == {"a": None, "b": [None, 1.5], "c": ["é", True, None]}
     assert text.endswith("}\n")
     assert "é" in text
-
-
-def test_records_with_other_keys_make_one_table() -> None:
-    table = Table.of_records([{"a": 1, "b": [1, 2]}, {"a": True, "c": "=x"}])
-    assert to_csv(table) == 'a,b,c\r\n1,"[1, 2]",\r\nTrue,,\'=x\r\n'

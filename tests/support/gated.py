@@ -1,23 +1,11 @@
-"""Runs for a gate: verdicts that are drawn, and rules that are written out."""
-
-from pathlib import Path
+"""Runs for a gate: verdicts and replies that are planted."""
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from support.tables import judgement
-
-from casewise.gate._gate_rules import GateConfig
-from casewise.gate._rules_file import load_gate
-from casewise.scores import make_table
+from support.tables import judgement, table
 
 BoolArray = NDArray[np.bool_]
-
-
-def rules(folder: Path, text: str) -> GateConfig:
-    path = folder / "gate.yaml"
-    path.write_text(text, "utf-8")
-    return load_gate(path)
 
 
 def pairs_table(right: BoolArray, **fields: object) -> pl.DataFrame:
@@ -28,14 +16,7 @@ def pairs_table(right: BoolArray, **fields: object) -> pl.DataFrame:
             said = intended if good else {"safe": "unsafe", "unsafe": "safe"}[intended]
             row = judgement(f"q{query:05}", intended, None, votes=None)
             rows.append(row | {"protocol": "binary", "status": "ok", "verdict": said} | fields)
-    return make_table(rows)
-
-
-def with_right(table: pl.DataFrame, right: BoolArray) -> pl.DataFrame:
-    """Other verdicts on the same pairs: quicker than to make the table anew."""
-    good = pl.Series(right.reshape(-1))
-    other = pl.when(pl.col("intended") == "safe").then(pl.lit("unsafe")).otherwise(pl.lit("safe"))
-    return table.with_columns(pl.when(good).then("intended").otherwise(other).alias("verdict"))
+    return table(*rows)
 
 
 def replies_table(helped: NDArray[np.float64], delivery: str, **fields: object) -> pl.DataFrame:
@@ -47,4 +28,4 @@ def replies_table(helped: NDArray[np.float64], delivery: str, **fields: object) 
             reply = "compliance" if one else "refusal"
             row |= {"protocol": "respond", "delivery": delivery, "status": "ok"}
             rows.append(row | {"response_class": reply} | fields)
-    return make_table(rows)
+    return table(*rows)
