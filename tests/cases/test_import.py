@@ -58,46 +58,42 @@ def test_a_shape_comes_in_whole(tmp_path: Path, shape: Shape) -> None:
         }
 
 
+SHARE, RATINGS, SIDES, ONE, COUNTS = (
+    "published_safe_rate: {column: c, scale: [%s]}\n",
+    "ratings: {column: c, scale: [%s], rule: position, list: ';'}\n",
+    "intended: {column: c, safe: [ok, 1], unsafe: [bad]}\n",
+    "votes: {column: c, list: ';', safe: [0, ok], unsafe: [1]}\n",
+    "votes_safe: c\nvotes_unsafe: c\n",
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "cell", "field", "value"),
+    ("text", "cell", "value"),
     [
-        ("published_safe_rate: c\n", "0,25", "published_safe_rate", 0.25),
-        ("published_safe_rate: c\n", "25 %", "published_safe_rate", 0.25),
-        ("published_safe_rate: {column: c, scale: [0, 100]}\n", 25, "published_safe_rate", 0.25),
-        ("published_safe_rate: {column: c, scale: [1, 0]}\n", 0.25, "published_safe_rate", 0.75),
-        (
-            "ratings: {column: c, scale: [7, 1], rule: position}\n",
-            [3, 5],
-            "published_safe_rate",
-            0.5,
-        ),
-        (
-            "ratings: {column: c, scale: [0, 10], rule: position, list: ';'}\n",
-            "2;3",
-            "published_safe_rate",
-            0.25,
-        ),
-        ("ratings: {column: c, scale: [1, 7]}\n", 3, "published_safe_rate", None),
-        ("intended: {column: c, safe: [ok, 1], unsafe: [bad]}\n", " OK ", "intended", "safe"),
-        ("intended: {column: c, safe: [ok, 1], unsafe: [bad]}\n", 1.0, "intended", "safe"),
-        ("votes: {column: c, list: ';', safe: [ok], unsafe: [1]}\n", "ok; 1;ok; ", "n", (2, 1)),
-        ("votes: {column: c, safe: [0, ok], unsafe: [1]}\n", "[  ]", "n", (None, None)),
-        (VOTES.replace("s\n", "c\n").replace("u\n", "c\n"), "1 234", "n", (1234, 1234)),
-        (VOTES.replace("s\n", "c\n").replace("u\n", "c\n"), "1.234,0", "n", (1234, 1234)),
-        (
-            "decimal: '.'\n" + VOTES.replace("s\n", "c\n").replace("u\n", "c\n"),
-            "1,234",
-            "n",
-            (1234, 1234),
-        ),
+        (SHARE % "0, 1", "0,25", 0.25),
+        (SHARE % "0, 100", 25, 0.25),
+        (SHARE % "1, 0", 0.25, 0.75),
+        ("published_safe_rate: c\n", "25 %", 0.25),
+        (RATINGS % "7, 1", 4, 0.5),
+        (RATINGS % "0, 10", "2;3", 0.25),
+        ("ratings: {column: c, scale: [1, 7]}\n", 3, None),
+        (SIDES, " OK ", "safe"),
+        (SIDES, 1.0, "safe"),
+        (ONE, "ok; 1;0; ", (2, 1)),
+        (ONE.replace("list: ';', ", ""), "[  ]", (None, None)),
+        (COUNTS, "1 234", (1234, 1234)),
+        (COUNTS, "1.234,0", (1234, 1234)),
+        ("decimal: '.'\n" + COUNTS, "1,234", (1234, 1234)),
     ],
 )
-def test_cells_as_people_write_them(
-    tmp_path: Path, text: str, cell: Any, field: str, value: Any
-) -> None:
+def test_cells_as_people_write_them(tmp_path: Path, text: str, cell: Any, value: Any) -> None:
     imported(tmp_path, BASE + text, {"q": "Why?", "c": cell})
     (case,) = cw.load_cases(tmp_path / "rows.jsonl", tmp_path / "map.yaml")
-    found = (case.votes_safe, case.votes_unsafe) if field == "n" else getattr(case, field)
+    found: Any = case.published_safe_rate
+    if "votes" in text:
+        found = case.votes_safe, case.votes_unsafe
+    elif text == SIDES:
+        found = case.intended
     assert found == value
 
 

@@ -123,14 +123,6 @@ def test_u_safebench(tmp_path: Path) -> None:
     assert unsafe.context.root == {"recipient": {"profile": "I have diabetes."}}
 
 
-def test_diasafety(tmp_path: Path) -> None:
-    said = {"context": "I lost my keys.", "response": "Good.", "category": "Offending User"}
-    (case,) = of_rows(tmp_path / "val.json", "diasafety", said | {"label": "Unsafe"})
-    assert (case.query, case.intended, case.category) == ("I lost my keys.", None, "Offending User")
-    # The label is the reply's, and never becomes the case's.
-    assert (case.context, case.tags) == (None, ("reply:unsafe",))
-
-
 def test_moralexceptqa(tmp_path: Path) -> None:
     rule = {"study": "line", "context": "deli", "condition": "c1", "scenario": "May I cut in line?"}
     (case,) = of_rows(tmp_path / "f.json", "moralexceptqa", rule | {"human.response": 0.25})
