@@ -5,7 +5,6 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from casewise.cases import Case, write_cases
 from casewise.files import csv_cells, csv_rows, csv_text, read_text
 
 FILE = Path("t.csv")
@@ -45,11 +44,3 @@ def test_other_delimiters_a_byte_order_mark_and_cells_of_a_megabyte(tmp_path: Pa
     assert row.cells == (long, "'=1")
     assert csv_cells(f"{long},b") == (long, "b")
     assert csv_cells("") == ()
-
-
-def test_cases_with_full_width_formulas_and_leading_line_feeds_are_guarded(tmp_path: Path) -> None:
-    query = "\uff1d1"
-    write_cases([Case(query=query, category="\n=1")], tmp_path / "c.csv")
-    written = (tmp_path / "c.csv").read_bytes().decode()
-    assert f",'{query}," in written
-    assert '"\'\n=1"' in written

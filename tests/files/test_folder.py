@@ -139,11 +139,11 @@ def killed(moment: str, out: Path, program: str = WRITES, cwd: Path | None = Non
     assert done.returncode == -9, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "left"),
     [
         ("writing", EARLIER),
-        ("before rename 1", EARLIER),
         ("after rename 1", EARLIER),
         ("before rename 2", EARLIER),
         ("after rename 2", NEXT),
@@ -180,20 +180,7 @@ def source(tmp_path: Path) -> pl.DataFrame:
 EXPORT = ("export", "source.parquet", "--to", "hf", "--out", "place/out")
 
 
-def test_an_export_that_can_not_take_its_place_leaves_the_earlier_one(
-    cli_inside: Cli, tmp_path: Path, source: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert cli_inside(*EXPORT).returncode == 0
-    before = held(tmp_path / "place/out")
-    with monkeypatch.context() as patch:
-        fail_renames(patch, 2)
-        done = cli_inside(*EXPORT)
-    assert done.returncode == 2
-    assert "place/out: Device or resource busy" in " ".join(done.stderr.split())
-    assert held(tmp_path / "place/out") == before
-    assert alone(tmp_path / "place/out")
-
-
+@pytest.mark.slow
 def test_an_export_after_a_killed_one(
     cli_inside: Cli, tmp_path: Path, source: pl.DataFrame
 ) -> None:

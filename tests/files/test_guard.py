@@ -96,16 +96,6 @@ def test_judgement_tables_come_back(texts: list[str]) -> None:
         assert "-3.5" in path.read_text("utf-8").split(",")
 
 
-def test_every_writer_of_csv_guards_its_cells() -> None:
-    writers = {
-        path.relative_to(ROOT / "src/casewise").as_posix(): text
-        for path in (ROOT / "src").rglob("*.py")
-        if re.search(r"csv\.(writer|DictWriter)\(|write_csv\(", text := path.read_text("utf-8"))
-    }
-    assert writers.keys() == {"files/_text.py", "scores/_judgement_table.py"}
-    assert not [path for path, text in writers.items() if "guard_cell" not in text]
-
-
 def test_a_formula_through_the_command_line(cli_inside: Cli, tmp_path: Path) -> None:
     case = {"query": '=HYPERLINK("http://127.0.0.1/","is this safe?")', "category": "\n@law"}
     (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")

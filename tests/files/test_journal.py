@@ -44,17 +44,6 @@ def test_lines_come_back_and_a_cut_costs_one_line(
         assert whole(path) == kept + [torn] * bool(torn) + then
 
 
-def test_only_the_owner_reads_it_and_a_journal_that_is_there_keeps_its_permissions(
-    tmp_path: Path,
-) -> None:
-    Journal(tmp_path / "a").close()
-    Journal(tmp_path / "b", mode=0o664).close()
-    assert [(tmp_path / name).stat().st_mode & 0o777 for name in "ab"] == [0o600, 0o664]
-    Journal(tmp_path / "b").close()
-    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o664
-    assert not list(journal_lines(tmp_path / "missing"))
-
-
 def test_a_disk_that_takes_no_more_says_so_and_leaves_no_half_line(tmp_path: Path) -> None:
     path = tmp_path / "j"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

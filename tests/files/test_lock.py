@@ -31,9 +31,3 @@ def test_where_there_are_no_locks_the_note_holds_it(
     for _ in range(2):
         with hold(tmp_path / "lock"), pytest.raises(HeldError), hold(tmp_path / "lock"):
             pytest.fail("both hold it")
-
-
-def test_a_folder_that_can_not_be_made_is_no_holder(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match=r"exists|directory"), hold(tmp_path / "file/lock"):
-        pytest.fail("there is no folder to hold")

@@ -100,13 +100,11 @@ def test_its_data_frames_hold_every_sample(logs: dict[str, Path]) -> None:
     assert samples["score_grade_reply"].notna().sum() == CASES * EPOCHS
 
 
-@pytest.mark.parametrize("named", ["by the log", "by the person"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_log_is_scored_again(
     logs: dict[str, Path],
     served: tuple[FakeServer, dict[str, str]],
     protocol: str,
-    named: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -114,15 +112,9 @@ def test_a_log_is_scored_again(
     server, env = served
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    scorer: list[str] = []
-    if named == "by the person":
-        scorer = ["--scorer", "casewise/read_answers", "-S", f"protocol={protocol}"]
-        if protocol == "respond":
-            scorer = ["--scorer", "casewise/grade_reply"]
-            scorer += ["-S", "grader=openai-api/fake/grader"]
     again = tmp_path / "again.eval"
     before = len(server.requests)
-    said(["score", str(logs[protocol]), *scorer, "--action", "overwrite", *_to(again)])
+    said(["score", str(logs[protocol]), "--action", "overwrite", *_to(again)])
     asked = server.requests[before:]
     assert {one["model"] for one in asked} == ({"grader"} if protocol == "respond" else set())
     was, now = by_case(read_eval_log(str(logs[protocol]))), by_case(read_eval_log(str(again)))
@@ -141,6 +133,7 @@ def scores_of(samples: dict[tuple[str, int], EvalSample]) -> dict[Any, Any]:
     }
 
 
+@pytest.mark.slow
 def test_what_a_kill_left_is_opened(killed: Path) -> None:
     path = str(killed)
     log = read_eval_log(path)
@@ -154,14 +147,11 @@ def test_what_a_kill_left_is_opened(killed: Path) -> None:
     assert len(samples_df(path, quiet=True)) == len(held)
 
 
-@pytest.mark.parametrize("command", ["score", "compare"])
-def test_logs_are_read_without_inspect(
-    logs: dict[str, Path], killed: Path, command: str, tmp_path: Path
-) -> None:
+def test_logs_are_read_without_inspect(logs: dict[str, Path], tmp_path: Path) -> None:
     """Its import would take more than all the rest."""
-    paths = [str(logs["binary"]), str(logs["score"]), str(killed)]
+    paths = [str(logs["binary"]), str(logs["score"])]
     code = (
-        f"import sys; sys.argv = {['casewise', command, *paths]!r}\n"
+        f"import sys; sys.argv = {['casewise', 'compare', *paths]!r}\n"
         "from casewise.cli import main\n"
         "try: main()\n"
         "except SystemExit as stopped: assert not stopped.code\n"

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 from zipfile import ZipFile
 
-import fsspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -96,17 +95,6 @@ def test_inspect_reads_a_log(
         assert one.scores is not None
         assert str(one.scores["read_answers"].value) == "{'read': 1.0, 'p_safe': nan}"
         assert one.model_usage == again.model_usage
-
-
-def test_a_log_elsewhere(worker: ThreadPoolExecutor) -> None:
-    address = "memory://bucket/one.eval"
-    writer = LogWriter(address, SPEC, EvalPlan(), worker)
-    write(writer, BUFFER + 1)
-    writer.finish("success", None, EvalStats())
-    with fsspec.open(address, "rb") as file, ZipFile(file) as log:
-        assert log.testzip() is None
-        names = [name for name in log.namelist() if name.startswith("samples/")]
-    assert len(names) == BUFFER + 1
 
 
 @settings(max_examples=10, deadline=None)

@@ -120,6 +120,7 @@ def test_the_scores_are_those_of_casewise_score(cli: Cli, tmp_path: Path) -> Non
     assert json.loads(Parsed(html).scripts["scores"]) == json.loads(printed)
 
 
+@pytest.mark.slow
 def test_ten_models_and_900_cases_stay_under_5_megabytes() -> None:
     """With texts as long as CASE-Bench's, of words as rare as English ones."""
     made = models(10, 450)
