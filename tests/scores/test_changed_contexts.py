@@ -18,7 +18,11 @@ URGENCY: Answers = {"a safe": 0.4, "a unsafe": 0.2, "b safe": None}
 def run(answers: Answers, swap: str = "", **fields: Any) -> Rows:
     variant = f"greedy;swap={swap}" if swap else "greedy"
     about = {"variant": variant, "run_id": swap or "plain"} | fields
-    return [judgement(*case.split(), p, **about) for case, p in answers.items()]
+    found = []
+    for case, p in answers.items():
+        query, side = case.split()
+        found.append(judgement(query, side, p, **about))
+    return found
 
 
 def parts(name: str, *runs: Rows) -> list[dict[str, Any]]:
