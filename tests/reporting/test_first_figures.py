@@ -9,12 +9,10 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
-from support.reported import THREE, Parsed, over_time, overview_of
+from support.reported import Parsed, overview_of
 from support.tables import judgement, random_table, table
 
-from casewise.reporting.page._plots import Plots
-from casewise.reporting.page._trend_section import trends
-from casewise.results import Trend, Verdict, change_sentences, leading
+from casewise.results import Verdict, change_sentences, leading
 from casewise.scores import (
     Judgements,
     Overview,
@@ -182,31 +180,3 @@ def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
     links = re.findall(r"\]\(([^)]*)\)", card)
     assert links
     assert all(link.startswith("https://") for link in links)
-
-
-def test_a_trend_is_in_time_by_version_of_the_model() -> None:
-    overview, facts = over_time(*THREE)
-    section = trends(Trend.of(overview, facts))
-    assert section is not None
-    order = ("v1", "v3", "v2")
-    assert [row["version"] for row in section.rows[::4]] == [f"m, revision={n}" for n in order]
-    assert [row["ended"] for row in section.rows[::4]] == [
-        "2026-01-01T10:00:00+00:00",
-        "2026-02-02T03:00:00+00:00",
-        "2026-02-02T04:30:00+00:00",
-    ]
-    assert [row["measure"] for row in section.rows[:4]] == TITLES
-    ranks = {str(one.condition["run_id"]): one for one in overview.scores}
-    for run, row in zip(order, section.rows[::4], strict=True):
-        assert row["share"] == ranks[run].measures["follows"].value
-        assert (row["share_low"], row["share_high"]) == ranks[run].measures["follows"].interval
-    # Time is an axis: a month and an hour between runs are not alike.
-    assert isinstance(section.chart, Plots)
-    panel = section.chart.panels[0]
-    start, month, hour = (section.chart.x.place(dot.x) for dot in panel.dots)
-    # 761 hours from the first run to the second, one and a half to the third.
-    assert (start, hour) == (0, 100)
-    assert month == pytest.approx(100 * 761 / 762.5, abs=0.01)
-    assert panel.joined
-    undated = Trend.of(*over_time(*((name, skill, None) for name, skill, _ in THREE)))
-    assert trends(undated) is None

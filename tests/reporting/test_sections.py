@@ -22,7 +22,7 @@ def sections(folder: Path, rows: pl.DataFrame, **options: Any) -> dict[str, Rows
 
 def acted(model: str, delivery: str, skill: float = 1.0) -> pl.DataFrame:
     said = pl.when(pl.col("p_safe") > 0.5).then(pl.lit("compliance")).otherwise(pl.lit("refusal"))
-    about = {"protocol": "respond", "delivery": delivery, "model": model}
+    about: dict[str, Any] = {"protocol": "respond", "delivery": delivery, "model": model}
     rows = random_table(30, 3, skill=skill, run_id=f"{model}-{delivery}", **about)
     return rows.with_columns(
         response_class=said,
