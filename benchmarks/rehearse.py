@@ -106,7 +106,6 @@ def run(kind: str, speed: float, at_once: int, rule: StoppingRule) -> dict[str, 
                 at_once=at_once,
                 speed=speed,
                 seed=1,
-                think=(1, 3),
                 mishaps=Mishaps(),
             )
     held = found.integrity

@@ -43,7 +43,7 @@ def postgres() -> Iterator[Postgres]:
         yield one
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new, empty database."""
     if request.param == "sqlite":

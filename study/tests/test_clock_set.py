@@ -14,11 +14,12 @@ import pytest
 from conftest import clean_env
 from support.serving import Guest
 from support.starts import Start
-from support.studies import KEYS, Clock, enter, write_study
+from support.studies import KEYS, write_study
 
-from casewise_study.store.standing import Taken, Vacancy
 from casewise_study.store.study_store import Store
 from casewise_study.study.study_file import load_study
+
+pytestmark = pytest.mark.slow
 
 HOUR = 3600
 
@@ -130,25 +131,3 @@ def test_a_server_that_is_started_again_after_the_clock_was_set_back(
         answer(ada)
         answer(ada)
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
-
-
-def test_nobody_loses_a_place_while_the_server_is_away(tmp_path: Path) -> None:
-    path = write_study(tmp_path, blocks=2, timing={"least_seconds": 0, "lease_minutes": 30})
-    study, address = load_study(path), f"sqlite:///{tmp_path / 'study.db'}"
-    clock = Clock()
-    with Store(study, address, KEYS, clock=clock) as store:
-        enter(store, "gone long ago")
-        clock.turn(minutes=40)
-        enter(store, "at work")
-    # Two hours later the server is back.
-    clock.turn(minutes=120)
-    with Store(study, address, KEYS, clock=clock) as store:
-        assert store.progress().expired == 2
-        store.renew_leases()
-        assert store.progress().expired == 1
-        enter(store, "new")
-        assert store.places() is Vacancy.HELD
-        clock.turn(minutes=29)
-        step = store.answer("at work", 0, "safe")
-        assert step is not None
-        assert step.taken is Taken.YES

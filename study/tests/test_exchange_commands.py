@@ -2,24 +2,27 @@
 
 import csv
 import json
-import re
 from math import ceil
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Cli
+from conftest import Cli
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support.exchanged import HOSTILE, a_study, prolific_csv
 from support.studies import write_three_arms
 
+from casewise.errors import CasewiseError, InputError
+from casewise_study.exchange.prolific import join_prolific
 from casewise_study.store.standing import Visitor
 from casewise_study.store.study_store import Store
 from casewise_study.study.accounts import load_secrets
 from casewise_study.study.planning import forecast
 from casewise_study.study.schema import Platform, Recruitment
 from casewise_study.study.study_file import load_study
+from casewise_study.votes.collected import Collected
 from casewise_study.votes.collected_csv import read_collected
 
-PAGE = (ROOT / "study/docs/annotation-exchange.md").read_text("utf-8")
 ACCOUNTS = [f"5f{number:022x}" for number in range(1, 6)]
 STRANGER = "5f00000000000000000000ff"
 
@@ -47,30 +50,28 @@ def test_blocks(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
     assert [(row["block"], row["position"]) for row in rows] == pages
     assert sum(bool(row["check"]) for row in rows) == 8
     assert all(bool(row["check"]) != bool(row["case_id"]) for row in rows)
+    # Every text is there exactly, but that none is read as a formula.
+    cells = {row["query"] for row in rows if not row["check"]}
+    wanted = {f"'{query}" if query[0] in "=-" or query[:2] == "'=" else query for query in HOSTILE}
+    assert cells == wanted
     again = cli_inside("annotate", "blocks", study, "--out", "blocks.csv")
     assert again.returncode == 2
     assert "blocks.csv is there already" in again.stderr
+    write_three_arms(tmp_path, votes=6, collection={"rule": "sequential"})
+    drawn = cli_inside("annotate", "blocks", "study.yaml", "--out", "drawn.csv")
+    assert drawn.returncode == 2
+    assert "plan with --collection fixed" in drawn.stderr
 
 
-@pytest.mark.parametrize("command", ["blocks", "prolific"])
 def test_a_study_that_still_says_todo_is_shown_to_nobody(
-    command: str, study: Path, cli_inside: Cli, tmp_path: Path
-) -> None:
-    study.write_text(study.read_text("utf-8").replace("ada@example.org", "TODO"), "utf-8")
-    more = ("--url", "https://study.example/") if command == "prolific" else ()
-    done = cli_inside("annotate", command, study, *more, "--out", "out")
-    assert done.returncode == 2
-    assert "consent.contact still says TODO" in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_csv_of_blocks_holds_every_text_exactly(
     study: Path, cli_inside: Cli, tmp_path: Path
 ) -> None:
-    assert cli_inside("annotate", "blocks", study, "--out", "blocks.csv").returncode == 0
-    cells = {row["query"] for row in rows_of(tmp_path / "blocks.csv") if not row["check"]}
-    wanted = {f"'{query}" if query[0] in "=-" or query[:2] == "'=" else query for query in HOSTILE}
-    assert cells == wanted
+    study.write_text(study.read_text("utf-8").replace("ada@example.org", "TODO"), "utf-8")
+    for call in (("blocks", study), ("prolific", study, "--url", "https://study.example/")):
+        done = cli_inside("annotate", *call, "--out", "out")
+        assert done.returncode == 2
+        assert "consent.contact still says TODO" in done.stderr
+        assert not (tmp_path / "out").exists()
 
 
 def test_blocks_out_and_votes_in(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
@@ -103,42 +104,6 @@ def test_blocks_out_and_votes_in(study: Path, cli_inside: Cli, tmp_path: Path) -
     assert refused.returncode == 2
     assert "a pseudonym" in " ".join(refused.stderr.split())
     assert not (tmp_path / "other").exists()
-
-
-def test_an_export_of_label_studio_becomes_the_votes(
-    study: Path, cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page's own lines, on an export with the columns that the tool writes."""
-    assert cli_inside("annotate", "blocks", study, "--out", "blocks.csv").returncode == 0
-    rows = [row for row in rows_of(tmp_path / "blocks.csv") if row["block"] in "01"]
-    exported = [
-        {**row, "annotator": f"{row['block']}@example.org", "verdict": "safe"}
-        | {"created_at": f"2026-03-04T10:{number:02}:00.123456Z", "lead_time": "4.5"}
-        for number, row in enumerate(rows)
-    ]
-    folder = study.parent
-    with (folder / "label-studio.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, exported[0])
-        writer.writeheader()
-        writer.writerows(exported)
-    monkeypatch.chdir(folder)
-    (lines,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(lines, {})
-    done = cli_inside("annotate", "export", study, "--votes", folder / "answers", "--out", "votes")
-    assert done.returncode == 0, done.stderr
-    found = read_collected(tmp_path / "votes", load_study(study))
-    assert [person.status for person in found.people] == ["completed", "completed"]
-    assert [vote.case_id for vote in found.votes] == [
-        row["case_id"] for row in rows if not row["check"]
-    ]
-    assert {vote.seconds for vote in found.votes} == {4.5}
-    # Each block has a check; one of the two in the study says safe, the other unsafe.
-    shown = {row["check"] for row in rows if row["check"]}
-    assert {(one.check, one.passed) for one in found.checks} == {
-        (name, name == "one") for name in shown
-    }
-    written = b"".join(path.read_bytes() for path in (tmp_path / "votes").iterdir())
-    assert b"example.org" not in written.replace(b"ada@example.org", b"")
 
 
 def test_prolific_sheet(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
@@ -229,16 +194,41 @@ def test_demographics_are_joined_to_the_people_of_the_server(
     assert not (tmp_path / "study.db").exists()
 
 
-def test_help_has_examples(cli_inside: Cli) -> None:
-    for command in ("blocks", "prolific", "demographics"):
-        done = cli_inside("annotate", command, "--help", env={"COLUMNS": "80"})
-        assert done.returncode == 0
-        assert f"casewise annotate {command} study.yaml" in done.stdout
+GOOD = prolific_csv(
+    [{"Submission id": "s", "Participant id": "p", "Status": "APPROVED", "Age": "30"}]
+)
 
 
-def test_drawn_blocks_are_in_no_file(cli: Cli, tmp_path: Path) -> None:
-    write_three_arms(tmp_path, votes=6, collection={"rule": "sequential"})
-    done = cli("annotate", "blocks", "study.yaml", "--out", "blocks.csv")
-    assert done.returncode == 2
-    assert "plan with --collection fixed" in done.stderr
-    assert not (tmp_path / "blocks.csv").exists()
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_a_damaged_export_is_read_or_refused_by_name(data: st.DataObject, tmp_path: Path) -> None:
+    raw = bytearray(GOOD.encode())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at : data.draw(st.integers(at, len(raw)))] = data.draw(st.binary(max_size=9))
+    path = tmp_path / "damaged"
+    path.write_bytes(bytes(raw))
+    told = str(path)
+    try:
+        join_prolific(Collected((), ()), [path], columns=["Age"], name=str)
+    except CasewiseError as error:
+        told = str(error)
+    assert str(path) in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("APPROVED", "LOST", ("row ending at line 2", "Status", "APPROVED")),
+        ("Sex", "Age", ("the column stands twice", "Age")),
+        (",", ";", ("semicolons", "commas")),
+    ],
+)
+def test_what_is_wrong_is_named(old: str, new: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text(GOOD.replace(old, new, -1 if old == "," else 1), "utf-8", newline="")
+    with pytest.raises(InputError) as caught:
+        join_prolific(Collected((), ()), [path], columns=["Age"], name=str)
+    for word in words:
+        assert word in str(caught.value)

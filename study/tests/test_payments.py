@@ -145,7 +145,9 @@ def test_each_submission_gets_a_proposal_and_a_reason(tmp_path: Path, cli_inside
     assert "--force" in again.stderr
 
 
-def test_what_was_decided_on_the_platform_stays_so(tmp_path: Path, cli_inside: Cli) -> None:
+def test_what_the_platform_has_decided_stays_so_and_what_is_unclear_is_asked(
+    tmp_path: Path, cli_inside: Cli
+) -> None:
     a_full_study(tmp_path)
     file = submissions(
         tmp_path,
@@ -160,15 +162,9 @@ def test_what_was_decided_on_the_platform_stays_so(tmp_path: Path, cli_inside: C
     rows = listed(tmp_path / "p.csv")
     assert [row["proposed"] for row in rows] == ["", "bonus", "", "", ""]
     assert (rows[1]["pay"], rows[1]["bonus"]) == ("", "0.6")
-
-
-def test_two_open_submissions_and_a_wrong_code_are_asked_about(
-    tmp_path: Path, cli_inside: Cli
-) -> None:
-    a_full_study(tmp_path)
     waiting = "AWAITING REVIEW"
     file = submissions(tmp_path, (1, waiting, ""), (1, "TIMED-OUT", ""), (2, waiting, "OTHER"))
-    done = cli_inside("annotate", "payments", "study.yaml", file, "--out", "p.csv")
+    done = cli_inside("annotate", "payments", "study.yaml", file, "--out", "p.csv", "--force")
     assert done.returncode == 0, done.stderr
     rows = listed(tmp_path / "p.csv")
     assert [row["proposed"] for row in rows] == ["ask"] * 3
@@ -225,9 +221,10 @@ def test_without_a_platform_people_stand_by_personal_code(tmp_path: Path, cli_in
     first, second = listed(tmp_path / "p.csv")
     assert (first["personal_code"], first["proposed"], first["code"]) == (code, "pay", "COMPLETED")
     assert (second["proposed"], second["pay"]) == ("ask", "")
-    needless = cli_inside("annotate", "payments", study.name, study.name, "--out", "q.csv")
-    assert needless.returncode == 2
-    assert "runs without a platform" in needless.stderr
+    for needless in (("payments", study.name, study.name, "--out", "q"), ("reconcile", study.name)):
+        refused = cli_inside("annotate", *needless, study.name)
+        assert refused.returncode == 2
+        assert "without a platform" in refused.stderr
 
 
 def test_only_the_exported_are_collected(tmp_path: Path, cli_inside: Cli) -> None:
@@ -246,17 +243,14 @@ def test_only_the_exported_are_collected(tmp_path: Path, cli_inside: Cli) -> Non
     assert len(everybody.people) == 5
 
 
-def test_excluding_frees_the_place_and_keeps_the_votes(
-    tmp_path: Path, address: str, cli_inside: Cli
-) -> None:
+def test_excluding_frees_the_place_and_keeps_the_votes(tmp_path: Path, cli_inside: Cli) -> None:
     path = write_study(tmp_path, blocks=1)
-    database = ("--database", address)
-    with Serving(path, address) as server, Guest(server) as ada:
+    with Serving(path) as server, Guest(server) as ada:
         ada.begin().finish()
         (person,) = server.store.collected().people
         with Guest(server) as late:
             assert "complete" in late.page.text.lower()
-        call = ("annotate", "exclude", path.name, *database)
+        call = ("annotate", "exclude", path.name)
         done = cli_inside(*call, "--rater", person.rater, "--reason", "answered in her sleep")
         assert done.returncode == 0, done.stderr
         # Who was excluded keeps the code that was shown.
@@ -276,7 +270,7 @@ def test_excluding_frees_the_place_and_keeps_the_votes(
     assert collected.people[0].excluded == "answered in her sleep"
     counted = [(vote.rater == person.rater, vote.counted) for vote in collected.votes]
     assert sorted(counted) == [(False, True)] * 3 + [(True, False)] * 3
-    done = cli_inside("annotate", "export", path.name, *database, "--out", "votes")
+    done = cli_inside("annotate", "export", path.name, "--out", "votes")
     assert done.returncode == 0, done.stderr
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")
     assert "1 person was excluded by whoever ran the study" in card

@@ -9,7 +9,6 @@ from conftest import Cli
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
-from casewise_study.commands._store import purge
 from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
 
 FORM = re.compile(r"[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}")
@@ -56,17 +55,15 @@ def test_a_mistyped_code_is_known_as_such() -> None:
                 swapped += 1
                 missed += bool(KEYS.code_key(code[:place] + two + one + code[place + 2 :]))
     assert missed / swapped < 0.05
-    (example,) = re.findall("--code (\\S+)", purge.__doc__ or "")
-    assert KEYS.code_key(example)
     for text in ("", "-", code[:11], code + "0", "U" * 12, "é" * 12, "COMPLETED"):
         assert KEYS.code_key(text) is None
 
 
 def test_a_code_from_the_pages_deletes_that_person_and_no_other(
-    tmp_path: Path, address: str, cli_inside: Cli, keys_given: None
+    tmp_path: Path, cli_inside: Cli, keys_given: None
 ) -> None:
     path = write_study(tmp_path, blocks=3)
-    with Serving(path, address) as server, Guest(server) as ada, Guest(server) as bob:
+    with Serving(path) as server, Guest(server) as ada, Guest(server) as bob:
         assert "Once you agree you get a personal code" in ada.page.text
         for one in (ada, bob):
             one.agree()
@@ -78,9 +75,7 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         assert len(server.store.collected().votes) == 6
 
         def purge(code: str) -> tuple[int, str]:
-            done = cli_inside(
-                *("annotate", "purge", path.name, "--database", address, "--code", code)
-            )
+            done = cli_inside("annotate", "purge", path.name, "--code", code)
             return done.returncode, " ".join(done.stderr.split())
 
         mistyped = ada.personal_code[:-1] + ("0" if ada.personal_code[-1] != "0" else "1")
@@ -107,20 +102,6 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         # On the administrator's page too.
         with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
             assert "Deleted" in admin.send("/admin/purge", rater=bob.personal_code).text
-        assert not server.store.collected().people
-
-
-def test_who_is_screened_out_has_a_code_too(
-    tmp_path: Path, cli_inside: Cli, keys_given: None
-) -> None:
-    path = write_study(tmp_path)
-    with Serving(path) as server, Guest(server) as eve:
-        eve.agree().check(answer=0)
-        eve.send("/check", attempt="2", **{"question-0": "0"})
-        assert eve.code == "SCREENED-OUT"
-        assert "what is kept of you deleted" in eve.page.text
-        done = cli_inside("annotate", "purge", path.name, "--code", eve.personal_code)
-        assert done.returncode == 0, done.stderr
         assert not server.store.collected().people
 
 

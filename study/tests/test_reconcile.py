@@ -57,15 +57,15 @@ def counted(store: Store) -> dict[str, int]:
 
 
 def test_invented_ids_keep_nobody_out_and_one_command_frees_their_places(
-    tmp_path: Path, address: str, cli_inside: Cli
+    tmp_path: Path, cli_inside: Cli
 ) -> None:
     write_three_arms(tmp_path, recruitment=PROLIFIC)  # 6 places of 4 cases
-    call = ("annotate", "reconcile", "study.yaml", "export.csv", "--database", address)
-    with Serving(tmp_path / "study.yaml", address) as server:
+    call = ("annotate", "reconcile", "study.yaml", "export.csv")
+    with Serving(tmp_path / "study.yaml") as server:
         store = server.store
-        # 75 invented ids: some judge a whole block, the others hold one.
-        for number in range(75):
-            assert come(server, number, judges=number % 15 == 0) != "/wait"
+        # 15 invented ids: some judge a whole block, the others hold one.
+        for number in range(15):
+            assert come(server, number, judges=number % 5 == 0) != "/wait"
         assert store.progress().free == 0
         assert store.progress().unconfirmed == 6
         # Honest people get in, and finish.
@@ -176,9 +176,7 @@ def test_excluded_people_and_second_accounts_get_no_place_back(tmp_path: Path) -
         assert store.progress().free == 2
 
 
-def test_sequential_collection_decides_by_confirmed_votes_alone(
-    tmp_path: Path, address: str
-) -> None:
+def test_sequential_collection_decides_by_confirmed_votes_alone(tmp_path: Path) -> None:
     clock = Clock()
     study = write_three_arms(
         tmp_path,
@@ -187,7 +185,7 @@ def test_sequential_collection_decides_by_confirmed_votes_alone(
         recruitment=PROLIFIC,
         collection={"rule": "sequential", "least": 3, "posterior": 0.9},
     )
-    with Store(study, address, KEYS, clock=clock) as store:
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
         invented = 0
         # All say safe, so that cells are decided by the fourth vote, if these votes are believed.
         while store.progress().unconfirmed < 18 and invented < 40:
@@ -247,31 +245,3 @@ def test_a_bad_export_is_refused_and_changes_nothing(tmp_path: Path, cli_inside:
         file.write_text(whole, "utf-8")
         assert cli_inside("annotate", "reconcile", "study.yaml", good).returncode == 0
         assert store.progress().unconfirmed == 0
-
-
-def test_what_was_confirmed_is_in_a_backup(tmp_path: Path, address: str, cli_inside: Cli) -> None:
-    clock, path = Clock(), write_study(tmp_path, blocks=2, recruitment=PROLIFIC)
-    with Store(load_study(path), address, KEYS, clock=clock) as store:
-        for number in (1, 2, 3):
-            come_in(store, clock, number)
-        say(store, (1, True), (2, False), (3, True))
-        wanted = store.collected()
-        # The third judged the first one's block as a spare: the second's is free.
-        assert sum(not vote.counted for vote in wanted.votes) == 6
-    cli_inside("annotate", "backup", "study.yaml", "--out", "backup", "--database", address)
-    done = cli_inside("annotate", "restore", "backup", "--out", "restored")
-    assert done.returncode == 0, done.stderr
-    restored = tmp_path / "restored/study.yaml"
-    with Store(load_study(restored), f"sqlite:///{restored.with_suffix('.db')}", KEYS) as store:
-        assert store.collected() == wanted
-        assert (store.progress().free, store.progress().unconfirmed) == (1, 0)
-
-
-def test_without_a_platform_there_is_nothing_to_reconcile(tmp_path: Path, cli_inside: Cli) -> None:
-    path = write_study(tmp_path)
-    with Store(load_study(path), f"sqlite:///{tmp_path / 'study.db'}", KEYS):
-        pass
-    (tmp_path / "export.csv").write_text("a,b\n1,2\n", "utf-8")
-    done = cli_inside("annotate", "reconcile", "study.yaml", "export.csv")
-    assert done.returncode == 2
-    assert "without a platform" in done.stderr

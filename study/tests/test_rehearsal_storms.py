@@ -4,14 +4,13 @@ The whole study of 6,300 votes is rehearsed by ``make rehearse``.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.exchanged import prolific_csv
 from support.postgres import Postgres
-from support.rehearsal import Rehearsal
 from support.storms import (
     KEYS,
     StudyServer,
@@ -31,14 +30,11 @@ from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Platform, Recruitment, Timing
 from casewise_study.study.study_file import load_study
 
+pytestmark = pytest.mark.slow
+
 SPEED = 20
+Trouble = Callable[[], None]
 MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Postgres]:
-    with Postgres() as running_cluster:
-        yield running_cluster
 
 
 def study_of(folder: Path, rule: str = "fixed", **more: Any) -> Path:
@@ -55,12 +51,28 @@ def study_of(folder: Path, rule: str = "fixed", **more: Any) -> Path:
     return folder / "study.yaml"
 
 
-def check(found: Rehearsal) -> None:
-    check_promises(found)
-    assert found.outcomes[VisitOutcome.COMPLETED] == 24
+def around(kind: str, folder: Path, postgres: Postgres, seconds: float) -> tuple[str, Trouble]:
+    """An empty database, and what takes it away for a while."""
+    if kind == "sqlite":
+        path = folder / "votes.db"
+        return f"sqlite:///{path}", locked(path, seconds)
+    return postgres.database(), gone(postgres, seconds)
 
 
-def check_promises(found: Rehearsal) -> None:
+@pytest.mark.parametrize(("kind", "rule"), [("sqlite", "fixed"), ("postgresql", "sequential")])
+def test_a_server_is_killed_and_its_database_away(
+    tmp_path: Path, kind: str, rule: str, postgres: Postgres
+) -> None:
+    database, away = around(kind, tmp_path, postgres, 5)
+    with running(StudyServer(study_of(tmp_path, rule), database, SPEED)) as server:
+        found = rehearse(
+            [server],
+            [(0.1, killed(server)), (0.4, away)],
+            at_once=8,
+            speed=SPEED,
+            seed=4,
+            mishaps=MISHAPS,
+        )
     held = found.integrity
     assert held.oddities == ()
     assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
@@ -69,47 +81,11 @@ def check_promises(found: Rehearsal) -> None:
     # Some left or withdrew, and were replaced.
     assert found.outcomes[VisitOutcome.LEFT] + found.outcomes[VisitOutcome.WITHDRAWN] > 0
     assert found.retries > 0, "the storms were not felt"
-
-
-def weather(study: Path, database: str, what: Callable[[], None]) -> Rehearsal:
-    with running(StudyServer(study, database, SPEED)) as server:
-        return rehearse(
-            [server],
-            [(0.1, killed(server)), (0.4, what)],
-            at_once=8,
-            speed=SPEED,
-            seed=4,
-            think=(1, 3),
-            mishaps=MISHAPS,
-        )
-
-
-@pytest.mark.slow
-def test_sqlite_killed_and_locked(tmp_path: Path) -> None:
-    path = tmp_path / "votes.db"
-    check(weather(study_of(tmp_path), f"sqlite:///{path}", locked(path, 5)))
-
-
-@pytest.mark.slow
-def test_postgresql_killed_and_gone(tmp_path: Path, cluster: Postgres) -> None:
-    check(weather(study_of(tmp_path), cluster.database(), gone(cluster, 5)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_sequential_collection_through_storms(
-    tmp_path: Path, kind: str, request: pytest.FixtureRequest
-) -> None:
-    study = study_of(tmp_path, "sequential")
-    if kind == "sqlite":
-        path = tmp_path / "votes.db"
-        found = weather(study, f"sqlite:///{path}", locked(path, 5))
+    if rule == "fixed":
+        assert found.outcomes[VisitOutcome.COMPLETED] == 24
     else:
-        running_cluster: Postgres = request.getfixturevalue("cluster")
-        found = weather(study, running_cluster.database(), gone(running_cluster, 5))
-    check_promises(found)
-    assert found.savings is not None
-    assert found.savings.votes < found.savings.fixed == 24 * 8
+        assert found.savings is not None
+        assert found.savings.votes < found.savings.fixed == 24 * 8
 
 
 def reconciled(server: StudyServer, to: Path, *, every: int = 1) -> Callable[[], None]:
@@ -134,20 +110,16 @@ def reconciled(server: StudyServer, to: Path, *, every: int = 1) -> Callable[[],
     return happen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "rule"), [("sqlite", "sequential"), ("postgresql", "fixed")])
 def test_two_servers_through_storms_exports_and_a_move(
-    tmp_path: Path, kind: str, rule: str, request: pytest.FixtureRequest
+    tmp_path: Path, kind: str, rule: str, postgres: Postgres
 ) -> None:
     codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
     platform = Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **codes)
     study = study_of(tmp_path, rule, recruitment=platform)
-    path, export = tmp_path / "votes.db", tmp_path / "export.csv"
-    if kind == "sqlite":
-        database, away, new = f"sqlite:///{path}", locked(path, 3), None
-    else:
-        cluster: Postgres = request.getfixturevalue("cluster")
-        database, away, new = cluster.database(), gone(cluster, 3), cluster.database()
+    export = tmp_path / "export.csv"
+    database, away = around(kind, tmp_path, postgres, 3)
+    new = None if kind == "sqlite" else postgres.database()
     servers = [StudyServer(study, database, SPEED) for _ in range(2)]
     with running(servers[0]) as server, running(servers[1]):
         half = reconciled(server, export, every=2)
@@ -158,7 +130,6 @@ def test_two_servers_through_storms_exports_and_a_move(
             at_once=8,
             speed=SPEED,
             seed=4,
-            think=(1, 3),
             mishaps=MISHAPS,
             most=60 if rule == "fixed" else 40,
         )

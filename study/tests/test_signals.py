@@ -1,14 +1,11 @@
 """Signals of answers that no person gave: recorded over HTTP, screened, told in card and export."""
 
-import json
 import re
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Cli
 from support.serving import Guest, Serving
 from support.studied import World, a_study, simulate
 from support.studies import write_study
@@ -33,9 +30,9 @@ def hidden_word(page: str) -> str:
     return found[1]
 
 
-def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path, address: str) -> None:
+def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path) -> None:
     """Four pages: two left, one copied from, one pasted into, and hidden text followed twice."""
-    with Serving(write_study(tmp_path, **ASKED), address) as server, Guest(server) as ada:
+    with Serving(write_study(tmp_path, **ASKED)) as server, Guest(server) as ada:
         ada.begin()
         first = hidden_word(ada.page.text)
         ada.answer(watched="2 2.5 0 0")
@@ -108,7 +105,6 @@ def with_signals(collected: Collected, rater: str, **signals: Any) -> Collected:
         ({"watched": 0, "left": None, "copied": None}, None),
         ({"tool": "none"}, None),
         ({"tool": "some"}, Rule.TOOL),
-        ({"tool": "all"}, Rule.TOOL),
     ],
 )
 def test_each_signal_by_hand(study: Study, signals: dict[str, Any], rule: Rule | None) -> None:
@@ -130,35 +126,6 @@ def test_what_people_say_of_tools_changes_nothing_about_their_pay(study: Study) 
     assert paid(tool="all") == paid()
     left = paid(left=20, tool="all")
     assert (left.flags, left.proposed) == ("left", Proposal.ASK)
-
-
-def test_what_the_page_says_is_caught(cli_inside: Cli, tmp_path: Path) -> None:
-    """The page's commands, and each figure of its table."""
-    page = (ROOT / "study/docs/annotation-votes.md").read_text("utf-8")
-    section = page[page.index("### Signals") : page.index("## What is told")]
-    block = re.search(r"```bash\n(.*?)```", section, re.DOTALL)
-    assert block is not None
-    plan, *commands = block[1].strip().splitlines()
-    assert cli_inside(*shlex.split(plan)[1:]).returncode == 0
-    found: list[dict[str, dict[str, int]]] = []
-    for line in commands:
-        done = cli_inside(*shlex.split(line)[1:], "--format", "json")
-        assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout)["flagged"])
-    named = re.findall(r"(?m)^\| `([a-z: ]+)`[^|]*((?:\| [^|\n]+)+)\|$", section)
-    told = {name: [cell.strip() for cell in cells.split("|")[1:]] for name, cells in named}
-    assert set(told) == {name for one in found for name in one}
-    for name, cells in told.items():
-        rows = [one.get(name) for one in found]
-        counts = [f"{row['flagged']} of {row['n']}" if row else "–" for row in rows]
-        assert cells[: len(counts)] == counts, name
-        for row in filter(None, rows):
-            share = row["flagged"] / row["n"]
-            if name == "honest":
-                assert share <= 0.02
-            elif name != "machine":
-                assert share >= 0.8, name
-    assert "not detectable" in section
 
 
 def test_the_export_sums_up_and_is_read_back(study: Study, tmp_path: Path) -> None:

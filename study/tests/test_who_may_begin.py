@@ -106,6 +106,7 @@ def judge(process: Start, server: Origin, *, careful: bool) -> str:
         return one.at
 
 
+@pytest.mark.slow
 def test_one_command_collects_until_those_who_pass_the_screening_have_judged_all(
     tmp_path: Path, cli_inside: Cli
 ) -> None:
@@ -135,9 +136,5 @@ def test_one_command_collects_until_those_who_pass_the_screening_have_judged_all
     assert done.returncode == 0, done.stderr
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")
     assert "screening: failed 1 of 1" in card
-    rows = [line.split("|")[1:4] for line in card.splitlines() if line.startswith("| ")]
-    counts = {
-        name.strip(): (people.strip(), votes.strip()) for name, people, votes in rows if votes
-    }
-    assert counts["everybody"] == counts["without flagged"] == ("3", "12")
-    assert counts["with those excluded by the screening"] == ("4", "16")
+    for row in ("everybody | 3 | 12 |", "with those excluded by the screening | 4 | 16 |"):
+        assert f"| {row}" in card

@@ -1,6 +1,5 @@
-"""Taking part on a phone: a touch screen of 390 x 844, a slow line, a screen reader's order."""
+"""Taking part on a phone: a touch screen of 390 x 844, a screen reader's order."""
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,20 +26,6 @@ PHONE: dict[str, Any] = {
     "has_touch": True,
     "is_mobile": True,
 }
-
-MOST_BYTES = 80_000
-"""Of the first load, as they come over the line."""
-
-SLOW_LINE = {
-    "offline": False,
-    "latency": 300,
-    "downloadThroughput": 50_000,
-    "uploadThroughput": 25_000,
-}
-"""400 kbit/s; bytes a second, and milliseconds."""
-
-SHOTS = os.environ.get("CASEWISE_SCREENSHOTS")
-"""A folder for a picture of each page, to be looked at."""
 
 
 def planned(folder: Path, seconds: float) -> Study:
@@ -224,17 +209,7 @@ def test_a_screen_reader_walks_a_case_in_order(
 ) -> None:
     page = visit()
     page.goto(server.origin)
-    for heading in ("Content warning", "Who asks", "Pay", "Data and privacy"):
-        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
-    agree(page)
-    for heading in ("What you see", "What you judge", "How you decide", "Example 1"):
-        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
-    page.goto(server.origin)
-    page.get_by_role("link", name="Go on to the questions").click()
-    for question in study[0].comprehension.questions:
-        page.get_by_label(question.options[question.answer], exact=True).check()
-    page.get_by_role("button", name="Send the answers").click()
-    page.wait_for_url("**/page/1")
+    begin(page, study[0])
     heard = page.locator("main").aria_snapshot()
     parts = (
         'heading "Case 1 of 3" [level=1]',
@@ -253,40 +228,16 @@ def test_a_screen_reader_walks_a_case_in_order(
     assert at == sorted(at), heard
 
 
-def test_the_first_load_is_small_also_on_a_slow_line(visit: Visit, server: Serving) -> None:
-    page = visit()
-    session = page.context.new_cdp_session(page)
-    session.send("Network.enable")
-    session.send("Network.emulateNetworkConditions", SLOW_LINE)
-    received = list[float]()
-    session.on("Network.loadingFinished", lambda one: received.append(one["encodedDataLength"]))
-    page.goto(server.origin)
-    page.wait_for_load_state("networkidle")
-    assert len(received) >= 4
-    assert 1000 < sum(received) < MOST_BYTES
-    times = page.evaluate(
-        """() => [performance.getEntriesByType("paint").at(-1).startTime,
-        performance.getEntriesByType("navigation")[0].loadEventEnd]"""
-    )
-    print(f"{sum(received):.0f} bytes; painted after {times[0]:.0f} ms, loaded {times[1]:.0f} ms")
-
-
-@pytest.mark.parametrize("size", ["phone", "computer"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_pleases_axe(
-    visit: Visit, server: Serving, study: tuple[Study, Path], size: str, scheme: str
+    visit: Visit, server: Serving, study: tuple[Study, Path], scheme: str
 ) -> None:
-    is_phone = size == "phone"
-    wide = {"viewport": {"width": 1280, "height": 900}, "has_touch": False, "is_mobile": False}
-    page = visit(color_scheme=scheme, **({} if is_phone else wide))
+    page = visit(color_scheme=scheme)
 
     def look(name: str) -> None:
         assert overflowing(page, but=".skip, .quiet, .wide") == [], name
         assert grave(page, minor=True) == [], name
-        assert not is_phone or small_targets(page) == [], name
-        if SHOTS:
-            Path(SHOTS).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=f"{SHOTS}/{size}-{scheme}-{name}.png", full_page=name != "case")
+        assert small_targets(page) == [], name
 
     page.goto(server.origin)
     look("consent")

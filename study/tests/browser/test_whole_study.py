@@ -1,19 +1,15 @@
 """A whole study in a real browser: by keyboard, on a phone without scripts, and in German."""
 
-import csv
-import os
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
 from playwright.sync_api import Browser, Page, expect
 from support.planned import a_plan, on_disk, pairs
 from support.seen import grave, overflowing
 from support.serving import Serving
-from support.studies import KEYS
 
 from casewise_study.study.schema import Arm, Pay, Study, Timing
 from casewise_study.study.study_file import load_study
@@ -24,10 +20,7 @@ from casewise_study.study.study_texts import Investigator
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Come = Callable[..., Page]
-Look = Callable[[Page, str], None]
-
-SHOTS = os.environ.get("CASEWISE_SCREENSHOTS")
-"""A folder for a picture of each page, to be looked at."""
+Look = Callable[[Page], None]
 
 
 def planned(folder: Path, language: str) -> Study:
@@ -46,19 +39,10 @@ def planned(folder: Path, language: str) -> Study:
     return load_study(folder / "study.yaml")
 
 
-@pytest.fixture
-def look() -> Look:
-    """No page may stick out, or have what axe calls serious; a picture of each may be kept."""
-    number = iter(range(1, 100))
-
-    def call(page: Page, name: str) -> None:
-        assert overflowing(page, but=".skip, .quiet, .wide") == [], page.url
-        assert grave(page) == [], page.url
-        if SHOTS:
-            Path(SHOTS).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=f"{SHOTS}/{name}-{next(number):02}.png", full_page=True)
-
-    return call
+def look(page: Page) -> None:
+    """No page may stick out, or have what axe calls serious."""
+    assert overflowing(page, but=".skip, .quiet, .wide") == [], page.url
+    assert grave(page) == [], page.url
 
 
 @pytest.fixture
@@ -82,7 +66,7 @@ def right(study: Study) -> list[str]:
     return [question.options[question.answer] for question in study.comprehension.questions]
 
 
-def by_keyboard(page: Page, study: Study, look: Look) -> None:
+def by_keyboard(page: Page, study: Study) -> None:
     def tab_to(name: str) -> None:
         for _ in range(60):
             page.keyboard.press("Tab")
@@ -92,18 +76,18 @@ def by_keyboard(page: Page, study: Study, look: Look) -> None:
                 return
         raise AssertionError(f"{name} can't be reached at {page.url}")
 
-    look(page, "keyboard")
+    look(page)
     for name in ("I am at least", "I have read"):
         tab_to(name)
         page.keyboard.press("Space")
     tab_to("Agree and go on")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("What you will do")
-    look(page, "keyboard")
+    look(page)
     tab_to("Go on to the questions")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("A few questions first")
-    look(page, "keyboard")
+    look(page)
     for question in study.comprehension.questions:
         tab_to(question.options[0])
         page.keyboard.press("Space")
@@ -113,13 +97,13 @@ def by_keyboard(page: Page, study: Study, look: Look) -> None:
     page.keyboard.press("Enter")
     for number in range(1, 4):
         expect(page.locator("h1")).to_have_text(f"Case {number} of 3")
-        look(page, "keyboard")
+        look(page)
         page.keyboard.press("End")
         page.keyboard.press("u")
         expect(page.locator("#unread")).to_be_hidden()
         page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Last questions")
-    look(page, "keyboard")
+    look(page)
     tab_to("Prefer not to say")
     page.keyboard.press("ArrowUp")
     tab_to("Finish")
@@ -127,90 +111,69 @@ def by_keyboard(page: Page, study: Study, look: Look) -> None:
     expect(page.locator("h1")).to_have_text("Thank you: you are done")
 
 
-def by_hand(page: Page, study: Study, look: Look, name: str) -> None:
+def by_hand(page: Page, study: Study, look: Look = look) -> None:
     """By touch or mouse, in any language: what is pressed is found by its place, not its words."""
-    look(page, name)
+    look(page)
     for box in page.locator("[type=checkbox]").all():
         box.check()
     page.locator("button[value=yes]").click()
     page.wait_for_url("**/tutorial")
-    look(page, name)
+    look(page)
     page.locator('a[href="/check"].main').click()
     page.wait_for_url("**/check")
     for text in right(study):
         page.get_by_label(text, exact=True).check()
-    look(page, name)
+    look(page)
     page.locator("form button.main").click()
     for number in range(1, 4):
         expect(page.locator("progress")).to_have_attribute("value", str(number - 1))
         page.locator(".choice.safe").click()
-        look(page, name)
+        look(page)
         page.locator(".case section").last.evaluate("one => one.scrollIntoView({ block: 'end' })")
         page.locator("#answer button.main").click()
     page.wait_for_url("**/about")
     page.locator("#remark").fill("Fine.")
-    look(page, name)
+    look(page)
     page.locator("form button.main").click()
     page.wait_for_url("**/done")
 
 
-def test_three_people_from_consent_to_payment(
-    come: Come, look: Look, tmp_path: Path, cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_from_consent_to_the_end(come: Come, tmp_path: Path) -> None:
     english, german = tmp_path / "en", tmp_path / "de"
     english.mkdir()
     german.mkdir()
     study, ours = planned(english, "en"), planned(german, "de")
-    codes = set()
     # Its clock stands still: each page is answered at once, however busy the machine is.
     with Serving(english / "study.yaml") as server:
         page = come(server)
-        by_keyboard(page, study, look)
-        look(page, "keyboard")
-        codes.add(page.locator("#personal-code").inner_text())
+        by_keyboard(page, study)
+        look(page)
         phone = come(server, viewport={"width": 360, "height": 740}, java_script_enabled=False)
         # Axe is a script itself, and so can't look here: the same page with scripts is looked at.
-        by_hand(phone, study, lambda page, _: None, "phone")
+        by_hand(phone, study, look=lambda page: None)
         expect(phone.locator("h2").first).to_have_text("About this study")
-        codes.add(phone.locator("#personal-code").inner_text())
-        if SHOTS:
-            phone.screenshot(path=f"{SHOTS}/phone-end.png", full_page=True)
         small = come(server, viewport={"width": 360, "height": 740}, color_scheme="dark")
-        by_hand(small, study, look, "small")
-        look(small, "small")
-        codes.add(small.locator("#personal-code").inner_text())
+        by_hand(small, study)
+        look(small)
         people = server.store.collected().people
         assert [person.status for person in people] == ["completed"] * 3
         assert [person.remark for person in people] == [None, "Fine.", "Fine."]
         assert len(people[0].demographics) == 1
         assert sum(vote.counted for vote in server.store.collected().votes) == 6
-    # Without a platform, people are paid by the codes that their last page showed them.
-    monkeypatch.setenv("CASEWISE_STUDY_SECRET", KEYS.secret)
-    monkeypatch.setenv("CASEWISE_ADMIN_TOKEN", KEYS.admin)
-    done = cli_inside("annotate", "payments", "en/study.yaml", "--out", "payments.csv")
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader((tmp_path / "payments.csv").read_text("utf-8").splitlines()))
-    assert {row["personal_code"] for row in rows} == codes
-    # Each page was answered too fast to be read, which somebody has to look at.
-    assert {(row["status"], row["flags"], row["proposed"]) for row in rows} == {
-        ("completed", "fast", "ask")
-    }
     with Serving(german / "study.yaml") as server:
         page = come(server, viewport={"width": 900, "height": 900}, locale="de-DE")
         expect(page.locator("button[value=yes]")).to_have_text("Zustimmen und weiter")
-        by_hand(page, ours, look, "german")
-        look(page, "german")
+        by_hand(page, ours)
+        look(page)
         expect(page.locator("h1")).to_have_text("Danke: Sie sind fertig")
         expect(page.locator("#debriefing")).to_have_text("Über diese Studie")
-        codes.add(page.locator("#personal-code").inner_text())
         # With the code alone, in another browser, all of it is deleted.
         other = come(server)
         other.goto(f"{server.origin}/resume")
         other.locator("#code-typed").fill(page.locator("#personal-code").inner_text())
         other.locator("form button.main").click()
         other.goto(f"{server.origin}/withdraw")
-        look(other, "german")
+        look(other)
         other.locator("form button.main").click()
         expect(other.locator("h1")).to_have_text("Sie haben Ihre Teilnahme widerrufen")
         assert not server.store.collected().votes
-    assert len(codes) == 4

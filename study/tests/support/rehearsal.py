@@ -1,9 +1,9 @@
-"""Rehearsals of a study by simulated people over HTTP: whether its rules hold, what it recovers."""
+"""Rehearsals of a study by simulated people over HTTP: whether its rules hold."""
 
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import nan
@@ -12,8 +12,6 @@ import numpy as np
 from support.visit import Scene, Visit, VisitLog, VisitOutcome, Words, split_words
 
 from casewise.contexts import render_text
-from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
-from casewise_study.simulation.drawn_studies import Flagged, count_flagged
 from casewise_study.simulation.simulated_people import (
     Manner,
     Mixture,
@@ -25,14 +23,10 @@ from casewise_study.statistics.savings import Savings
 from casewise_study.store import study_store
 from casewise_study.store.database import steady_clock
 from casewise_study.store.study_store import Store
-from casewise_study.study.planning import session_pay
-from casewise_study.study.schema import Arm, Platform, Study
+from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import study_cases
 from casewise_study.votes.cells import Stopped, cell_stops, decided_cases
-from casewise_study.votes.collected import Collected, PersonStatus, VoteRecord, vote_table
-from casewise_study.votes.screening import groups_of, screen
-
-ALPHA = 0.05
+from casewise_study.votes.collected import Collected, VoteRecord, vote_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,49 +56,13 @@ class Integrity:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
-    """How well the votes tell the simulated truth."""
-
-    cells: int
-    covered: int
-    """Cells whose 95 % Wilson interval holds the true share of honest people."""
-    mean_error: float
-    """Mean absolute distance between observed and true shares."""
-    pairs: int
-    """Queries with both contexts."""
-    told_apart: int
-    """Of these, queries whose contexts differ with p < .05 (two-sided test of proportions)."""
-
-    @property
-    def coverage(self) -> float:
-        """0..1; NaN without cells."""
-        return self.covered / self.cells if self.cells else nan
-
-    @property
-    def power(self) -> float:
-        """Share of queries whose contexts are told apart; NaN without pairs."""
-        return self.told_apart / self.pairs if self.pairs else nan
-
-
-@dataclass(frozen=True, slots=True)
 class Rehearsal:
     """Everything that a rehearsal shows."""
 
     outcomes: Mapping[VisitOutcome, int]
     integrity: Integrity
-    recovery: Recovery
-    """With everybody's votes."""
-    unflagged: Recovery
-    """Without the votes of those who are flagged."""
-    flagged: tuple[Flagged, ...]
     savings: Savings | None
     """Sequential collection beside every vote; None of fixed collection."""
-    division: str | None
-    """Whether votes fall in two groups, in words."""
-    hours: float
-    """Of all people together, in the study's own time."""
-    cost: float
-    """In the study's currency, fee included: those who completed are paid."""
     waits: tuple[float, ...]
     """Seconds of every request, as people waited for it."""
     retries: int
@@ -135,27 +93,10 @@ def sum_up(
         raters: The pseudonym of each platform id.
         seconds: How long it took.
     """
-    screened = screen(study, collected)
-    flags = screened.flagged()
-    groups = groups_of(vote_table(study, collected), screened, study.seed)
-    finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
-    took = [
-        (person.ended - person.started).total_seconds()
-        for person in collected.people
-        if person.status is PersonStatus.COMPLETED and person.started and person.ended
-    ]
     return Rehearsal(
         outcomes=Counter(log.outcome for log in logs),
         integrity=check_integrity(study, logs, collected, raters),
-        recovery=recover(study, rates, collected),
-        unflagged=recover(study, rates, collected, flags),
-        flagged=count_flagged(
-            (log.manner, log.trace, raters.get(log.platform_id) in flags) for log in finished
-        ),
         savings=against_fixed(study, rates, collected),
-        division=groups.told,
-        hours=sum(took) / 3600,
-        cost=len(finished) * session_pay(study) * (1 + study.pay.fee),
         waits=tuple(wait for log in logs for wait in log.waits),
         retries=sum(log.retries for log in logs),
         seconds=seconds,
@@ -249,54 +190,6 @@ def against_fixed(study: Study, rates: Sequence[float], collected: Collected) ->
     return Savings.of(counts, safe, full, undecided)
 
 
-def recover(
-    study: Study,
-    rates: Sequence[float],
-    collected: Collected,
-    without: Collection[str] = (),
-) -> Recovery:
-    """Compare the shares of votes with the truth that people were drawn from.
-
-    Args:
-        study: The study.
-        rates: For each cell, the share of people of mean leniency who say safe.
-        collected: What was collected.
-        without: Pseudonyms of people whose votes are left out.
-    """
-    counts = Counter(
-        (vote.case_id, vote.verdict)
-        for vote in collected.votes
-        if vote.counted and vote.rater not in without
-    )
-    covered, errors = 0, []
-    pairs: dict[str, dict[Arm, tuple[int, int]]] = {}
-    for cell, case, rate in zip(study.design.cells, study_cases(study), rates, strict=True):
-        safe = counts[cell.case_id, "safe"]
-        n = safe + counts[cell.case_id, "unsafe"]
-        if not n:
-            continue
-        truth = marginal_rate(rate)
-        low, high = wilson_interval(safe / n, n)
-        covered += low <= truth <= high
-        errors.append(abs(safe / n - truth))
-        pairs.setdefault(case.query_id, {})[cell.arm] = (safe, n)
-    both = [arms for arms in pairs.values() if Arm.SAFE in arms and Arm.UNSAFE in arms]
-    told = two_proportion_p(_pair_votes(both)) < ALPHA if both else np.zeros(0)
-    error = float(np.mean(errors)) if errors else nan
-    return Recovery(len(errors), covered, error, len(both), int(told.sum()))
-
-
-def _pair_votes(pairs: Sequence[Mapping[Arm, tuple[int, int]]]) -> PairVotes:
-    columns = np.array(
-        [
-            (safe, n - safe, other, m - other)
-            for (safe, n), (other, m) in ((arms[Arm.SAFE], arms[Arm.UNSAFE]) for arms in pairs)
-        ],
-        dtype=float,
-    ).T
-    return PairVotes(*columns)
-
-
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 """Fixed, so that a server that is started again tells the same time."""
 
@@ -358,7 +251,6 @@ async def send_people(
     mixture: Mixture,
     *,
     seed: int,
-    traces: Sequence[Trace] = (Trace.NONE,),
     at_once: int,
     most: int,
     progress: Callable[[VisitLog], None],
@@ -369,7 +261,6 @@ async def send_people(
         scene: Where, and how fast.
         mixture: Who comes.
         seed: Draws the people and what they do.
-        traces: What machines leave behind, in turns.
         at_once: People at the same time.
         most: People in all; a study that nobody completes ends too.
         progress: Called at the end of each visit.
@@ -377,7 +268,7 @@ async def send_people(
     Returns:
         A log of each visit, in the order of their ends.
     """
-    numbers, turns = itertools.count(), itertools.cycle(traces)
+    numbers, turns = itertools.count(), itertools.repeat(Trace.NONE)
     logs: list[VisitLog] = []
     complete = False
 

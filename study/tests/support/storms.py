@@ -61,12 +61,6 @@ class StudyServer:
         self._process.send_signal(with_signal)
         self._process.wait(30)
 
-    def cpu_seconds(self) -> float:
-        """Of the process that runs now."""
-        assert self._process is not None
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
 
 @dataclass
 class Storms:
@@ -174,8 +168,7 @@ def rehearse(
     at_once: int,
     speed: float,
     seed: int,
-    think: tuple[float, float] | None = None,
-    mishaps: Mishaps | None = None,
+    mishaps: Mishaps,
     most: int = 4000,
 ) -> Rehearsal:
     """Simulated people judge through the storms; returns what it shows.
@@ -186,7 +179,6 @@ def rehearse(
         at_once: People at the same time.
         speed: So many times as fast as the study's own time.
         seed: Draws the people and what they do.
-        think: Least and most seconds a page, in place of each person's own.
         mishaps: Of the people.
         most: People in all.
     """
@@ -199,9 +191,8 @@ def rehearse(
         known_pages(study),
         rates,
         machine_rates(rates, seed),
-        mishaps or Mishaps(),
+        mishaps,
         speed,
-        think=think,
         calm=weather.calm,
     )
     start = time.monotonic()

@@ -15,7 +15,7 @@ import httpx
 from bs4 import BeautifulSoup, Tag
 
 from casewise.cases import Side
-from casewise_study.simulation.simulated_people import Manner, SimulatedPerson, Trace
+from casewise_study.simulation.simulated_people import Manner, SimulatedPerson
 from casewise_study.study.accounts import ACCOUNT_PARAMETER
 from casewise_study.study.schema import Platform, Study
 
@@ -28,7 +28,6 @@ ACCOUNTS = {
 CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
 
-ARRIVAL_WORDS = 50
 """What people are taken to read before they come."""
 
 AWAY_LEASES = 1.2
@@ -86,7 +85,6 @@ class VisitLog:
     """Requests that were sent again, as the server was away."""
     oddities: list[str] = field(default_factory=list)
     """What must not happen: an answer that contradicts the rules of a study."""
-    trace: Trace = Trace.NONE
 
 
 Words = tuple[tuple[str, ...], tuple[str, ...]]
@@ -147,17 +145,6 @@ class SeenPage:
         )
 
     @property
-    def words(self) -> int:
-        """How many there are to read: on a case's page in the case and its question."""
-        parts = self._soup.select(".case, #question") or self._soup.select("main")
-        return sum(len(part.get_text(" ").split()) for part in parts)
-
-    @property
-    def holds_hidden_text(self) -> bool:
-        """Whether its source has a field that people don't see."""
-        return self._soup.select_one("input[name=word]") is not None
-
-    @property
     def wait(self) -> float:
         """Seconds until an answer is taken."""
         element = self._soup.select_one("form[data-wait]")
@@ -193,8 +180,8 @@ class Scene:
     """So many times as fast as the study's own time."""
     patience: float = 90.0
     """Seconds for which a request is sent again while the server is away."""
-    think: tuple[float, float] | None = None
-    """Least and most seconds a page, in place of each person's own."""
+    think: tuple[float, float] = (1, 3)
+    """Least and most seconds a page."""
     calm: Callable[[], bool] = lambda: True
     """Whether nothing is wrong at the moment: waits of other moments are not counted."""
 
@@ -217,7 +204,7 @@ class Visit:
         self.person = person
         platform = scene.study.recruitment.platform
         account = ACCOUNTS[platform].format(person.number)
-        self.log = VisitLog(person.number, account, person.manner, panel, trace=person.trace)
+        self.log = VisitLog(person.number, account, person.manner, panel)
         self._client = httpx.AsyncClient(
             follow_redirects=True,
             timeout=30,
@@ -236,7 +223,7 @@ class Visit:
         account = {ACCOUNT_PARAMETER[platform]: self.log.platform_id}
         try:
             async with self._client:
-                await self._think(ARRIVAL_WORDS)  # people don't come all in one moment
+                await self._think()  # people don't come all in one moment
                 response = await self._ask(
                     "GET", f"/?{urlencode(account | {'panel': self.log.panel})}"
                 )
@@ -262,7 +249,7 @@ class Visit:
             form = page.form("/consent")
             if form is None:  # every place is taken at the moment
                 return await self._later("GET", "/consent")
-            await self._think(page.words)
+            await self._think()
             return await self._send(form, agree="yes", age="true", read="true")
         if path == "/wait":
             form = page.form("/wait")
@@ -271,12 +258,12 @@ class Visit:
             return await self._later("POST", "/wait", form)
         if path == "/about":
             form = page.form("/about")
-            await self._think(page.words)
+            await self._think()
             said = self._send(form, tool=self.person.tool) if form else self._ask("GET", "/done")
             return await said
         if path == "/tutorial":
             form = page.form("/check")
-            await self._think(page.words)
+            await self._think()
             return await (self._send(form) if form else self._ask("GET", "/check"))
         if path == "/check":
             return await self._check(page)
@@ -297,7 +284,7 @@ class Visit:
             chosen[name] = options.get(right.get(text, ""), values[0])
             if confused:
                 chosen[name] = values[int(self.person.draw.integers(len(values)))]
-        await self._think(page.words)
+        await self._think()
         return await self._send(form, **chosen)
 
     async def _judge(self, response: httpx.Response, page: SeenPage) -> httpx.Response | None:
@@ -321,10 +308,7 @@ class Visit:
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.draw.integers(1, 6))
-        if page.holds_hidden_text:
-            fields["watched"] = str(self.person.watched())
-            fields["word"] = "as asked" if self.person.follows() else ""
-        await self._think(page.words)
+        await self._think()
         after = await self._answer(form, fields)
         if after.url.path == path:
             # Too soon: the page says how long to wait, in the study's time.
@@ -401,11 +385,8 @@ class Visit:
     def _odd(self, what: str) -> None:
         self.log.oddities.append(f"visitor {self.person.number}: {what}")
 
-    async def _think(self, words: int) -> None:
-        if self.scene.think is not None:
-            seconds = self.person.draw.uniform(*self.scene.think)
-        else:
-            seconds = self.person.seconds(words)
+    async def _think(self) -> None:
+        seconds = self.person.draw.uniform(*self.scene.think)
         await asyncio.sleep(float(seconds) / self.scene.speed)
 
     async def _later(self, method: str, path: str, form: SentForm | None = None) -> httpx.Response:
