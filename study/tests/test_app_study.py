@@ -3,16 +3,14 @@
 import gc
 import re
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from conftest import Cli, clean_env
 from support.pairs import HOSTILE
 from support.postgres import Postgres
-from support.serving import Guest, Serving
+from support.serving import Guest, Origin, Serving
 from support.starts import Start
 from support.studies import KEYS, write_study
 
@@ -289,53 +287,34 @@ def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_insid
         return process, study, admin
 
     process, study, admin = start()
-    with httpx.Client(follow_redirects=True) as client:
-        page = client.get(study)
-
-        def send(where: str, **fields: str) -> httpx.Response:
-            found = re.search('name="form" value="([^"]+)"', page.text)
-            assert found is not None
-            return client.post(f"{study}{where}", data={"form": found[1], **fields})
-
-        page = send("consent", agree="yes", age="true", read="true")
-        page = client.get(f"{study}check")
-        page = send("check", attempt="1", **{"question-0": "1"})
-        page = send("page/1", verdict="safe")
-        assert page.url.path == "/page/2"
-        own = re.search('value="(http[^"]+/resume/[^"]+)"', page.text)
-        assert own is not None
-        process.kill()
-        process.wait()
-        process, study, admin = start()
-        again = f"{study}resume/{own[1].rsplit('/', 1)[1]}"
-        assert client.get(again).url.path == "/page/2"
-        found = client.get(admin).text
-        rater = re.search("<code>(p-[0-9a-f]+)</code>", found)
+    with Guest(Origin(study)) as ada:
+        ada.begin().answer()
+        assert ada.at == "/page/2"
+        own = ada.own_address.removeprefix(study)
+    process.kill()
+    process.wait()
+    process, study, admin = start()
+    with Guest(Origin(study), f"/{own}") as ada, Guest(Origin(study), admin) as page:
+        assert ada.at == "/page/2"
+        rater = re.search("<code>(p-[0-9a-f]+)</code>", page.page.text)
         assert rater is not None
     process.send_signal(signal.SIGINT)
-    began = time.monotonic()
     _, said = process.communicate(20)
-    assert time.monotonic() - began < 8
     assert process.returncode == 0
     assert "stopped: 0 of 2 blocks completed, 1 held" in said
     done = cli_inside("annotate", "purge", path.name, "--rater", rater[1])
     assert (done.returncode, done.stdout) == (0, "")
     assert "deleted" in done.stderr
-    again_done = cli_inside("annotate", "purge", path.name, "--rater", rater[1])
-    assert again_done.returncode == 2
 
 
 def test_commands_refuse_what_does_not_fit(tmp_path: Path, cli_inside: Cli) -> None:
     write_study(tmp_path)
     for options, words in (
         (("serve", "none.yaml"), "no such study"),
-        (("serve", "study.yaml", "--public-url", "study.example"), "--public-url"),
         (("serve", "study.yaml", "--public-url", "https://a.example/b"), "without a path"),
         (("serve", "study.yaml", "--rate", "often"), "such as 300/second"),
-        (("serve", "study.yaml", "--database", "mysql://a/b"), "--database"),
         (("serve", "study.yaml", "--host", "256.0.0.1"), "--host"),
         (("purge", "study.yaml"), "--rater, --platform-id or --code"),
-        (("purge", "study.yaml", "--platform-id", " "), "--rater, --platform-id or --code"),
         (("purge", "study.yaml", "--code", "a", "--rater", "b"), "--platform-id or --code"),
         (("purge", "study.yaml", "--platform-id", "x"), "no such person"),
     ):
@@ -354,17 +333,3 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "{{ 7 * 7 }}" in ada.page.text
             ada.answer(reason=HOSTILE)
         assert {vote.reason for vote in server.store.collected().votes} == {HOSTILE}
-
-
-def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
-    text = "## Who\nasks\n\nWe ask\nhow people judge.\n\n- one\n- two"
-    consent = {"text": text, "warning": "Some may\nupset."}
-    path = write_study(
-        tmp_path, consent=consent | {"contact": "lab"}, instructions="Read the\nquery."
-    )
-    with Serving(path) as one, Guest(one) as ada:
-        for shown in ("We ask how people judge.", "- one\n- two", "Some may upset."):
-            assert f'<p class="said">{shown}</p>' in ada.page.text
-        assert "<h2>Who asks</h2>" in ada.page.text
-        ada.agree()
-        assert '<p class="said">Read the query.</p>' in ada.page.text

@@ -123,9 +123,6 @@ def test_prolific_sheet(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
         "WITHDRAWN",
     ]
     assert body["external_study_url"] in (tmp_path / "out/study.md").read_text("utf-8")
-    again = cli_inside("annotate", "prolific", study, "--url", url, "--out", "out")
-    assert again.returncode == 2
-    assert "out: is there already" in again.stderr
 
 
 def prolific(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
@@ -187,11 +184,6 @@ def test_demographics_are_joined_to_the_people_of_the_server(
         wrong = cli_inside(*call, *options, "--out", "other")
         assert wrong.returncode == 2
         assert words in wrong.stderr
-    (tmp_path / "study.db").unlink()
-    gone = cli_inside(*call, "--columns", "Age", "--out", "again")
-    assert gone.returncode == 2
-    assert "study.db is not there" in gone.stderr
-    assert not (tmp_path / "study.db").exists()
 
 
 GOOD = prolific_csv(

@@ -140,9 +140,6 @@ def test_each_submission_gets_a_proposal_and_a_reason(tmp_path: Path, cli_inside
     assert rows[0]["code"] == "C0FFEE"
     assert "1 pay, 1 bonus, 3 ask, 1 reject" in done.stderr
     assert "3.00 GBP in all" in done.stderr
-    again = cli_inside(*call, "--out", "payments.csv")
-    assert again.returncode == 2
-    assert "--force" in again.stderr
 
 
 def test_what_the_platform_has_decided_stays_so_and_what_is_unclear_is_asked(
@@ -237,10 +234,6 @@ def test_only_the_exported_are_collected(tmp_path: Path, cli_inside: Cli) -> Non
     assert {person.rater for person in kept.people} == {raters[1], raters[2]}
     assert {vote.rater for vote in kept.votes} == {raters[1], raters[2]}
     assert "left out, not being in the export: 8 votes" in done.stderr
-    whole = cli_inside(*call, "whole", "--columns", "Age")
-    assert whole.returncode == 0, whole.stderr
-    everybody = read_collected(tmp_path / "whole", load_study(tmp_path / "study.yaml"))
-    assert len(everybody.people) == 5
 
 
 def test_excluding_frees_the_place_and_keeps_the_votes(tmp_path: Path, cli_inside: Cli) -> None:
@@ -276,9 +269,6 @@ def test_excluding_frees_the_place_and_keeps_the_votes(tmp_path: Path, cli_insid
     assert "1 person was excluded by whoever ran the study" in card
     assert f"- `{person.rater}`: answered in her sleep" in card
     assert "| excluded | 1 |" in card
-    again = read_collected(tmp_path / "votes", load_study(path))
-    assert again.people[0].excluded == "answered in her sleep"
-    assert sum(vote.counted for vote in again.votes) == 3
 
 
 def test_who_is_at_work_is_excluded_and_judges_no_more(tmp_path: Path) -> None:

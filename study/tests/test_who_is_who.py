@@ -160,7 +160,6 @@ def test_what_prolific_has_not_signed_is_refused(signing: Signing) -> None:
         "an unknown key": signing.link(head={"kid": "two"}),
         "nobody": signing.link(prolific={"workspace_id": "w"}),
         "another parameter": signing.link(prolific={"PROLIFIC_PID": PID, "STUDY_ID": "x"}),
-        "no token at all": f"/?PROLIFIC_PID={PID}&prolific_token=x.y.z",
     }
     for name, link in bad.items():
         with Guest(signing.server, link) as eve:

@@ -13,19 +13,16 @@ from support.visit import Scene, Visit, VisitLog, VisitOutcome, Words, split_wor
 
 from casewise.contexts import render_text
 from casewise_study.simulation.simulated_people import (
-    Manner,
     Mixture,
     Trace,
     make_person,
-    marginal_rate,
 )
-from casewise_study.statistics.savings import Savings
 from casewise_study.store import study_store
 from casewise_study.store.database import steady_clock
 from casewise_study.store.study_store import Store
 from casewise_study.study.schema import Platform, Study
 from casewise_study.study.study_file import study_cases
-from casewise_study.votes.cells import Stopped, cell_stops, decided_cases
+from casewise_study.votes.cells import cell_stops, decided_cases
 from casewise_study.votes.collected import Collected, VoteRecord, vote_table
 
 
@@ -61,8 +58,9 @@ class Rehearsal:
 
     outcomes: Mapping[VisitOutcome, int]
     integrity: Integrity
-    savings: Savings | None
-    """Sequential collection beside every vote; None of fixed collection."""
+    rates: tuple[float, ...]
+    """For each cell, the share of people of mean leniency who say safe."""
+    collected: Collected
     waits: tuple[float, ...]
     """Seconds of every request, as people waited for it."""
     retries: int
@@ -72,35 +70,6 @@ class Rehearsal:
     def wait(self, percent: float) -> float:
         """A percentile of the waits, in seconds; NaN without any."""
         return float(np.percentile(self.waits, percent)) if self.waits else nan
-
-
-def sum_up(
-    study: Study,
-    rates: Sequence[float],
-    logs: Sequence[VisitLog],
-    collected: Collected,
-    raters: Mapping[str, str],
-    *,
-    seconds: float,
-) -> Rehearsal:
-    """Everything that a rehearsal shows.
-
-    Args:
-        study: The study.
-        rates: For each cell, the share of people of mean leniency who say safe.
-        logs: Of every visit.
-        collected: What the study's database holds.
-        raters: The pseudonym of each platform id.
-        seconds: How long it took.
-    """
-    return Rehearsal(
-        outcomes=Counter(log.outcome for log in logs),
-        integrity=check_integrity(study, logs, collected, raters),
-        savings=against_fixed(study, rates, collected),
-        waits=tuple(wait for log in logs for wait in log.waits),
-        retries=sum(log.retries for log in logs),
-        seconds=seconds,
-    )
 
 
 def check_integrity(
@@ -162,56 +131,18 @@ def check_integrity(
     )
 
 
-def against_fixed(study: Study, rates: Sequence[float], collected: Collected) -> Savings | None:
-    """Compare sequential collection with what more people would have said, up to every vote.
-
-    Args:
-        study: The study.
-        rates: For each cell, the share of people of mean leniency who say safe.
-        collected: What was collected; cells without votes are left out.
-
-    Returns:
-        None of fixed collection.
-    """
-    if not study.collection.is_sequential:
-        return None
-    table = vote_table(study, collected)
-    stops = [stop for stop in cell_stops(study, table) if stop.votes]
-    random = np.random.default_rng((study.seed, 0xF011))
-    full = np.zeros((len(stops), study.votes), np.int64)
-    counts = np.array([stop.votes for stop in stops], np.int64)
-    safe = np.zeros_like(counts)
-    for row, stop in enumerate(stops):
-        place = study.places[stop.case_id]
-        given = table.safe[table.cell == place][: study.votes].astype(np.int64)
-        more = random.random(study.votes - len(given)) < marginal_rate(rates[place])
-        full[row], safe[row] = np.concatenate([given, more]), given.sum()
-    undecided = sum(stop.stopped is not Stopped.POSTERIOR for stop in stops)
-    return Savings.of(counts, safe, full, undecided)
-
-
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 """Fixed, so that a server that is started again tells the same time."""
 
 
-def fast_clock(speed: float) -> Callable[[], datetime]:
-    """Make a clock that runs ``speed`` times as fast.
+def hasten(speed: float) -> None:
+    """Let studies that this process serves run ``speed`` times as fast.
 
     People who think for 10 seconds do so in ``10 / speed``; leases, least times and recorded times
     are in the study's own time.
     """
     steady = steady_clock()
-
-    def now() -> datetime:
-        return _ANCHOR + (steady() - _ANCHOR) * speed
-
-    return now
-
-
-def hasten(speed: float) -> None:
-    """Let studies that this process serves run ``speed`` times as fast."""
-    clock = fast_clock(speed)
-    vars(study_store)["steady_clock"] = lambda: clock
+    vars(study_store)["steady_clock"] = lambda: lambda: _ANCHOR + (steady() - _ANCHOR) * speed
 
 
 def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[str, str]]:
@@ -240,10 +171,6 @@ def known_pages(study: Study) -> dict[Words, int | str]:
         context = render_text(case.context) if case.context and case.context.root else ""
         pages[split_words(case.query), split_words(context)] = place
     return pages
-
-
-PANELS = 3
-"""Waves of recruitment; those of a biased panel come in one of their own."""
 
 
 async def send_people(
@@ -276,9 +203,7 @@ async def send_people(
         nonlocal complete
         while not complete and (number := next(numbers)) < most:
             person = make_person(number, mixture, seed, turns)
-            biased = person.manner is Manner.BIASED
-            panel = "biased" if biased else f"wave-{1 + number % PANELS}"
-            log = await Visit(scene, person, panel).run()
+            log = await Visit(scene, person).run()
             complete = complete or log.outcome is VisitOutcome.FULL
             logs.append(log)
             progress(log)

@@ -6,17 +6,18 @@ import signal
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.postgres import Postgres
-from support.rehearsal import Rehearsal, known_pages, read_back, send_people, sum_up
+from support.rehearsal import Rehearsal, check_integrity, known_pages, read_back, send_people
 from support.starts import Start, free_port
 from support.visit import Mishaps, Scene, VisitLog, VisitOutcome
 
-from casewise_study.simulation.simulated_people import Mixture, machine_rates, true_rates
+from casewise_study.simulation.simulated_people import Mixture, true_rates
 from casewise_study.store.study_store import Store
 from casewise_study.study.accounts import Secrets
 from casewise_study.study.study_file import load_study
@@ -190,7 +191,6 @@ def rehearse(
         study,
         known_pages(study),
         rates,
-        machine_rates(rates, seed),
         mishaps,
         speed,
         calm=weather.calm,
@@ -205,4 +205,12 @@ def rehearse(
     assert not weather.plan, "the study was complete before every storm had come"
     with Store(study, servers[0].database, KEYS) as store:
         collected, raters = read_back(store, logs)
-    return sum_up(study, rates, logs, collected, raters, seconds=seconds)
+    return Rehearsal(
+        Counter(log.outcome for log in logs),
+        check_integrity(study, logs, collected, raters),
+        rates,
+        collected,
+        tuple(wait for log in logs for wait in log.waits),
+        sum(log.retries for log in logs),
+        seconds,
+    )

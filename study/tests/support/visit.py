@@ -15,7 +15,7 @@ import httpx
 from bs4 import BeautifulSoup, Tag
 
 from casewise.cases import Side
-from casewise_study.simulation.simulated_people import Manner, SimulatedPerson
+from casewise_study.simulation.simulated_people import SimulatedPerson
 from casewise_study.study.accounts import ACCOUNT_PARAMETER
 from casewise_study.study.schema import Platform, Study
 
@@ -68,10 +68,7 @@ class VisitOutcome(StrEnum):
 class VisitLog:
     """One person's visit, from the person's side."""
 
-    number: int
     platform_id: str
-    manner: Manner
-    panel: str
     outcome: VisitOutcome = VisitOutcome.FAILED
     code: str | None = None
     shown: list[int] = field(default_factory=list)
@@ -119,22 +116,6 @@ class SeenPage:
         hidden = element.find_all("input", attrs={"type": "hidden"})
         return SentForm(action, {str(field["name"]): str(field["value"]) for field in hidden})
 
-    def questions(self) -> list[tuple[str, str, dict[str, str]]]:
-        """Of the comprehension check: each question's text, its name, and options by their text."""
-        questions = []
-        for fieldset in self._soup.find_all("fieldset"):
-            legend = fieldset.find("legend")
-            options = {
-                label.get_text(" ", strip=True): label.input
-                for label in fieldset.find_all("label")
-                if label.input is not None
-            }
-            if legend is not None and options:
-                name = str(next(iter(options.values()))["name"])
-                values = {text: str(option["value"]) for text, option in options.items()}
-                questions.append((legend.get_text(" ", strip=True), name, values))
-        return questions
-
     def case(self) -> Words:
         """The words of the query and of the context that are shown."""
         query = self._soup.select_one("section.query blockquote")
@@ -173,8 +154,6 @@ class Scene:
     """From ``known_pages``."""
     rates: tuple[float, ...]
     """Of each cell: the share of people of mean leniency who say safe."""
-    machine: tuple[float, ...]
-    """The same of one language model's answers."""
     mishaps: Mishaps
     speed: float
     """So many times as fast as the study's own time."""
@@ -199,12 +178,12 @@ class _LostError(Exception):
 class Visit:
     """A person in front of a browser."""
 
-    def __init__(self, scene: Scene, person: SimulatedPerson, panel: str) -> None:
+    def __init__(self, scene: Scene, person: SimulatedPerson) -> None:
         self.scene = scene
         self.person = person
         platform = scene.study.recruitment.platform
         account = ACCOUNTS[platform].format(person.number)
-        self.log = VisitLog(person.number, account, person.manner, panel)
+        self.log = VisitLog(account)
         self._client = httpx.AsyncClient(
             follow_redirects=True,
             timeout=30,
@@ -220,13 +199,11 @@ class Visit:
     async def run(self) -> VisitLog:
         """Go through the study; returns what happened."""
         platform = self.scene.study.recruitment.platform
-        account = {ACCOUNT_PARAMETER[platform]: self.log.platform_id}
+        account = urlencode({ACCOUNT_PARAMETER[platform]: self.log.platform_id})
         try:
             async with self._client:
                 await self._think()  # people don't come all in one moment
-                response = await self._ask(
-                    "GET", f"/?{urlencode(account | {'panel': self.log.panel})}"
-                )
+                response = await self._ask("GET", f"/?{account}")
                 while (after := await self._step(response)) is not None:
                     response = after
         except _LostError as error:
@@ -273,17 +250,12 @@ class Visit:
         form = page.form("/check")
         if form is None:
             raise _LostError("no form on /check")
-        right = {
-            question.text: question.options[question.answer]
-            for question in self.scene.study.comprehension.questions
+        chosen = {
+            f"question-{number}": str(question.answer)
+            for number, question in enumerate(self.scene.study.comprehension.questions)
         }
-        confused = self.person.draw.random() < CONFUSED
-        chosen = {}
-        for text, name, options in page.questions():
-            values = list(options.values())
-            chosen[name] = options.get(right.get(text, ""), values[0])
-            if confused:
-                chosen[name] = values[int(self.person.draw.integers(len(values)))]
+        if self.person.draw.random() < CONFUSED:
+            chosen = dict.fromkeys(chosen, "0")
         await self._think()
         return await self._send(form, **chosen)
 
@@ -299,7 +271,7 @@ class Visit:
         if len(self.log.given) >= self._turns_at and (self._withdraws or self._leaves):
             return await (self._withdraw() if self._withdraws else self._leave())
         if place is not None:
-            verdict = self.person.verdict(self.scene.rates[place], self.scene.machine[place])
+            verdict = self.person.verdict(self.scene.rates[place])
         else:
             checks = self.scene.study.attention.checks
             verdict = self.person.check(
