@@ -14,8 +14,8 @@ from conftest import Cli
 from support.postgres import Postgres
 from support.serving import Guest, Origin, Serving
 from support.starts import Start
+from support.storms import ENV, StudyServer
 from support.storms import KEYS as STORM_KEYS
-from support.storms import StudyServer
 from support.studies import KEYS, write_study
 
 from casewise_study.store.standing import Visitor
@@ -219,8 +219,7 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, QUERIES, blocks=PEOPLE, timing={"least_seconds": 0})
-    keys = {SECRET_VARIABLE: STORM_KEYS.secret, ADMIN_VARIABLE: STORM_KEYS.admin}
-    env = os.environ | keys
+    env = os.environ | ENV
 
     def killed_after(seconds: float, *command: str) -> None:
         start = Start(["annotate", *command], tmp_path, env)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.exchanged import HOSTILE, a_study, prolific_csv
 from support.studies import write_three_arms
 
-from casewise.errors import CasewiseError, InputError
+from casewise.errors import CasewiseError
 from casewise_study.exchange.prolific import join_prolific
 from casewise_study.store.standing import Visitor
 from casewise_study.store.study_store import Store
@@ -207,20 +207,3 @@ def test_a_damaged_export_is_read_or_refused_by_name(data: st.DataObject, tmp_pa
     except CasewiseError as error:
         told = str(error)
     assert str(path) in told
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("APPROVED", "LOST", ("row ending at line 2", "Status", "APPROVED")),
-        ("Sex", "Age", ("the column stands twice", "Age")),
-        (",", ";", ("semicolons", "commas")),
-    ],
-)
-def test_what_is_wrong_is_named(old: str, new: str, words: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text(GOOD.replace(old, new, -1 if old == "," else 1), "utf-8", newline="")
-    with pytest.raises(InputError) as caught:
-        join_prolific(Collected((), ()), [path], columns=["Age"], name=str)
-    for word in words:
-        assert word in str(caught.value)

@@ -104,23 +104,6 @@ def signing(tmp_path: Path, prolific: Platform) -> Iterator[Signing]:
         yield Signing(server, prolific)
 
 
-def test_a_signature_is_read_as_openssl_writes_it(prolific: Platform) -> None:
-    origin = "https://study.example"
-    said, _, sealed = prolific.token(origin).rpartition(".")
-    signature = base64.urlsafe_b64decode(sealed + "==")
-    links = ProlificLinks(origin, prolific.address)
-
-    def holds(said: str, signature: bytes) -> bool:
-        token = f"{said}.{encoded(signature)}"
-        return links.holds({"prolific_token": token, "PROLIFIC_PID": PID})
-
-    assert holds(said, signature)
-    wrong = [bytes(bit ^ (n == at) for n, bit in enumerate(signature)) for at in (0, 100, 255)]
-    for other in (*wrong, b"", signature[1:], b"\0" + signature):
-        assert not holds(said, other)
-    assert not holds(said.replace(".", "x.", 1), signature)
-
-
 def test_a_key_that_can_be_factored_signs_nothing(tmp_path: Path) -> None:
     short = Platform(tmp_path, bits=1024)
     origin = "https://study.example"
@@ -232,17 +215,6 @@ def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path) -> 
         left = server.store.collected().identity
         assert left is not None
         assert [one.kind for one in left.seconds] == ["address"]  # Bob's and the second account's
-
-
-def test_counted_where_the_rule_says_so(tmp_path: Path) -> None:
-    path = write_study(tmp_path, blocks=2)
-    with Serving(path) as server, Guest(server, "/?participant=ada") as ada:
-        ada.begin().finish()
-        ada.get("/?participant=two")
-        ada.begin().finish()
-        assert all(one.counted for one in server.store.collected().votes)
-        (_, second, near) = server.store.collected().identity.seconds  # type: ignore[union-attr]
-        assert (second.kind, near.kind) == ("browser", "address")
 
 
 def test_one_address_range_within_minutes(tmp_path: Path) -> None:

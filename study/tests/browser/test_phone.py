@@ -1,21 +1,18 @@
 """Taking part on a phone: a touch screen of 390 x 844, a screen reader's order."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from support.planned import a_plan, on_disk
+from support.planned import in_a_browser
 from support.seen import grave, overflowing
 from support.serving import Serving
 
 from casewise.cases import open_cases
 from casewise_study.store.database import utc_now
-from casewise_study.study.schema import Arm, Pay, Study, Timing
-from casewise_study.study.study_file import write_study as write_file
-from casewise_study.study.study_texts import Investigator
+from casewise_study.study.schema import Study
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,24 +25,11 @@ PHONE: dict[str, Any] = {
 }
 
 
-def planned(folder: Path, seconds: float) -> Study:
-    """Two of the starter's queries, as a study is planned, and one attention check."""
-    cases = [case for case in open_cases("starter").cases if case.context is not None][:4]
-    asker = Investigator("Example lab", "lab@example.org", "Board 7/26")
-    arms = (Arm.SAFE, Arm.UNSAFE)
-    plan = a_plan(9, 2, arms=arms, attention=1, pay=Pay(per_hour=12), asker=asker)
-    study = on_disk(folder, cases, plan)
-    asked = study.ask.model_copy(update={"confidence": True, "reason": True})
-    timing = Timing(least_seconds=seconds)
-    study = study.model_copy(update={"timing": timing, "ask": asked})
-    write_file(study, folder / "study.yaml")
-    return study
-
-
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
     folder = tmp_path_factory.mktemp("phone")
-    return planned(folder, 0.4), folder / "study.yaml"
+    cases = [case for case in open_cases("starter").cases if case.context is not None][:4]
+    return in_a_browser(folder, cases, seconds=0.4), folder / "study.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -171,37 +155,6 @@ def test_pressing_next_leads_through_the_case(
             break
         page.wait_for_timeout(300)
     page.wait_for_url("**/page/2")
-
-
-def test_next_counts_down_for_the_eye_alone(visit: Visit, tmp_path: Path) -> None:
-    study = planned(tmp_path, 30)
-    # The server's clock stands still, and the page's once the case is there.
-    with Serving(tmp_path / "study.yaml") as server:
-        page = visit(viewport={"width": 1280, "height": 1600}, has_touch=False, is_mobile=False)
-        page.clock.install()
-        page.goto(server.origin)
-        begin(page, study)
-        page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
-        left = page.locator("#left")
-        expect(left).to_have_text(re.compile(r"^2\d s$"))
-        before = int(left.inner_text().removesuffix(" s"))
-        page.clock.run_for(10_000)
-        expect(left).to_have_text(f"{before - 10} s")
-        # Nothing of it is said aloud, until somebody asks.
-        following, status = (
-            page.get_by_role("button", name="Next", exact=True),
-            page.get_by_role("status"),
-        )
-        expect(status).to_have_text("")
-        page.locator(".choice").first.click()
-        following.click(force=True)
-        expect(status).to_have_text(f"Please read first; {before - 10} s more.")
-        page.clock.run_for(5_000)
-        expect(status).to_have_text(f"Please read first; {before - 10} s more.")
-        page.clock.run_for(20_000)
-        expect(status).to_have_text("")
-        expect(left).to_have_text("")
-        expect(following).not_to_have_attribute("aria-disabled", "true")
 
 
 def test_a_screen_reader_walks_a_case_in_order(

@@ -1,42 +1,22 @@
 """A whole study in a real browser: by keyboard, on a phone without scripts, and in German."""
 
 from collections.abc import Callable, Iterator
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from support.planned import a_plan, on_disk, pairs
+from support.planned import in_a_browser, pairs
 from support.seen import grave, overflowing
 from support.serving import Serving
 
-from casewise_study.study.schema import Arm, Pay, Study, Timing
-from casewise_study.study.study_file import load_study
-from casewise_study.study.study_file import write_study as write_file
-from casewise_study.study.study_texts import Investigator
+from casewise_study.study.schema import Study
 
 # Each page by itself is in test_study_page.py.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Come = Callable[..., Page]
 Look = Callable[[Page], None]
-
-
-def planned(folder: Path, language: str) -> Study:
-    """A study as it is planned, of three pages a person; the pages take no time to be read."""
-    asker = Investigator("Example lab", "lab@example.org", "Board 7/26", date(2027, 5, 4))
-    plan = a_plan(
-        *(2, 2),
-        arms=(Arm.SAFE, Arm.UNSAFE),
-        attention=1,
-        pay=Pay(per_hour=12),
-        asker=asker,
-        language=language,
-    )
-    study = on_disk(folder, pairs(2), plan)
-    write_file(study.model_copy(update={"timing": Timing(least_seconds=0)}), folder / "study.yaml")
-    return load_study(folder / "study.yaml")
 
 
 def look(page: Page) -> None:
@@ -142,7 +122,7 @@ def test_people_from_consent_to_the_end(come: Come, tmp_path: Path) -> None:
     english, german = tmp_path / "en", tmp_path / "de"
     english.mkdir()
     german.mkdir()
-    study, ours = planned(english, "en"), planned(german, "de")
+    study, ours = in_a_browser(english, pairs(2)), in_a_browser(german, pairs(2), language="de")
     # Its clock stands still: each page is answered at once, however busy the machine is.
     with Serving(english / "study.yaml") as server:
         page = come(server)

@@ -7,7 +7,9 @@ from typing import get_args
 
 from casewise.cases import Case, CaseSet, Form, Side, load_cases, write_cases
 from casewise_study.study.planning import StudyPlan, plan_study
-from casewise_study.study.schema import Arm, OpenPoint, Study
+from casewise_study.study.schema import Arm, OpenPoint, Pay, Study, Timing
+from casewise_study.study.study_file import load_study, write_study
+from casewise_study.study.study_texts import Investigator
 
 WAIVED = dict.fromkeys(get_args(OpenPoint), "Ada Example: only a test")
 """Every point that a board asks for, done without."""
@@ -60,3 +62,17 @@ def on_disk(folder: Path, cases: Sequence[Case], plan: StudyPlan | None = None) 
     write_cases(cases, folder / "cases.jsonl")
     made = load_cases(folder / "cases.jsonl")
     return plan_study(made, folder / "cases.jsonl", folder / "study.yaml", plan or a_plan())
+
+
+def in_a_browser(
+    folder: Path, cases: Sequence[Case], *, seconds: float = 0, language: str = "en"
+) -> Study:
+    """A study on disk, of three pages a person and all that may be asked."""
+    asker = Investigator("Example lab", "lab@example.org", "Board 7/26")
+    arms = (Arm.SAFE, Arm.UNSAFE)
+    more = {"pay": Pay(per_hour=12), "asker": asker, "language": language}
+    study = on_disk(folder, cases, a_plan(9, 2, arms=arms, attention=1, **more))
+    asked = study.ask.model_copy(update={"confidence": True, "reason": True})
+    timing = Timing(least_seconds=seconds)
+    write_study(study.model_copy(update={"timing": timing, "ask": asked}), folder / "study.yaml")
+    return load_study(folder / "study.yaml")

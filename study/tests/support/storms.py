@@ -19,22 +19,17 @@ from support.visit import Mishaps, Scene, VisitLog, VisitOutcome
 
 from casewise_study.simulation.simulated_people import Mixture, true_rates
 from casewise_study.store.study_store import Store
-from casewise_study.study.accounts import Secrets
+from casewise_study.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
 from casewise_study.study.study_file import load_study
 
 KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")
+ENV = {SECRET_VARIABLE: KEYS.secret, ADMIN_VARIABLE: KEYS.admin}
 PEOPLE = Mixture(honest=0.8, careless=0.1, adversarial=0.02, biased=0.08)
 
 
-def command(*arguments: str | Path, first: str = "") -> Start:
-    """``casewise annotate`` in a process of its own, with the rehearsal's secrets."""
-    env = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
-    return Start(["annotate", *arguments], Path.cwd(), os.environ | env, first=first)
-
-
 def done(*arguments: str | Path) -> str:
-    """What such a command says at its end, which must be a good one."""
-    process = command(*arguments)
+    """What ``casewise annotate`` says at its end, which must be a good one."""
+    process = Start(["annotate", *arguments], Path.cwd(), os.environ | ENV)
     out, err = process.communicate()
     assert process.returncode == 0, err
     return out + err
@@ -52,9 +47,8 @@ class StudyServer:
 
     def start(self) -> None:
         port = ("--port", str(self.port), "--rate", "none")
-        self._process = command(
-            "serve", self.study, "--database", self.database, *port, first=self._first
-        )
+        call = ["annotate", "serve", self.study, "--database", self.database, *port]
+        self._process = Start(call, Path.cwd(), os.environ | ENV, first=self._first)
         assert self._process.line().startswith("study"), "the server does not start"
 
     def kill(self, with_signal: int = signal.SIGKILL) -> None:

@@ -12,7 +12,7 @@ from itertools import cycle
 from urllib.parse import urlencode
 
 import httpx
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 
 from casewise.cases import Side
 from casewise_study.simulation.simulated_people import SimulatedPerson
@@ -29,6 +29,12 @@ CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
 
 """What people are taken to read before they come."""
+
+PATIENCE = 90
+"""Seconds for which a request is sent again while the server is away."""
+
+THINK = (1, 3)
+"""Least and most seconds a page, in the study's own time."""
 
 AWAY_LEASES = 1.2
 """Who leaves and comes back does so after so many leases."""
@@ -88,12 +94,8 @@ Words = tuple[tuple[str, ...], tuple[str, ...]]
 """Of a query and of its context, punctuation left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class SentForm:
-    """A form: where it goes, and what it holds before anything is chosen."""
-
-    action: str
-    fields: dict[str, str]
+class _LostError(Exception):
+    """The server was away for too long, or gave an answer that leads nowhere."""
 
 
 class SeenPage:
@@ -108,13 +110,15 @@ class SeenPage:
         heading = self._soup.select_one("h1[data-state]")
         return str(heading["data-state"]) if heading else ""
 
-    def form(self, action: str) -> SentForm | None:
-        """The form that goes to an address."""
-        element = self._soup.find("form", attrs={"action": action})
-        if not isinstance(element, Tag):
-            return None
-        hidden = element.find_all("input", attrs={"type": "hidden"})
-        return SentForm(action, {str(field["name"]): str(field["value"]) for field in hidden})
+    def has_form(self, action: str) -> bool:
+        return self._soup.find("form", attrs={"action": action}) is not None
+
+    def form(self, action: str) -> dict[str, str]:
+        """What the form that goes to an address holds before anything is chosen."""
+        hidden = self._soup.select(f"form[action='{action}'] input[type=hidden]")
+        if not hidden:
+            raise _LostError(f"no form to {action}")
+        return {str(field["name"]): str(field["value"]) for field in hidden}
 
     def case(self) -> Words:
         """The words of the query and of the context that are shown."""
@@ -124,12 +128,6 @@ class SeenPage:
             split_words(query.get_text(" ") if query else ""),
             split_words(context.get_text(" ") if context else ""),
         )
-
-    @property
-    def wait(self) -> float:
-        """Seconds until an answer is taken."""
-        element = self._soup.select_one("form[data-wait]")
-        return float(str(element["data-wait"])) if element else 0.0
 
     @property
     def code(self) -> str | None:
@@ -157,10 +155,6 @@ class Scene:
     mishaps: Mishaps
     speed: float
     """So many times as fast as the study's own time."""
-    patience: float = 90.0
-    """Seconds for which a request is sent again while the server is away."""
-    think: tuple[float, float] = (1, 3)
-    """Least and most seconds a page."""
     calm: Callable[[], bool] = lambda: True
     """Whether nothing is wrong at the moment: waits of other moments are not counted."""
 
@@ -169,10 +163,6 @@ class Scene:
 def _certificates() -> ssl.SSLContext:
     """Shared: to read them takes longer than a page, and would be counted as the server's."""
     return ssl.create_default_context()
-
-
-class _LostError(Exception):
-    """The server was away for too long, or gave an answer that leads nowhere."""
 
 
 class Visit:
@@ -218,52 +208,33 @@ class Visit:
             self._end(page)
             return None
         if path.startswith("/page/"):
-            return await self._judge(response, page)
+            return await self._judge(path, page)
         if page.state == "complete":
             self.log.outcome = VisitOutcome.FULL
             return None
+        await self._think()
         if path == "/consent":
-            form = page.form("/consent")
-            if form is None:  # every place is taken at the moment
-                return await self._later("GET", "/consent")
-            await self._think()
-            return await self._send(form, agree="yes", age="true", read="true")
+            if not page.has_form(path):  # every place is taken at the moment
+                await self._wait(0.1)
+                return await self._ask("GET", path)
+            return await self._send(path, page.form(path), agree="yes", age="true", read="true")
         if path == "/wait":
-            form = page.form("/wait")
-            if form is None:
-                raise _LostError("no way on from /wait")
-            return await self._later("POST", "/wait", form)
+            await self._wait(0.1)
+            return await self._send(path, page.form(path))
         if path == "/about":
-            form = page.form("/about")
-            await self._think()
-            said = self._send(form, tool=self.person.tool) if form else self._ask("GET", "/done")
-            return await said
+            return await self._send(path, page.form(path), tool=self.person.tool)
         if path == "/tutorial":
-            form = page.form("/check")
-            await self._think()
-            return await (self._send(form) if form else self._ask("GET", "/check"))
+            return await self._ask("GET", "/check")
         if path == "/check":
-            return await self._check(page)
+            questions = enumerate(self.scene.study.comprehension.questions)
+            confused = self.person.draw.random() < CONFUSED
+            chosen = {f"question-{n}": str(0 if confused else one.answer) for n, one in questions}
+            return await self._send(path, page.form(path), **chosen)
         raise _LostError(f"{response.status_code} at {path}")
 
-    async def _check(self, page: SeenPage) -> httpx.Response:
-        form = page.form("/check")
-        if form is None:
-            raise _LostError("no form on /check")
-        chosen = {
-            f"question-{number}": str(question.answer)
-            for number, question in enumerate(self.scene.study.comprehension.questions)
-        }
-        if self.person.draw.random() < CONFUSED:
-            chosen = dict.fromkeys(chosen, "0")
-        await self._think()
-        return await self._send(form, **chosen)
-
-    async def _judge(self, response: httpx.Response, page: SeenPage) -> httpx.Response | None:
-        path = response.url.path
-        form = page.form(path)
+    async def _judge(self, path: str, page: SeenPage) -> httpx.Response | None:
         shown = self.scene.pages.get(page.case())
-        if form is None or shown is None:
+        if shown is None:
             raise _LostError(f"no case of the study at {path}")
         place = shown if isinstance(shown, int) else None
         if place is not None and place not in self.log.shown:
@@ -273,69 +244,59 @@ class Visit:
         if place is not None:
             verdict = self.person.verdict(self.scene.rates[place])
         else:
-            checks = self.scene.study.attention.checks
-            verdict = self.person.check(
-                next(check.expected for check in checks if check.id == shown)
-            )
-        fields: dict[str, str] = {"verdict": verdict}
+            verdict = self.person.check(self.scene.study.check(str(shown)).expected)
+        fields: dict[str, str] = page.form(path) | {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.draw.integers(1, 6))
         await self._think()
-        after = await self._answer(form, fields)
-        if after.url.path == path:
-            # Too soon: the page says how long to wait, in the study's time.
-            await asyncio.sleep((SeenPage(after.text).wait + 0.1) / self.scene.speed)
-            after = await self._answer(form, fields)
+        after = await self._answer(path, fields)
+        if after.url.path == path:  # too soon
+            await self._think()
+            after = await self._answer(path, fields)
         if after.url.path == path:
             raise _LostError(f"an answer was not taken at {path}")
-        if after.url.path == "/done" and SeenPage(after.text).code != self._code(
-            VisitOutcome.COMPLETED
-        ):
+        completed = self._code(VisitOutcome.COMPLETED)
+        if after.url.path == "/done" and SeenPage(after.text).code != completed:
             # The lease ran out under the answer: another person has the block.
             return after
         self.log.given.append((place, verdict))
-        await self._go_back(form, fields, after)
+        if self.person.draw.random() < self.scene.mishaps.back:
+            await self._go_back(path, fields, after)
         return after
 
-    async def _answer(self, form: SentForm, fields: dict[str, str]) -> httpx.Response:
+    async def _answer(self, path: str, fields: dict[str, str]) -> httpx.Response:
         """Send an answer as people do: once, twice at once, or from two tabs."""
         draw = self.person.draw.random()
         mishaps = self.scene.mishaps
         if draw < mishaps.double:
-            both = await asyncio.gather(self._send(form, **fields), self._send(form, **fields))
-            return both[0] if both[0].url.path != form.action else both[1]
-        response = await self._send(form, **fields)
-        if draw > 1 - mishaps.tabs and response.url.path != form.action:
-            second = await self._send(form, **_opposite(fields))
+            both = await asyncio.gather(self._send(path, fields), self._send(path, fields))
+            return both[0] if both[0].url.path != path else both[1]
+        response = await self._send(path, fields)
+        if draw > 1 - mishaps.tabs and response.url.path != path:
+            second = await self._send(path, _opposite(fields))
             if second.url.path != response.url.path:
-                self._odd(f"a second tab led to {second.url.path} from {form.action}")
+                self._odd(f"a second tab led to {second.url.path} from {path}")
         return response
 
-    async def _go_back(self, form: SentForm, fields: dict[str, str], after: httpx.Response) -> None:
-        if self.person.draw.random() >= self.scene.mishaps.back:
-            return
-        back = await self._ask("GET", form.action)
-        if back.url.path == form.action and SeenPage(back.text).form(form.action) is not None:
-            self._odd(f"{form.action} could be answered again")
-        again = await self._send(form, **_opposite(fields))
+    async def _go_back(self, path: str, fields: dict[str, str], after: httpx.Response) -> None:
+        back = await self._ask("GET", path)
+        if back.url.path == path and SeenPage(back.text).has_form(path):
+            self._odd(f"{path} could be answered again")
+        again = await self._send(path, _opposite(fields))
         if again.url.path != after.url.path:
-            self._odd(f"going back to {form.action} led to {again.url.path}")
+            self._odd(f"going back to {path} led to {again.url.path}")
 
     async def _withdraw(self) -> httpx.Response:
-        page = SeenPage((await self._ask("GET", "/withdraw")).text)
-        form = page.form("/withdraw")
-        if form is None:
-            raise _LostError("no form on /withdraw")
         self._withdraws = False
-        return await self._send(form)
+        page = SeenPage((await self._ask("GET", "/withdraw")).text)
+        return await self._send("/withdraw", page.form("/withdraw"))
 
     async def _leave(self) -> httpx.Response | None:
         self.log.outcome = VisitOutcome.LEFT
         self._leaves = False
         if not self._returns:
             return None
-        lease = 60 * self.scene.study.timing.lease_minutes
-        await asyncio.sleep(AWAY_LEASES * lease / self.scene.speed)
+        await self._wait(AWAY_LEASES)
         return await self._ask("GET", "/")
 
     def _end(self, page: SeenPage) -> None:
@@ -358,23 +319,21 @@ class Visit:
         self.log.oddities.append(f"visitor {self.person.number}: {what}")
 
     async def _think(self) -> None:
-        seconds = self.person.draw.uniform(*self.scene.think)
-        await asyncio.sleep(float(seconds) / self.scene.speed)
+        await asyncio.sleep(float(self.person.draw.uniform(*THINK)) / self.scene.speed)
 
-    async def _later(self, method: str, path: str, form: SentForm | None = None) -> httpx.Response:
-        """Try again in a while: places become free when a lease runs out."""
-        lease = 60 * self.scene.study.timing.lease_minutes
-        await asyncio.sleep(max(0.5, 0.1 * lease / self.scene.speed))
-        return await (self._send(form) if form else self._ask(method, path))
+    async def _wait(self, leases: float) -> None:
+        """Places become free when a lease runs out."""
+        lease = 60 * self.scene.study.timing.lease_minutes / self.scene.speed
+        await asyncio.sleep(max(0.5, leases * lease))
 
-    async def _send(self, form: SentForm, **chosen: str) -> httpx.Response:
-        return await self._ask("POST", form.action, form.fields | chosen)
+    async def _send(self, path: str, fields: dict[str, str], **chosen: str) -> httpx.Response:
+        return await self._ask("POST", path, fields | chosen)
 
     async def _ask(
         self, method: str, path: str, fields: dict[str, str] | None = None
     ) -> httpx.Response:
         """One request, sent again while the server is away: every one may come twice."""
-        until = time.monotonic() + self.scene.patience
+        until = time.monotonic() + PATIENCE
         calm = self.scene.calm()
         while True:
             try:
@@ -389,9 +348,7 @@ class Visit:
             calm = False
             self.log.retries += 1
             if time.monotonic() > until:
-                raise _LostError(
-                    f"{problem} for {self.scene.patience:.0f} s at {path.split('?')[0]}"
-                )
+                raise _LostError(f"{problem} for {PATIENCE} s at {path.split('?')[0]}")
             await asyncio.sleep(0.25)
         if response.status_code >= 500:
             raise _LostError(f"{response.status_code} at {response.url.path}")
