@@ -39,9 +39,9 @@ ROOT = Path(__file__).resolve().parents[1]
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "study/tests")]
 
+from rehearsal_visits import Mishaps  # noqa: E402
+from storms import StudyServer, gone, killed, locked, rehearse, running  # noqa: E402
 from support.postgres import Postgres  # noqa: E402
-from support.storms import StudyServer, gone, killed, locked, rehearse, running  # noqa: E402
-from support.visit import Mishaps  # noqa: E402
 
 QUERIES, VOTES, TASKS = 100, 21, 30
 MEDIAN_MS, P99_MS = 50, 250

@@ -1,6 +1,5 @@
 """Backups of a study that runs: whole, for their owner alone, and good to go on from."""
 
-import os
 import shutil
 import signal
 import sqlite3
@@ -10,12 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Cli
+from conftest import Cli, clean_env
 from support.postgres import Postgres
 from support.serving import Guest, Origin, Serving
 from support.starts import Start
-from support.storms import ENV, StudyServer
-from support.storms import KEYS as STORM_KEYS
 from support.studies import KEYS, write_study
 
 from casewise_study.store.standing import Visitor
@@ -219,7 +216,7 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, QUERIES, blocks=PEOPLE, timing={"least_seconds": 0})
-    env = os.environ | ENV
+    env = clean_env() | {SECRET_VARIABLE: KEYS.secret, ADMIN_VARIABLE: KEYS.admin}
 
     def killed_after(seconds: float, *command: str) -> None:
         start = Start(["annotate", *command], tmp_path, env)
@@ -227,9 +224,8 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
         start.send_signal(signal.SIGKILL)
         start.wait(30)
 
-    server = StudyServer(study, f"sqlite:///{tmp_path / 'study.db'}", 1)
-    server.start()
-    with Voters(server.url) as voters:
+    server = Start(["annotate", "serve", "study.yaml", "--port", "0"], tmp_path, env)
+    with Voters(server.line().split()[1].rstrip("/")) as voters:
         for number in range(KILLS):
             voters.wait_for(5 * number)
             killed_after(0.1 * number, "backup", "study.yaml", "--out", f"at-{number}")
@@ -237,6 +233,7 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
         whole = Start(["annotate", "backup", "study.yaml", "--out", "last"], tmp_path, env)
         assert whole.wait(60) == 0
     server.kill()
+    server.wait(30)
     made = [one for one in (tmp_path / f"at-{number}" for number in range(KILLS)) if one.exists()]
     for one in (*made, tmp_path / "last"):
         assert {path.name for path in one.iterdir()} == {"study.yaml", "study.db", "cases.jsonl"}
@@ -256,7 +253,7 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
     # Each person's answer to the attention check is no vote.
     assert len(taken - reasons(tmp_path / "again/study.db")) <= PEOPLE
     address = f"sqlite:///{tmp_path / 'again/study.db'}"
-    with Store(load_study(tmp_path / "again/study.yaml"), address, STORM_KEYS) as store:
+    with Store(load_study(tmp_path / "again/study.yaml"), address, KEYS) as store:
         progress = store.progress()
         assert progress.active + progress.completed == PEOPLE
 

@@ -91,23 +91,3 @@ def test_a_code_from_the_pages_deletes_that_person_and_no_other(
         with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
             assert "Deleted" in admin.send("/admin/purge", rater=bob.personal_code).text
         assert not server.store.collected().people
-
-
-def test_codes_stand_in_no_file(tmp_path: Path, cli_inside: Cli, keys_given: None) -> None:
-    path = write_study(tmp_path, blocks=1)
-    with Serving(path) as server, Guest(server) as ada:
-        ada.begin().finish()
-        code = ada.personal_code
-        log = server.log
-    done = cli_inside("annotate", "export", path.name, "--out", "votes")
-    assert done.returncode == 0, done.stderr
-    kept = KEYS.code_key(code)
-    assert kept is not None
-    written = {one: one.read_bytes() for one in tmp_path.rglob("*") if one.is_file()}
-    assert len(written) > 5
-    bare = code.replace("-", "")
-    for path, data in written.items():
-        assert code.encode() not in data, path
-        assert bare.encode() not in data, path
-        assert (kept.encode() in data) == (path.name == "study.db"), path
-    assert code not in log + done.stdout + done.stderr

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rehearsal import Rehearsal, check_integrity, known_pages, read_back, send_people
+from rehearsal_visits import Mishaps, Scene, VisitLog, VisitOutcome
 from support.postgres import Postgres
-from support.rehearsal import Rehearsal, check_integrity, known_pages, read_back, send_people
 from support.starts import Start, free_port
-from support.visit import Mishaps, Scene, VisitLog, VisitOutcome
 
 from casewise_study.simulation.simulated_people import Mixture, true_rates
 from casewise_study.store.study_store import Store
@@ -42,7 +42,9 @@ class StudyServer:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.study, self.database = study, database
-        self._first = f"from support.rehearsal import hasten; hasten({speed!r})"
+        here = str(Path(__file__).parent)
+        self._first = f"import sys; sys.path.insert(0, {here!r}); "
+        self._first += f"from rehearsal import hasten; hasten({speed!r})"
         self._process: Start | None = None
 
     def start(self) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from math import nan
 
 import numpy as np
-from support.visit import Scene, Visit, VisitLog, VisitOutcome, Words, split_words
+from rehearsal_visits import Scene, Visit, VisitLog, VisitOutcome, Words, split_words
 
 from casewise.contexts import render_text
 from casewise_study.simulation.simulated_people import (

@@ -1,17 +1,20 @@
-"""Simulated people judge over HTTP while the server is killed and its database is away.
+"""Rehearse a small study on two servers through storms: ``python two_servers.py``.
 
-The whole study of 6,300 votes is rehearsed by ``make rehearse``.
+A recruitment platform's exports confirm people meanwhile, and all of it moves to a backup's copy.
+The whole study of 6,300 votes is rehearsed by rehearse.py.
 """
 
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
-from support.exchanged import prolific_csv
-from support.postgres import Postgres
-from support.storms import (
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "study/tests")]
+
+from rehearsal_visits import ACCOUNTS, Mishaps, VisitOutcome  # noqa: E402
+from storms import (  # noqa: E402
     KEYS,
     StudyServer,
     done,
@@ -21,22 +24,22 @@ from support.storms import (
     rehearse,
     running,
 )
-from support.studies import latin_blocks, write_three_arms
-from support.visit import ACCOUNTS, Mishaps, VisitOutcome
+from support.exchanged import prolific_csv  # noqa: E402
+from support.postgres import Postgres  # noqa: E402
+from support.studies import latin_blocks, write_three_arms  # noqa: E402
 
-from casewise_study.store.standing import Vacancy
-from casewise_study.store.study_store import Store
-from casewise_study.study.schema import Platform, Recruitment, Timing
-from casewise_study.study.study_file import load_study
-
-pytestmark = pytest.mark.slow
+from casewise_study.store.standing import Vacancy  # noqa: E402
+from casewise_study.store.study_store import Store  # noqa: E402
+from casewise_study.study.schema import Platform, Recruitment, Timing  # noqa: E402
+from casewise_study.study.study_file import load_study  # noqa: E402
 
 SPEED = 20
 Trouble = Callable[[], None]
 MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
 
 
-def study_of(folder: Path, rule: str = "fixed", **more: Any) -> Path:
+def study_of(folder: Path, rule: str) -> Path:
+    codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
     # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
     write_three_arms(
         folder,
@@ -45,7 +48,7 @@ def study_of(folder: Path, rule: str = "fixed", **more: Any) -> Path:
         blocks=latin_blocks(8, 8),
         timing=Timing(least_seconds=0.5, lease_minutes=1),
         collection={"rule": rule},
-        **more,
+        recruitment=Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **codes),
     )
     return folder / "study.yaml"
 
@@ -80,20 +83,15 @@ def reconciled(server: StudyServer, to: Path, *, every: int = 1) -> Callable[[],
     return happen
 
 
-@pytest.mark.parametrize(("kind", "rule"), [("sqlite", "sequential"), ("postgresql", "fixed")])
-def test_two_servers_through_storms_exports_and_a_move(
-    tmp_path: Path, kind: str, rule: str, postgres: Postgres
-) -> None:
-    codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
-    platform = Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **codes)
-    study = study_of(tmp_path, rule, recruitment=platform)
-    export = tmp_path / "export.csv"
-    database, away = around(kind, tmp_path, postgres, 3)
+def through_storms(folder: Path, kind: str, rule: str, postgres: Postgres) -> None:
+    study = study_of(folder, rule)
+    export = folder / "export.csv"
+    database, away = around(kind, folder, postgres, 3)
     new = None if kind == "sqlite" else postgres.database()
     servers = [StudyServer(study, database, SPEED) for _ in range(2)]
     with running(servers[0]) as server, running(servers[1]):
         half = reconciled(server, export, every=2)
-        storms = [half, away, moved(servers, tmp_path, new), half]
+        storms = [half, away, moved(servers, folder, new), half]
         found = rehearse(
             servers,
             [(0.2 * place, happen) for place, happen in enumerate(storms, 1)],
@@ -122,3 +120,15 @@ def test_two_servers_through_storms_exports_and_a_move(
         given = Counter(vote.rater for vote in before.votes)
         assert {given[rater] for rater in finished} == {8}
         assert (places, set(counted.values())) == (Vacancy.COMPLETE, {8})
+
+
+def main() -> None:
+    with Postgres() as postgres:
+        for kind, rule in (("sqlite", "sequential"), ("postgresql", "fixed")):
+            with tempfile.TemporaryDirectory() as name:
+                through_storms(Path(name), kind, rule, postgres)
+            print(f"{kind}, {rule}: every promise was kept", flush=True)
+
+
+if __name__ == "__main__":
+    main()
