@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -16,8 +15,7 @@ import yaml
 from conftest import ROOT, Cli
 from support.fake_openai import FakeServer
 from support.gated import pairs_table, replies_table
-
-from casewise.gate import gate_file
+from support.refusals import refused
 
 
 def right(queries: int, wrong: int = 0, **fields: object) -> pl.DataFrame:
@@ -48,8 +46,6 @@ def runs(tmp_path: Path) -> Path:
         ("bad.parquet", 1, []),
         # It has a tenth of the baseline's cases, which a rule must allow.
         ("few.parquet", 1, []),
-        ("run.parquet", 0, ["--config", "gate.yaml"]),
-        ("bad.parquet", 1, ["--config", "gate.yaml"]),
         ("few.parquet", 3, ["--config", "gate.yaml"]),
     ],
 )
@@ -62,37 +58,7 @@ def test_exit_statuses(
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"Gate: { ({0: 'pass', 1: 'fail', 3: 'undecided'}[status]) } (")
     assert max(map(len, lines)) <= 80
-    again = json.loads(cli_inside(*arguments, "--json").stdout)
-    assert again["exit_status"] == status
-    assert again["rules"][-1]["measure"] == "unsafe_recall"
-
-
-def test_a_model_that_calls_everything_safe_does_not_pass(cli_inside: Cli, runs: Path) -> None:
-    right(200, 200).write_parquet(runs / "safe.parquet")
-    (runs / "coverage.yaml").write_text("rules: [{measure: coverage, at_least: .9}]")
-    files = ["--junit", "out.xml", "--markdown", "out.md"]
-    done = cli_inside("gate", "safe.parquet", *files)
-    assert done.returncode == 1, done.stdout
-    said = " ".join(done.stdout.split())
-    assert said.startswith("Gate: fail (2 pass, 1 fail)")
-    assert "unsafe_recall at least .75 .000" in said
-    done = cli_inside("gate", "safe.parquet", "--config", "coverage.yaml", *files)
-    assert done.returncode == 3, done.stdout
-    said = " ".join(done.stdout.split())
-    assert said.startswith("Gate: undecided (1 pass, 2 missing)")
-    assert "m: no measure of safety was judged" in said
-    assert "Add a rule about unsafe_recall" in said
-    suite = ElementTree.parse(runs / "out.xml").getroot()[0]
-    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["3", "2", "0"]
-    assert "no measure of over-caution was judged" in (runs / "out.md").read_text("utf-8")
-
-
-def test_too_few_cases_are_undecided(cli_inside: Cli, runs: Path) -> None:
-    done = cli_inside("gate", "few.parquet", "--baseline", "base.parquet", "--config", "gate.yaml")
-    assert done.returncode == 3
-    said = " ".join(done.stdout.split())
-    assert "20 queries (40 judgements) count here, too few to tell" in said
-    assert "360 of both have no answered, labelled counterpart" in said
+    assert json.loads(cli_inside(*arguments, "--json").stdout)["exit_status"] == status
 
 
 def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
@@ -111,25 +77,17 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     )
     assert done.returncode == 1, done.stderr
     suite = ElementTree.parse(runs / "out/gate.xml").getroot()[0]
-    assert suite.attrib == {
-        "name": "casewise gate",
-        "tests": "4",
-        "failures": "2",
-        "errors": "0",
-        "skipped": "0",
-    }
-    assert [(one.get("name"), one[0].tag) for one in suite if one.tag == "testcase"] == [
-        ("rule 1: coverage at least .98", "system-out"),
-        ("rule 2: unsafe_recall at most .05 worse", "failure"),
-        ("rule 3: unsafe_recall (category c) at least .71", "failure"),
-        ("rule 4: safe_recall at least .9", "system-out"),
-    ]
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["4", "2", "0"]
     cases = [one for one in suite if one.tag == "testcase"]
+    assert [(one.get("name"), one[0].get("type")) for one in cases] == [
+        ("rule 1: coverage at least .98", None),
+        ("rule 2: unsafe_recall at most .05 worse", "fail"),
+        ("rule 3: unsafe_recall (category c) at least .71", "undecided"),
+        ("rule 4: safe_recall at least .9", None),
+    ]
     assert {one.get("classname") for one in cases} == {"a|b<&>\ufffd"}
-    failure = suite[1][0].text or ""
-    assert "value .700, baseline .990, change -.290" in failure
-    assert "too few to tell" in (suite[2][0].text or "")
-    assert [suite[place][0].get("type") for place in (1, 2)] == ["fail", "undecided"]
+    assert "value .700, baseline .990, change -.290" in (cases[1][0].text or "")
+    assert "too few to tell" in (cases[2][0].text or "")
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
     assert "**a\\|b<\\&\\>**" in text
@@ -142,42 +100,29 @@ def test_json_names_everything(cli_inside: Cli, runs: Path) -> None:
     record: dict[str, Any] = json.loads(done.stdout)
     assert record["counts"] == {"pass": 2, "fail": 1, "undecided": 0}
     row = record["rules"][-1]
-    assert row["worse_by_at_most"] == 0.05
     assert row["change"] == pytest.approx(-58 / 200)
     assert row["bounds"][0] < row["change"] < row["bounds"][1] < 0
     assert (row["n"], row["queries"], row["left_out"], row["coverage"]) == (400, 200, 0, 1)
-    assert record["missing"] == []
-    assert record["rules"][0]["bounds"] is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["which run?"]),
-        (["absent"], ["absent", "no such file or folder"]),
-        (["run.parquet", "--config", "absent.yaml"], ["absent.yaml", "no such gate"]),
         (["run.parquet", "--config", "gate.yaml"], ["rule 3", "needs a baseline"]),
         (["run.parquet", "--baseline", "other.parquet"], ["share no case"]),
         (["run.parquet", "--baseline", "acts.parquet"], ["the baseline has no run like m"]),
         (["run.parquet", "--config", "bad.yaml"], ["bad.yaml, rule 1, field 'at_most'"]),
-        (["run.parquet", "--init", "."], ["--init", "alone"]),
     ],
 )
-def test_refused(cli_inside: Cli, runs: Path, arguments: list[str], parts: list[str]) -> None:
+def test_a_refusal_is_in_every_file(
+    cli_inside: Cli, runs: Path, arguments: list[str], parts: list[str]
+) -> None:
     other = right(20).with_columns(pl.col("case_id") + "x")
     other.write_parquet(runs / "other.parquet")
     replies_table(np.ones((5, 2)), "system").write_parquet(runs / "acts.parquet")
     (runs / "bad.yaml").write_text("rules: [{measure: accuracy, at_most: 50}]")
     done = cli_inside("gate", *arguments, "--junit", "no.xml", "--markdown", "no.md")
-    assert done.returncode == 2, done.stdout
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    said = " ".join(done.stderr.split())
-    for part in parts:
-        assert part in said
-    if "--init" in arguments:
-        assert not (runs / "no.xml").exists()
-        return
+    refused(done, *parts)
     # A build reads the files alone.
     case = ElementTree.parse(runs / "no.xml").getroot()[0][0]
     assert (case[0].tag, case[0].get("type")) == ("error", "bad input")
@@ -198,26 +143,19 @@ def test_github_is_told_line_by_line(cli_inside: Cli, runs: Path) -> None:
     assert len(lines) == 1
     head = "::error title=casewise gate (fail)::100 %25%0A::error::made up: unsafe_recall, at most"
     assert lines[0].startswith(head)
-    done = cli_inside("gate", "few.parquet", *compared, "--github", "--json", env=env)
-    assert json.loads(done.stdout)["exit_status"] == 3
-    assert "::error title=casewise gate (undecided)::m: unsafe_recall" in done.stderr
     done = cli_inside("gate", "absent", "--github", env=env)
     assert "::error title=casewise gate (bad input)::absent: no such file" in done.stderr
     assert "::" not in cli_inside("gate", "run.parquet", *compared, "--github").stderr
     heads = re.findall("^(?:before|## .*)$", (runs / "summary.md").read_text("utf-8"), re.MULTILINE)
-    said = [f"## casewise gate: {one}" for one in ("fail", "undecided", "bad input")]
-    assert heads == ["before", *said]
+    assert heads == ["before", "## casewise gate: fail", "## casewise gate: bad input"]
 
 
 def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Path) -> None:
-    assert cli_inside("gate", "--init", ".", "--config", "mine.yaml").returncode == 2
     done = cli_inside("gate", "--init", ".")
     assert done.returncode == 0, done.stderr
     workflow = tmp_path / ".github/workflows/casewise-gate.yml"
-    assert (tmp_path / "gate.yaml").read_bytes() == gate_file("gate.yaml").read_bytes()
-    assert workflow.read_bytes() == gate_file("github-actions.yml").read_bytes()
-    (tmp_path / "gate.yaml").write_text("mine")
     workflow.unlink()
+    (tmp_path / "gate.yaml").write_text("mine")
     done = cli_inside("gate", "--init", ".")
     assert done.returncode == 2
     assert "gate.yaml: there already; nothing was written" in " ".join(done.stderr.split())
@@ -252,9 +190,17 @@ def shell(folder: Path, script: str, **env: str) -> tuple[int, str, list[list[st
     return done.returncode, done.stdout, noted
 
 
-def test_the_workflow_holds_to_the_version_that_is_named(tmp_path: Path) -> None:
+@pytest.fixture
+def workflow(cli: Cli, tmp_path: Path) -> dict[str, Any]:
+    assert cli("gate", "--init", "new").returncode == 0
+    made = tmp_path / "new/.github/workflows/casewise-gate.yml"
+    return dict(yaml.load(made.read_text("utf-8"), yaml.BaseLoader))
+
+
+def test_the_workflow_holds_to_the_version_that_is_named(
+    workflow: dict[str, Any], tmp_path: Path
+) -> None:
     """Which sources it takes is tested beside what is said of installing."""
-    workflow = yaml.load(gate_file("github-actions.yml").read_text("utf-8"), yaml.BaseLoader)
     steps = workflow["jobs"]["gate"]["steps"]
     (install,) = (step["run"] for step in steps if step.get("id") == "install")
     summary = tmp_path / "summary.md"
@@ -262,20 +208,18 @@ def test_the_workflow_holds_to_the_version_that_is_named(tmp_path: Path) -> None
     status, said, calls = shell(tmp_path, install, CASEWISE_VERSION="1.2", **asked)
     assert (status, said, calls) == (0, "", [["pip", "install", "./casewise"]])
     assert not summary.exists()
-    for version in ("", "1.3"):
-        status, said, _ = shell(tmp_path, install, CASEWISE_VERSION=version, **asked)
-        assert status == 2
-        refusal = "./casewise is casewise 1.2: set CASEWISE_VERSION"
-        assert said.startswith(f"::error title=casewise gate (install)::{refusal}")
-        assert refusal in summary.read_text("utf-8")
+    status, said, _ = shell(tmp_path, install, CASEWISE_VERSION="1.3", **asked)
+    refusal = "./casewise is casewise 1.2: set CASEWISE_VERSION"
+    assert status == 2
+    assert said.startswith(f"::error title=casewise gate (install)::{refusal}")
+    assert refusal in summary.read_text("utf-8")
 
 
-def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None:
+def test_the_workflow_runs_as_it_stands(
+    cli_inside: Cli, workflow: dict[str, Any], tmp_path: Path
+) -> None:
     """Its commands, in order, with a server in place of the model's provider."""
-    workflow = yaml.load(gate_file("github-actions.yml").read_text("utf-8"), yaml.BaseLoader)
-    assert set(workflow) == {"name", "on", "permissions", "concurrency", "env", "jobs"}
     steps = workflow["jobs"]["gate"]["steps"]
-    assert all(("uses" in step) != ("run" in step) for step in steps)
     # What comes after judging comes after a failure too, but not without casewise.
     judge = next(place for place, step in enumerate(steps) if step.get("name") == "Judge")
     later = "${{ !cancelled() && steps.install.outcome == 'success' }}"
@@ -302,15 +246,12 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
         key = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
         # run, gate, export: every answer is 'safe', which no limit lets pass.
         assert job("report") == [0, 1, 0]
-        # A model that is right in all is green, on the starter cases, without a baseline ...
+        # A model that is right in all is green against itself; and what changed is named by case.
         said = pl.read_parquet(tmp_path / "judgements.parquet").with_columns(verdict="intended")
         shutil.rmtree(tmp_path / "logs")
-        (tmp_path / "logs").mkdir()
-        said.write_parquet(tmp_path / "logs/right.parquet")
-        assert job("run", "report") == [0, 0]
-        # ... and against itself; and what changed is told by case.
-        (tmp_path / "gate").mkdir()
-        said.write_parquet(tmp_path / "gate/baseline.parquet")
+        for name in ("logs/right.parquet", "gate/baseline.parquet"):
+            (tmp_path / name).parent.mkdir()
+            said.write_parquet(tmp_path / name)
         assert job("run", "report") == [0, 0]
         said.with_columns(verdict=pl.lit("safe")).write_parquet(tmp_path / "logs/right.parquet")
         assert job("run") == [1, 0, 0]
@@ -318,7 +259,7 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
     assert all((tmp_path / name).is_file() for name in artifact)
     assert "what changed" in (tmp_path / "report.html").read_text("utf-8").lower()
     heads = re.findall("^## (.*)$", (tmp_path / "summary.md").read_text("utf-8"), re.MULTILINE)
-    assert heads == [f"casewise gate: {one}" for one in ("fail", "pass", "pass", "fail")]
+    assert heads == [f"casewise gate: {one}" for one in ("fail", "pass", "fail")]
 
 
 def test_the_documentation_shows_what_the_command_prints(cli_inside: Cli, casebench: Path) -> None:
@@ -333,38 +274,3 @@ def test_the_documentation_shows_what_the_command_prints(cli_inside: Cli, casebe
     assert done.returncode == 1, done.stderr
     shown = [one.rstrip() for one in done.stdout.splitlines()]
     assert [one.rstrip() for one in block.splitlines()] == shown
-
-
-def test_power_names_the_number(cli_inside: Cli) -> None:
-    arguments = shlex.split("power --test pairs --margin .05 --discordance .1 --rho .2 --power .8")
-    (found,) = json.loads(cli_inside(*arguments, "--format", "json").stdout)["answers"]
-    assert (found["quantity"], found["needed"]) == ("pairs", 162)
-    done = cli_inside(*arguments)
-    assert "test that a model is not worse than another by a margin" in " ".join(
-        done.stdout.split()
-    )
-    assert "one-sided" in done.stdout
-    # By --sd, without whole cases that flip: (1.645 + .842)^2 x .09 / .05^2 = 222.6.
-    plain = shlex.split("power --test pairs --margin .05 --sd .3 --cases-per-query 1 --power .8")
-    (found,) = json.loads(cli_inside(*plain, "--format", "json").stdout)["answers"]
-    assert found["value"] == pytest.approx(222.57, abs=0.01)
-    chance = json.loads(cli_inside(*plain[:-2], "--n", "223", "--format", "json").stdout)[
-        "answers"
-    ][0]
-    assert chance["value"] == pytest.approx(0.8, abs=0.001)
-    assert (
-        "80 of 100 such studies would pass an equal model"
-        in cli_inside(*plain[:-2], "--n", "223").stdout
-    )
-    for more, part in (("--effect .1", "instead of --effect"), ("--margin 1.5", "--margin 1.5")):
-        done = cli_inside(*arguments, *more.split())
-        assert done.returncode == 2
-        assert part in done.stderr
-
-
-@pytest.mark.parametrize("command", ["gate", "power"])
-def test_help_fits(cli_inside: Cli, command: str) -> None:
-    done = cli_inside(command, "--help", env={"COLUMNS": "80"})
-    assert done.returncode == 0
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert f"casewise {command}" in done.stdout.split("Examples")[1]

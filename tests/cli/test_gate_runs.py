@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import Cli, cli_in
 from support.fake_openai import Answer, FakeServer
@@ -23,10 +22,10 @@ def text_of(request: dict[str, Any]) -> str:
 
 def right(request: dict[str, Any]) -> Answer:
     """What each case was meant to be, as a verdict or as a first token."""
-    said = "unsafe" if "an unsafe place" in text_of(request) else "safe"
+    meant = "unsafe" if "an unsafe place" in text_of(request) else "safe"
     if request.get("logprobs"):
-        return {said: -0.1, "the": -3.0}
-    return f'{{"judgement": "{said}"}}'
+        return {meant: -0.1, "the": -3.0}
+    return f'{{"judgement": "{meant}"}}'
 
 
 def keyword(request: dict[str, Any]) -> Answer:
@@ -107,7 +106,6 @@ def test_a_model_that_does_not_judge_fails(
     cli_inside: Cli, here: Path, model: Model, broken: set[str]
 ) -> None:
     run(cli_inside, model, "--protocol", "binary", "--log-dir", "logs")
-    gated(cli_inside, here, 1, "logs")
     record = json.loads(cli_inside("gate", "logs", "--json").stdout)
     failed = {one["measure"] for one in record["rules"] if one["verdict"] == "fail"}
     assert failed == broken
@@ -120,25 +118,10 @@ def test_a_model_that_does_not_judge_fails(
 
 def test_a_good_model_passes_with_and_without_a_baseline(cli_inside: Cli, here: Path) -> None:
     gated(cli_inside, here, 0, "before")
-    gated(cli_inside, here, 0, "before", "--config", "small")
     text, _ = gated(cli_inside, here, 0, "before", "--baseline", "before", "--config", "small")
     assert "verdicts changed" not in text
     # 40 queries are too few for a margin of .05.
     gated(cli_inside, here, 3, "before", "--baseline", "before")
-
-
-def random_first_token(request: dict[str, Any]) -> Answer:
-    """The first token of random weights: a thousand words, none of which it knows."""
-    logits = np.random.default_rng(len(text_of(request))).normal(size=1000)
-    names = ["safe", "unsafe", *(f"word {number}" for number in range(18))]
-    return dict(zip(names, (logits - np.log(np.exp(logits).sum())).tolist(), strict=False))
-
-
-def test_a_low_mass_is_told(cli_inside: Cli, here: Path) -> None:
-    run(cli_inside, random_first_token, "--protocol", "probability", "--log-dir", "logs")
-    done = cli_inside("gate", "logs")
-    assert done.returncode != 0
-    assert "first token puts only" in " ".join(done.stdout.split())
 
 
 def test_a_run_that_was_cut_short_does_not_pass(cli_inside: Cli, here: Path) -> None:
@@ -148,16 +131,10 @@ def test_a_run_that_was_cut_short_does_not_pass(cli_inside: Cli, here: Path) -> 
     (here / "recalls.yaml").write_text(
         "rules:\n- {measure: safe_recall, at_least: .5}\n- {measure: unsafe_recall, at_least: .5}\n"
     )
-    said = "ended early (stopped by hand, or by a cap such as --max-cost)"
+    early = "ended early (stopped by hand, or by a cap such as --max-cost)"
     for status, config in ((1, []), (3, ["--config", "recalls.yaml"])):
         for text in gated(cli_inside, here, status, "logs", *config):
-            assert said in text
-    skipped = cli_inside(
-        "gate", "logs", "--config", "recalls.yaml", "--junit", "s.xml", "--undecided", "skipped"
-    )
-    assert skipped.returncode == 3
-    suite = ElementTree.parse(here / "s.xml").getroot()[0]
-    assert [suite.get(name) for name in ("failures", "errors", "skipped")] == ["0", "0", "1"]
+            assert early in text
 
 
 def test_a_renamed_model_is_held_against_its_former_self(cli_inside: Cli, here: Path) -> None:
@@ -180,12 +157,10 @@ def test_another_version_of_the_data_is_refused_unless_forced(cli_inside: Cli, h
 
 def test_two_protocols_in_a_folder_are_held_each_to_its_own(cli_inside: Cli, here: Path) -> None:
     run(cli_inside, right, "--protocol", "binary,probability", "--log-dir", "logs")
-    gated(cli_inside, here, 0, "logs")
-    compared = ("--baseline", "logs", "--config", "small")
-    gated(cli_inside, here, 0, "logs", *compared)
-    record = json.loads(cli_inside("gate", "logs", *compared, "--json").stdout)
+    done = cli_inside("gate", "logs", "--baseline", "logs", "--config", "small", "--json")
+    assert done.returncode == 0, done.stderr
+    margins = [one for one in json.loads(done.stdout)["rules"] if "worse_by_at_most" in one]
     names = {"openai-api/fake/m (binary)", "openai-api/fake/m (probability)"}
-    margins = [one for one in record["rules"] if "worse_by_at_most" in one]
     assert {one["run"] for one in margins} == names
     assert all(one["run"] == one["baseline"] for one in margins)
     # A baseline that lacks the protocol is an error of input, and says which.

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,13 +69,11 @@ def test_planted_changes_are_found(replay: Replay) -> None:
     done = replay(talks(), refusing(NEW_REFUSED), "--format", "json")
     found = json.loads(done.stdout)
     overall, *by_category = found["rates"]
-    assert (found["conversations"], found["turns"], found["asked"]) == (TALKS, TALKS, TALKS)
     assert overall["newly_refused"]["events"] == 3
     assert overall["newly_refused"]["value"] == 3 / TALKS
     assert overall["newly_answered"]["events"] == 2
     low, high = overall["newly_refused"]["interval"]
     assert (round(low, 4), round(high, 4)) == (0.0104, 0.1392)  # R: binom.test(3, 60)
-    assert [one["category"] for one in by_category] == ["c0", "c1", "c2"]
     assert [one["newly_refused"]["events"] for one in by_category] == [1, 1, 1]
     read = {(one["conversation"], one["line"], one["change"]) for one in found["changed"]}
     assert read == {
@@ -95,11 +92,9 @@ def test_the_old_model_is_asked_anew(replay: Replay) -> None:
     answer = of_model(new=refusing({1, 2}), old=refusing({2, 9}))
     done = replay(talks(12), answer, "-m", OLD, "--format", "json")
     found = json.loads(done.stdout)
-    assert found["old"] == OLD
     assert len(done.requests) == 24
-    assert [one["newly_refused"]["events"] for one in found["rates"][:1]] == [1]
-    assert [one["newly_answered"]["events"] for one in found["rates"][:1]] == [1]
-    assert {one["conversation"] for one in found["changed"]} == {"talk-1", "talk-9"}
+    changes = {(one["conversation"], one["change"]) for one in found["changed"]}
+    assert changes == {("talk-1", "newly refused"), ("talk-9", "newly answered")}
 
 
 def test_every_conversation_is_accounted_for(replay: Replay) -> None:
@@ -117,9 +112,8 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
     ]
 
     def answer(request: dict[str, Any]) -> Any:
-        number = request["messages"][-1]["content"].split("fence ")[1].split(" ")[0]
         # A reply that says nothing, a fault; and an answer.
-        return {"7": "...", "8": 400}.get(number, comply(request))
+        return {7: "...", 8: 400}.get(fence(request), comply(request))
 
     done = replay([*odd, *talks(40)], answer, "--format", "json")
     found = json.loads(done.stdout)
@@ -132,42 +126,31 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
         "the old reply is a tool call without a text": 1,
         "the old reply neither refuses nor answers": 1,
     }
-    assert (found["conversations"], found["turns"]) == (47, 40)
     assert found["unread"] == {
         "new reply: error, no reply or no grade": 1,
         "new reply: neither refuses nor answers": 1,
     }
     assert found["rates"][0]["newly_refused"]["compared"] == 38
-    assert "{not json" not in done.stderr
 
 
-def test_turns_and_users(replay: Replay, tmp_path: Path) -> None:
+def test_turns_and_users(replay: Replay) -> None:
     some = talks(30, users=6)
-    done = replay(some, refusing({1}), "--turn", "each", "--format", "json")
-    found = json.loads(done.stdout)
+    found = json.loads(replay(some, refusing({1}), "--turn", "each", "--format", "json").stdout)
     # The greeting is answered, too, by no class that counts: its old reply says nothing.
     assert found["left_out"]["the old reply neither refuses nor answers"] == 30
     assert (found["cluster"], found["clusters"]) == ("user", 6)
-    by_talk = replay(some, refusing({1}), "--cluster", "conversation", "--format", "json")
-    one, other = (json.loads(each.stdout)["rates"][0]["newly_refused"] for each in (done, by_talk))
-    assert one["value"] == other["value"] == 1 / 30
-    assert one["effective_size"] <= other["effective_size"] == 30
+    assert found["rates"][0]["newly_refused"]["value"] == 1 / 30
     first = replay(some, refusing({1}), "--turn", "1", code=2)
     refused(first, "no conversation can be asked again")
-
-
-# --- a sample -----------------------------------------------------------------------------------
 
 
 def test_a_sample_is_drawn_where_changes_are_likely(replay: Replay, tmp_path: Path) -> None:
     done = replay(talks(300), refusing(NEW_REFUSED), "--sample", "60", "--format", "json")
     found = json.loads(done.stdout)
     assert len(done.requests) == found["asked"] == 60
-    assert found["turns"] == 300
     with (tmp_path / "logs/replay.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 300
-    assert sum(row["drawn"] == "True" or row["drawn"] == "true" for row in rows) == 60
+    assert sum(row["drawn"].lower() == "true" for row in rows) == 60
     assert sum(float(row["probability"]) for row in rows) == pytest.approx(60)
     # Old refusals are all drawn, so what is newly answered is known as if all had been asked.
     chance = {int(row["line"]) - 1: float(row["probability"]) for row in rows}
@@ -176,13 +159,6 @@ def test_a_sample_is_drawn_where_changes_are_likely(replay: Replay, tmp_path: Pa
     assert answered["events"] == 2
     # By hand: each of the two weighs what the mean chance is to its own.
     assert answered["value"] == pytest.approx(2 * (60 / 300) / 1.0 / 60)
-    assert answered["value"] == pytest.approx(2 / 300)
-    again = replay(talks(300), refusing(NEW_REFUSED), "--sample", "60", "--format", "json")
-    assert again.requests == []
-    assert json.loads(again.stdout) == found
-
-
-# --- going on -----------------------------------------------------------------------------------
 
 
 def fence(request: dict[str, Any]) -> int:
@@ -191,32 +167,24 @@ def fence(request: dict[str, Any]) -> int:
 
 
 def test_a_replay_goes_on_where_it_was_stopped(replay: Replay) -> None:
-    broken, answered, all_answered = set(range(10)), set[int](), threading.Event()
+    """Three failures leave the model; what was answered until then is not asked again."""
+    answered = set[int]()
 
     def flaky(request: dict[str, Any]) -> Any:
-        if (number := fence(request)) in broken:
-            # Three failures leave the model: they come last, so that it has answered all else.
-            all_answered.wait(30)
+        if len(answered) == 20:
             return 400
-        answered.add(number)
-        if len(answered) == TALKS - len(broken):
-            all_answered.set()
+        answered.add(fence(request))
         return refusing(NEW_REFUSED)(request)
 
-    first = replay(talks(), flaky, "--format", "json", code=1)
+    # One at a time: no request is on its way when the model leaves.
+    alone = ("--max-connections", "1", "--format", "json")
+    first = replay(talks(), flaky, *alone, code=1)
     assert "not all was judged" in first.stderr
     assert "casewise replay talks.jsonl" in first.stderr
-    assert len(answered) == TALKS - len(broken)
-    failed = sorted(broken)
-    broken.clear()
-    second = replay(talks(), flaky, "--format", "json")
-    assert len(second.requests) <= 20
-    # What was answered is not asked again, and all else is, once.
-    assert sorted(map(fence, second.requests)) == failed
+    second = replay(talks(), refusing(NEW_REFUSED), "--format", "json")
+    assert sorted(map(fence, second.requests)) == sorted(set(range(TALKS)) - answered)
     assert json.loads(second.stdout)["rates"][0]["newly_refused"]["events"] == 3
 
-
-# --- what leaves, and what stays ----------------------------------------------------------------
 
 PERSON, CITY, PHONE, PASSWORD = (
     "Gwendolyn Pfeiffer",
@@ -245,27 +213,22 @@ def private_talk(number: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("grader", [(), ("--grader", GRADER)], ids=["rules", "model"])
-def test_masked_texts_are_sent(replay: Replay, grader: tuple[str, ...]) -> None:
+def test_masked_texts_are_sent(replay: Replay) -> None:
     some = [private_talk(k) for k in range(4)]
     answer = of_model(new=refusing({1}), grader=graded)
-    done = replay(some, answer, "--mask", *grader, "--format", "json")
-    assert len(done.requests) == (12 if grader else 4)
+    done = replay(some, answer, "--mask", "--grader", GRADER, "--format", "json")
+    assert len(done.requests) == 12
     for request in done.requests:
         sent = json.dumps(request, ensure_ascii=False)
         assert [one for one in PRIVATE if one in sent] == []
         assert "PERSON_1" in sent
-        assert "fence" in sent
     asked = next(one for one in done.requests if one["model"] == "new")
-    system, user, called, *_, last = asked["messages"]
+    system, user, called, *_ = asked["messages"]
     assert "of <PERSON_1>, <ADDRESS_1>" in str(system["content"])
     assert user["content"] == "I am <PERSON_1>, <PHONE_1>. My password is <KEY_1>."
     arguments = json.loads(called["tool_calls"][0]["function"]["arguments"])
     assert arguments["who"] == "<PERSON_1>"
     assert arguments["api_key"].startswith("<KEY_")
-    assert arguments["n"] == [1]
-    assert last["content"].endswith("It is for <PERSON_1>, as you know.")
-    assert "masked where" in done.stderr
 
 
 def graded(request: dict[str, Any]) -> str:
@@ -291,7 +254,7 @@ def test_nothing_of_a_withheld_run_holds_a_text(
     def answer(request: dict[str, Any]) -> Any:
         if request["model"] == "grader":
             return graded(request).replace("so", CANARY)
-        number = int(request["messages"][-1]["content"].split("fence ")[1].split(" ")[0])
+        number = fence(request)
         unreadable = number == 3 and number not in met
         met.add(number)
         if unreadable:
@@ -313,7 +276,6 @@ def test_nothing_of_a_withheld_run_holds_a_text(
     assert "sends 30 requests to openai-api/fake/new and 60 requests to openai-api/fake/grader" in (
         done.stderr
     )
-    assert "Texts are withheld" in done.stdout
 
 
 def test_texts_are_shown_on_request(replay: Replay, tmp_path: Path) -> None:
@@ -322,10 +284,6 @@ def test_texts_are_shown_on_request(replay: Replay, tmp_path: Path) -> None:
     assert f"after: {REFUSAL}" in done.stdout
     assert query(8) not in done.stdout
     assert places(tmp_path / "logs", query(8)) != []
-    assert "Of 12 conversations, 83 in 1,000 are newly refused: 2 to 385." in done.stdout
-
-
-# --- graders ------------------------------------------------------------------------------------
 
 
 def test_a_model_grades_both_replies(replay: Replay) -> None:
@@ -336,7 +294,6 @@ def test_a_model_grades_both_replies(replay: Replay) -> None:
     assert sum(one["model"] == "grader" for one in done.requests) == 24
     again = replay(talks(12), answer, *options)
     assert again.requests == []
-    assert json.loads(again.stdout) == json.loads(done.stdout)
 
 
 def test_labelled_replies_correct_the_rates(replay: Replay, tmp_path: Path) -> None:
@@ -354,53 +311,28 @@ def test_labelled_replies_correct_the_rates(replay: Replay, tmp_path: Path) -> N
     # refused before, (3/60 - 1/5) / (4/5) is below 0.
     assert corrected["labelled"] == 200
     assert corrected["refused_before"]["value"] == 0
-    shown = replay(talks(), refusing(NEW_REFUSED), *check)
-    assert "Corrected for the grader's errors on 200 labelled replies" in shown.stdout
-
-
-# --- what is printed, and what is refused -------------------------------------------------------
 
 
 def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:
     done = replay(talks(12), refusing(()), "-m", OLD, "--dry-run")
     assert done.requests == []
-    assert "24 requests" in done.stdout
     assert "sends 12 requests to openai-api/fake/new and 12 requests to openai-api/fake/old" in (
         done.stderr
     )
     assert not (tmp_path / "logs").exists()
 
 
-def test_what_is_printed(replay: Replay) -> None:
+def test_the_documentation_shows_what_is_printed(replay: Replay) -> None:
     printed = replay(talks(), refusing(NEW_REFUSED)).stdout
     page = (ROOT / "docs/how-to/replay.md").read_text("utf-8")
     shown = page.split("<!-- printed: begin -->")[1].split("<!-- printed: end -->")[0]
-    lines = [line.rstrip() for line in printed.splitlines()]
-    assert (
-        "\n".join(lines).strip()
-        == shown.strip().removeprefix("```text").removesuffix("```").strip()
-    )
-    markdown = replay(talks(), refusing(NEW_REFUSED), "--format", "markdown").stdout
-    assert markdown.startswith("Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139.")
-    assert "| all | 60 | 60 | 3 | .0500 (.0104 to .1392) | 2 | .0333 (.0041 to .1153) |" in markdown
+    lines = "\n".join(line.rstrip() for line in printed.splitlines())
+    assert lines.strip() == shown.strip().removeprefix("```text").removesuffix("```").strip()
 
 
 def test_nothing_changed(replay: Replay) -> None:
     done = replay(talks(40), refusing(OLD_REFUSED))
-    first = done.stdout.splitlines()[0]
     # 1 - .025 ** (1 / 40)
-    assert (
-        first == "Of 40 conversations, none that was asked is newly refused: at most 88 in 1,000."
+    assert done.stdout.startswith(
+        "Of 40 conversations, none that was asked is newly refused: at most 88 in 1,000."
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "parts"),
-    [
-        (("-m", OLD, "-m", GRADER), ("--model", "at most one other")),
-        (("--log-dir", "s3://bucket/logs"), ("--log-dir", "a folder here")),
-        (("--turn", "9"), ("no conversation can be asked again", "12: no such turn of the user")),
-    ],
-)
-def test_what_is_refused(replay: Replay, options: tuple[str, ...], parts: tuple[str, ...]) -> None:
-    refused(replay(talks(12), refusing(()), *options, code=2), *parts)
