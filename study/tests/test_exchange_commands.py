@@ -2,11 +2,12 @@
 
 import csv
 import json
+import re
 from math import ceil
 from pathlib import Path
 
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.exchanged import HOSTILE, a_study, prolific_csv
@@ -104,6 +105,33 @@ def test_blocks_out_and_votes_in(study: Path, cli_inside: Cli, tmp_path: Path) -
     assert refused.returncode == 2
     assert "a pseudonym" in " ".join(refused.stderr.split())
     assert not (tmp_path / "other").exists()
+
+
+def test_the_lines_of_the_page_turn_an_export_of_label_studio_into_votes(
+    study: Path, cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli_inside("annotate", "blocks", study, "--out", "blocks.csv").returncode == 0
+    rows = [
+        {**row, "annotator": f"{row['block']}@example.org", "verdict": "safe"}
+        | {"created_at": f"2026-03-04T10:{number:02}:00.123456Z", "lead_time": "4.5"}
+        for number, row in enumerate(rows_of(tmp_path / "blocks.csv")[:10])
+    ]
+    monkeypatch.chdir(study.parent)
+    with Path("label-studio.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    page = (ROOT / "study/docs/annotation-exchange.md").read_text("utf-8")
+    (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(lines, {})
+    answers = study.parent / "answers"
+    done = cli_inside("annotate", "export", study, "--votes", answers, "--out", "votes")
+    assert done.returncode == 0, done.stderr
+    found = read_collected(tmp_path / "votes", load_study(study))
+    assert [person.status for person in found.people] == ["completed", "completed"]
+    assert {(vote.verdict, vote.seconds) for vote in found.votes} == {("safe", 4.5)}
+    people = (tmp_path / "votes/people.csv").read_text("utf-8")
+    assert "@example.org" not in people
 
 
 def test_prolific_sheet(study: Path, cli_inside: Cli, tmp_path: Path) -> None:

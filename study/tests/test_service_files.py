@@ -1,8 +1,4 @@
-"""Files for containers, a proxy and systemd: what they name is there.
-
-Containers can't be had where tests run, so the study's server, PostgreSQL and Caddy are started as
-the compose file starts them; without Caddy, a request comes as the proxy hands it on.
-"""
+"""Files for containers, a proxy and systemd: what they name is there."""
 
 import os
 import re

@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -66,29 +65,20 @@ class Postgres:
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
 
     @contextmanager
-    def stopped(self, seconds: float | None = None) -> Iterator[None]:
-        """Down for as long as the block lasts, or for some seconds of it."""
+    def stopped(self) -> Iterator[None]:
+        """Down for as long as the block lasts."""
         self.stop()
-        again = threading.Timer(seconds, self.start) if seconds is not None else None
-        if again is not None:
-            again.start()
         try:
             yield
         finally:
-            if again is not None:
-                again.join()
-            else:
-                self.start()
+            self.start()
 
     def database(self) -> str:
         """The address of a new, empty database."""
         name = f"study_{next(self._number)}"
-        self.say(f"CREATE DATABASE {name}", "postgres")
-        return f"postgresql://{USER}@127.0.0.1:{self._port}/{name}"
-
-    def say(self, sql: str, database: str) -> None:
         where = ["-h", "127.0.0.1", "-p", str(self._port), "-U", USER]
-        self._call("psql", *where, "-q", "-d", database, "-c", sql)
+        self._call("psql", *where, "-q", "-d", USER, "-c", f"CREATE DATABASE {name}")
+        return f"postgresql://{USER}@127.0.0.1:{self._port}/{name}"
 
     def _run(self, program: str, *arguments: str) -> None:
         self._call(program, "-D", str(self._folder / "data"), *arguments)
