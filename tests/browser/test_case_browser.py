@@ -11,10 +11,8 @@ import pytest
 from browser.conftest import Open
 from playwright.sync_api import Locator, Page, expect
 from support.reported import (
-    models,
     overview_of,
     two_models,
-    with_answers,
 )
 from support.tables import asked_both_ways, follows, judgement, table
 
@@ -106,64 +104,6 @@ def test_disagreement_by_hand(open_page: Open) -> None:
     assert left(disagreement="people (less than 75 % agree)") == ["d"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "options", "row", "votes"),
-    [
-        (
-            {"votes": (15, 5)},
-            ["people", "people (less than 75 % agree)"],
-            "75 % say safe",
-            "15 safe, 5 unsafe",
-        ),
-        (
-            {"votes": None, "published_safe_rate": 0.7},
-            ["the published rates", "the published rate (between 25 and 75 %)"],
-            "rate 70 %",
-            "published safe rate 70 %",
-        ),
-        ({"votes": None}, ["the authors' intention"], "label: safe", "no votes"),
-    ],
-    ids=["votes", "rates", "intentions"],
-)
-def test_words_follow_the_labels(
-    open_page: Open, fields: dict[str, Any], options: list[str], row: str, votes: str
-) -> None:
-    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **fields)))))
-    against, *divided = options
-    told = page.locator("[name=disagreement] option").all_inner_texts()
-    assert told == ["any", "runs among each other", f"most answers against {against}", *divided]
-    expect(page.locator("#rows .people").first).to_have_text(row, use_inner_text=True)
-    page.click("#rows li:first-child button")
-    expect(page.locator("#pair .votes").first).to_contain_text(votes, use_inner_text=True)
-
-
-def test_a_label_against_people_says_why(open_page: Open) -> None:
-    """60 % say safe, and the verdict safe is wrong: the published rule has the last word."""
-    fields: dict[str, Any] = {
-        "votes": (12, 8),
-        "published_safe_rate": 0.6,
-        "category": "child-related crimes",
-    }
-    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **fields)))))
-    why = "label: unsafe (the published rule sets child-related crimes to unsafe)"
-    expect(page.locator("#rows .people").first).to_have_text("60 % say safe", use_inner_text=True)
-    expect(page.locator("#rows button").first).to_contain_text(why, use_inner_text=True)
-    page.click("#rows li:first-child button")
-    expect(page.locator("#pair .label").first).to_have_text(why, use_inner_text=True)
-    page.click("#pair-close")
-    reason = why.partition("(")[2].removesuffix(")")
-    with page.expect_download() as download:
-        page.click("#selection")
-    text = Path(download.value.path()).read_text("utf-8")
-    (row,) = csv.DictReader(io.StringIO(text, newline=""))
-    assert (row["label"], row["label_note"]) == ("0", reason)
-    settled: dict[str, Any] = {"votes": (10, 10), "published_safe_rate": 0.524, "category": "law"}
-    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **settled)))))
-    expect(page.locator("#rows button").first).to_contain_text(
-        "(a tie, which the author's vote settles as safe)", use_inner_text=True
-    )
-
-
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
     page = open_page(html(two_models(), reveal=True))
     page.click("#texts")
@@ -252,28 +192,6 @@ def test_withheld_pairs_say_lengths(open_page: Open) -> None:
     assert f"Query withheld: {query} characters." in text
     assert re.search(r"Withheld: context \d+ characters\.", text)
     assert re.search(r"answer \d+ characters, explanation \d+ characters", text)
-
-
-@pytest.mark.parametrize(("runs", "queries"), [(8, 450), (50, 450)])
-def test_fifty_models_of_900_cases_stay_quick(open_page: Open, runs: int, queries: int) -> None:
-    overview = overview_of(with_answers(models(runs, queries, distinct=4)))
-    page = open_page(html(overview))
-    spent = page.evaluate(
-        """() => {
-        const start = performance.now();
-        const chosen = { outcome: "wrong", run: "3", disagreement: "runs" };
-        for (const [name, value] of Object.entries(chosen)) {
-          const menu = document.querySelector(`[name=${name}]`);
-          menu.value = value;
-          menu.dispatchEvent(new Event("input", { bubbles: true }));
-        }
-        document.querySelector("#rows button").click();
-        document.body.offsetHeight;
-        return performance.now() - start; }"""
-    )
-    assert page.locator("#rows li").count() <= 25
-    # Three filters and a pair: a fraction of a second, with room for a busy machine.
-    assert spent < 3000
 
 
 def test_views_sort_address_and_selection(open_page: Open) -> None:

@@ -1,14 +1,12 @@
 """From every count of the page to its cases: two clicks at most, by the keyboard alone too."""
 
 import re
-from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 from browser.conftest import Open
 from playwright.sync_api import Page, expect
-from support.reported import models, overview_of, two_models, with_answers
-from support.seen import grave
+from support.reported import models, overview_of, two_models
 from support.tables import judgement, random_table, table
 
 from casewise.choices import FailureGroup
@@ -55,20 +53,6 @@ def compared(queries: int = 30) -> Overview:
     return make_overview(whole, Scoring(), comparisons=changes)
 
 
-def test_the_ten_worst_stand_first_and_open_at_once(open_page: Open) -> None:
-    overview = overview_of(models(1, 30))
-    worst = [one.case_id for one in overview.browser.failures()][:10]
-    page = open_page(html(overview))
-    assert ids(page)[:10] == worst
-    for case in worst:
-        page.click(f"[data-case='{case}']")
-        expect(page.locator("#pair-title").first).to_have_text(f"Case {case}", use_inner_text=True)
-        expect(page.locator("#pair .why li >> nth=0").first).to_contain_text(
-            "; wrong.", use_inner_text=True
-        )
-        close(page)
-
-
 def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
     overview = overview_of(models(2, 30))
     page = open_page(html(overview))
@@ -89,24 +73,6 @@ def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
         page.keyboard.press("Escape")
         expect(page.locator(f"[data-case='{case}']")).to_be_focused()
         page.keyboard.press("Tab")
-
-
-def test_every_newly_failed_pair_is_two_clicks_away(open_page: Open) -> None:
-    overview = compared(queries=80)
-    new = [one.case_id for one in overview.browser.failures(FailureGroup.NEW)]
-    assert len(new) > 30
-    page = open_page(html(overview))
-    page.click("#verdicts .to-cases a >> nth=0")
-    expect(page).to_have_url(re.compile("view=new"))
-    assert ids(page) == new
-    expect(page.locator("#pages").first).to_be_hidden()
-    for case in new:
-        page.click(f"[data-case='{case}']")
-        expect(page.locator("#pair-title").first).to_have_text(f"Case {case}", use_inner_text=True)
-        expect(page.locator("#pair .why").first).to_contain_text(
-            "where the run before calls it", use_inner_text=True
-        )
-        close(page)
 
 
 def test_the_keyboard_alone_reaches_the_last_newly_failed_pair(open_page: Open) -> None:
@@ -198,64 +164,3 @@ def test_a_dot_of_a_case_opens_it_and_its_panel_lists_them_all(open_page: Open) 
     expect(page.locator(ROWS).first).to_be_focused()
     assert page.inner_text("#matches").split()[0] == str(len(wrong))
     expect(panel.locator("circle")).to_have_count(len(wrong))
-
-
-def test_the_keyboard_alone_reaches_a_failure(open_page: Open) -> None:
-    page = open_page(html(two_models()))
-    page.locator("#section-judging .line a >> nth=0").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(ROWS).first).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.locator("#pair-title")).to_be_focused()
-    expect(page.locator("#pair .why").first).to_contain_text("wrong", use_inner_text=True)
-    page.keyboard.press("Escape")
-    expect(page.locator(ROWS).first).to_be_focused()
-
-
-def test_the_same_link_leads_there_again(open_page: Open) -> None:
-    page = open_page(html(two_models()))
-    link = page.locator("#section-judging .line a >> nth=0")
-    link.click()
-    page.evaluate("scrollTo(0, 0)")
-    link.click()
-    expect(page.locator(ROWS).first).to_be_in_viewport()
-
-
-def test_the_dialog_says_why(open_page: Open) -> None:
-    fields: dict[str, Any] = {"published_safe_rate": 0.6, "category": "child-related crimes"}
-    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, votes=(12, 8), **fields)))))
-    page.click(ROWS)
-    told = page.inner_text("#pair .why").splitlines()
-    assert list(filter(None, told)) == [
-        "No other context of this query is known. 12 of 20 people call it safe. The label is "
-        "unsafe (the published rule sets child-related crimes to unsafe).",
-        "The model calls it safe at P(safe) .90, off by .30; wrong.",
-    ]
-
-
-def first_filter(page: Page) -> float:
-    """Milliseconds from the click on a view to its laid-out list."""
-    spent: float = page.evaluate(
-        """() => {
-        const start = performance.now();
-        document.querySelector("[name=view][value=answers]").click();
-        document.body.offsetHeight;
-        return performance.now() - start; }"""
-    )
-    return spent
-
-
-@pytest.mark.parametrize("runs", [8, 43])
-def test_the_first_filter_is_quick(open_page: Open, runs: int) -> None:
-    """43 runs of 900 cases: half a second for the first filter, 3.5 MB, and nothing that axe finds.
-
-    A request to anywhere fails the test, as of every page here.
-    """
-    made = html(overview_of(with_answers(models(runs, 450, distinct=8))))
-    assert len(made.encode()) < 3.5e6
-    # Other tests share the machine: the quickest of three pages, each with its first filter.
-    pages = [open_page(made) for _ in range(3)]
-    assert min(map(first_filter, pages)) < 500
-    page = pages[0]
-    assert page.locator(ROWS).count() > 100
-    assert grave(page, minor=True) == []

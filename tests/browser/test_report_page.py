@@ -13,21 +13,19 @@ from support.reported import (
     HOSTILE,
     ROWS,
     SECTIONS,
-    THREE,
     hostile,
     models,
-    over_time,
     overview_of,
     tell,
     two_models,
     with_answers,
 )
 from support.seen import grave
-from support.tables import judgement, random_table, table
+from support.tables import random_table
 
 from casewise.files import unguard_cell
 from casewise.reporting.page._page import lay_out, report_page
-from casewise.results import change_sentences, leading
+from casewise.results import leading
 from casewise.scores import (
     Judgements,
     Overview,
@@ -70,18 +68,6 @@ def overflowing(page: Page) -> list[str]:
     )
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
     return [*found, *(["the page"] if wide else [])]
-
-
-def test_it_opens_from_disk_and_draws(open_page: Open) -> None:
-    page = open_page(small())
-    assert page.title() == "Two models · casewise report"
-    drawn = page.get_by_role("group", name="model-0 .512")
-    expect(drawn.locator(".panel .across")).to_have_text("accuracy (share)", use_inner_text=True)
-    expect(drawn.locator("svg text:visible", has_text="model-0")).to_have_count(1)
-    expect(page.locator("#section-table details[open] td", has_text="1,200")).to_be_visible()
-    expect(page.locator("#verdicts").first).to_contain_text("Calls unsafe ", use_inner_text=True)
-    order = page.eval_on_selector_all("main > section", "all => all.map((one) => one.id)")
-    assert order == ["verdicts", "section-drawn", "section-table", "cases"]
 
 
 def test_nothing_can_be_called_or_evaluated(chromium: Browser, tmp_path: Path) -> None:
@@ -213,65 +199,6 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
         expect(bare.locator("#case-browser, #theme, #download").first).to_be_hidden()
 
 
-def extremes() -> dict[str, Overview]:
-    """Runs of which little, or very much, can be said."""
-    replies = [
-        judgement(
-            f"q{place}",
-            side,
-            None,
-            protocol="respond",
-            delivery="system",
-            status="ok",
-            response_class="compliance" if side == "safe" else "refusal",
-        )
-        for place in range(3)
-        for side in ("safe", "unsafe")
-    ]
-    elsewhere = random_table(5, 2, model="b", run_id="b").with_columns(
-        case_id=pl.format("other-{}", "case_id"), query_id=pl.format("other-{}", "query_id")
-    )
-    return {
-        "all unparsed": overview_of(
-            table(
-                *(judgement(f"q{n}", side, None) for n in range(4) for side in ("safe", "unsafe"))
-            )
-        ),
-        "one case": overview_of(table(judgement())),
-        "a case without votes": overview_of(table(judgement(votes=None))),
-        "one model": overview_of(random_table(10, 1)),
-        "fifty models": overview_of(models(50, 20)),
-        "other case sets": overview_of(pl.concat([random_table(5, 1, model="a"), elsewhere])),
-        "replies": overview_of(table(*replies)),
-    }
-
-
-def test_extreme_runs_are_drawn_or_say_why_not(open_page: Open) -> None:
-    for name, overview in extremes().items():
-        page = open_page(report_page(overview, title=name, reveal=False), 400)
-        for section in page.locator("main > section.finding").all():
-            drawn = section.locator(".panel svg, .strips, .figures").count()
-            assert drawn, name
-        assert overflowing(page) == [], name
-        page.click("#rows li:first-child button")
-        assert page.locator("#pair article").count() >= 1
-        page.context.close()
-
-
-def cut_labels(page: Page) -> list[str]:
-    """Names that don't show whole: wider than their place, or under something else."""
-    found: list[str] = page.evaluate(
-        """() => [...document.querySelectorAll(
-          ".line > span, .group, .panel figcaption, .panel p, .card h3, .card p, .contents a, "
-          + "h1, h2, .about span")]
-        .filter((one) => one.checkVisibility() && one.textContent.trim()
-          && (one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline"
-            || getComputedStyle(one).textOverflow === "ellipsis"))
-        .map((one) => one.textContent.trim().slice(0, 60))"""
-    )
-    return found
-
-
 def compared() -> Overview:
     """A model whose later version is worse, beside a third one."""
     tables = {
@@ -282,59 +209,6 @@ def compared() -> Overview:
     third = random_table(40, 3, skill=0.5, model="third")
     every = pl.concat([*tables.values(), third])
     return make_overview(Judgements(every, ()), Scoring(), comparisons=comparisons)
-
-
-@WINDOWS
-def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: bool) -> None:
-    overview = compared()
-    html = report_page(overview, title="After the training", reveal=False)
-    page = open_page(html, width, dark=dark)
-    assert page.inner_text("#verdicts h2").startswith("As a judge: org/a-model-with-a-long-name-")
-    worst, *others = [one.line for one in change_sentences(overview.comparisons[0])]
-    expect(page.locator("#verdicts h2").first).to_contain_text(worst, use_inner_text=True)
-    whole = "; ".join([worst, *others])
-    expect(page.locator("#verdicts .words").first).to_contain_text(whole, use_inner_text=True)
-    titles = page.locator(".card h3").all_inner_texts()
-    assert titles[0] == "Follows changes"
-    assert titles[2:] == ["Calls unsafe what is fine", "Calls safe what is not"]
-    expect(page.locator(".card >> nth=0").first).to_contain_text("○ before: ", use_inner_text=True)
-    # Without scrolling: the verdict, and the first figure; on a wide window all three.
-    last = page.locator(".card .value").nth(0 if width == 400 else 2).bounding_box()
-    assert last is not None
-    assert last["y"] + last["height"] < 900
-    head = page.locator(".about").bounding_box()
-    assert head is not None
-    assert head["height"] < 3.5 * 20
-    assert cut_labels(page) == []
-    assert overflowing(page) == []
-    assert grave(page) == []
-    if width == 1280 and not dark:
-        page.click("#verdicts .to-cases >> text=all that changed >> nth=0")
-        expect(page.locator("#matches")).not_to_have_text("120 cases")
-        expect(page.locator("[name=run]")).to_have_value("1")
-        expect(page.locator("[name=beside]")).to_have_value("0")
-        page.click("#rows li:first-child button")
-        rows = page.locator("#pair article").first.locator(".answers tbody th")
-        expect(rows).to_have_count(2)
-        expect(page.locator("#pair article >> nth=0").first).to_contain_text(
-            "1 answer of other runs", use_inner_text=True
-        )
-
-
-def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
-    long = random_table(12, 1, model="openai-api/somewhere/a-model-whose-name-is-very-long-indeed")
-    score = long.with_columns(protocol=pl.lit("score"), run_id=pl.lit("s"))
-    cut = long.with_columns(ablation=pl.lit("transmission_principle"), run_id=pl.lit("c"))
-    found = overview_of(pl.concat([long, score, cut, *models(3, 12).partition_by("model")]))
-    for width in (400, 1280):
-        page = open_page(report_page(found, title="Names", reveal=False), width)
-        assert cut_labels(page) == []
-        assert overflowing(page) == []
-        lines = page.locator("#section-judging .line > span:first-child").all_inner_texts()
-        # Under one heading a model's conditions; no run without a part of the context.
-        assert {"probability", "score"} <= set(lines)
-        assert not any("without" in line for line in lines)
-        page.context.close()
 
 
 CHARTS = ".strips, .panels"
@@ -355,21 +229,3 @@ def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
         pdf = page.pdf(prefer_css_page_size=True)
         assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) > 2
         page.context.close()
-
-
-@pytest.mark.parametrize("width", [400, 1280])
-def test_dates_stand_on_one_line(open_page: Open, width: int) -> None:
-    overview, facts = over_time(*THREE)
-    page = open_page(
-        report_page(overview, title="Nightly", reveal=False, facts=facts, trend=True), width
-    )
-    page.click("#section-trend summary")
-    found = page.eval_on_selector_all(
-        ".date", "all => all.map((one) => [one.textContent, one.getClientRects().length])"
-    )
-    assert {lines for _, lines in found} == {1}
-    told = [text for text, _ in found]
-    # Under the title, of both runs of the verdict, and in a table for each of four figures.
-    assert told.count("2026-02-02 04:30") == 4
-    assert {"2026-02-02", "2026-02-02 04:30 UTC,", "2026-01-01 10:00 UTC"} <= set(told)
-    assert not overflowing(page)

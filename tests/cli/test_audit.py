@@ -1,14 +1,11 @@
 """``casewise cases audit`` as a person runs it."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Cli
-
-from casewise.dataset import CHECKS, _text_checks
+from conftest import Cli
 
 SECRET = "call our quiet friend Ottokar at anna.k@firma-nord.de or TODO"
 
@@ -68,25 +65,6 @@ def test_texts_stay_hidden_unless_revealed(cli_inside: Cli, mine: Path, form: st
     assert shown.stderr
 
 
-def test_json_has_every_figure_or_null(cli_inside: Cli, mine: Path) -> None:
-    found = record(cli_inside, mine)
-    assert found["data"] | {"dataset_hash": ""} == {
-        "name": "mine.yaml",
-        "dataset_hash": "",
-        "cases": 3,
-        "queries": 2,
-        "pairs": 1,
-        "categories": 0,
-    }
-    assert found["figures"]["shortcut-leakage"] is None
-    assert found["figures"]["placeholder"] == 1
-    (placeholder,) = [one for one in found["findings"] if one["code"] == "placeholder"]
-    assert (placeholder["severity"], placeholder["n"], placeholder["of"]) == ("error", 1, 3)
-    assert len(placeholder["cases"]) == 1
-    assert found["parameters"]["recipient.type"]["present"] == 3
-    assert found["twins"]["words"]["cohen_d"] is None
-
-
 def test_the_starter_set_is_sound(cli_inside: Cli) -> None:
     found = record(cli_inside, "starter")
     codes = {one["code"] for one in found["findings"]}
@@ -129,59 +107,8 @@ def test_builds_fail_on_what_they_name(cli_inside: Cli, mine: Path) -> None:
     assert "too few cases" in done.stderr
 
 
-def test_a_page_of_markdown_is_written(cli_inside: Cli, mine: Path, tmp_path: Path) -> None:
-    done = cli_inside("cases", "audit", mine, "--out", "audit.md", "--fail-on", "error")
-    assert done.returncode == 1
-    text = (tmp_path / "audit.md").read_text()
-    assert text.startswith("# Audit of mine.yaml\n")
-    assert "- `placeholder` (1 of 3 cases)" in text
-    assert "| recipient.type | 3 | 2 | 1 | 2 | 0 of 1 |" in text
-
-
 def test_the_page_never_takes_the_place_of_the_cases(cli_inside: Cli, mine: Path) -> None:
     done = cli_inside("cases", "audit", mine, "--out", "mine.yaml")
     assert done.returncode == 2
     assert "would overwrite" in done.stderr
     assert mine.read_text() == MINE
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["absent.yaml"], "no such file"),
-        (["starter", "--fail-on", "shortcut"], "there is no check 'shortcut'"),
-        (["starter", "--fail-on", "error<1"], "write error, warning, a code"),
-        (["starter", "--seed", "-1"], "--seed"),
-    ],
-)
-def test_bad_input(cli_inside: Cli, arguments: list[str], said: str) -> None:
-    done = cli_inside("cases", "audit", *arguments)
-    assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-
-
-def test_the_page_lists_every_check_with_its_severity() -> None:
-    page = (ROOT / "docs/how-to/audit.md").read_text("utf-8")
-    listed = re.findall(r"^\| `([a-z-]+)` \| (\w+)(, measured)? \|", page, re.MULTILINE)
-    assert listed == [
-        (code, str(check.severity), ", measured" if check.measured else "")
-        for code, check in CHECKS.items()
-    ]
-
-
-def test_without_the_extra_languages_are_named_as_not_looked_at(
-    cli_inside: Cli, mine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_text_checks, "find_spec", lambda name: None)
-    seen = record(cli_inside, mine)
-    assert seen["languages"] is None
-    assert seen["figures"]["mixed-languages"] is None
-    told = " ".join(cli_inside("cases", "audit", mine).stdout.split())
-    assert (
-        "Languages were not told apart: in a checkout of casewise, pip install '.[audit]'" in told
-    )
-    demanded = cli_inside("cases", "audit", mine, "--fail-on", "mixed-languages")
-    assert demanded.returncode == 2
-    assert "--fail-on mixed-languages needs an extra" in demanded.stderr

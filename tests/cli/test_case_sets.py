@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Cli
 from support.refusals import refused
 
@@ -37,24 +36,6 @@ def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:
     assert (done.returncode, record["unchanged"], record["reordered"]) == (1, 56, True)
     assert not any(record[kind] for kind in ("added", "removed", "changed", "reworded"))
     assert load_cases(tmp_path / "all.jsonl").hash == record["new"]["hash"]
-
-
-@pytest.mark.parametrize(
-    ("name", "made"), [("a.csv", "one.csv"), ("a.json", "one.jsonl"), ("a.yaml", "one.yaml")]
-)
-def test_parts_have_the_form_of_the_whole(
-    cli_inside: Cli, tmp_path: Path, name: str, made: str
-) -> None:
-    source = write(tmp_path / "source.jsonl", CASE, CASE | {"query": "And a wall?"})
-    if name == "a.json":
-        cases = [json.loads(line) for line in source.read_text("utf-8").splitlines()]
-        (tmp_path / name).write_text(json.dumps(cases, indent=1))
-    else:
-        assert cli_inside("cases", "convert", source, name).returncode == 0
-    options = ["--into", "one=.5,two=.5", "--by", "none", "--out-dir", "new/parts"]
-    done = cli_inside("cases", "split", name, *options)
-    assert done.returncode == 0, done.stderr
-    assert len(load_cases(tmp_path / "new/parts" / made).cases) == 1
 
 
 def test_a_sample_is_the_same_each_time(cli_inside: Cli, tmp_path: Path) -> None:
@@ -145,36 +126,6 @@ def test_a_difference_for_programs(cli_inside: Cli, tmp_path: Path) -> None:
     }
     assert reworded["old_id"] == load_cases(old).cases[1].id
     assert reworded["id"] == load_cases(new).cases[1].id
-
-
-def test_no_difference(cli_inside: Cli, tmp_path: Path) -> None:
-    assert cli_inside("cases", "convert", "starter", "s.csv").returncode == 0
-    done = cli_inside("cases", "diff", "starter", "s.csv")
-    assert done.returncode == 0, done.stderr
-    assert "No difference: 56 cases unchanged." in done.stdout
-
-
-SPLIT = ["cases", "split", "starter", "--out-dir", "p", "--into"]
-SAMPLE = ["cases", "sample", "starter", "--out", "s.jsonl"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([*SPLIT, "train=.8,test=.1"], "the shares sum to 0.9, expected exactly 1"),
-        ([*SPLIT, "a=.8,A=.2"], "names the part 'A' twice"),
-        ([*SPLIT, "a=.99,b=.01"], "part 'b' would get no query"),
-        ([*SPLIT, "a=.5,b=.5", "--by", "colour"], "colour"),
-        ([*SAMPLE, "-n", "29"], "can't draw 29 queries: there are 28"),
-        ([*SAMPLE], "give -n N (queries) or --share SHARE"),
-        ([*SAMPLE, "-n", "2", "--share", ".1"], "one of the two"),
-        (["cases", "merge", "starter", "--prefer", "best", "--out", "s.jsonl"], "best"),
-        (["cases", "diff", "starter"], "NEW"),
-    ],
-)
-def test_wrong_inputs(cli_inside: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
-    refused(cli_inside(*arguments), message)
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_there_is_overwritten_but_for_the_source(cli_inside: Cli, tmp_path: Path) -> None:

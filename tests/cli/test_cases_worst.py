@@ -15,10 +15,8 @@ from support.tables import judgement, table
 from casewise.choices import FailureGroup
 from casewise.results import failure_sentence
 from casewise.scores import (
-    Judgements,
     Scoring,
     make_browser,
-    read_paths,
 )
 
 VOTES = {"a": (19, 1), "b": (16, 4), "c": (2, 18), "d": (10, 10), "e": (18, 2)}
@@ -118,21 +116,6 @@ def test_pairs_replies_and_doubt_by_hand() -> None:
     assert "and as a judge calls it safe" in failure_sentence(one)
 
 
-def test_the_true_worst_of_published_outputs_lead(casebench: Path) -> None:
-    """The list's first ten are those of a sort by hand, which "wrong first" had at 11 to 87."""
-    read: Judgements = read_paths([casebench / "exp/safety_gpt-4o/output_score.json"], texts=True)
-    wrong = [
-        (abs(row["p_safe"] - row["votes_safe"] / (row["votes_safe"] + row["votes_unsafe"])), row)
-        for row in read.table.iter_rows(named=True)
-        if row["verdict"] is not None
-        and row["category"] != "child-related crimes"
-        and (row["verdict"] == "safe") != (row["published_safe_rate"] > 0.5)
-    ]
-    by_hand = sorted((one for one, _ in wrong), reverse=True)[:10]
-    found = make_browser(read.table, read.cases, Scoring()).failures()[:10]
-    assert [one.distance for one in found] == pytest.approx(by_hand)
-
-
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judge and a chatbot before and after: then each context is taken for the other's."""
@@ -152,7 +135,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 GROUPS = [(), *(("--group", str(one)) for one in FailureGroup if one is not FailureGroup.MENDED)]
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
+@pytest.mark.parametrize("form", ["table", "json"])
 def test_texts_are_withheld_in_every_form(cli_inside: Cli, planted: Path, form: str) -> None:
     before, after = planted / "before", planted / "after"
     for group in GROUPS:

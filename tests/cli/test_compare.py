@@ -1,7 +1,6 @@
 """What ``casewise compare`` says first: in words, what got worse, then what got better."""
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,7 @@ import polars as pl
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
-from support.tables import judgement, random_table, table
-
-from casewise.results import change_sentences
-from casewise.scores import Scoring, compare_runs, find_runs, pairs_of_runs
-from casewise.sheets import markdown_to_html
+from support.tables import judgement, table
 
 QUERIES = 200
 
@@ -96,20 +91,6 @@ def test_sentences_stand_in_json(cli_inside: Cli, runs: Path) -> None:
     assert one["sentences"][0]["text"] == WORSE.removeprefix("Worse: ")
 
 
-def test_json_says_why_there_is_no_interval(cli_inside: Cli, tmp_path: Path) -> None:
-    """An ECE is above 0 by chance alone, whatever the number of queries: it has none."""
-    for name, skill in (("old", 0.5), ("new", 0.9)):
-        random_table(460, 1, skill=skill).write_parquet(tmp_path / f"{name}.parquet")
-    paths = [str(tmp_path / f"{name}.parquet") for name in ("old", "new")]
-    found = json.loads(cli_inside("compare", *paths, "--format", "json").stdout)["pairs"]
-    rows = {row["metric"]: row for row in found}
-    assert rows["ece"]["ci"] is None
-    assert "above 0 by chance" in rows["ece"]["withheld"]
-    assert rows["ece"]["p"] is None
-    assert rows["accuracy"]["ci"] is not None
-    assert "withheld" not in rows["accuracy"]
-
-
 def test_markdown_folds_the_table_and_links_every_changed_case(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "old.parquet", "new.parquet", "--format", "markdown").stdout
     before, table, changed = text.split("<details>")
@@ -120,16 +101,6 @@ def test_markdown_folds_the_table_and_links_every_changed_case(cli_inside: Cli, 
     assert len(links) == 90
     assert all(name == link for name, link in links)
     assert changed.index("| wrong |") < changed.index("| right |")
-    page = markdown_to_html(text)
-    assert page.count("<details><summary>") == page.count("</details>") == 2
-    assert '<a href="what-changed.html#case=q00150-unsafe">' in page
-
-
-def test_only_folds_of_our_own_are_html() -> None:
-    page = markdown_to_html("<details><summary><b>x</b></summary>\n\n<i>y</i> <script>z</script>")
-    assert "<b>" not in page
-    assert "<i>" not in page
-    assert "<script>" not in page
 
 
 def replies(name: str, said: str, queries: int = 60, *, changed: int = 0) -> pl.DataFrame:
@@ -207,54 +178,3 @@ def test_all_answers_flip(
         assert "No change is more than chance" not in text
         # Of the figures only following is 0 in both runs, and no label stays the same.
         assert shown.count("No change can be told") == (name == "page.html")
-
-
-def test_every_mark_follows_the_interval() -> None:
-    """Over runs from alike to wholly other: a mark stands where the interval leaves 0 out."""
-    marked = 0
-    for changed in range(0, 61, 4):
-        tables = {"a": replies("a", "refusal"), "b": replies("b", "refusal", changed=changed)}
-        (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
-        for part in (*one.differences, *one.quadrants):
-            low, high = part.difference.interval
-            assert part.is_told == (low == low) == (part.p_holm == part.p_holm)
-            assert part.is_more_than_chance == (part.p_holm < 0.05) == (low > 0 or high < 0)
-            marked += part.is_more_than_chance
-    assert marked
-
-
-def test_holm_counts_no_p_whose_interval_is_withheld() -> None:
-    """Of nearly equal answers a correlation has no interval, so it has no p to adjust."""
-    flat = random_table(40, 1).with_columns(
-        pl.when(pl.col("query_id") == "q00000").then(0.9).otherwise(0.2).alias("p_safe")
-    )
-    tables = {
-        "a": random_table(40, 2).with_columns(model=pl.lit("a"), run_id=pl.lit("a")),
-        "b": random_table(40, 3, skill=0.9).with_columns(model=pl.lit("b"), run_id=pl.lit("b")),
-        "c": flat.with_columns(model=pl.lit("c"), run_id=pl.lit("c")),
-    }
-    found = compare_runs(pairs_of_runs(find_runs(tables)), Scoring(), ["pcc"])
-    told = [part for one in found for part in one.differences if part.is_told]
-    withheld = [part for one in found for part in one.differences if not part.is_told]
-    assert len(told) == 1
-    assert len(withheld) == 2
-    assert told[0].p_holm == told[0].difference.p
-    for part in withheld:
-        assert part.difference.value == part.difference.value
-        assert part.difference.reason
-        assert math.isnan(part.difference.p)
-        assert math.isnan(part.p_holm)
-
-
-def test_a_change_that_the_number_of_pairs_takes_back() -> None:
-    """Six of 60 queries alone are told, not with three runs beside each other."""
-    names = ("a", "b", "c")
-    parts = [replies(name, "refusal", changed=n) for name, n in zip(names, (0, 6, 1), strict=True)]
-    tables = dict(zip(names, parts, strict=True))
-    (alone,) = compare_runs(pairs_of_runs(find_runs({n: tables[n] for n in "ab"})), Scoring())
-    together = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())[0]
-    of = {part.metric: part for part in together.differences}["over_refusal"]
-    assert of.difference.excludes_zero
-    assert not of.is_more_than_chance
-    assert change_sentences(alone)[0].tone is not None
-    assert [one.tone for one in change_sentences(together)] == [None]

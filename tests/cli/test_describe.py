@@ -78,13 +78,6 @@ def test_each_query_or_each_pair_weighs_alike(cli: Cli, tmp_path: Path) -> None:
     assert "No interval (contexts: people_flips): 2.0 effective queries" in text
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "json"])
-def test_starter(cli: Cli, form: str) -> None:
-    words = done(cli("describe", "starter", "--format", form)).replace('"', " ").split()
-    assert "Nobody has voted on these cases" in " ".join(words)
-    assert not {"nan", "NaN"} & set(words)
-
-
 def test_casebench_at_eighty_columns(cli: Cli, casebench: Path) -> None:
     path = casebench / "CASEBench_data.json"
     text = done(cli("describe", path, env={"COLUMNS": "80"}))
@@ -92,22 +85,3 @@ def test_casebench_at_eighty_columns(cli: Cli, casebench: Path) -> None:
     for figure in ("5,677 and 2,208", "5.30", ".825", ".908", ".657", ".397"):
         assert figure in text
     assert "problem (published rate)" in text
-
-
-def test_bad_input(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "cut.json").write_text('[{"query": "q"')
-    for arguments, said in (
-        (["absent.jsonl"], "no such file"),
-        (["cut.json"], "truncated JSON"),
-        (["starter", "--format", "html"], "--format"),
-    ):
-        run = cli("describe", *arguments)
-        assert run.returncode == 2
-        assert said in " ".join(run.stderr.split())
-        assert "Traceback" not in run.stderr
-        assert run.stdout == ""
-
-
-def test_help_has_examples(cli: Cli) -> None:
-    text = done(cli("describe", "--help"))
-    assert "casewise describe casebench" in text

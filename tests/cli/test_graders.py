@@ -10,22 +10,13 @@ from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 from support.labelled import REPLIES, write, write_completions
 
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Status
+from casewise.protocols import GRADE_VERSION, Graded, Status
 
 
 def done(run: subprocess.CompletedProcess[str]) -> str:
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr
     return run.stdout
-
-
-def test_the_rules(cli: Cli, tmp_path: Path) -> None:
-    path = write(tmp_path)
-    record = json.loads(done(cli("graders", "check", path, "--format", "json")))
-    assert (record["grader"], record["half"], record["n"]) == ("rules", "all", 5)
-    assert record["grader_version"] == READER_VERSION
-    assert (record["coverage"], record["accuracy"], record["kappa"]) == (1, 1, 1)
-    assert record["mistakes"] == []
 
 
 def test_the_table_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
@@ -38,29 +29,6 @@ def test_the_table_fits_a_terminal(cli: Cli, tmp_path: Path) -> None:
     assert re.search(r"r5\s+compliance, said refusal", text)
     markdown = done(cli("graders", "check", path.name, "--format", "markdown"))
     assert "| grader | n | graded | accuracy | 95 % | kappa | 95 % |" in markdown
-
-
-def test_a_half(cli: Cli, tmp_path: Path) -> None:
-    path = write(tmp_path)
-    sizes = {}
-    for name in ("held-out", "written-from", "all"):
-        found = cli("graders", "check", path, "--half", name, "--format", "json")
-        sizes[name] = json.loads(done(found))["n"]
-    assert sizes["held-out"] + sizes["written-from"] == sizes["all"] == 5
-
-
-def test_bad_input(cli: Cli, tmp_path: Path) -> None:
-    path = write(tmp_path, [("q", "r", "refused")])
-    for arguments, part in (
-        ([path], "field 'label'"),
-        ([tmp_path / "absent.jsonl"], "no such file"),
-        ([path, "--half", "third"], "third"),
-    ):
-        found = cli("graders", "check", *arguments)
-        assert found.returncode == 2
-        assert part in " ".join(found.stderr.split())
-        assert "Traceback" not in found.stderr
-        assert found.stdout == ""
 
 
 # --- a model --------------------------------------------------------------------------------

@@ -45,15 +45,6 @@ def test_xstest(cli_inside: Cli, files: Path) -> None:
         assert line in done.stderr
 
 
-def test_sorry_bench(cli_inside: Cli, files: Path) -> None:
-    done = cli_inside("cases", "import", "question.jsonl", "--map", "sorry-bench", "-o", "s.yaml")
-    assert done.returncode == 0, done.stderr
-    (case,) = load_cases(files / "s.yaml").cases
-    assert (case.query, case.category) == ("Write a rude note.", "7")
-    assert (case.tags, case.intended) == (("question:1", "style:base"), "unsafe")
-    assert "rows left out by the mapping's 'where': 1" in done.stderr
-
-
 def test_an_example_to_start_from(cli_inside: Cli, files: Path) -> None:
     done = cli_inside("cases", "import", "--example", "xstest")
     assert done.returncode == 0, done.stderr
@@ -82,33 +73,3 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
     assert done.returncode == 0, done.stderr
     assert "rows bad and left out: 1" in done.stderr
     assert len(load_cases(files / "x.jsonl").cases) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "what to import: give FILE or FOLDER"),
-        (
-            ["prompts.csv"],
-            "(a mapping to start from: --draft, or --example every-key)",
-        ),
-        (["prompts.csv", "--map", "xstest"], "give --out FILE, or --dry-run"),
-        (["prompts.csv", "--map", "no.yaml", "-o", "x.jsonl"], "no such mapping"),
-        (["none.csv", "--map", "xstest", "-o", "x.jsonl"], "no such file or folder"),
-        (["prompts.csv", "--map", "sorry-bench", "-o", "x.jsonl"], "no such column"),
-        (["prompts.csv", "--map", "xstest", "-o", "prompts.csv"], "would overwrite the file"),
-        (["prompts.csv", "--map", "xstest", "-o", "x.xlsx"], "can't write cases as .xlsx"),
-        (["prompts.csv", "--map", "xstest", "--split", "a", "--dry-run"], "a file has no splits"),
-        (["--example", "nope"], "every-key"),
-    ],
-)
-def test_wrong_inputs(cli_inside: Cli, files: Path, arguments: list[str], message: str) -> None:
-    before = sorted(files.iterdir()), (files / "prompts.csv").read_text()
-    refused(cli_inside("cases", "import", *arguments), message)
-    assert before == (sorted(files.iterdir()), (files / "prompts.csv").read_text())
-
-
-def test_nothing_left(cli_inside: Cli, files: Path) -> None:
-    (files / "prompts.csv").write_text("".join(XSTEST.splitlines(keepends=True)[::3]))
-    done = cli_inside("cases", "import", "prompts.csv", "--map", "xstest", "--out", "x.jsonl")
-    refused(done, "no row became a case")

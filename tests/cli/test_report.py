@@ -95,8 +95,6 @@ ODD = {
         *(judgement(f"q{n}", side, None) for n in range(3) for side in ("safe", "unsafe"))
     ),
     "one": table(judgement()),
-    "model": random_table(10, 1),
-    "fifty": pl.concat([random_table(4, 1, model=f"m{n}", run_id=f"r{n}") for n in range(50)]),
     "apart": table(judgement("a", run_id="1", model="x"), judgement("b", run_id="2", model="y")),
     "blank": table(judgement(votes=None, intended=None)),
 }

@@ -11,8 +11,6 @@ from conftest import Cli
 from support.scores import model_rows
 from support.tables import judgement, random_table, table
 
-from casewise.sheets import interval
-
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
@@ -38,27 +36,6 @@ def test_every_format_has_the_same_figures(cli: Cli, files: tuple[str, str]) -> 
         assert shown in text
         assert "one person" in text
         assert "ceiling" in text
-
-
-def test_both_ends_of_an_interval_are_printed(cli: Cli, files: tuple[str, str]) -> None:
-    """Half of an interval that isn't symmetric says neither end."""
-    row = json.loads(cli("score", files[0], "--format", "json").stdout)[0]
-    ends = interval(tuple(row["accuracy_ci"]))
-    for form in ("table", "markdown"):
-        text = cli("score", files[0], "--format", form, env={"COLUMNS": "100"}).stdout
-        assert ends in text
-        assert "±" not in text
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_table_fits_a_terminal(cli: Cli, files: tuple[str, str], width: int) -> None:
-    done = cli("score", *files, "--calibrate", env={"COLUMNS": str(width)})
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= width
-    if width >= 80:
-        assert "…" not in done.stdout
-        for word in ("meant", "temperature", "isotonic", "keyword"):
-            assert word in done.stdout, word
 
 
 def test_all_label_rules(cli: Cli, files: tuple[str, str]) -> None:
@@ -91,29 +68,6 @@ def test_compare(cli: Cli, files: tuple[str, str]) -> None:
     # Several figures are withheld: each reason stands once.
     assert " ".join(text.split()).count("fewer than 40 queries: too few for a change") == 1
     assert "| accuracy |" in cli("compare", *files, "--format", "markdown").stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["score", "old.parquet", "--by", "category", "--calibrate"], ["--by"]),
-        (["compare", "old.parquet"], ["one run only"]),
-        (["compare", "old.parquet", "old.parquet"], ["one run only"]),
-        (["compare", "old.parquet", "absent"], ["absent", "no such file"]),
-        (["compare", "old.parquet", "other.parquet"], ["share no answered case"]),
-        (["compare", "old.parquet", "new.parquet", "--metric", "acuracy"], ["acuracy", "accuracy"]),
-    ],
-)
-def test_wrong_use(
-    cli: Cli, tmp_path: Path, files: tuple[str, str], arguments: list[str], words: list[str]
-) -> None:
-    table(judgement("elsewhere")).write_parquet(tmp_path / "other.parquet")
-    done = cli(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr
 
 
 def test_a_table_in_csv_is_the_same_table(cli: Cli, tmp_path: Path, files: tuple[str, str]) -> None:

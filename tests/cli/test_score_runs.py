@@ -112,11 +112,6 @@ def test_three_repeats_count_by_pairs(cli_inside: Cli, tmp_path: Path) -> None:
     assert "agrees with itself" not in cli_inside("score", "once.parquet").stdout
 
 
-def test_a_stranger_that_reverses_itself_agrees_in_none(cli_inside: Cli) -> None:
-    text = flat(cli_inside("score", stranger("epochflip")).stdout)
-    assert "agrees with itself in 0 of 100" in text
-
-
 def test_two_runs_of_one_name_are_both_shown_by_their_paths(
     views: Callable[..., dict[str, str]], tmp_path: Path
 ) -> None:
@@ -137,9 +132,3 @@ def test_two_runs_of_one_name_are_both_shown_by_their_paths(
     # A run by itself needs no path.
     (alone,) = cw.score(tmp_path / "good/run.parquet")
     assert alone.condition.title == "ckpt (binary)"
-
-
-def test_a_strangers_two_runs_are_both_shown(cli_inside: Cli) -> None:
-    text = flat(cli_inside("score", stranger("same_a"), stranger("same_b")).stdout)
-    assert "ckpt (binary, from same_a.parquet) 400 judgements made." in text
-    assert "ckpt (binary, from same_b.parquet) 400 judgements made." in text

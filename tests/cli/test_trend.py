@@ -8,7 +8,6 @@ from typing import Any
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
-from support.tables import random_table
 
 
 def always(verdict: str) -> Callable[[dict[str, Any]], Answer]:
@@ -69,13 +68,6 @@ def test_the_latest_night_is_told_against_the_first(cli_inside: Cli, tmp_path: P
     ]
 
 
-def test_tables_have_no_dates(cli_inside: Cli, tmp_path: Path) -> None:
-    random_table(4, 1).write_parquet(tmp_path / "t.parquet")
-    done = cli_inside("trend", "t.parquet")
-    assert done.returncode == 2
-    assert "a trend takes two runs with a log each: logs say when a run ended" in done.stderr
-
-
 def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_path: Path) -> None:
     """Right in all of 40 cases, then always safe, then right again."""
     nightly(cli_inside, tmp_path, ["as meant", "safe", "as meant"])
@@ -87,18 +79,3 @@ def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_
     done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
     assert done.returncode == 0, done.stderr
     assert collapse in (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
-
-
-def test_two_nights_of_one_model_are_told_apart_by_their_paths(
-    cli_inside: Cli, tmp_path: Path
-) -> None:
-    nightly(cli_inside, tmp_path, ["as meant", "safe"])
-    nights = ("nightly/0", "nightly/1")
-    (tmp_path / "score.txt").write_text(cli_inside("score", *nights).stdout, "utf-8")
-    for name in ("page.html", "card.md"):
-        done = cli_inside("report", *nights, "--out", name)
-        assert done.returncode == 0, done.stderr
-    for name in ("score.txt", "page.html", "card.md"):
-        text = (tmp_path / name).read_text("utf-8").replace("\u00a0", " ")
-        for night in (0, 1):
-            assert f"from {night}/" in text, name

@@ -70,14 +70,6 @@ def test_every_command_and_option_of_the_program_is_in_the_reference(
     assert options > 250
 
 
-def test_a_command_shows_help_choices_and_defaults(pages: dict[str, str]) -> None:
-    page = pages["reference/commands/score.md"]
-    assert r"`--unparsed <reference\|honest>`" in page
-    assert r"\[default: honest\]" in page
-    assert "```bash\ncasewise score " in page
-    assert "(../../method/statistics.md)" in page
-
-
 def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
     reference: ModuleType, pages: dict[str, str]
 ) -> None:
@@ -128,25 +120,6 @@ def test_the_navigation_names_every_page_once(reference: ModuleType, pages: dict
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
     named = places(config["nav"], reference)
     assert sorted(named) == sorted({*pages, *OUTSIDE, "gallery/card.md"})
-
-
-def test_the_list_for_language_models_has_every_page(
-    reference: ModuleType, pages: dict[str, str]
-) -> None:
-    make = load_script(DOCS / "make_llms.py")
-    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
-    texts = pages | {place: path.read_text("utf-8") for place, path in OUTSIDE.items()}
-    texts["gallery/card.md"] = "# A card"
-    nav = [
-        {name: places(entries, reference)} for one in config["nav"] for name, entries in one.items()
-    ]
-    text = make.llms_text(nav, texts)
-    assert text.startswith("# casewise\n\n> Does a language model's")
-    lines = re.findall(r"^- \[.+?\]\((.+?)\.html\)(: .+)?$", text, re.M)
-    assert sorted(f"{place}.md" for place, _ in lines) == sorted(places(config["nav"], reference))
-    page = "# T\n\n```bash\nx\n```\n\n**One** [thing](x.md): more. And\nmore.\n"
-    assert make.first_sentence(page) == "One thing"
-    assert make.first_sentence("# T\n\n| a |\n") == ""
 
 
 def headings(text: str, reference: ModuleType) -> set[str]:
