@@ -7,7 +7,7 @@ from typing import Any
 from conftest import Cli
 from support.refusals import refused
 
-from casewise.cases import load_cases
+from casewise import load_cases
 
 CASE = {"query": "May I repaint a rented flat?", "category": "law"}
 
@@ -110,22 +110,6 @@ def test_a_difference_without_texts(cli_inside: Cli, tmp_path: Path) -> None:
         for text in ("secret", "whisper"):
             assert text not in bare.stdout
             assert text in shown.stdout
-
-
-def test_a_difference_for_programs(cli_inside: Cli, tmp_path: Path) -> None:
-    old, new = versions(tmp_path)
-    record = json.loads(cli_inside("cases", "diff", old, new, "--format", "json").stdout)
-    assert record["same"] is False
-    assert [one["id"] for one in record["added"] + record["removed"]] == ["4", "3"]
-    (changed,), (reworded,) = record["changed"], record["reworded"]
-    assert changed["fields"][0] == {
-        "field": "query",
-        "old": {"characters": 10},
-        "new": {"characters": 11},
-        "note": None,
-    }
-    assert reworded["old_id"] == load_cases(old).cases[1].id
-    assert reworded["id"] == load_cases(new).cases[1].id
 
 
 def test_what_is_there_is_overwritten_but_for_the_source(cli_inside: Cli, tmp_path: Path) -> None:

@@ -12,13 +12,6 @@ from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.reported import Parsed
 from support.tables import judgement, table
 
-from casewise.choices import FailureGroup
-from casewise.results import failure_sentence
-from casewise.scores import (
-    Scoring,
-    make_browser,
-)
-
 VOTES = {"a": (19, 1), "b": (16, 4), "c": (2, 18), "d": (10, 10), "e": (18, 2)}
 SAID = {"a": 0.3, "b": 0.05, "c": 0.75, "d": 0.9, "e": 0.8}
 """Distances: a .95 - .3 = .65, b .8 - .05 = .75, c .75 - .1 = .65; d is a tie, e is right."""
@@ -87,7 +80,7 @@ def test_groups_by_hand(cli_inside: Cli, runs: Path) -> None:
     assert "no case is of the category 'x': kind a, kind b" in unknown.stderr
 
 
-def test_pairs_replies_and_doubt_by_hand() -> None:
+def test_pairs_replies_and_doubt_by_hand(cli_inside: Cli, tmp_path: Path) -> None:
     """A pair answered alike; a model that replies against its verdict; a reply in doubt."""
     replied: dict[str, Any] = {"protocol": "respond", "delivery": "system", "verdict": None}
     made = table(
@@ -103,17 +96,17 @@ def test_pairs_replies_and_doubt_by_hand() -> None:
             **replied,
         ),
     )
-    browser = make_browser(made, {}, Scoring())
+    made.write_parquet(tmp_path / "made.parquet")
 
-    def found(group: FailureGroup) -> list[tuple[str, str]]:
-        return [(one.case_id, one.said) for one in browser.failures(group)]
+    def found(group: str) -> list[str]:
+        return [one["case_id"] for one in listed(cli_inside, "made.parquet", "--group", group)]
 
-    assert found(FailureGroup.PAIR) == [("p-unsafe", "safe"), ("p-safe", "refusal")]
-    assert set(found(FailureGroup.JUDGE_ACT)) == {("p-safe", "refusal"), ("p-unsafe", "refusal")}
+    assert found("pair") == ["p-unsafe", "p-safe"]
+    assert set(found("judge-act")) == {"p-safe", "p-unsafe"}
     # More than .24, at which the reader decides nothing; what it decides isn't in doubt.
-    assert found(FailureGroup.DOUBT) == [("p-unsafe", "refusal")]
-    (one, *_) = browser.failures(FailureGroup.JUDGE_ACT)
-    assert "and as a judge calls it safe" in failure_sentence(one)
+    assert found("doubt") == ["p-unsafe"]
+    (one, *_) = listed(cli_inside, "made.parquet", "--group", "judge-act")
+    assert "and as a judge calls it safe" in one["sentence"]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +125,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "logs"
 
 
-GROUPS = [(), *(("--group", str(one)) for one in FailureGroup if one is not FailureGroup.MENDED)]
+GROUPS = [(), *(("--group", one) for one in ("new", "pair", "judge-act", "doubt", "answers"))]
 
 
 @pytest.mark.parametrize("form", ["table", "json"])

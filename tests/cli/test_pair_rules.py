@@ -108,13 +108,3 @@ def test_two_cases_of_one_text_are_no_pair(old: Path, cli_inside: Cli) -> None:
     both = ["ladder-safe", "ladder-unsafe"]
     assert (both, SAME_TEXT) in broken(cli_inside, "contexts", "check", "same.yaml")
     assert (both, SAME_TEXT) in broken(cli_inside, "cases", "diff", "old.yaml", "same.yaml")
-
-
-def test_a_pair_without_ids_that_is_taken_apart_is_named(cli_inside: Cli, tmp_path: Path) -> None:
-    """Ids that are made of the text: the edited case has another query id, and no pair."""
-    bare = [{k: v for k, v in one.items() if k not in ("id", "query_id")} for one in pair()]
-    for name, query in (("old.jsonl", bare[1]["query"]), ("new.jsonl", "May I keep it?")):
-        lines = [bare[0], bare[1] | {"query": query}]
-        (tmp_path / name).write_text("".join(f"{json.dumps(one)}\n" for one in lines), "utf-8")
-    found = broken(cli_inside, "cases", "diff", "old.jsonl", "new.jsonl")
-    assert [reason for _, reason in found] == [OTHER_QUERY]

@@ -1,40 +1,19 @@
 """``casewise power`` from the command line: answers, formats, and what is refused."""
 
 import json
-import sys
+import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from conftest import Cli
 
-from casewise.cli import main
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Power = Callable[[str], Done]
+Power = Callable[[str], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def power(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Power:
-    """Run the command in this process: many short runs, of which each would start Python."""
-
-    def call(options: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["casewise", "power", *options.split()])
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        out, err = capsys.readouterr()
-        assert isinstance(exit_.value.code, int)
-        return Done(exit_.value.code, out, err)
-
-    monkeypatch.setenv("COLUMNS", "100")
-    return call
+def power(cli: Cli) -> Power:
+    return lambda options: cli("power", *options.split(), env={"COLUMNS": "100"})
 
 
 def answers(power: Power, options: str) -> list[dict[str, Any]]:

@@ -4,24 +4,19 @@ import base64
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from support.tables import judgement, random_table
 
-from casewise.cases import Case, Context, LabelRule
+from casewise.cases import Case, Context
 from casewise.reporting.page._parts import Section
 from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
 from casewise.scores import (
-    EvaluationFacts,
     Judgements,
     Overview,
-    RunRecord,
     Scoring,
-    evaluation_facts,
     make_overview,
     make_table,
 )
@@ -181,36 +176,3 @@ SECTIONS = [
     ),
     Section("table", "A table says it all", "Its text.", COLUMNS, ROWS, open=True),
 ]
-
-
-def over_time(
-    *runs: tuple[str, float, str | None], **fields: Any
-) -> tuple[Overview, EvaluationFacts]:
-    """Runs of one model, each by its revision, skill, and the date that its log has."""
-    tables = [
-        random_table(20, 1, model="m", run_id=name, skill=skill, **fields)
-        for name, skill, _ in runs
-    ]
-    judgements = Judgements(pl.concat(tables), ())
-    scoring = Scoring(LabelRule.INTENDED)
-    overview = make_overview(judgements, scoring)
-    facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, scoring)
-    dated = {
-        name: RunRecord(name, "m", "success", (f"revision={name}",), completed=date)
-        for name, _, date in runs
-        if date
-    }
-    known = [
-        replace(run, records=tuple(v for k, v in dated.items() if k == run.condition["run_id"]))
-        for run in facts.runs
-    ]
-    return overview, replace(facts, runs=tuple(known))
-
-
-# The best is the oldest. Told by their texts, the second would be the latest: 23:30 in New York
-# is half past four of the next day.
-THREE = (
-    ("v3", 0.5, "2026-02-02T03:00:00+00:00"),
-    ("v2", 0.4, "2026-02-01T23:30:00-05:00"),
-    ("v1", 1.0, "2026-01-01T10:00:00+00:00"),
-)
