@@ -64,18 +64,6 @@ def test_a_contradiction_names_both_files(cli_inside: Cli, tmp_path: Path) -> No
     assert load_cases(tmp_path / "all.jsonl").cases[0].category == "tax"
 
 
-def test_pooled_votes(cli_inside: Cli, tmp_path: Path) -> None:
-    for name, verdict in (("may", "safe"), ("june", "unsafe")):
-        votes = [{"rater": "r1", "verdict": "safe"}, {"rater": name, "verdict": verdict}]
-        write(tmp_path / f"{name}.jsonl", CASE | {"votes": votes})
-    done = cli_inside("cases", "merge", "may.jsonl", "june.jsonl", "--pool-votes", "-o", "v.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert "cases with votes of more than one file: 1" in done.stderr
-    assert "count once: 1" in done.stderr
-    (case,) = load_cases(tmp_path / "v.jsonl").cases
-    assert (case.votes_safe, case.votes_unsafe) == (2, 1)
-
-
 def versions(folder: Path) -> tuple[Path, Path]:
     old = {"query": "secret one", "id": "1", "category": "law", "votes": {"safe": 2, "unsafe": 1}}
     hashed = {"query": "twofold", "context": {"sender": {"a": "quiet"}}, "intended": "safe"}

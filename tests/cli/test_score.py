@@ -47,29 +47,6 @@ def test_all_label_rules(cli: Cli, files: tuple[str, str]) -> None:
     assert table_text.count("labels: ") == 3
 
 
-def test_compare(cli: Cli, files: tuple[str, str]) -> None:
-    done = cli("compare", *files, "--format", "json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    scores = {
-        row["model"]: row for row in model_rows(cli("score", *files, "--format", "json").stdout)
-    }
-    by_metric = {pair["metric"]: pair for pair in found["pairs"]}
-    for name in ("accuracy", "pcc", "brier"):
-        expected = scores["new"][name] - scores["old"][name]
-        assert by_metric[name]["difference"] == pytest.approx(expected), name
-    assert "queries have a wrong answer; an interval takes 10" in by_metric["pcc"]["withheld"]
-    assert "fewer than 40 queries" in by_metric["brier"]["withheld"]
-    assert len(found["comparisons"][0]["changed"]) > 0
-    text = cli("compare", *files, env={"COLUMNS": "80"}).stdout
-    assert max(map(len, text.splitlines())) <= 80
-    assert "McNemar" in text
-    assert "verdicts changed" in text
-    # Several figures are withheld: each reason stands once.
-    assert " ".join(text.split()).count("fewer than 40 queries: too few for a change") == 1
-    assert "| accuracy |" in cli("compare", *files, "--format", "markdown").stdout
-
-
 def test_a_table_in_csv_is_the_same_table(cli: Cli, tmp_path: Path, files: tuple[str, str]) -> None:
     pl.read_parquet(tmp_path / files[0]).write_csv(tmp_path / "old.csv")
     parquet = cli("score", files[0], "--format", "json").stdout
