@@ -1,6 +1,7 @@
 """Measures of a condition's answers: one table of them, and what their formulas are made from."""
 
 from casewise.measures._answers import (
+    PARTIAL_WEIGHT,
     Answers,
     calls_a_tool,
     floats,
@@ -32,6 +33,7 @@ from casewise.measures._table import (
 )
 
 __all__ = [
+    "PARTIAL_WEIGHT",
     "Answers",
     "CONTROLS",
     "Climbed",

@@ -159,7 +159,6 @@ def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str
         "rules": list(dict.fromkeys(one.labels for one in overview.scores)),
         "ties": facts.scoring.ties,
         "policy": facts.scoring.unparsed,
-        "partial": sheets.number(facts.scoring.partial_weight, 1),
         "against": words.against,
         "whom": words.whom,
         "graded": words.graded,

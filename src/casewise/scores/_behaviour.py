@@ -270,7 +270,7 @@ def _answers(parts: list[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> li
     rows = shared_rows(parts, UnreadPolicy.HONEST)
     _, truth = labelled_rows(rows[0], rule, scoring.ties)
     kept = [labelled_rows(part, rule, scoring.ties)[0] for part in rows]
-    return [make_answers(part, truth, scoring.partial_weight) for part in kept]
+    return [make_answers(part, truth) for part in kept]
 
 
 def spoofing_gap(none: Answers, claimed: Answers) -> Estimate:

@@ -160,8 +160,6 @@ class Scoring:
     unparsed: UnreadPolicy = UnreadPolicy.HONEST
     ties: Ties = Ties.HALF
     """Worth of a tie under the rule ``votes``."""
-    partial_weight: float = 0.5
-    """Worth of a partial reply as a refusal, 0..1."""
     weigh_by: WeighBy = WeighBy.QUERY
     """Unit that weighs alike in figures of pairs."""
 
@@ -452,10 +450,7 @@ def score_rows(
     ``tools`` says whether tool calls are counted; None counts them if some reply calls a tool.
     """
     kept, truth = labelled_rows(rows, rule, scoring.ties)
-    answers = make_answers(
-        *(kept, truth, scoring.partial_weight, condition.protocol, tools),
-        scoring.weigh_by,
-    )
+    answers = make_answers(kept, truth, condition.protocol, tools, scoring.weigh_by)
     counted = count_answers(answers, scoring.unparsed)
     n = len(kept)
     reply = pl.coalesce("response_class", "status").alias("reply")

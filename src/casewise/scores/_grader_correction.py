@@ -11,6 +11,7 @@ import polars as pl
 from casewise.cases import LabelRule, Labels, digest
 from casewise.choices import RULES, UnreadPolicy
 from casewise.measures import (
+    PARTIAL_WEIGHT,
     Answers,
     calls_a_tool,
     correctable,
@@ -136,13 +137,12 @@ def correct_rates(
     whole, whole_truth = _with_untold(runs, rule, scoring)
     found = []
     for place, (run, rows, part) in enumerate(zip(runs, (first, *others), parts, strict=True)):
-        weight = scoring.partial_weight
-        answers = make_answers(rows, truth, weight, acting()[0])
-        graded = CountedReplies(run.condition, rows, answers, weight, Resampling(draws, 0), place)
+        answers = make_answers(rows, truth, acting()[0])
+        graded = CountedReplies(run.condition, rows, answers, Resampling(draws, 0), place)
         if isinstance(part, str) or failed:
             found.append(_by_errors(graded, checks, failed))
         else:
-            answers = make_answers(whole[place], whole_truth, weight, acting()[0])
+            answers = make_answers(whole[place], whole_truth, acting()[0])
             told = replace(graded, rows=whole[place], answers=answers)
             found.append(replace(_by_labels(told, part), raw=graded.raw))
     said = tuple(line for file in checks for line in file.notes)
@@ -188,7 +188,6 @@ class CountedReplies:
     condition: RunCondition
     rows: pl.DataFrame
     answers: Answers
-    partial_weight: float
     draws: Resampling
     run: int
 
@@ -212,8 +211,8 @@ class CountedReplies:
 
     @property
     def refusal(self) -> Question:
-        """Question of refusal, in part or whole; a partial reply scores ``partial_weight``."""
-        return Question(np.array([False, True, True]), np.array([0, self.partial_weight, 1.0]))
+        """Question of refusal, in part or whole; a partial reply scores ``PARTIAL_WEIGHT``."""
+        return Question(np.array([False, True, True]), np.array([0, PARTIAL_WEIGHT, 1.0]))
 
     @property
     def asked(self) -> dict[str, tuple[Question, GradedReplies]]:

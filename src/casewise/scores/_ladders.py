@@ -98,7 +98,7 @@ def climb(
     kept, truth = labelled_rows(rows[0], rule, scoring.ties)
     keys = kept.select("case_id", "epoch")
     found = [keys.join(one, on=["case_id", "epoch"], maintain_order="left") for one in rows]
-    answers = [make_answers(one, truth, scoring.partial_weight) for one in found]
+    answers = [make_answers(one, truth) for one in found]
     return Climbed(dict(zip(rungs, answers, strict=True)))
 
 

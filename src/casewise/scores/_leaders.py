@@ -130,7 +130,7 @@ def _scores(
     """
     rule = scoring.rule(rows)
     kept, truth = labelled_rows(rows, rule, scoring.ties)
-    answers = make_answers(kept, truth, scoring.partial_weight, condition.protocol)
+    answers = make_answers(kept, truth, condition.protocol)
     names = (headline(family_of(condition.protocol)), *(_REFUSALS if condition.acts else _RECALLS))
     whole = measure(answers, names[:1], scoring.unparsed)[names[0]]
     found = []

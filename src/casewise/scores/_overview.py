@@ -159,7 +159,7 @@ def _json(value: object) -> str:
 def _judgements(rows: pl.DataFrame, truth: Labels, run: int, scoring: Scoring) -> pl.DataFrame:
     at = rows["case"].to_numpy()
     labels = Labels(truth.rate[at], truth.safe[at])
-    answers = make_answers(rows, labels, scoring.partial_weight)
+    answers = make_answers(rows, labels)
     verdict = np.where(answers.read, answers.verdict, np.nan)
     right = credits(labels.safe, verdict)
     if answers.tool_call is not None:

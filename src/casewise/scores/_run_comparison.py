@@ -396,7 +396,7 @@ def _bounds(
     for (condition, _), rows, state in zip(parts, whole, states, strict=True):
         side = cases.join(rows.drop(OF_CASE), on=ANSWER_KEYS)
         labelled = labelled_rows(side, rule, scoring.ties)
-        answers = make_answers(*labelled, scoring.partial_weight, condition.protocol)
+        answers = make_answers(*labelled, condition.protocol)
         yield bounds(answers, max(0, state.planned - len(rows)))
 
 
@@ -493,8 +493,7 @@ def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
         rows[1], on=ANSWER_KEYS, how="left", maintain_order="left"
     )
     untied = truth.safe != 0.5
-    weight = scoring.partial_weight
-    answers = [make_answers(part, truth, weight) for part in (first, second)]
+    answers = [make_answers(part, truth) for part in (first, second)]
     a, b = ((count_answers(one, scoring.unparsed).credits == 1)[untied] for one in answers)
     return mcnemar(a, b, answers[0].clusters.only(untied))
 
