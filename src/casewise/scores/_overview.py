@@ -122,7 +122,7 @@ def browse(
     )
     place = shown.select("case_id").with_row_index("case")
     parts = [
-        _judgements(rows.join(place, on="case_id", maintain_order="left"), truth, at, scoring)
+        _judgements(rows.join(place, on="case_id", maintain_order="left"), truth, at)
         for at, rows in enumerate([rows for _, rows in runs] or [table])
     ]
     named = tuple(condition for condition, _ in runs)
@@ -156,7 +156,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _judgements(rows: pl.DataFrame, truth: Labels, run: int, scoring: Scoring) -> pl.DataFrame:
+def _judgements(rows: pl.DataFrame, truth: Labels, run: int) -> pl.DataFrame:
     at = rows["case"].to_numpy()
     labels = Labels(truth.rate[at], truth.safe[at])
     answers = make_answers(rows, labels)
