@@ -180,6 +180,15 @@ from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.log import write_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.solver import solver
+
+@solver
+def reply_to_the_first():
+    async def solve(state, generate):
+        if state.sample_id == 8:
+            raise ValueError
+        return await generate(state)
+    return solve
 
 folder, query, reply = sys.argv[1:]
 outputs = [
@@ -190,7 +199,11 @@ for output in outputs:
     # Without it, a tokenizer is fetched.
     output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
 (log,) = eval(
-    Task(dataset=[Sample(id=7, input=query, metadata={"case_id": "c-1"})]),
+    Task(
+        dataset=[Sample(id=7, input=query, metadata={"case_id": "c-1"}), Sample(id=8, input=query)],
+        solver=reply_to_the_first(),
+        fail_on_error=False,
+    ),
     model=get_model("mockllm/model", custom_outputs=outputs),
     epochs=2,
     max_samples=1,
@@ -204,7 +217,7 @@ sys.exit()
 
 @pytest.mark.slow
 def test_a_log_of_another_task(tmp_path: Path) -> None:
-    """Written by Inspect itself, in two epochs."""
+    """Written by Inspect itself, in two epochs; one of its two samples ended in an error."""
     given = [str(tmp_path), QUERY, REPLY]
     start = Start([], tmp_path, clean_env(), first=f"import sys; sys.argv[1:] = {given}\n{TASK}")
     _, err = start.communicate()
@@ -214,13 +227,14 @@ def test_a_log_of_another_task(tmp_path: Path) -> None:
         "7 1",
         "7 2",
     ]
-    first, second = found
-    assert isinstance(first, Conversation)
-    assert isinstance(second, Conversation)
+    first, second = (one for one in found if isinstance(one, Conversation))
+    reason = "no messages (found an error; expected a conversation)"
+    bad = [f"sample {number}: {reason}" for number in (3, 4)]
+    assert [str(one) for one in found if isinstance(one, BadLine)] == bad
     assert [(turn.role, turn.content) for turn in first.turns] == SAID
     assert (first.case, first.sample, first.model) == ("c-1", "7", "mockllm/model")
     assert (first.declined, second.declined) == (False, True)
-    assert len(list(read_conversations(tmp_path / "as.json"))) == 2
+    assert len(list(read_conversations(tmp_path / "as.json"))) == 4
 
 
 def test_pieces_of_pyrit_become_the_messages_that_were_sent(tmp_path: Path) -> None:

@@ -433,9 +433,12 @@ def message_text(message: "ChatMessage") -> str:
 
 def provider_refused(output: "ModelOutput") -> bool:
     """Tell whether the provider itself says that the model, or its filter, declined."""
+    # Of a sample that ended in an error, there is no answer at all.
+    if not output.choices:
+        return False
     if output.stop_reason == "content_filter":
         return True
-    content = output.message.content if output.choices else ""
+    content = output.message.content
     return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
 
 

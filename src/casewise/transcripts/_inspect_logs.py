@@ -49,7 +49,8 @@ def _samples(path: Path) -> Iterator[tuple[EvalLog, EvalSample]]:
 
 def _conversation(found: tuple[EvalLog, EvalSample], number: int, _unit: str) -> Conversation:
     log, sample = found
-    if not sample.messages:
+    output = sample.output
+    if not sample.messages or (sample.error and not output.choices):
         reason = "an error" if sample.error else "none"
         raise UnreadableError(f"no messages (found {reason}; expected a conversation)")
     said = sample.metadata or {}
@@ -64,6 +65,6 @@ def _conversation(found: tuple[EvalLog, EvalSample], number: int, _unit: str) ->
         sample=str(sample.id),
         query=text_or_none(said.get("query")),
         metadata=said,
-        declined=provider_refused(sample.output),
-        cut=ending_of({"stop_reason": sample.output.stop_reason})[1],
+        declined=provider_refused(output),
+        cut=ending_of({"stop_reason": output.stop_reason if output.choices else None})[1],
     )
