@@ -219,6 +219,13 @@ GOOD = prolific_csv(
 )
 
 
+def test_a_column_that_stands_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_text(GOOD.replace("Age", "Status"), "utf-8")
+    with pytest.raises(CasewiseError, match="header, field 'Status': the column stands twice"):
+        join_prolific(Collected((), ()), [path], columns=["Age"], name=str)
+
+
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
