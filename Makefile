@@ -2,7 +2,7 @@
 #
 #   make demo    set up, and let the embedded model judge eight of the starter cases: up to a minute
 #   make test    set up, check style and types, run the tests (SHUFFLE=1: in an order by chance, whose seed is printed)
-#   make test-slow  the long ones: browsers, PostgreSQL, Ray, kills, local models, matrices of faults
+#   make test-slow  the long ones: browsers, PostgreSQL, Ray, kills, local models, long refits
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add casewise-hf, with PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)

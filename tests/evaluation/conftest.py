@@ -3,10 +3,8 @@
 import pytest
 
 IGNORED = (
-    # Of Inspect and of what it stands on: elsewhere it runs in processes of its own.
+    # Of Inspect: elsewhere it runs in processes of its own.
     "ignore:The 'initial' parameter:DeprecationWarning",
-    "ignore::ResourceWarning",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
     # What reading notes of runs that were to end early.
     "ignore:.*the run ended early:UserWarning",
 )

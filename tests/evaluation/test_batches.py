@@ -18,6 +18,12 @@ from support.starts import Start, until
 
 import casewise as cw
 
+pytestmark = [
+    # Of Inspect and of what it stands on: elsewhere it runs in processes of its own.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
 CASES = 12
 MODEL = "openai/gpt-4o"
 
