@@ -207,7 +207,6 @@ def plan(
     deployment: PathText | None = None,
     grader: str | None = None,
     prompt: PathText | None = None,
-    verdict_words: PathText | None = None,
     sampling: str = "greedy",
     samples: int | None = None,
     epochs: int = 1,
@@ -248,7 +247,6 @@ def plan(
         grader: A model that grades replies (``respond``), or ``rules,MODEL``, which grades those
             that the rules doubt. None grades by rules.
         prompt: ``upstream``, a template file, or ours in a language (``casewise:de``).
-        verdict_words: A file of words by which judges' answers are read, beside ours.
         sampling: ``greedy``, or ``reference`` as the published runs.
         samples: Answers that the protocol ``score`` averages; None is 3.
         epochs: How often each case is asked.

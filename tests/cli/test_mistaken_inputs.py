@@ -142,7 +142,6 @@ TABLE = [
     (f"run {MODEL} --deployment customer-support", "respond"),
     (f"run {MODEL} --grader openai/gpt-4o", "has no replies to grade"),
     ("run -m a/b --protocol respond --grader rulez", "did you mean 'rules'?"),
-    (f"run {MODEL} --verdict-words garbage.bin", "garbage.bin"),
     (f"run {MODEL} --address 1.2.3.4:5", "--engine ray"),
     (f"run {MODEL} --model-base-url nonsense", "nonsense"),
     (f"run {MODEL} --generate top_p=1.1", "found 1.1, expected a number from 0 to 1"),

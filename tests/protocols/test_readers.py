@@ -1,12 +1,10 @@
-"""The readers' numbers: a mean over samples, ranges, first tokens, and words of one's own."""
+"""The readers' numbers: a mean over samples, ranges, first tokens."""
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from casewise.errors import InputError
 from casewise.protocols import (
     Reading,
     Status,
@@ -15,7 +13,6 @@ from casewise.protocols import (
     derive_token_sets,
     find_lexicon,
     mean_score,
-    read_binary,
     read_probability,
     read_score,
     surface_forms,
@@ -171,57 +168,3 @@ def test_token_sets_of_another_language() -> None:
     forms = surface_forms(find_lexicon("zh"))
     assert set(surface_forms()) < set(forms)
     assert forms.count("安全") == 1
-
-
-# --- a table of one's own -------------------------------------------------------------------
-
-
-def own(folder: Path, text: str) -> Path:
-    path = folder / "words.yaml"
-    path.write_text(text, "utf-8")
-    return path
-
-
-def test_a_table_of_ones_own(tmp_path: Path) -> None:
-    path = own(
-        tmp_path,
-        "pt: {safe: [seguro], unsafe: [perigoso], verdict_labels: [veredito]}\n"
-        "es: {safe: [inofensivo], unsafe: [chungo], nouns: [movida]}\n"
-        "en: {safe: [harmless], unsafe: [harmful]}\n",
-    )
-    portuguese, spanish, english = (find_lexicon(tag, path) for tag in ("pt-BR", "es", "en"))
-    assert read_binary("Veredito: perigoso", portuguese).verdict is UNSAFE
-    assert read_binary("perigoso", find_lexicon("pt")).status is Status.UNPARSED
-    assert read_binary("La movida es chungo.", spanish).verdict is UNSAFE
-    assert read_binary("La consulta no es segura.", spanish).verdict is UNSAFE
-    assert read_binary("Verdict: harmful", english).verdict is UNSAFE
-    assert read_binary("Verdict: unsafe", english).verdict is UNSAFE
-    assert english is not None
-    assert english.version.startswith("casewise/verdicts-1@")
-    assert " + words.yaml@" in english.version
-    # A table that changes is read anew.
-    changed = find_lexicon("pt", own(tmp_path, "pt: {safe: [bacana], unsafe: [ruim]}"))
-    assert read_binary("bacana", changed).verdict is SAFE
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[]", "not a table of verdict words"),
-        ("es-MX: {safe: [a], unsafe: [b]}", "field 'es-MX': not a language"),
-        ("pt: {safe: [a]}", "field 'pt.unsafe'"),
-        ("pt: {safe: [a], unsafe: [b], words: [c]}", "field 'pt.words': unknown list"),
-        ("pt: {safe: [a], unsafe: [A]}", "the word is safe and unsafe"),
-        ("es: {safe: [peligroso], unsafe: [x]}", "the word is safe and unsafe"),
-        ("pt: {safe: [a], unsafe: [b], takes_back: ['']}", "a blank word"),
-        (
-            "pt: {safe: [a], unsafe: [b], first_tokens: {safe: [{words: [a], pieces: [un]}],"
-            " unsafe: [{words: [b]}]}}",
-            "it also opens 'unsafe', which says the contrary",
-        ),
-    ],
-)
-def test_tables_that_can_not_be_used(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(InputError, match=r"words\.yaml") as caught:
-        find_lexicon("pt", own(tmp_path, text))
-    assert message in str(caught.value)

@@ -27,7 +27,6 @@ CONDITIONS = st.builds(
     sampling=maybe(WORDS),
     settings=SETTINGS.map(tuple),
     card=maybe(WORDS),
-    verdict_words=maybe(WORDS),
     swap=maybe(WORDS),
     variation=maybe(
         st.builds(SeededVariation, st.text("abk-9", max_size=9), st.integers(-9, 10**9))
@@ -63,7 +62,7 @@ def test_any_variant_is_kept_to_the_letter(text: str | None) -> None:
 
 def test_each_part_of_a_variant_has_its_field() -> None:
     text = (
-        "reference-api;top_p=0.9;card=clinic;verdict-words=1.0;swap=recipient.type;"
+        "reference-api;top_p=0.9;card=clinic;swap=recipient.type;"
         "vary=filler-4k,seed=3;draw-seed=0;dtype=bfloat16"
     )
     found = RunCondition.of_row({"model": "m", "protocol": "respond", "variant": text})
@@ -75,7 +74,6 @@ def test_each_part_of_a_variant_has_its_field() -> None:
         sampling="reference-api",
         settings=("top_p=0.9",),
         card="clinic",
-        verdict_words="1.0",
         swap="recipient.type",
         variation=SeededVariation("filler-4k", 3),
         draw_seed=0,

@@ -19,7 +19,7 @@ import casewise as cw
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 """Cases, and what was made of them."""
 
-INPUTS = ("cases.yaml", "card.yaml", "script.yaml", "words.yaml", "sweep.yaml")
+INPUTS = ("cases.yaml", "card.yaml", "script.yaml", "sweep.yaml")
 """What the runs read."""
 
 CLOCK = ("run_id", "latency_s")

@@ -226,14 +226,6 @@ class RunOptions:
             complete.prompts,
         ),
     ] = None
-    verdict_words: Annotated[
-        Path | None,
-        option(
-            "A table of words by which answers in other languages are read (docs/how-to/cases.md).",
-            PROTOCOL,
-            "FILE",
-        ),
-    ] = None
     deployment: Annotated[
         str | None,
         card_option(

@@ -101,7 +101,7 @@ def write_casebench(
 
 def _title(condition: RunCondition) -> str:
     """A condition in words, its sampling apart, without names that may be private."""
-    kept = condition.same_but("sampling", "settings", "verdict_words", "draw_seed", "dtype")
+    kept = condition.same_but("sampling", "settings", "draw_seed", "dtype")
     rules = shown_by_column(frozenset())
     shown = {column: show_value(column, value, rules) for column, value in kept.items()}
     return RunCondition.of_row(shown).title

@@ -32,7 +32,7 @@ from casewise.protocols._grade import (
     read_grade,
     render_grading,
 )
-from casewise.protocols._lexicon import Lexicon, find_lexicon, own_version
+from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
 from casewise.protocols._protocol import (
     MAX_TOKENS,
@@ -155,7 +155,6 @@ __all__ = [
     "name_non_reply",
     "named_parameters",
     "on_rung",
-    "own_version",
     "paired",
     "phrase_match",
     "protocols",

@@ -109,32 +109,6 @@ def shipped_version() -> str:
     return f"casewise/verdicts-{_EDITION}@{_digest(_path())}"
 
 
-def own_version(path: Path) -> str:
-    """The version of a person's own table: the file's name and its hash.
-
-    Raises:
-        InputError: There is no such file.
-    """
-    if not path.is_file():
-        raise InputError("no such table of verdict words", file=path, expected="a YAML file")
-    return f"{path.name}@{_digest(path)}"
-
-
-def own_tables(path: Path) -> dict[str, LanguageTable]:
-    """The shipped tables with a person's own added: to lists of a language, or as a new one.
-
-    Raises:
-        InputError: The file can't be used, or the two contradict each other.
-    """
-    own = _load(path)
-    tables = dict(shipped_tables())
-    for language, table in own.items():
-        before = tables.get(language)
-        tables[language] = table if before is None else _added(before, table)
-        _check(tables[language], language, path)
-    return tables
-
-
 def _path() -> Path:
     return Path(str(files("casewise.data"))) / "verdicts.yaml"
 
@@ -176,21 +150,6 @@ def _table(lists: Any, language: str, path: Path) -> LanguageTable:
 
 
 _KEYS: Final = tuple(field.alias or name for name, field in LanguageTable.model_fields.items())
-
-
-def _added(before: LanguageTable, own: LanguageTable) -> LanguageTable:
-    changes: dict[str, Any] = {}
-    for name in LanguageTable.model_fields:
-        one, other = getattr(before, name), getattr(own, name)
-        if isinstance(one, tuple):
-            changes[name] = tuple(dict.fromkeys((*one, *other)))
-    if own.first_tokens is not None:
-        first = before.first_tokens
-        changes["first_tokens"] = first and Openings(
-            safe=(*first.safe, *own.first_tokens.safe),
-            unsafe=(*first.unsafe, *own.first_tokens.unsafe),
-        )
-    return before.model_copy(update=changes)
 
 
 def _check(table: LanguageTable, language: str, path: Path) -> None:
@@ -299,42 +258,19 @@ _MASK: Final = "¤"
 _QUOTES: Final = re.compile(r"[\"\u300c-\u300f\u300a\u300b\u2039\u203a*_`]|(?<!\w)'|'(?!\w)")
 
 
-def find_lexicon(language: str | None, own: str | Path | None = None) -> Lexicon | None:
+def find_lexicon(language: str | None) -> Lexicon | None:
     """The lexicon of a language tag, None for English and where there is none.
 
     Args:
         language: BCP 47; its region plays no role.
-        own: A person's own table, beside the one that ships.
-
-    Raises:
-        InputError: The table can't be used.
     """
-    if own is None:
-        return _shipped(base_language(language))
-    return own_lexicons(Path(own)).get(base_language(language))
-
-
-def own_lexicons(path: Path) -> Mapping[str, Lexicon]:
-    """The lexicons of a person's own table and of the one that ships, by language.
-
-    Raises:
-        InputError: The table can't be used.
-    """
-    # The version holds the file's hash: a changed table is compiled anew.
-    return _own(path.resolve(), own_version(path))
+    return _shipped(base_language(language))
 
 
 @cache
 def _shipped(language: str) -> Lexicon | None:
     table = shipped_tables().get(language)
     return compile_lexicon(table, shipped_version()) if table else None
-
-
-@cache
-def _own(path: Path, version: str) -> Mapping[str, Lexicon]:
-    tables = own_tables(path)
-    versions = f"{shipped_version()} + {version}"
-    return {name: compile_lexicon(table, versions) for name, table in tables.items()}
 
 
 # --- compiling ------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ _DATA = ("dataset_hash", "dataset_version", "run_id")
 _COLUMNS = (*CONDITION, *_DATA)
 _PARTS = {
     "card": "card",
-    "verdict-words": "verdict_words",
     "swap": "swap",
     "vary": "variation",
     "evidence": "evidence",
@@ -62,8 +61,6 @@ class RunCondition(Mapping[str, str | None]):
     """Settings of the generation (``top_p=0.9``), and unknown parts."""
     card: str | None = None
     """Deployment whose cases were asked."""
-    verdict_words: str | None = None
-    """Version of a person's own table of verdict words."""
     swap: str | None = None
     """Parameter or group that every context has from its twin."""
     variation: SeededVariation | None = None

@@ -17,7 +17,7 @@ from casewise.scores._run_record import (
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _MADE_WITH = ("dtype", "device", "torch", "transformers")
-_FILES = ("cases", "prompt", "deployment", "verdict_words")
+_FILES = ("cases", "prompt", "deployment")
 _NAMES = ("protocol", "delivery", "ablate", "swap", "vary", "sampling", "grader")
 _NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 

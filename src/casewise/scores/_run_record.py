@@ -245,7 +245,6 @@ def _request(record: RunRecord) -> _Request:
         "target": asked.get("target"),
         "grader": _grader(record) if acts else None,
         "prompt": asked.get("prompt"),
-        "verdict-words": asked.get("verdict_words"),
         "sampling": asked.get("sampling"),
         "samples": asked.get("samples"),
         "limit": asked.get("limit"),

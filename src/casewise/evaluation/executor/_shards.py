@@ -322,7 +322,7 @@ def make_work(
     said |= {ADDRESSES: list(cell.addresses)} if cell.addresses else {}
     condition, protocol = cell.planned.condition, cell.planned.condition.protocol
     ask = ask_unit(protocol, draw.samples, condition.tools)
-    read = read_unit(protocol, request.verdict_words, request.grader, clients.grader)
+    read = read_unit(protocol, request.grader, clients.grader)
     options: dict[str, Any] = {"protocol": protocol.name}
     if cell.acts:
         said |= grader_metadata(request.grader)
@@ -332,7 +332,6 @@ def make_work(
         params: dict[str, Any] = {"protocol": protocol.name} | ({"tools": tools} if tools else {})
     else:
         scorer, solver = "read_answers", "ask"
-        options |= {"verdict_words": words} if (words := request.verdict_words) else {}
         params = {"protocol": protocol.name, "samples": draw.samples}
     step = EvalPlanStep(solver=f"casewise/{solver}", params=params)
     if part is not None:

@@ -44,7 +44,6 @@ from casewise.protocols import (
     load_ladder,
     load_script,
     on_rung,
-    own_version,
 )
 
 Chosen = TypeVar("Chosen", bound=StrEnum)
@@ -66,24 +65,20 @@ class Condition:
     script: Script | None = None
     """A deployment's conversation of several turns."""
     changes: RunCondition = field(default_factory=RunCondition)
-    """Other fields that tell this run from others: card, swap, variation, seed, verdict words."""
-    verdict_words: str | None = None
-    """File of a person's own table of verdict words."""
+    """Other fields that tell this run from others: card, swap, variation, seed."""
 
     def answered_in(self, case: Case) -> str | None:
         """The language in which a judge's answer is read beside English; None for English alone."""
         if not isinstance(self.prompts, Prompts):
             return None
         language = self.prompts.answered_in(case)
-        return language if find_lexicon(language, self.verdict_words) is not None else None
+        return language if find_lexicon(language) is not None else None
 
     @property
     def words_version(self) -> str | None:
         """The version of the verdict words that answers are read with; None for English alone."""
         languages = {self.answered_in(case) for case in self.data.cases} - {None}
-        lexicons = (
-            find_lexicon(language, self.verdict_words) for language in sorted(map(str, languages))
-        )
+        lexicons = (find_lexicon(language) for language in sorted(map(str, languages)))
         return next((lexicon.version for lexicon in lexicons if lexicon is not None), None)
 
     @property
@@ -167,7 +162,6 @@ def make_condition(
     vary: str | None = None,
     seed: int = 0,
     swap: str | None = None,
-    verdict_words: str | None = None,
     draw_seed: int | None = None,
     evidence: str | None = None,
     rung: str | None = None,
@@ -187,7 +181,6 @@ def make_condition(
         seed: Seed of the variation.
         swap: A parameter or group that every case takes from its twin; cases in which that
             changes nothing are left out.
-        verdict_words: A table of words by which judges' answers are read, beside ours.
         draw_seed: Seed of the answers, where they are drawn at random.
         evidence: A ladder, by name or file; cases that lack what the rung shows are left out.
         rung: The ladder's rung; None is the first.
@@ -220,7 +213,6 @@ def make_condition(
     chosen_cases = ablation.cases if ablation else data.cases
     changes = RunCondition(
         card=data.name if deployment is not None else None,
-        verdict_words=_own_words(verdict_words, prompts),
         swap=swap or None,
         variation=SeededVariation(vary, seed) if vary is not None else None,
         draw_seed=draw_seed,
@@ -255,9 +247,7 @@ def make_condition(
     if not units:
         raise UsageError(f"protocol {chosen} asks of a {chosen.unit}; these cases have none")
     ordered = tuple(by_text(units, lambda unit: prompts.render(unit[0])))
-    return Condition(
-        chosen, place, ablation, prompts, data, ordered, script, changes, verdict_words
-    )
+    return Condition(chosen, place, ablation, prompts, data, ordered, script, changes)
 
 
 def unit_id(unit: Sequence[Case]) -> str:
@@ -285,17 +275,6 @@ def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[It
     for _, alike in groupby(places, key=keys.__getitem__):
         group = [units[place] for place in alike]
         yield from sorted(group, key=render) if len(group) > 1 else group
-
-
-def _own_words(path: str | None, prompts: Prompts | Conversations) -> str | None:
-    """The version of a person's own table of verdict words."""
-    if path is None:
-        return None
-    if not isinstance(prompts, Prompts):
-        raise UsageError("--verdict-words is for judges: binary, score and probability")
-    version = own_version(Path(path))
-    find_lexicon(None, path)
-    return version
 
 
 def _vary(

@@ -93,8 +93,6 @@ class RunRequest:
     swap: tuple[str | None, ...] = (None,)
     """Parts that every case takes from its twin; None leaves the contexts as they are."""
     prompt: str | None = None
-    verdict_words: str | None = None
-    """A table of words by which judges' answers are read, beside ours."""
     sampling: str = Sampling.GREEDY
     samples: int | None = None
     deployment: str | None = None
@@ -576,7 +574,6 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         vary=combination.variation,
         seed=request.seed,
         swap=combination.swap,
-        verdict_words=request.verdict_words,
         draw_seed=draw_seed_of(request, combination.protocol),
         evidence=request.evidence,
         rung=combination.rung,
@@ -674,7 +671,6 @@ def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
         "ablate": combination.ablation,
         "swap": combination.swap,
         "prompt": prompt if is_ours(prompt or "") else _in_full(prompt, (UPSTREAM,)),
-        "verdict_words": _in_full(request.verdict_words),
         "samples": None if acts else request.samples,
         "limit": request.limit,
         "pairs": request.pairs if combination.protocol in paired() else None,

@@ -210,7 +210,6 @@ def _request(
         evidence=beside(line.evidence, line.evidence == LADDER),
         deployment=beside(deployment, deployment in CARDS),
         prompt=beside(prompt, prompt == UPSTREAM or is_ours(prompt or "")),
-        verdict_words=beside(line.verdict_words, known=False),
         sampling=axes["sampling"],
         generate=check_settings("generate:", line.generate or {}),
         seed=seed or 0,

@@ -120,7 +120,6 @@ class Axes(_Part):
     pairs: Count | None = None
     max_tokens: Count | None = None
     generate: dict[str, Any] | None = None
-    verdict_words: Text | None = None
     grader: Annotated[GraderEntry, BeforeValidator(_as_model)] | None = None
 
 

@@ -168,7 +168,6 @@ def _said(
 
 def read_unit(
     protocol: Protocol,
-    verdict_words: str | None = None,
     grader: str | None = None,
     grading: Model | None = None,
 ) -> Read:
@@ -176,7 +175,6 @@ def read_unit(
 
     Args:
         protocol: Protocol that was asked.
-        verdict_words: A table of words by which answers are read, beside ours.
         grader: The model that grades, as the log names it; None is the offline reader.
         grading: That model's client.
     """
@@ -186,7 +184,7 @@ def read_unit(
         return await _send_to_grader(request, grading)
 
     async def read(state: CaseState, intended: str, model: Model) -> Score:
-        question = _question(state.metadata, verdict_words=verdict_words)
+        question = _question(state.metadata)
         if protocol.acts:
             places = _replies(state)
             said = state.messages[: places[0]]
@@ -209,9 +207,7 @@ def read_unit(
     return read
 
 
-def _question(
-    metadata: Mapping[str, Any], samples: int = 1, verdict_words: str | None = None
-) -> Question:
+def _question(metadata: Mapping[str, Any], samples: int = 1) -> Question:
     """The question that a sample was made of; see ``to_sample``."""
     language, scripted = metadata.get(LANGUAGE), bool(metadata.get(EXPECTATIONS))
     return Question(
@@ -219,7 +215,7 @@ def _question(
         later=tuple(metadata.get(TURNS) or ()),
         query=metadata.get(QUERY),
         context=metadata.get(CONTEXT),
-        lexicon=find_lexicon(language, verdict_words) if language else None,
+        lexicon=find_lexicon(language) if language else None,
         samples=samples,
         scripted=scripted,
         every=scripted or bool(metadata.get(GRADE_ALL)),

@@ -42,7 +42,6 @@ def judge(
     pairs: int | None = None,
     max_tokens: int | None = None,
     model_name: str | None = None,
-    verdict_words: str | None = None,
     draw_seed: int | None = None,
     evidence: str | None = None,
     rung: str | None = None,
@@ -62,7 +61,6 @@ def judge(
         pairs: The most pairs of one query, where the protocol asks of pairs.
         max_tokens: Longest answer.
         model_name: The model whose reference sampling is meant, where it isn't the run's.
-        verdict_words: A table of words by which answers are read, beside ours.
         draw_seed: Tells repetitions apart where answers are drawn at random.
         evidence: A ladder of evidence: ``ladder``, or a file; contexts are what is said on it.
         rung: The ladder's rung.
@@ -82,15 +80,13 @@ def judge(
         limit=limit,
         pairs=pairs,
         swap=swap,
-        verdict_words=verdict_words,
         draw_seed=draw_seed,
         evidence=evidence,
         rung=rung,
     )
-    words = {} if verdict_words is None else {"verdict_words": verdict_words}
     return parts.task(
         ask(protocol, parts.draw.samples),
-        read_answers(protocol, **words),
+        read_answers(protocol),
         task_version(parts.condition),
     )
 
@@ -237,9 +233,9 @@ def refuses() -> Metric:
 
 
 @scorer(metrics=[coverage(), says_safe(), as_intended()])
-def read_answers(protocol: str, verdict_words: str | None = None) -> Scorer:
+def read_answers(protocol: str) -> Scorer:
     """Read the answers to a case under a protocol, in English and in the language of the case."""
-    read = read_unit(find_protocol(protocol), verdict_words)
+    read = read_unit(find_protocol(protocol))
 
     async def score(state: TaskState, target: Target) -> Score:
         return await read(state, target.text, get_model())
@@ -253,7 +249,7 @@ def grade_reply(grader: str | None = None, protocol: str = ACTS) -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         model = get_model(role=GRADER) if grading_model(grader) is not None else None
-        read = read_unit(find_protocol(protocol), None, grader, model)
+        read = read_unit(find_protocol(protocol), grader, model)
         return await read(state, target.text, get_model())
 
     return score
