@@ -3,6 +3,7 @@
 # ruff: noqa: ARG001, ARG005 - each fault is given what any may need
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -199,18 +200,23 @@ def _finish(
         assert again.returncode == 0, again.stderr
         assert KEY not in again.stdout + again.stderr
     assert KEY not in done.stdout + done.stderr
-    first = json.loads((logs / "faults.json").read_text())["starts"][0]
-    shown = " ".join(done.stderr.split())
-    for model, kinds in first["faults"].items():
-        for kind, number in kinds.items():
-            assert f"{number:,} {kind.replace('_', ' ')}" in shown.split(model, 1)[1]
     graders = {
         run.run_id: run.first.metadata.get("grader")
         for run in runs_of(map(read_header, sorted(logs.glob("*.eval"))))
     }
     rows = read_paths([logs]).table.to_dicts()
     rows = [row | {"grader": graders[row["run_id"]] or "rules"} for row in rows]
-    return rows, first["faults"], first["errors"]
+    return rows, _counts(done.stderr, "met on the way"), _counts(done.stderr, "cases in error")
+
+
+def _counts(stderr: str, what: str) -> dict[str, dict[str, int]]:
+    """The summary's counts: "met on the way: openai-api/fake/m: 2 timeout, 1 server error"."""
+    counts = {}
+    for line in re.findall(rf"{what}: (.*)", stderr):
+        model, _, kinds = line.rpartition(": ")
+        parts = [one.split(" ", 1) for one in kinds.split(", ")]
+        counts[model] = {kind.replace(" ", "_"): int(n.replace(",", "")) for n, kind in parts}
+    return counts
 
 
 def _outcomes(

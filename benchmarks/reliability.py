@@ -37,7 +37,6 @@ from final_runs import FINAL, FinalOutcome, run_final  # noqa: E402
 from support.fault_runs import write_questions  # noqa: E402
 from support.starts import killed_starts  # noqa: E402
 
-from casewise.evaluation.executor._ending import TABLE  # noqa: E402
 from casewise.scores import read_paths  # noqa: E402
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
@@ -200,15 +199,6 @@ def by_command(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def endings_table() -> str:
-    """A line for each reason why a run ends before all is judged."""
-    lines = ["| `reason` | first line | exit status |", "|---|---|---:|"]
-    for row in TABLE:
-        words = "; ".join(filter(None, (row.words, row.advice)))
-        lines.append(f"| {row.reason} | {words} | {row.status} |")
-    return "\n".join(lines)
-
-
 def put(text: str, name: str, table: str) -> str:
     """A page with a table between its markers."""
     begin = BEGIN.format(name)
@@ -254,7 +244,6 @@ def main() -> int:
         "matrix": f"{asked}; {len(problems)} problems.\n\n{matrix(outcomes)}",
         "commands": by_command(outcomes),
         "provider": of_provider(finals),
-        "endings": endings_table(),
         "kills": "\n".join(
             ["| | |", "|---|---:|", *(f"| {name} | {n:,} |" for name, n in stopped.items())]
         ),

@@ -49,7 +49,7 @@ LIMIT_GB = 2.0
 LINEAR = 1.1
 """Above this exponent, growth is called worse than linear: times vary with what else runs."""
 POLL_S = 0.5
-KEPT = ("header.json", "summaries.json", "_journal/start.json")
+KEPT = ("header.json", "summaries.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def copy_logs(source: Path, target: Path, model: int, copy: int, of: int) -> Non
         made = target / str(model) / str(copy) / path.relative_to(source)
         made.parent.mkdir(parents=True)
         with zipfile.ZipFile(path) as old:
-            header, summaries, start = (json.loads(old.read(name)) for name in KEPT)
+            header, summaries = (json.loads(old.read(name)) for name in KEPT)
         size = header["eval"]["metadata"]["shard"]["of"]
         header = json.loads(json.dumps(header).replace(MODEL, f"{MODEL}-{model}"))
         part = header["eval"]["metadata"]["shard"]
@@ -234,7 +234,7 @@ def copy_logs(source: Path, target: Path, model: int, copy: int, of: int) -> Non
             one["id"] = f"{copy}-{one['id']}"
             one["metadata"]["query_id"] = f"{copy}-{one['metadata']['query_id']}"
         with zipfile.ZipFile(made, "w", **zipfile_compress_kwargs) as new:
-            for name, content in zip(KEPT, (header, summaries, start), strict=True):
+            for name, content in zip(KEPT, (header, summaries), strict=True):
                 new.writestr(name, json.dumps(content))
 
 

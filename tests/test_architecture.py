@@ -75,7 +75,7 @@ WALLED: dict[str, Callable[[str], bool]] = {
     "torch": never,
     "transformers": never,
     "casewise_hf": never,
-    "ray": lambda path: path == "evaluation/executor/_ray.py",
+    "ray": lambda path: path == "evaluation/runs/ray.py",
     "casewise_study": never,
     "fastapi": never,
     "uvicorn": never,
@@ -88,7 +88,7 @@ WALLED: dict[str, Callable[[str], bool]] = {
 }
 """Libraries that only some files may import."""
 
-SUB_ROOMS = {"evaluation": ("models", "plan", "tasks", "executor", "generate")}
+SUB_ROOMS = {"evaluation": ("models", "plan", "tasks", "runs", "generate")}
 """Rooms within a room; each may import those before it."""
 
 FILES = sorted(SRC.rglob("*.py"))
@@ -213,7 +213,7 @@ WAYS = {way.rpartition(".")[2] for way in MOVES | APPENDS | POLARS}
 ALLOWED = {
     "files/_atomic.py": MOVES | APPENDS,
     # Another name for a log that can't be read: nothing is written.
-    "evaluation/executor/_log_folder.py": {".replace"},
+    "evaluation/runs/folder.py": {".replace"},
     # Judgements are a data frame; its texts are guarded by files.guard_cell.
     "scores/_judgement_table.py": POLARS | {".replace"},
 }

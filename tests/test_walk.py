@@ -9,7 +9,7 @@ from conftest import ROOT, clean_env
 
 from casewise.evaluation.models._smollm2 import fetch_weights
 
-RUN, SCORE = 60, 35
+RUN, SCORE = 63, 35
 """Most files whose functions the first run calls, and ``casewise score`` of published outputs."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, HeldServer
 from support.secret import KEY
-from support.starts import Start, kept_answers, until
+from support.starts import Start, logged_samples, until
 
 import casewise as cw
 from casewise.errors import UsageError
@@ -66,7 +66,7 @@ def kill(folder: Path, answers: int, way: int = signal.SIGKILL) -> None:
     with HeldServer(right, answers) as server:
         process = Start(arguments(), folder, clean_env() | environment(server))
         until(lambda: len(server.requests) == answers + AT_ONCE, process)
-        until(lambda: kept_answers(folder / "logs") == answers, process)
+        until(lambda: logged_samples(folder / "logs") == answers, process)
         process.send_signal(way)
         process.wait()
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import Answer, FakeServer, HeldServer
+from support.fake_openai import Answer, FakeServer
 from support.fault_runs import write_questions
 from support.ray_cluster import RayCluster, ray_cluster
 from support.secret import KEY
@@ -90,7 +90,7 @@ def scores(stdout: str) -> list[dict[str, Any]]:
 def test_a_node_is_lost_half_way(
     cli_process: Cli, cli: Cli, tmp_path: Path, cluster: RayCluster
 ) -> None:
-    """A sweep of two models, a node of two lost in its middle: the table is the single one's."""
+    """A sweep of two models, a node of two lost in its middle, goes on: one table of it all."""
     with FakeServer(answer) as server:
         models = [
             f"  - {{model: openai-api/fake/{name}, name: {name}, model_base_url: '{server.url}', "
@@ -105,10 +105,12 @@ def test_a_node_is_lost_half_way(
         process = start(tmp_path, "run", "sweep.yaml", "--log-dir", "shards", *on_ray)
         until(lambda: len(server.requests) >= wanted + wanted // 2, process)
         assert cluster.tell("kill") == 1
-        out, err = process.communicate()
-        assert process.returncode == 0, err
-        assert "6 of 6 done; 170 of 170 judgements." in out
-        # Of the lost node's shard, what it had not written was asked again.
+        _, err = process.communicate()
+        # Ray begins a shard again that had not begun; one that had begun stays open, and the same
+        # command asks what it had not written.
+        assert process.returncode == ("a node or a process is lost" in err), err
+        again = succeed(cli_process, "run", "sweep.yaml", "--log-dir", "shards", *on_ray)
+        assert "of 170 were judged before" in again
         assert len(server.requests) <= 2 * wanted + 20
         whole = table(tmp_path / "shards")
         assert whole.equals(table(tmp_path / "alone"))
@@ -128,32 +130,6 @@ def test_a_node_is_lost_half_way(
         assert "going on: 170 of 170 were judged before" in again
         assert len(server.requests) == before
     cluster.tell("add")
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_a_lost_head_is_told(cli_process: Cli, tmp_path: Path) -> None:
-    """Without one, Ray ends the process after a minute, with its own words alone."""
-    with (
-        HeldServer(lambda _: '{"judgement": "safe"}', 12) as server,
-        ray_cluster(2, clean_env() | ENV) as cluster,
-    ):
-        command = options(server, "logs")
-        on_ray = ("--engine", "ray", "--address", cluster.address, "--shard-size", "15")
-        process = start(tmp_path, *command, *on_ray)
-        until(lambda: f"12/{CASES} judged" in process.stderr, process)
-        until(lambda: len(server.requests) >= 12 + 4, process)
-        cluster.tell("behead")
-        _, said = process.communicate()
-        assert process.returncode == 1
-        assert "stopped: the cluster's head does not answer (" in said
-        assert f"kept: 0 of {CASES} judgements, in logs" in said
-        (first,) = json.loads((tmp_path / "logs/faults.json").read_text())["starts"]
-        ending = first["ending"]
-        assert (ending["reason"], ending["judged"]) == ("lost cluster", 0)
-        assert ending["in_flight"] == len(server.requests)
-        server.free.set()
-        succeed(cli_process, *command)
 
 
 @pytest.mark.slow
@@ -193,8 +169,8 @@ def test_a_run_of_one_process_goes_on_in_shards(
         capped = cli_process(*command, *on_ray, *priced, env=ENV)
         assert capped.returncode == 1, capped.stderr
         assert "not finished: the cap of $4.95 is reached" in capped.stderr
-        # The estimate is not exact; shards are made to fit what is left.
-        assert CASES + 8 <= len(server.requests) <= CASES + 15
+        # Each shard has its share of the cap, and what was in flight is paid, too.
+        assert CASES + 8 <= len(server.requests) <= CASES + 20
         succeed(cli_process, *command, *on_ray)
     assert table(tmp_path / "more")["epoch"].to_list() == [1, 2] * CASES
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)

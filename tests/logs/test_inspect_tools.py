@@ -1,6 +1,5 @@
 """Inspect's own tools open what casewise writes: readers, data frames, ``log`` and ``score``."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,12 +11,11 @@ from click.testing import CliRunner
 from conftest import forget_models
 from inspect_ai._cli.main import inspect
 from inspect_ai.analysis import evals_df, samples_df
-from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 from support.fake_openai import FakeServer
-from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, serving
+from support.inspected import CASES, EPOCHS, PROTOCOLS, serving
 
 from casewise.logs import TokenUsage, read_header, read_records
-from casewise.logs._write import BUFFER
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
 """Inspect's tools use what pandas and others call deprecated."""
@@ -34,11 +32,6 @@ def logs(every_protocol: Path) -> dict[str, Path]:
     """The log of each protocol."""
     found = every_protocol.glob("*.eval")
     return {str(read_header(path).metadata["protocol"]): path for path in found}
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return killed_run(tmp_path_factory.mktemp("killed") / "logs")
 
 
 def tokens(usage: Mapping[str, TokenUsage]) -> dict[str, tuple[float | None, ...]]:
@@ -131,20 +124,6 @@ def scores_of(samples: dict[tuple[str, int], EvalSample]) -> dict[Any, Any]:
         for asked, sample in samples.items()
         for name, score in (sample.scores or {}).items()
     }
-
-
-@pytest.mark.slow
-def test_what_a_kill_left_is_opened(killed: Path) -> None:
-    path = str(killed)
-    log = read_eval_log(path)
-    assert log.status == "started"
-    held = by_case(log)
-    assert len(held) >= BUFFER
-    assert len(read_eval_log_sample_summaries(path)) == len(held)
-    assert {(one.case, one.epoch) for one in read_records(read_header(killed))} == set(held)
-    assert len(json.loads(said(["log", "dump", path]))["samples"]) == len(held)
-    assert list(evals_df(path, quiet=True)["status"]) == ["started"]
-    assert len(samples_df(path, quiet=True)) == len(held)
 
 
 def test_logs_are_read_without_inspect(logs: dict[str, Path], tmp_path: Path) -> None:

@@ -1,16 +1,13 @@
-"""Logs of every protocol, as a run and a killed run leave them, for Inspect's own tools."""
+"""Logs of every protocol, for Inspect's own tools."""
 
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from conftest import clean_env
-from support.fake_openai import FakeServer, HeldServer
+from support.fake_openai import FakeServer
 from support.golden import ENVIRONMENT, answers
-from support.starts import Start, logged_samples, until
-
-from casewise.logs._write import BUFFER
+from support.starts import Start
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 CASES, EPOCHS = 3, 2
@@ -21,7 +18,6 @@ _EVERY = (
     *("starter", "--limit", str(CASES), "--epochs", str(EPOCHS)),
     *("--protocol", ",".join(PROTOCOLS), "--grader", GRADER),
 )
-_LONG = ("starter", "--epochs", "8", "--protocol", "binary", "--max-connections", "4")
 
 
 @contextmanager
@@ -41,14 +37,3 @@ def run_every_protocol(folder: Path, env: Mapping[str, str]) -> Path:
     _, err = start.communicate()
     assert start.returncode == 0, err
     return folder
-
-
-def killed_run(folder: Path) -> Path:
-    """The log of a run that was killed after its first samples were written."""
-    with HeldServer(answers(), BUFFER) as server:
-        process = Start([*_RUN, *_LONG, "--log-dir", folder], Path.cwd(), environment(server))
-        until(lambda: logged_samples(folder) == BUFFER, process)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
-    (log,) = folder.glob("*.eval")
-    return log

@@ -20,7 +20,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from itertools import count
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from support.fake_openai import FakeServer, HeldServer
 
@@ -171,22 +171,17 @@ def until(is_so: Callable[[], bool], process: Start) -> None:
 
 def until_held(process: Start, server: HeldServer, logs: Path, at_once: int) -> None:
     """Wait until a run keeps every answer that it got, and each of its connections waits."""
-    until(lambda: kept_answers(logs) == server.answers, process)
+    until(lambda: logged_samples(logs) == server.answers, process)
     until(lambda: len(server.requests) == server.answers + at_once, process)
 
 
-def kept_answers(logs: Path) -> int:
-    """How many answers the journal of a folder of logs holds."""
-    path = logs / ".casewise/answers.jsonl"
-    return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
 def logged_samples(logs: Path) -> int:
-    """How many samples the only log of a folder holds; none while it is being written."""
+    """How many samples the logs of a folder hold, those that grow among them."""
+    kept = sum(path.read_bytes().count(b"\n") - 1 for path in logs.glob("*.running"))
     for path in logs.glob("*.eval"):
-        with suppress(BadZipFile), ZipFile(path) as file:
-            return sum(name.startswith("samples/") for name in file.namelist())
-    return 0
+        with ZipFile(path) as file:
+            kept += sum(name.startswith("samples/") for name in file.namelist())
+    return kept
 
 
 def killed_starts(

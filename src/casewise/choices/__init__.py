@@ -6,6 +6,8 @@ So the command line can show and complete every choice before anything is loaded
 import dataclasses
 import enum
 import functools
+import pathlib
+import pkgutil
 import re
 import typing
 from collections import abc
@@ -94,15 +96,13 @@ PROTOCOL: typing.Final = "probability"
 """Default protocol."""
 
 
-PROTOCOLS: typing.Final = ("binary", "guard", "probability", "rank", "respond", "score")
-"""Names of our own protocols: a file of ``casewise/protocols`` each."""
-
-
 @functools.cache
 def protocol_names() -> tuple[str, ...]:
-    """Names of the protocols: ours, then those of other distributions."""
+    """Names of the protocols: a file of ``casewise/protocols`` each, then those of others."""
+    found = pkgutil.iter_modules([str(pathlib.Path(__file__).parents[1] / "protocols")])
+    own = [one.name for one in found if not one.ispkg and not one.name.startswith("_")]
     others = sorted(metadata.entry_points(group=ENTRY_POINTS).names)
-    return tuple(dict.fromkeys((*PROTOCOLS, *others)))
+    return tuple(dict.fromkeys((*sorted(own), *others)))
 
 
 class Delivery(enum.StrEnum):

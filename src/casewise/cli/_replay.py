@@ -205,7 +205,7 @@ def replay(
         for name, one in replied.items()
     )
     note_all(filter(None, cuts))
-    note_all(fault_lines(result.summary))
+    note_all(fault_lines(result))
     note(
         f"each turn with its chance of being drawn: {folder / scores.REPLAY_TABLE}; logs: {folder}"
     )

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         Observers,
         RoundStep,
         RunResult,
-        StartSummary,
     )
     from casewise.logs import LogFolder
 
@@ -326,7 +325,6 @@ def run_with_progress(
         Exit: The run was stopped; its ending was printed.
     """
     from casewise.evaluation import (
-        has_answers,
         make_budget,
         moved_note,
         resume,
@@ -340,8 +338,6 @@ def run_with_progress(
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
         note(f"going on: {done.judged:,} of {total:,} were judged before")
-    elif has_answers(folder.path):
-        note("going on: the answers of the start before were kept, and are not asked for again")
     if is_elsewhere(folder.path):
         note(f"{address_of(folder.path)} has no locks: keep other runs out of it")
     if (moved := moved_note()) is not None:
@@ -395,7 +391,7 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
         if not result.capped:
             raise
         note("nothing was judged yet")
-    for line in fault_lines(result.summary):
+    for line in fault_lines(result):
         note(line)
     where = quoted(log_dir)
     note(f"Every measure: casewise score {where}")
@@ -404,14 +400,10 @@ def print_judged(result: RunResult, log_dir: Path) -> None:
         note_grader_error(*scored, [log_dir])
 
 
-def fault_lines(summary: StartSummary) -> list[str]:
-    """Faults that were met, a line for each model, and answers found of earlier starts."""
-    lines = list(summary.notes)
-    if summary.answers_before:
-        lines.append(f"{summary.answers_before:,} answers were there from the start before")
-    if summary.lost.shards:
-        lines.append(summary.lost.line)
-    for what, by_model in (("met on the way", summary.faults), ("cases in error", summary.errors)):
+def fault_lines(result: RunResult) -> list[str]:
+    """Notes of a run, and the faults that were met, a line for each model."""
+    lines = list(result.notes)
+    for what, by_model in (("met on the way", result.faults), ("cases in error", result.errors)):
         for model, kinds in by_model.items():
             shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())
             lines.append(f"{what}: {model}: {shown}")
@@ -430,8 +422,8 @@ def end(result: RunResult, log_dir: Path) -> None:
         err().print(f"not finished: {failure}", markup=False)
     if not result.capped:
         note(_pointer_to_errors(log_dir))
-    if result.summary.ending is not None:
-        print_ending(result.summary.ending, log_dir)
+    if result.ending is not None:
+        print_ending(result.ending, log_dir)
     raise typer.Exit(NOT_ALL_DONE)
 
 

@@ -1,19 +1,5 @@
 """Running models over cases, on Inspect."""
 
-from casewise.evaluation.executor import RunResult, check_models, run_cells
-from casewise.evaluation.executor._cluster import ClusterOptions
-from casewise.evaluation.executor._ending import STOPPING, Ending
-from casewise.evaluation.executor._log_folder import (
-    CellState,
-    Done,
-    StartSummary,
-    has_answers,
-    make_budget,
-    read_done,
-    resume,
-)
-from casewise.evaluation.executor._recorded_replies import grade_recorded
-from casewise.evaluation.executor._shards import Observers
 from casewise.evaluation.generate import Generated, check_generation, check_out, generate_contexts
 from casewise.evaluation.generate._generation_plan import (
     GeneratePlan,
@@ -48,6 +34,13 @@ from casewise.evaluation.plan._costs import Budget, CostEstimate
 from casewise.evaluation.plan._plan import Cell, Plan, RunRequest, lone_ablations, make_plan
 from casewise.evaluation.plan._sampling import check_settings
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
+from casewise.evaluation.runs import RunResult, check_models, run_cells
+from casewise.evaluation.runs.ending import STOPPING, Ending
+from casewise.evaluation.runs.folder import resume
+from casewise.evaluation.runs.progress import CellState, Done, make_budget, read_done
+from casewise.evaluation.runs.ray import ClusterOptions
+from casewise.evaluation.runs.recorded import grade_recorded
+from casewise.evaluation.runs.work import Observers
 from casewise.evaluation.tasks._asking import grade_replies
 
 __all__ = [
@@ -72,7 +65,6 @@ __all__ = [
     "RunResult",
     "SMOLLM2",
     "STOPPING",
-    "StartSummary",
     "Sweep",
     "SweepCell",
     "TargetCheck",
@@ -90,7 +82,6 @@ __all__ = [
     "generate_contexts",
     "grade_recorded",
     "grade_replies",
-    "has_answers",
     "is_secret",
     "make_budget",
     "lone_ablations",

@@ -10,6 +10,7 @@ from casewise.logs._read import (
     ANSWERED_BY,
     BROKEN,
     CANCELLED,
+    COMMAND,
     CUT,
     CUT_TURNS,
     EMBEDDED,
@@ -21,10 +22,10 @@ from casewise.logs._read import (
     ORDER,
     OURS,
     REDACTED,
+    RUNNING,
     SCORERS,
     SHARD,
     SHARDS,
-    START,
     TARGETS,
     TURN_DOUBTS,
     TURNS_BY,
@@ -50,7 +51,7 @@ from casewise.logs._read import (
     without_keys,
 )
 from casewise.logs._resume import recorded_line, resume_line, without_option
-from casewise.logs._write import LogStatus, LogWriter, without_texts
+from casewise.logs._write import LogStatus, LogWriter, end_killed, without_texts
 
 __all__ = [
     "ADDRESSES",
@@ -59,6 +60,7 @@ __all__ = [
     "Attempts",
     "BROKEN",
     "CANCELLED",
+    "COMMAND",
     "CUT",
     "CUT_TURNS",
     "TURN_DOUBTS",
@@ -80,15 +82,16 @@ __all__ = [
     "OURS",
     "Part",
     "REDACTED",
+    "RUNNING",
     "RunKey",
     "SCORERS",
     "SHARD",
     "SHARDS",
-    "START",
     "SampleRecord",
     "TARGETS",
     "calls_of",
     "counting",
+    "end_killed",
     "input_tokens",
     "is_readable",
     "list_logs",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from zipfile import BadZipFile, ZipFile, is_zipfile
@@ -24,7 +24,7 @@ from zlib import crc32
 
 from casewise.cases import turn_text
 from casewise.errors import InputError, first_line
-from casewise.files import address_of, check_archive, is_elsewhere, place_of
+from casewise.files import address_of, check_archive, is_elsewhere, journal_lines, place_of
 from casewise.logs._header import Header, TokenUsage, Usage
 from casewise.protocols import RunCondition
 
@@ -126,13 +126,16 @@ SHARDS = "shards"
 """Folder of shards within a log folder, where a cluster writes; each shard has a folder in it."""
 
 OURS = ".casewise"
-"""Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
+"""Folder within a log folder for its lock."""
 
 LOCK = "lock"
 """Name of the lock in ``OURS``."""
 
-START = "start.json"
-"""File in ``OURS``: the command that was started last, by which a stopped run goes on."""
+COMMAND = "command"
+"""Key in a log's metadata of the command that wrote it, by which a stopped run goes on."""
+
+RUNNING = ".running"
+"""Suffix of a log that grows, or whose process was killed: see ``LogWriter``."""
 
 BROKEN = ".broken"
 """Suffix for the name of a log that can't be read."""
@@ -284,10 +287,13 @@ def read_header(path: Path) -> LogHeader:
     Raises:
         InputError: The file is no log, is cut short, or belongs to another task.
     """
+    path = _now_at(path)
     if not is_elsewhere(path):
         check_archive(path)
     try:
-        if is_elsewhere(path) or not is_zipfile(path):
+        if path.suffix == RUNNING:
+            log = Header.model_validate(running_header(path))
+        elif is_elsewhere(path) or not is_zipfile(path):
             log = Header.model_validate(_read_header(path))
         else:
             with ZipFile(path) as archive:
@@ -302,6 +308,33 @@ def read_header(path: Path) -> LogHeader:
             expected="a log of casewise run or of inspect eval casewise/judge",
         )
     return LogHeader(path, log)
+
+
+def _now_at(path: Path) -> Path:
+    """Place of a log that may have ended since its folder was read."""
+    ended = path.with_suffix(".eval")
+    return ended if path.suffix == RUNNING and not path.exists() and ended.exists() else path
+
+
+def running_header(path: Path) -> dict[str, Any]:
+    """Header of a log that grows.
+
+    Raises:
+        ValueError: It can't be read.
+    """
+    first = next(journal_lines(path), None)
+    found = json.loads(first.data) if first is not None else None
+    if not isinstance(found, dict):
+        raise ValueError("no header")
+    return found
+
+
+def running_samples(path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Summary and whole of each sample of a log that grows; a line that was cut short is none."""
+    for line in islice(journal_lines(path), 1, None):
+        summary, tab, sample = line.data.partition(b"\t")
+        if line.whole and tab:
+            yield summary, sample
 
 
 _HEADER = "header.json"
@@ -398,8 +431,9 @@ def _stamped(folder: Path) -> dict[Path, _Stamp]:
             problem = f"can't be read: {first_line(error)}"
             raise InputError(problem, file=address_of(folder)) from None
         return {Path(one.name): (one.size, one.mtime) for one in found}
-    paths = [*folder.glob("*.eval"), *(folder / SHARDS).glob("*/*.eval")]
-    return {path: _stamp(path) for path in paths}
+    logs = product((folder, *(folder / SHARDS).glob("*")), (".eval", RUNNING))
+    paths = [path for place, suffix in logs for path in place.glob(f"*{suffix}")]
+    return {path: _stamp(path) for path in map(_now_at, paths)}
 
 
 SCORERS = ("read_answers", "grade_reply")
@@ -499,7 +533,7 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
         InputError: The log can't be read.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    path = address_of(header.path)
+    path = address_of(_now_at(header.path))
     try:
         found = read_samples(path, header.log) if whole else _summaries_of(path)
         yield from (_record(one, header) for one in found)
@@ -520,8 +554,11 @@ def read_samples(path: str, log: "Header | EvalLog") -> "Iterator[EvalSample]":
     Raises:
         Exception: A part can't be read: whatever Inspect, zipfile or zlib raises.
     """
-    from inspect_ai.log import EvalSample, read_eval_log_samples
+    from inspect_ai.log import read_eval_log_samples
 
+    if path.endswith(RUNNING):
+        yield from (_sample(whole) for _, whole in running_samples(Path(path)))
+        return
     ids, epochs = log.eval.dataset.sample_ids, log.eval.config.epochs or 1
     with _open(path) as opened:
         if ids is not None and is_zipfile(opened):
@@ -529,12 +566,17 @@ def read_samples(path: str, log: "Header | EvalLog") -> "Iterator[EvalSample]":
             names = frozenset(archive.namelist())
             asked = (f"samples/{one}_epoch_{n + 1}.json" for one in ids for n in range(epochs))
             for name in filter(names.__contains__, asked):
-                found = json.loads(_content(archive, name))
-                kept = {key: value for key, value in found.items() if key not in _UNREAD}
-                yield EvalSample.model_validate(kept)
+                yield _sample(_content(archive, name))
             return
     # A log in Inspect's form of JSON.
     yield from read_eval_log_samples(path, all_samples_required=False)
+
+
+def _sample(content: bytes) -> "EvalSample":
+    from inspect_ai.log import EvalSample
+
+    found = json.loads(content)
+    return EvalSample.model_validate({key: found[key] for key in found if key not in _UNREAD})
 
 
 def is_readable(path: Path) -> bool:
@@ -544,6 +586,9 @@ def is_readable(path: Path) -> bool:
         PermissionError: This process may not read it.
     """
     try:
+        if path.suffix == RUNNING:
+            Header.model_validate(running_header(path))
+            return True
         check_archive(path)
         with ZipFile(path) as archive:
             for name in archive.namelist():
@@ -558,6 +603,8 @@ def is_readable(path: Path) -> bool:
 
 
 def _summaries_of(path: str) -> "Iterable[EvalSampleSummary | dict[str, Any]]":
+    if path.endswith(RUNNING):
+        return [json.loads(summary) for summary, _ in running_samples(Path(path))]
     with _open(path) as opened:
         if is_zipfile(opened):
             return _read_summaries(ZipFile(opened))

@@ -1,29 +1,27 @@
 """Command line that goes on with a run in its folder."""
 
-import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from casewise.files import address_of, is_elsewhere
-from casewise.logs._read import OURS, START
+from casewise.files import address_of
+from casewise.logs._read import COMMAND, LogHeader
 
 
-def recorded_line(log_dir: Path) -> str | None:
-    """The command line that goes on in a folder, as it was last started; None if unknown."""
-    if is_elsewhere(log_dir):
-        return None
-    try:
-        command = json.loads((log_dir / OURS / START).read_text("utf-8"))["command"]
-        arguments = shlex.split(command)[1:]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    # Whoever runs models from Python has another command line.
-    return resume_line(arguments, log_dir) if arguments[:1] == ["run"] else None
+def recorded_line(headers: Iterable[LogHeader], log_dir: Path) -> str | None:
+    """Command line that goes on in a folder, as its latest log has it; None if unknown."""
+    for header in sorted(headers, key=lambda one: one.age, reverse=True):
+        with suppress(ValueError):
+            arguments = shlex.split(str(header.metadata.get(COMMAND, "")))[1:]
+            # Whoever runs models from Python has another command line.
+            if arguments[:1] == ["run"]:
+                return resume_line(arguments, log_dir)
+    return None
 
 
 def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:
-    """The command line of ``casewise`` that goes on in a folder.
+    """Command line of ``casewise`` that goes on in a folder.
 
     Args:
         arguments: Those that the run was started with, without the program's name.

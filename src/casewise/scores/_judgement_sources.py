@@ -16,7 +16,7 @@ import polars as pl
 from casewise.cases import Case, SharedCases, is_output
 from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of, read_bytes
-from casewise.logs import LoggedRun, is_readable, list_logs, read_header
+from casewise.logs import LoggedRun, list_logs, read_header
 from casewise.protocols import CONDITION, RunCondition
 from casewise.scores._judgement_table import (
     OF_CASE,
@@ -29,7 +29,7 @@ from casewise.scores._judgement_table import (
     read_table,
 )
 from casewise.scores._log_rows import choose_logs, read_judgements
-from casewise.scores._logged_runs import command_to_resume, recorded_command
+from casewise.scores._logged_runs import command_to_resume
 
 _FIELDS = ("query_id", "category", "published_safe_rate")
 _KEPT = ("case_id", *OF_CASE, *TEXTS, WHOLE)
@@ -85,7 +85,7 @@ def _case(row: Mapping[str, Any]) -> Case:
 
 
 _HOUSEKEEPING = {
-    *("eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"),
+    *("eval-set.json", "logs.json", ".eval-set-id", "README.md"),
     "replay.csv",
 }
 """Files passed over without a note: Inspect's own, those on a folder, and a replay's table."""
@@ -147,10 +147,8 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False, apart: bool = Fals
     found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not frames)
     frames += [one for _, one in found]
     if not frames:
-        commands = [command for path in paths if (command := recorded_command(path)) is not None]
-        begun = f"; a run was begun there, and goes on with: {commands[0]}" if commands else ""
         raise InputError(
-            f"nothing to score: no log, judgement table or CASE-Bench output was recognised{begun}",
+            "nothing to score: no log, judgement table or CASE-Bench output was recognised",
             file=_places(paths),
         )
     table = _each_once(pl.concat(frames))
@@ -257,23 +255,13 @@ def _choose_logs(
         try:
             headers.append(read_header(path))
         except InputError as error:
-            mended = _with_command(error, path)
             if path in named:
-                raise mended from None
-            passed_over.append(mended)
+                raise
+            passed_over.append(error)
     if passed_over and alone and not headers:
         raise passed_over[0]
     logs, notes = choose_logs(headers)
     return logs, [*(f"passed over {error}" for error in passed_over), *notes]
-
-
-def _with_command(error: InputError, path: Path) -> InputError:
-    """The error of a log; of one that a full disk or a kill cut short, with what mends it."""
-    command = None if is_elsewhere(path) or is_readable(path) else recorded_command(path)
-    if command is None:
-        return error
-    problem = f"{error.problem}. A full disk or a kill cut it short; what mends it: {command}"
-    return InputError(problem, file=path)
 
 
 def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:

@@ -5,7 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun, recorded_line, resume_line
+from casewise.logs import (
+    REDACTED,
+    SHARDS,
+    TARGETS,
+    LogFolder,
+    LoggedRun,
+    recorded_line,
+    resume_line,
+)
 from casewise.scores._run_record import (
     RunRecord,
     clean_arguments,
@@ -116,14 +124,15 @@ def command_to_resume(runs: Sequence[LoggedRun]) -> str:
     """
     log_dir = _folder(runs[0])
     records = [_record(one) for one in runs if _folder(one) == log_dir]
-    return recorded_line(log_dir) or " && ".join(
+    return recorded_line([log for run in runs for log in run.logs], log_dir) or " && ".join(
         resume_line(one, log_dir) for one in run_commands(records)
     )
 
 
 def recorded_command(path: Path) -> str | None:
     """Command that goes on in a log folder, or in that of a log; None where none is recorded."""
-    return recorded_line(path if path.is_dir() else _folder_of(path))
+    folder = path if path.is_dir() else _folder_of(path)
+    return recorded_line(LogFolder.at(folder).headers(), folder)
 
 
 def _folder(run: LoggedRun) -> Path:

@@ -9,9 +9,6 @@ from typing import Any
 from casewise.cases import Case, Side, to_fields
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError, InputError, ModelError, UsageError
-from casewise.evaluation.executor._ending import Ending, reason_of
-from casewise.evaluation.executor._log_folder import command_line, is_command
-from casewise.evaluation.executor._shards import Observers
 from casewise.evaluation.generate._context_attempts import (
     ContextWork,
     by_query,
@@ -29,10 +26,12 @@ from casewise.evaluation.generate._files import (
 from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._faults import FaultCounts, counted, first_within
-from casewise.evaluation.models._provider_calls import Traffic, traffic_counted
+from casewise.evaluation.models._faults import counted, first_within
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 from casewise.evaluation.models._seam import in_own_loop
+from casewise.evaluation.runs.ending import Ending, reason_of
+from casewise.evaluation.runs.folder import command_line, is_command
+from casewise.evaluation.runs.work import Observers
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +118,9 @@ def generate_contexts(
         raise ModelError("\n".join(lacking))
     with (
         opened_journal(files.folder) as journal,
-        counted(observers.fault) as counts,
-        traffic_counted() as traffic,
+        counted(observers.fault),
         reached_anew(unreachable_s, observers.outage),
-        _ending_told(observers, journal, counts, traffic),
+        _ending_told(observers, journal),
     ):
         begin(files, plan.settings)
         askers = open_askers(plan, journal)
@@ -147,9 +145,7 @@ def generate_contexts(
 
 
 @contextmanager
-def _ending_told(
-    observers: Observers, journal: ReplyJournal, counts: FaultCounts, traffic: Traffic
-) -> Iterator[None]:
+def _ending_told(observers: Observers, journal: ReplyJournal) -> Iterator[None]:
     """Tell the end of a start that was stopped; the error of a model is told by itself."""
     try:
         yield
@@ -158,14 +154,9 @@ def _ending_told(
     except BaseException as error:
         kept = len(journal.known) - journal.before if journal.file.is_ours() else 0
         ending = Ending(
-            *reason_of(error, counts, observers.signal()),
-            judged=0,
-            planned=None,
-            answers=kept,
-            # Answers may have come that the disk had no room for.
-            in_flight=traffic.in_flight + max(0, traffic.answers - kept),
-            paid_twice=0,
-            command=command_line() if is_command() else None,
+            *reason_of(error, observers.signal()),
+            f"{kept:,} answers of this start",
+            command_line() if is_command() else None,
         )
         if observers.ending is not None:
             observers.ending(ending)

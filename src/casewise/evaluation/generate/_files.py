@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.errors import UsageError
-from casewise.evaluation.executor._log_folder import locked
+from casewise.evaluation.runs.folder import locked
 from casewise.files import Journal, journal_lines, write_atomically
 
 ANSWERS = "answers.jsonl"

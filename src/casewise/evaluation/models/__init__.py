@@ -2,8 +2,7 @@
 
 The room holds all that stands between casewise and a model: the embedded model (``_smollm2``, by
 ``_in_process``), bots behind addresses (``_target``), faults of requests and their counts
-(``_faults``, ``_reachability``, ``_provider_calls``), answers kept for the next start
-(``_answer_journal``), and Inspect's private parts (``_seam``).
+(``_faults``, ``_reachability``, ``_provider_calls``), and Inspect's private parts (``_seam``).
 """
 
 import os

@@ -24,7 +24,6 @@ from inspect_ai.model import (
 )
 
 from casewise.errors import CasewiseError
-from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._completions import read_completion
 from casewise.evaluation.models._connections import limit_body, without_retries
@@ -63,6 +62,7 @@ from casewise.evaluation.models._reachability import (
 from casewise.evaluation.models._said import error_within, root_of, said_of
 from casewise.evaluation.models._seam import hooks_of
 from casewise.evaluation.models._standing import Asking, current_asking, out, seconds_before
+from casewise.evaluation.models._underway import underway
 from casewise.files import whole_characters
 from casewise.logs import TARGETS, input_tokens
 
@@ -284,11 +284,7 @@ class _Watcher:
     async def generate(
         self, input: list[ChatMessage], tools: Any, tool_choice: Any, config: GenerateConfig
     ) -> Any:
-        """The provider's answer to a request, or the answer that an earlier start had to it."""
-        place = remembered(self._name, input)
-        if place is not None and (known := place.take()) is not None:
-            _note_answer(self._name, known)
-            return known
+        """The provider's answer to a request."""
         reach, traffic = reach_of(self._model), _traffic.get()
         reach.check()
         traffic.begin()
@@ -337,12 +333,6 @@ class _Watcher:
         answer = valid(answer)
         if answer.usage is not None and not _is_counted(answer, answer.usage):
             answer.usage = None
-        if place is not None:
-            try:
-                place.keep(answer)
-            except CasewiseError:
-                traffic.cut()
-                raise
         traffic.answers += 1
         _note_answer(self._name, answer)
         return (answer, *call_record) if call_record else answer

@@ -77,6 +77,7 @@ from casewise.protocols import (
     Stop,
     Verdict,
     drive,
+    find_lexicon,
     grade_reply,
     named_parameters,
     surface_forms,
@@ -214,7 +215,7 @@ def _question(metadata: Mapping[str, Any], samples: int = 1) -> Question:
         later=tuple(metadata.get(TURNS) or ()),
         query=metadata.get(QUERY),
         context=metadata.get(CONTEXT),
-        language=language,
+        lexicon=find_lexicon(language) if language else None,
         samples=samples,
         scripted=scripted,
         every=scripted or bool(metadata.get(GRADE_ALL)),
@@ -284,7 +285,7 @@ async def _pieces(question: Question, model: Model) -> dict[str, tuple[str, bool
     api = model.api
     if not isinstance(api, InProcess):
         return None
-    return {form: await api.first_piece(form) for form in surface_forms(question.language)}
+    return {form: await api.first_piece(form) for form in surface_forms(question.lexicon)}
 
 
 def was_cut(output: ModelOutput) -> bool:

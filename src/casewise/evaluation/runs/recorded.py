@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from casewise.cases import digest
-from casewise.evaluation.executor._log_folder import locked
+from casewise.evaluation.runs.folder import locked
 from casewise.evaluation.tasks._asking import grade_replies
 from casewise.files import Journal, journal_lines
 from casewise.logs import OURS

@@ -6,41 +6,18 @@ prompts of one case share most of their beginnings.
 
 import asyncio
 import contextvars
-import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 
 from inspect_ai.dataset import Sample
 from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
-from casewise.evaluation.executor._shards import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
 from casewise.evaluation.models._faults import first_within
 from casewise.evaluation.models._in_process import InProcess, is_in_process
 from casewise.evaluation.models._seam import in_own_loop, init_concurrency
 from casewise.evaluation.plan._costs import SpentError
-
-ALLOCATED = 50_000
-"""Objects made between two passes of the garbage collector. Python's own 700 are made within a
-case, and the passes that follow from them take a fifth of a run's processor time."""
-
-
-@contextmanager
-def rare_garbage_collection() -> Iterator[None]:
-    """Collect cyclic garbage rarely while the block runs.
-
-    Objects that exist before the block are not looked at until it ends.
-    """
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(ALLOCATED, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
-
+from casewise.evaluation.runs.work import PieceRun, StopObserver
 
 SIDE_BY_SIDE = 32
 """Conditions of one model that run together."""
@@ -70,10 +47,10 @@ APART_S = 0.003
 """Seconds between the first requests of a model's workers: about what one takes of the processor.
 Sent at once, their answers come at once, and so do all that follow: each waits for all others."""
 
-Job = tuple[ShardRun, Sample, int]
+Job = tuple[PieceRun, Sample, int]
 
 
-def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> None:
+def ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None = None) -> None:
     """Ask all cases of all logs, and end every log.
 
     Args:
@@ -85,19 +62,18 @@ def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> 
         KeyboardInterrupt: A person stopped it; what was judged is in the logs.
         CancelledError: Another thread stopped it; what was judged is in the logs.
     """
-    with rare_garbage_collection():
-        in_own_loop(_ask_all(runs, tell_stop))
+    in_own_loop(_ask_all(runs, tell_stop))
 
 
-async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> None:
+async def _ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if tell_stop is not None and task is not None:
         tell_stop(lambda: loop.call_soon_threadsafe(task.cancel))
     # Limits of an earlier run in this process are not this one's.
     init_concurrency()
-    lines: dict[str, list[ShardRun]] = {}
+    lines: dict[str, list[PieceRun]] = {}
     for run in runs:
-        lines.setdefault(run.work.cell.model, []).append(run)
+        lines.setdefault(run.piece.cell.model, []).append(run)
     try:
         async with asyncio.TaskGroup() as group:
             for model, own in lines.items():
@@ -115,14 +91,12 @@ async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> 
             await client.api.aclose()
 
 
-def _clients(runs: Iterable[ShardRun]) -> list[Model]:
+def _clients(runs: Iterable[PieceRun]) -> list[Model]:
     """Clients of all runs, each once."""
-    pairs = [run.work.clients for run in runs]
-    clients = [one for pair in pairs for one in (pair.model, pair.grader) if one is not None]
-    return list({id(client): client for client in clients}.values())
+    return list({id(client): client for run in runs for client in run.clients.all}.values())
 
 
-def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
+def _end(runs: Sequence[PieceRun], *, failed: bool = False) -> None:
     """End the logs that were left before their last case was asked."""
     for run in runs:
         try:
@@ -133,7 +107,7 @@ def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
                 raise
 
 
-async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
+async def _ask_model(model: str, runs: Sequence[PieceRun]) -> None:
     """Ask a model all its cases: log by log, or side by side where that is faster."""
     if not shares_beginnings(model):
         await _work_off(runs)
@@ -141,7 +115,7 @@ async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
     _expect(runs[:SIDE_BY_SIDE])
     room = asyncio.Semaphore(SIDE_BY_SIDE)
 
-    async def ask(run: ShardRun) -> None:
+    async def ask(run: PieceRun) -> None:
         async with room:
             await _work_off([run])
 
@@ -150,42 +124,42 @@ async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
             group.create_task(ask(run))
 
 
-def _expect(runs: Iterable[ShardRun]) -> None:
+def _expect(runs: Iterable[PieceRun]) -> None:
     """Tell the line of a model of this process who will ask, so that it waits for all."""
-    apis = [run.work.clients.model.api for run in runs]
+    apis = [run.clients.model.api for run in runs]
     askers = {api.asker for api in apis if isinstance(api, InProcess)}
     for api in apis[:1]:
         if isinstance(api, InProcess):
             api.line.expect(askers)
 
 
-def _workers(runs: Sequence[ShardRun]) -> int:
-    if any(run.work.config.batch for run in runs):
+def _workers(runs: Sequence[PieceRun]) -> int:
+    if any(run.config.batch for run in runs):
         # A batch holds what waits at the same time.
-        most = max(run.work.config.max_connections or AT_ONCE for run in runs)
-        return min(most, sum(run.work.size for run in runs))
+        most = max(run.config.max_connections or AT_ONCE for run in runs)
+        return min(most, sum(run.piece.size for run in runs))
     usual = AdaptiveConcurrency().max
     return max(
-        (run.work.config.max_connections or usual)
-        * (1 if isinstance(run.work.clients.model.api, InProcess) else AHEAD)
+        (run.config.max_connections or usual)
+        * (1 if isinstance(run.clients.model.api, InProcess) else AHEAD)
         for run in runs
     )
 
 
-def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
+def _jobs(runs: Sequence[PieceRun]) -> Iterator[Job]:
     for run in runs:
-        for sample, epoch in run.work.samples():
+        for sample, epoch in run.piece.samples():
             yield run, sample, epoch
 
 
-async def _work_off(runs: Sequence[ShardRun]) -> None:
+async def _work_off(runs: Sequence[PieceRun]) -> None:
     """Ask all cases: ``FIRST`` of them, and the others once the first of these has ended."""
     shown, jobs, is_over = asyncio.Event(), _jobs(runs), False
-    is_batch = any(run.work.config.batch for run in runs)
+    is_batch = any(run.config.batch for run in runs)
     if is_batch:
         # Only what waits at the same time goes out in one batch.
         shown.set()
-    elif any(run.work.config.max_connections is not None for run in runs):
+    elif any(run.config.max_connections is not None for run in runs):
         asyncio.get_running_loop().call_later(FIRST_S, shown.set)
 
     async def work(number: int) -> None:
@@ -200,7 +174,7 @@ async def _work_off(runs: Sequence[ShardRun]) -> None:
         shown.set()
 
     # A model of this process waits until all that is asked together has come.
-    at_once = is_batch or isinstance(runs[0].work.clients.model.api, InProcess)
+    at_once = is_batch or isinstance(runs[0].clients.model.api, InProcess)
     async with asyncio.TaskGroup() as group:
         for number in range(_workers(runs)):
             group.create_task(work(number))
