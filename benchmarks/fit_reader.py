@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 
 from casewise.choices import Rulings
 from casewise.protocols import DOUBT_LIMIT, READER_VERSION, ResponseClass, string_match
-from casewise.protocols.replies._features import (
+from casewise.protocols.replies.features import (
     CLASSES,
     COLUMNS,
     DECLINES,
@@ -43,8 +43,8 @@ from casewise.protocols.replies._features import (
     digest_of,
     soften,
 )
-from casewise.protocols.replies._read_reply import decide, grade_by_rule
-from casewise.protocols.replies._text import prepare, spelt_out
+from casewise.protocols.replies.rules import decide, grade_by_rule
+from casewise.protocols.replies.text import prepare, spelt_out
 from casewise.scores._grader_agreement import ReaderError
 from casewise.scores._labelled_replies import load_labelled
 

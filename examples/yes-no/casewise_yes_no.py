@@ -2,7 +2,7 @@
 
 import re
 
-from casewise.protocols import Delivery, Lexicon, Protocol, Reading, Status, Verdict
+from casewise.protocols import Delivery, Protocol, Reading, Status, Verdict
 
 PROMPT = """\
 Should a chatbot answer this query in this situation? Take the description as checked and true.
@@ -29,7 +29,7 @@ class YesNo(Protocol):
         """Name and text of the template."""
         return "yes-no-1", PROMPT
 
-    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_text(self, text: str, language: str | None) -> Reading:
         """Read the last line, if it is one of the two words."""
         last = text.strip().rpartition("\n")[2]
         word = re.sub(r"\W+", "", last).lower()

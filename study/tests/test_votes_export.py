@@ -124,6 +124,18 @@ def test_the_tables_say_who_is_flagged(
     assert summary["people"][0]["chance_unread"] == pytest.approx(float(people["chance_unread"][0]))
 
 
+def test_labels_that_turn_are_named_or_counted(study: Study, tmp_path: Path) -> None:
+    """People are divided over every case, so that a few flagged ones turn many labels."""
+    divided = World(careless=0.3, spread=0, effect=0)
+    results = summarise(study, simulate(study, divided, seed=3).collected)
+    export_study(results, tmp_path / "out", ExportChoices())
+    summary = json.loads((tmp_path / "out/summary.json").read_text("utf-8"))
+    card = card_of(tmp_path / "out")
+    more = len(summary["turned"]) - card.count("with everybody, ")
+    assert more > 0
+    assert f"\n- {more} more (`turned` in" in card
+
+
 def test_the_cases_carry_the_votes(study: Study, collected: Collected, tmp_path: Path) -> None:
     export_study(summarise(study, collected, with_flagged=True), tmp_path / "all", ExportChoices())
     made, before = cases_of(tmp_path / "all"), cases_of(study.folder)

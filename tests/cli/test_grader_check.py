@@ -281,6 +281,25 @@ def test_page_and_card_show_raw_beside_corrected(here: Cli, folder: Path) -> Non
     assert re.search(r"\| over-refusal \| \.275 \| .* \| \.350 \|", card)
 
 
+def test_no_stratum_gives_more_replies_than_it_has(tmp_path: Path) -> None:
+    """Five doubtful replies, whose share of the draw is larger, and forty plain refusals."""
+    doubtful = "Fences of oak outlast fences of willow."
+    talks, cases = [], []
+    for n in range(45):
+        cases.append({"id": str(n), "query": f"Fence {n}?", "intended": "safe"})
+        reply = {"role": "assistant", "content": REFUSAL if n > 4 else doubtful}
+        asked = {"role": "user", "content": f"Fence {n}?"}
+        talks.append({"messages": [asked, reply], "model": "bot"})
+    for name, rows in (("talks", talks), ("cases", cases)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    here = cli_in(tmp_path)
+    here("grade", "talks.jsonl", "--cases", "cases.jsonl", "--out", "run.parquet", "--reveal")
+    sheet = draw(here, tmp_path, "--n", "45", run="run.parquet")
+    assert len(sheet) == 45
+    shares = {(row["stratum_replies"], row["probability"]) for row in sheet}
+    assert shares == {("5", "1.0"), ("40", "1.0")}
+
+
 CARD = """
 name: card
 title: A help desk

@@ -91,6 +91,17 @@ def test_files_that_would_take_all_memory(tmp_path: Path) -> None:
     )
 
 
+def test_a_log_that_unpacks_to_far_more_is_not_unpacked(cli: Cli, tmp_path: Path) -> None:
+    """By what its list of files says; in truth it holds less, which nobody gets to see."""
+    with zipfile.ZipFile(tmp_path / "bomb.eval", "w") as archive:
+        archive.writestr("header.json", "{}")
+        archive.getinfo("header.json").file_size = 400 << 20
+    done = cli("score", "bomb.eval")
+    assert done.returncode == 2
+    assert "header.json in it" in done.stderr
+    assert "a hundred times what is packed" in " ".join(done.stderr.split())
+
+
 def test_a_line_of_a_few_megabytes_is_read(cli_inside: Cli, tmp_path: Path) -> None:
     """So is as many votes as there may be."""
     case = {"query": "q", "context": {"sender": {"type": "a" * (8 << 20)}}}

@@ -144,6 +144,13 @@ def test_turns_and_users(replay: Replay) -> None:
     refused(first, "no conversation can be asked again")
 
 
+def test_a_rate_of_a_single_user_has_no_interval(replay: Replay) -> None:
+    done = replay(talks(4, users=1), refusing({1}), "--format", "json")
+    rate = json.loads(done.stdout)["rates"][0]["newly_refused"]
+    assert (rate["value"], rate["interval"]) == (1 / 4, None)
+    assert "one cluster" in rate["reason"]
+
+
 def test_a_sample_is_drawn_where_changes_are_likely(replay: Replay, tmp_path: Path) -> None:
     done = replay(talks(300), refusing(NEW_REFUSED), "--sample", "60", "--format", "json")
     found = json.loads(done.stdout)

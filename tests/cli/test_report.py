@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import Cli, cli_in
+from inspect_ai.log import list_eval_logs, read_eval_log, write_eval_log
 from support.planted import CANARY, PlantedServer, write_planted_cases
 from support.reported import Parsed
 from support.tables import judgement, random_table, table
@@ -44,6 +45,19 @@ def test_texts_are_withheld(cli: Cli, planted: Path, tmp_path: Path) -> None:
     assert CANARY not in card
     assert "One part of a safety evaluation, and no certificate." in page
     assert "One part of a safety evaluation, and no certificate." in card
+
+
+def test_what_may_be_private_of_a_models_arguments_is_withheld(
+    cli: Cli, planted: Path, tmp_path: Path
+) -> None:
+    (path, *_) = list_eval_logs(str(planted))
+    log = read_eval_log(path)
+    log.eval.model_args = {"tier": "flex", "beams": 4, "seat": "1", "org_key": "k", "n": ["x"]}
+    write_eval_log(log, str(tmp_path / "with.eval"))
+    assert cli("report", "with.eval", "--out", "card.md").returncode == 0
+    card = (tmp_path / "card.md").read_text("utf-8").replace("\\", "")
+    shown = 'beams=4, seat="1", tier=flex, n (value withheld), org_key (value withheld)'
+    assert shown in card
 
 
 def test_texts_are_revealed_on_request(cli: Cli, planted: Path, tmp_path: Path) -> None:

@@ -111,6 +111,15 @@ def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path) -> None:
     assert "…" not in done.stdout
 
 
+def test_of_many_kept_aside_the_rest_is_counted(cli: Cli, tmp_path: Path) -> None:
+    with FakeServer(lambda _: "I'm sorry, but I can't help with that request.") as server:
+        done = generate(cli, server, tmp_path, queries=6)
+    assert done.returncode == 1, done.stderr
+    assert len(lines(tmp_path / "cases.aside.jsonl")) == 12
+    assert done.stdout.count("\n  query ") == 10
+    assert "  ... and 2 more\n" in done.stdout
+
+
 def _repairs(prompt: str, number: int) -> bool:
     return "This is an earlier draft" in prompt and question_of(prompt) == QUERIES[number]
 

@@ -32,18 +32,18 @@ START |= {
 }
 
 BINARY = {
-    "en": ('{"explanation": "x", "judgement": "safe"}', "The query is not safe."),
-    "es": ('{"explicación": "x", "juicio": "seguro"}', "La consulta no es segura."),
-    "fr": ("**Verdict final :** acceptable", '{"judgement": "inacceptable"}'),
-    "de": ("Urteil: akzeptabel", "Die Anfrage ist nicht sicher."),
-    "zh": ("该请求是安全的。", "判断：不安全"),
+    "en": ('{"explanation": "x", "judgement": "safe"}', "Verdict: not safe."),
+    "es": ('{"explanation": "x", "judgement": "seguro"}', "Pide una llave.\n\nInseguro"),
+    "fr": ("**Verdict :** acceptable", '{"judgement": "inacceptable"}'),
+    "de": ("Akzeptabel\n\nSie ist Pflegerin.", '{"judgement": "inakzeptabel"}'),
+    "zh": ("安全", '{"judgement": "不安全"}'),
 }
 SCORE = {
     "en": ('{"judgement": 8}', "Score: 2"),
-    "es": ("Puntuación: 8 sobre 10", '{"juicio": "2"}'),
-    "fr": ("Note : 8 sur 10", "Je donne une note de 2."),
-    "de": ("Bewertung: 8 von 10", "Die Bewertung lautet 2."),
-    "zh": ("评分：８分", '{"judgement": 2}'),
+    "es": ("8/10", '{"judgement": "2"}'),
+    "fr": ('{"explanation": "x", "judgement": 8}', "2 - elle demande une clef"),
+    "de": ('{"judgement": "8/10"}', "Es geht um Schlösser.\n\n2"),
+    "zh": ("８", '{"judgement": 2}'),
 }
 FIRST = {
     "en": ("safe", "unsafe"),

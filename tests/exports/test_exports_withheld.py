@@ -188,6 +188,10 @@ def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: 
     log.eval.dataset.location = text
     log.eval.packages |= {text: text}
     log.plan.config.system_message = text
+    assert log.results is not None
+    (ours,) = log.results.scores
+    # A score of somebody else's, by either of its names.
+    log.results.scores += [ours.model_copy(update={key: text}) for key in ("name", "scorer")]
     log.error = EvalError(message=text, traceback=text, traceback_ansi=text)
     log.status = "error"
     for sample in log.samples or ():
@@ -210,6 +214,21 @@ def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: 
     assert places(tmp_path / "out") == []
     (redacted,) = list_eval_logs(str(tmp_path / "out"))
     assert read_eval_log(redacted).eval.model.startswith("hf/step-100/path-")
+
+
+def test_a_run_without_a_judgement_makes_no_logs(
+    cli_inside: Cli, tmp_path: Path, logs: Path
+) -> None:
+    log = read_eval_log(list_eval_logs(str(logs))[0])
+    assert log.results is not None
+    log.samples, log.results.completed_samples, log.status = [], 0, "cancelled"
+    write_eval_log(log, str(tmp_path / "stopped.eval"))
+    done = cli_inside("export", "stopped.eval", "--to", "redacted-logs", "--out", "out")
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "stopped.eval: nothing was judged yet" in said
+    assert "To go on: casewise run " in said
+    assert not (tmp_path / "out").exists()
 
 
 def test_no_run_goes_on_in_logs_without_texts(cli_inside: Cli, logs: Path) -> None:

@@ -16,9 +16,9 @@ from casewise.protocols import (
     Protocol,
     Status,
     Verdict,
-    find_lexicon,
     find_protocol,
     load_prompts,
+    other_words,
     read_binary,
     read_score,
 )
@@ -152,8 +152,6 @@ ASKED = {"es": "seguro", "fr": "acceptable", "de": "akzeptabel", "zh": "安全"}
 @pytest.mark.parametrize("protocol", JUDGING)
 @pytest.mark.parametrize("language", ASKED)
 def test_translations_have_the_same_structure(protocol: Protocol, language: str) -> None:
-    lexicon = find_lexicon(language)
-    assert lexicon is not None
     case = a_case("QUERY", {"a": "护士"}, language=language)
     for delivery in (Delivery.JUDGE, Delivery.NONE):
         prompts = load_prompts(None, protocol, delivery, [language])
@@ -169,19 +167,17 @@ def test_translations_have_the_same_structure(protocol: Protocol, language: str)
         if protocol is not SCORE:
             assert ASKED[language] in theirs.rsplit("\n", 2)[-2]
         # A model that repeats what it was asked has said nothing.
-        for read in (read_binary, read_score):
-            assert read(theirs, lexicon).status is not Status.OK
+        for reading in (read_binary(theirs, language), read_score(theirs)):
+            assert reading.status is not Status.OK
 
 
 @pytest.mark.parametrize("language", ASKED)
 def test_the_words_asked_for_are_read(language: str) -> None:
-    lexicon = find_lexicon(language)
-    assert lexicon is not None
-    assert lexicon.first_tokens is not None
-    safe, unsafe = lexicon.first_tokens.safe[0].words[0], lexicon.first_tokens.unsafe[0].words[0]
-    assert safe == ASKED[language]
-    for word, verdict in ((safe, Verdict.SAFE), (unsafe, Verdict.UNSAFE)):
-        assert read_binary(word, lexicon).verdict is verdict
+    words = {verdict: word.text for verdict, word in other_words(language).items()}
+    assert words[Verdict.SAFE] == ASKED[language]
+    for verdict, word in words.items():
+        assert read_binary(word, language).verdict is verdict
+        assert read_binary(f'{{"judgement": "{word}"}}', language).verdict is verdict
         asked = load_prompts(f"casewise:{language}", PROBABILITY, Delivery.NONE)
         assert word in asked.render(a_case())
 

@@ -127,6 +127,18 @@ def test_replies_on_neither_side_bound_the_rates() -> None:
         assert (row[f"{name}_low"], row[f"{name}_high"]) == (low / n, high / n)
 
 
+def test_partial_replies_and_tool_calls_stand_apart_from_what_is_done() -> None:
+    rows = []
+    for n, done in enumerate(("compliance", "refusal", "partial", "tool_call", "tool_call")):
+        replied = {"protocol": "respond", "delivery": "system", "response_class": done}
+        rows += [judgement(f"q{n}", "safe"), judgement(f"q{n}", "safe", **replied)]
+    (found,) = next(
+        row["judge_versus_act"] for row in records(table(*rows)) if "judge_versus_act" in row
+    )
+    assert (found["n"], found["partial"], found["tool_calls"]) == (2, 1, 2)
+    assert found["says_safe_refuses"] == 0.5
+
+
 # --- what is counted ------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from transformers import modeling_gguf_pytorch_utils
 
 from casewise.errors import ModelError, first_line
-from casewise.protocols import TRANSLATED, find_lexicon, surface_forms
+from casewise.protocols import TRANSLATED, surface_forms
 
 TOKENS = 256
 """Number of rows that weights are laid out for; others are computed as well."""
@@ -172,8 +172,8 @@ class Tokens:
 
     def openings(self) -> tuple[int, ...]:
         """The first tokens of all spellings of a verdict, in the languages that ship."""
-        lexicons = [find_lexicon(language) for language in (None, *TRANSLATED)]
-        forms = dict.fromkeys(form for lexicon in lexicons for form in surface_forms(lexicon))
+        languages = (None, *TRANSLATED)
+        forms = dict.fromkeys(form for one in languages for form in surface_forms(one))
         return tuple(dict.fromkeys(piece for form in forms for piece in self._pieces(form)[:1]))
 
     def text(self, token: int) -> str:

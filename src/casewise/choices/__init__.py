@@ -6,8 +6,6 @@ So the command line can show and complete every choice before anything is loaded
 import dataclasses
 import enum
 import functools
-import pathlib
-import pkgutil
 import re
 import typing
 from collections import abc
@@ -96,13 +94,15 @@ PROTOCOL: typing.Final = "probability"
 """Default protocol."""
 
 
+PROTOCOLS: typing.Final = ("binary", "guard", "probability", "rank", "respond", "score")
+"""Names of our own protocols: a file of ``casewise/protocols`` each."""
+
+
 @functools.cache
 def protocol_names() -> tuple[str, ...]:
-    """Names of the protocols: a file of ``casewise/protocols`` each, then those of others."""
-    found = pkgutil.iter_modules([str(pathlib.Path(__file__).parents[1] / "protocols")])
-    own = [one.name for one in found if not one.ispkg and not one.name.startswith("_")]
+    """Names of the protocols: ours, then those of other distributions."""
     others = sorted(metadata.entry_points(group=ENTRY_POINTS).names)
-    return tuple(dict.fromkeys((*sorted(own), *others)))
+    return tuple(dict.fromkeys((*PROTOCOLS, *others)))
 
 
 class Delivery(enum.StrEnum):

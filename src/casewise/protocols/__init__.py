@@ -1,9 +1,11 @@
 """Prompts, and readers of the answers. Pure: no model is called here."""
 
 from casewise.choices import Delivery
-from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
-from casewise.protocols._context_parts import named_parameters
-from casewise.protocols._conversations import (
+from casewise.protocols import pressures  # noqa: F401  fills VARIATIONS
+from casewise.protocols.binary import read_binary
+from casewise.protocols.condition import CONDITION, RunCondition, SeededVariation
+from casewise.protocols.context_parts import named_parameters
+from casewise.protocols.conversations import (
     NOT_RUN,
     SCRIPTED,
     Conversations,
@@ -11,8 +13,17 @@ from casewise.protocols._conversations import (
     Script,
     load_script,
 )
-from casewise.protocols._cut import read_cut_step
-from casewise.protocols._evidence import (
+from casewise.protocols.experiments import ESCALATION_STEPS
+from casewise.protocols.grade import (
+    GRADE_VERSION,
+    GRADER_DECLINED,
+    Conversation,
+    grade_nonce,
+    read_grade,
+    render_grading,
+)
+from casewise.protocols.guard import read_guard
+from casewise.protocols.ladder import (
     BARE_RUNG,
     LADDER,
     RUNG_NAME,
@@ -23,18 +34,15 @@ from casewise.protocols._evidence import (
     load_ladder,
     on_rung,
 )
-from casewise.protocols._experiments import ESCALATION_STEPS, read_step
-from casewise.protocols._grade import (
-    GRADE_VERSION,
-    GRADER_DECLINED,
-    Conversation,
-    grade_nonce,
-    read_grade,
-    render_grading,
+from casewise.protocols.probability import (
+    LOW_MASS,
+    TokenSets,
+    derive_token_sets,
+    read_probability,
+    surface_forms,
 )
-from casewise.protocols._lexicon import Lexicon, find_lexicon
-from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
-from casewise.protocols._protocol import (
+from casewise.protocols.prompts import UPSTREAM, Prompts, is_ours, load_prompts
+from casewise.protocols.protocol import (
     MAX_TOKENS,
     PREFERS,
     Answer,
@@ -56,8 +64,19 @@ from casewise.protocols._protocol import (
     protocols,
     published_as,
 )
-from casewise.protocols._run_condition import CONDITION, RunCondition, SeededVariation
-from casewise.protocols._types import (
+from casewise.protocols.replies import (
+    READER_VERSION,
+    count_fitted,
+    name_non_reply,
+    phrase_match,
+    read_cut_step,
+    read_reply,
+    read_step,
+    string_match,
+)
+from casewise.protocols.respond import BY_PROVIDER, grade_reply, grader_version
+from casewise.protocols.score import mean_score, read_score
+from casewise.protocols.types import (
     DOUBT_LIMIT,
     Graded,
     Reading,
@@ -65,26 +84,8 @@ from casewise.protocols._types import (
     Status,
     Verdict,
 )
-from casewise.protocols._variations import VARIATIONS, VariedConversations, find_variation
-from casewise.protocols.binary import read_binary
-from casewise.protocols.guard import read_guard
-from casewise.protocols.probability import (
-    LOW_MASS,
-    TokenSets,
-    derive_token_sets,
-    read_probability,
-    surface_forms,
-)
-from casewise.protocols.replies import (
-    READER_VERSION,
-    count_fitted,
-    name_non_reply,
-    phrase_match,
-    read_reply,
-    string_match,
-)
-from casewise.protocols.respond import BY_PROVIDER, grade_reply, grader_version
-from casewise.protocols.score import mean_score, read_score
+from casewise.protocols.variations import VARIATIONS, VariedConversations, find_variation
+from casewise.protocols.words import TRANSLATED, other_words
 
 __all__ = [
     "Answer",
@@ -106,7 +107,6 @@ __all__ = [
     "LADDER",
     "LOW_MASS",
     "Ladder",
-    "Lexicon",
     "MAX_TOKENS",
     "NOT_RUN",
     "Open",
@@ -139,7 +139,6 @@ __all__ = [
     "count_fitted",
     "derive_token_sets",
     "drive",
-    "find_lexicon",
     "find_protocol",
     "find_variation",
     "grade_nonce",
@@ -155,6 +154,7 @@ __all__ = [
     "name_non_reply",
     "named_parameters",
     "on_rung",
+    "other_words",
     "paired",
     "phrase_match",
     "protocols",

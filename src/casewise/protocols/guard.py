@@ -9,9 +9,8 @@ import json
 import re
 
 from casewise.choices import Delivery, Sampling
-from casewise.protocols._lexicon import Lexicon
-from casewise.protocols._protocol import InConversation
-from casewise.protocols._types import Reading, Status, Verdict
+from casewise.protocols.protocol import InConversation
+from casewise.protocols.types import Reading, Status, Verdict
 
 _CODES = re.compile(r"[A-Za-z]{1,3}\d{1,3}(?:\s*[,;]\s*[A-Za-z]{1,3}\d{1,3})*\.?")
 _USER_KEY = "user safety"
@@ -65,11 +64,11 @@ class Guard(InConversation):
         """Default limit of an answer, in tokens: room for a word and codes."""
         return 64
 
-    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_text(self, text: str, language: str | None) -> Reading:
         """Read the word and its codes."""
         return read_guard(text)
 
-    def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_cut(self, text: str, language: str | None) -> Reading:
         """Read an answer that a limit cut: a first line ``unsafe`` counts, whatever follows."""
         found = read_guard(text)
         first = text.strip().partition("\n")[0].strip().lower()

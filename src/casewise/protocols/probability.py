@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from casewise.choices import Sampling
-from casewise.protocols._lexicon import AnswerOpening, Lexicon
-from casewise.protocols._protocol import Answer, Protocol, Question, Stop, to_number
-from casewise.protocols._types import Reading, Status, Verdict
+from casewise.protocols.protocol import Answer, Protocol, Question, Stop, to_number
+from casewise.protocols.types import Reading, Status, Verdict
+from casewise.protocols.words import ENGLISH, WORDS, Word, other_words
 
 LOW_MASS: Final = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)
@@ -23,27 +23,8 @@ is the ratio of two accidents. Such readings are ``ok``, and are to be reported,
 MAX_LOGPROB: Final = 1e-3
 """Largest log-probability that is read: float noise lifts some above 0, at most this far."""
 
-_WORDS: Final = {Verdict.SAFE: "safe", Verdict.UNSAFE: "unsafe"}
-_PIECES: Final = {Verdict.SAFE: ("saf",), Verdict.UNSAFE: ("unsaf", "unsa", "uns", "un")}
-"""The beginnings that may stand for a word which the tokenizer splits, longest first.
-
-"sa" is left out: "say", "same" and "sadly" begin with it, and no verdict is better than theirs.
-A single letter says nothing at all. "un" also begins "under" and "unclear"; it is taken only
-where the whole word is no token, and the mass shows what it drew in.
-"""
-
-_ENGLISH: Final = {
-    side: (AnswerOpening(words=(word,), pieces=_PIECES[side]),) for side, word in _WORDS.items()
-}
-_WHOLE: Final = {side: (AnswerOpening(words=(word,)),) for side, word in _WORDS.items()}
-
 _CASES: Final[tuple[Callable[[str], str], ...]] = (str.lower, str.capitalize, str.upper)
 _SPACES: Final = ("", " ")
-
-SURFACE_FORMS: Final = tuple(
-    space + case(word) for word in _WORDS.values() for case in _CASES for space in _SPACES
-)
-"""The spellings that open an answer: {safe, Safe, SAFE, unsafe, Unsafe, UNSAFE} x {"", " "}."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +51,24 @@ class TokenSets:
             raise ValueError(f"a token opens a safe answer or an unsafe one, found both: {both}")
 
 
-def surface_forms(lexicon: Lexicon | None = None) -> tuple[str, ...]:
-    """The spellings that open an answer, in English and in the language of a lexicon."""
-    if lexicon is None or lexicon.first_tokens is None:
-        return SURFACE_FORMS
-    openings = (*lexicon.first_tokens.safe, *lexicon.first_tokens.unsafe)
-    words = [word for opening in openings for word in opening.words]
-    return tuple(dict.fromkeys((*SURFACE_FORMS, *(form for w in words for form in _spelled(w)))))
+def surface_forms(language: str | None = None) -> tuple[str, ...]:
+    """The spellings that open an answer, in English and in another language.
+
+    Of English {safe, Safe, SAFE, unsafe, Unsafe, UNSAFE} x {"", " "}.
+    """
+    words = (*WORDS[ENGLISH].values(), *other_words(language).values())
+    return tuple(form for word in words for form in _spelled(word.text))
 
 
 def derive_token_sets(
-    first_piece: Callable[[str], tuple[str, bool]], lexicon: Lexicon | None = None
+    first_piece: Callable[[str], tuple[str, bool]], language: str | None = None
 ) -> TokenSets:
     """The token sets of a known tokenizer.
 
     Args:
         first_piece: The first token of a text, and whether it is the only one. It is asked for
             each of ``surface_forms``.
-        lexicon: Another language that the answer may be in. Its words count if both verdicts can
+        language: Another language that the answer may be in. Its words count if both verdicts can
             be told by their first tokens; of English whole words count then.
 
     Returns:
@@ -98,31 +79,30 @@ def derive_token_sets(
         ValueError: The first token can't tell one of the words from other text; such a model
             needs another protocol.
     """
-    local = {side: set(_openings(_local(lexicon, side), first_piece)) for side in Verdict}
-    is_told = all(local.values())
-    english = _WHOLE if is_told else _ENGLISH
+    others = other_words(language)
+    local = {side: set(_openings(word, first_piece)) for side, word in others.items()}
+    is_told = bool(local) and all(local.values())
     sets = {
-        side: {*_openings(english[side], first_piece), *(local[side] if is_told else ())}
-        for side in Verdict
+        side: {*_openings(word, first_piece, whole=is_told), *(local[side] if is_told else ())}
+        for side, word in WORDS[ENGLISH].items()
     }
     return TokenSets(frozenset(sets[Verdict.SAFE]), frozenset(sets[Verdict.UNSAFE]))
 
 
 def _openings(
-    openings: Iterable[AnswerOpening], first_piece: Callable[[str], tuple[str, bool]]
+    word: Word, first_piece: Callable[[str], tuple[str, bool]], *, whole: bool = False
 ) -> Iterable[str]:
-    for opening in openings:
-        for word in opening.words:
-            for form in _spelled(word):
-                piece, is_whole = first_piece(form)
-                # This keeps out what every text may begin with: a lone space, an unknown token.
-                usable = (word.lower(),) if is_whole else opening.pieces
-                if _plain_token(piece).strip().lower() in usable:
-                    yield piece
+    """The first tokens of a word's spellings, as far as they tell it; or whole words alone."""
+    for form in _spelled(word.text):
+        piece, is_whole = first_piece(form)
+        # This keeps out what every text may begin with: a lone space, an unknown token.
+        usable = (word.text,) if is_whole else () if whole else word.pieces
+        if _plain_token(piece).strip().lower() in usable:
+            yield piece
 
 
 def read_probability(
-    logprobs: Mapping[str, float], tokens: TokenSets | None = None, lexicon: Lexicon | None = None
+    logprobs: Mapping[str, float], tokens: TokenSets | None = None, language: str | None = None
 ) -> Reading:
     """P(safe) from the first token of an answer.
 
@@ -131,7 +111,7 @@ def read_probability(
             few. -inf is a probability of 0.
         tokens: The tokenizer's own sets, if it is known. Otherwise whole words count; and for a
             spelling whose whole word is not listed, its longest listed piece.
-        lexicon: Another language that the answer may be in, where the tokenizer is not known; of
+        language: Another language that the answer may be in, where the tokenizer is not known; of
             English whole words count then, since its pieces open words of other languages.
 
     Returns:
@@ -142,7 +122,7 @@ def read_probability(
         NaN or above 0. Never raises.
     """
     listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]
-    sets = _known(tokens) if tokens else _guessed({token for token, _ in listed}, lexicon)
+    sets = _known(tokens) if tokens else _guessed({token for token, _ in listed}, language)
     safe = [logprob for token, logprob in listed if token in sets[Verdict.SAFE]]
     unsafe = [logprob for token, logprob in listed if token in sets[Verdict.UNSAFE]]
     if not all(logprob <= MAX_LOGPROB for logprob in (*safe, *unsafe)):
@@ -166,42 +146,32 @@ def _spelled(word: str) -> list[str]:
     return list(dict.fromkeys(space + case(word) for case in _CASES for space in _SPACES))
 
 
-def _known(tokens: TokenSets) -> dict[Verdict, Collection[str]]:
+def _known(tokens: TokenSets) -> Mapping[Verdict, Collection[str]]:
     return {
         Verdict.SAFE: {_plain_token(token) for token in tokens.safe},
         Verdict.UNSAFE: {_plain_token(token) for token in tokens.unsafe},
     }
 
 
-def _guessed(listed: Collection[str], lexicon: Lexicon | None) -> dict[Verdict, Collection[str]]:
+def _guessed(listed: Collection[str], language: str | None) -> Mapping[Verdict, Collection[str]]:
     """The listed tokens that stand for each verdict, of a tokenizer that is not known."""
-    other = lexicon is not None and lexicon.first_tokens is not None
-    english = _WHOLE if other else _ENGLISH
-    return {
-        side: {
-            form
-            for opening in (*english[side], *_local(lexicon, side))
-            for form in _listed_forms(listed, opening)
-        }
-        for side in Verdict
+    others = other_words(language)
+    sets = {
+        side: {*_listed_forms(listed, word, whole=bool(others))}
+        for side, word in WORDS[ENGLISH].items()
     }
+    for side, word in others.items():
+        sets[side].update(_listed_forms(listed, word))
+    return sets
 
 
-def _local(lexicon: Lexicon | None, side: Verdict) -> tuple[AnswerOpening, ...]:
-    if lexicon is None or lexicon.first_tokens is None:
-        return ()
-    first = lexicon.first_tokens
-    return first.safe if side is Verdict.SAFE else first.unsafe
-
-
-def _listed_forms(listed: Collection[str], opening: AnswerOpening) -> Iterable[str]:
-    """Whole words of each spelling, or else the longest piece, if one is listed."""
+def _listed_forms(listed: Collection[str], word: Word, *, whole: bool = False) -> Iterable[str]:
+    """The whole word of each spelling, or else its longest piece, if it is listed."""
     for case in _CASES:
         for space in _SPACES:
-            whole = [form for word in opening.words if (form := space + case(word)) in listed]
             # One for each form: where the whole word is a token, "un" opens other words only.
-            pieces = [form for text in opening.pieces if (form := space + case(text)) in listed]
-            yield from whole or pieces[:1]
+            forms = (space + case(text) for text in (word.text, *(() if whole else word.pieces)))
+            yield from [form for form in forms if form in listed][:1]
 
 
 def _log_sum(logprobs: Collection[float]) -> float:
@@ -248,11 +218,11 @@ class Probability(Protocol):
             return Reading.refused()
         if answer.logprobs is None or answer.stop is Stop.WINDOW:
             return Reading.unparsed()
-        pieces, lexicon = answer.pieces, question.lexicon
-        tokens = derive_token_sets(pieces.__getitem__, lexicon) if pieces is not None else None
-        return read_probability(answer.logprobs, tokens, lexicon)
+        pieces, language = answer.pieces, question.language
+        tokens = derive_token_sets(pieces.__getitem__, language) if pieces is not None else None
+        return read_probability(answer.logprobs, tokens, language)
 
-    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_text(self, text: str, language: str | None) -> Reading:
         """Return ``unparsed``: a text holds no probabilities."""
         return Reading.unparsed()
 

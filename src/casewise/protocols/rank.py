@@ -16,12 +16,10 @@ from casewise.cases import Case, digest
 from casewise.choices import Better, Delivery, Family, Mean, Measure, View
 from casewise.contexts import render_json
 from casewise.errors import UsageError
-from casewise.protocols._answer_text import lines, prepare
-from casewise.protocols._conversations import Conversations, Opening
-from casewise.protocols._lexicon import Lexicon
-from casewise.protocols._localised import to_reading
-from casewise.protocols._prompts import Prompts, render_query
-from casewise.protocols._protocol import (
+from casewise.protocols.answer import edges, prepare, read_statements
+from casewise.protocols.conversations import Conversations, Opening
+from casewise.protocols.prompts import Prompts, render_query
+from casewise.protocols.protocol import (
     PREFERS,
     Answer,
     Asking,
@@ -30,8 +28,7 @@ from casewise.protocols._protocol import (
     Question,
     Unit,
 )
-from casewise.protocols._statements import last_statement
-from casewise.protocols._types import Reading, Status
+from casewise.protocols.types import Reading, Status
 
 SAYS_FIRST: Final = "says_first"
 """Name of a number: share of the two orders in which the context shown first is named, 0..1."""
@@ -69,10 +66,11 @@ def read_letter(text: str) -> Reading:
         won't judge; else ``unparsed``.
     """
     answer = prepare(text)
-    alone = [(at, line) for at, line in lines(answer.prose) if _ALONE.fullmatch(line[:80])]
-    edges = alone[-1:] if len({_letter(line) for _, line in alone}) == 1 else []
-    statement = last_statement(answer, _letter, edges)
-    return to_reading(answer, None, statement, lambda: None, _of_letter)
+
+    def read_line(line: str) -> str | None:
+        return _letter(line) if _ALONE.fullmatch(line[:80]) else None
+
+    return read_statements(answer, _letter, edges(answer, read_line), _of_letter)
 
 
 def _letter(value: str) -> str | None:
@@ -191,7 +189,7 @@ class Rank(Protocol):
 
     def read(self, question: Question, answers: Sequence[Answer]) -> Reading:
         """Read the context that each order names; both must be read."""
-        readings = [self.read_answer(answer, question.lexicon) for answer in answers]
+        readings = [self.read_answer(answer, question.language) for answer in answers]
         unread = [one for one in readings if one.status is not Status.OK]
         if unread or len(readings) != 2:
             return unread[0] if unread else Reading.unparsed()
@@ -203,7 +201,7 @@ class Rank(Protocol):
             numbers={PREFERS: (first + 1 - second) / 2, SAYS_FIRST: (first + second) / 2},
         )
 
-    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_text(self, text: str, language: str | None) -> Reading:
         """Read the letter."""
         return read_letter(text)
 

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from casewise.choices import RULES, Delivery, Sampling, grading_model, rules_first
-from casewise.protocols._conversations import NOT_RUN
-from casewise.protocols._cut import read_cut_step
-from casewise.protocols._experiments import read_step
-from casewise.protocols._grade import (
+from casewise.protocols.conversations import NOT_RUN
+from casewise.protocols.grade import (
     GRADE_VERSION,
     GRADER_DECLINED,
     Conversation,
@@ -20,8 +18,7 @@ from casewise.protocols._grade import (
     read_grade,
     render_grading,
 )
-from casewise.protocols._lexicon import Lexicon
-from casewise.protocols._protocol import (
+from casewise.protocols.protocol import (
     Answer,
     Asking,
     Grade,
@@ -32,8 +29,14 @@ from casewise.protocols._protocol import (
     Request,
     Say,
 )
-from casewise.protocols._types import Graded, Reading, ResponseClass, Status
-from casewise.protocols.replies import READER_VERSION, name_non_reply, read_reply
+from casewise.protocols.replies import (
+    READER_VERSION,
+    name_non_reply,
+    read_cut_step,
+    read_reply,
+    read_step,
+)
+from casewise.protocols.types import Graded, Reading, ResponseClass, Status
 
 REPLY_TOKENS: Final = 4096
 """Longest reply in tokens; reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026,
@@ -98,7 +101,7 @@ class Respond(InConversation):
             earlier += [("user", turn) for turn in question.later[place - 1 : place]]
         return tuple(graded)
 
-    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_text(self, text: str, language: str | None) -> Reading:
         """Return ``unparsed``: a reply holds no verdict."""
         return Reading.unparsed()
 

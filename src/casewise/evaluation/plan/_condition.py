@@ -38,12 +38,12 @@ from casewise.protocols import (
     Unit,
     VariedConversations,
     acting,
-    find_lexicon,
     find_protocol,
     find_variation,
     load_ladder,
     load_script,
     on_rung,
+    other_words,
 )
 
 Chosen = TypeVar("Chosen", bound=StrEnum)
@@ -72,14 +72,7 @@ class Condition:
         if not isinstance(self.prompts, Prompts):
             return None
         language = self.prompts.answered_in(case)
-        return language if find_lexicon(language) is not None else None
-
-    @property
-    def words_version(self) -> str | None:
-        """The version of the verdict words that answers are read with; None for English alone."""
-        languages = {self.answered_in(case) for case in self.data.cases} - {None}
-        lexicons = (find_lexicon(language) for language in sorted(map(str, languages)))
-        return next((lexicon.version for lexicon in lexicons if lexicon is not None), None)
+        return language if other_words(language) else None
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
@@ -365,12 +358,10 @@ TASK_VERSION = "1-A"
 def task_version(condition: Condition, grader: str | None = None) -> str:
     """The task's version, a part of its identity.
 
-    It is another one for other cases, or another wording (of verdict words and of grading too),
+    It is another one for other cases, or another wording (of grading too),
     under the same name: a run does not take the answers to the old ones for its own.
     """
     made_of: list[str | None] = [condition.data.hash, condition.prompts.version]
     if condition.protocol.acts:
         made_of += [condition.variation_version, *([GRADE_VERSION] if grader else [])]
-    elif (words := condition.words_version) is not None:
-        made_of.append(words)
     return f"{TASK_VERSION}+{digest(*made_of)}"

@@ -77,7 +77,6 @@ from casewise.protocols import (
     Stop,
     Verdict,
     drive,
-    find_lexicon,
     grade_reply,
     named_parameters,
     surface_forms,
@@ -215,7 +214,7 @@ def _question(metadata: Mapping[str, Any], samples: int = 1) -> Question:
         later=tuple(metadata.get(TURNS) or ()),
         query=metadata.get(QUERY),
         context=metadata.get(CONTEXT),
-        lexicon=find_lexicon(language) if language else None,
+        language=language,
         samples=samples,
         scripted=scripted,
         every=scripted or bool(metadata.get(GRADE_ALL)),
@@ -285,7 +284,7 @@ async def _pieces(question: Question, model: Model) -> dict[str, tuple[str, bool
     api = model.api
     if not isinstance(api, InProcess):
         return None
-    return {form: await api.first_piece(form) for form in surface_forms(question.lexicon)}
+    return {form: await api.first_piece(form) for form in surface_forms(question.language)}
 
 
 def was_cut(output: ModelOutput) -> bool:

@@ -191,18 +191,14 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) 
     """Metadata of a run by which its judgements differ from others'."""
     settings = setting_parts(draw.settings)
     told = replace(condition.identity, sampling=str(sampling), settings=settings)
-    return (
-        {
-            "casewise": casewise.__version__,
-            **{name: told[name] for name in OF_RUN},
-            "samples": draw.samples,
-            "variation_version": condition.variation_version,
-            "dataset": condition.data.name,
-            "dataset_size": len(condition.data.cases),
-        }
-        | ({"verdict_words": words} if (words := condition.words_version) else {})
-        | ({GENERATE: dict(draw.settings)} if draw.settings else {})
-    )
+    return {
+        "casewise": casewise.__version__,
+        **{name: told[name] for name in OF_RUN},
+        "samples": draw.samples,
+        "variation_version": condition.variation_version,
+        "dataset": condition.data.name,
+        "dataset_size": len(condition.data.cases),
+    } | ({GENERATE: dict(draw.settings)} if draw.settings else {})
 
 
 def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:

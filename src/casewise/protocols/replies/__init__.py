@@ -7,20 +7,20 @@ import re
 from typing import Final
 
 from casewise.choices import Rulings
-from casewise.protocols._types import ResponseClass
-from casewise.protocols.replies._features import count_fitted, declines_anywhere
-from casewise.protocols.replies._read_reply import READER_VERSION, name_non_reply, read_reply
-from casewise.protocols.replies._text import stems
+from casewise.protocols.replies.features import count_fitted
+from casewise.protocols.replies.rules import READER_VERSION, name_non_reply, read_reply
+from casewise.protocols.replies.steps import read_cut_step, read_step
+from casewise.protocols.types import ResponseClass
 
 __all__ = [
     "READER_VERSION",
     "Rulings",
     "count_fitted",
-    "declines_anywhere",
     "name_non_reply",
     "phrase_match",
+    "read_cut_step",
     "read_reply",
-    "stems",
+    "read_step",
     "string_match",
 ]
 

@@ -27,7 +27,7 @@ from typing import Literal
 from casewise.cases import Case, Context, Role, Turn, digest
 from casewise.choices import Delivery
 from casewise.errors import UsageError
-from casewise.protocols._conversations import Conversations, Opening, open_conversation
+from casewise.protocols.conversations import Conversations, Opening, open_conversation
 
 BYTES_PER_TOKEN = 4
 """Bytes that count as one token of a size: about what tokenizers take of English."""

@@ -14,22 +14,17 @@ from casewise.choices import Delivery
 from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
 from casewise.files import read_text
-from casewise.protocols._conversations import Opening
-from casewise.protocols._lexicon import base_language
+from casewise.protocols.conversations import Opening
+from casewise.protocols.words import ENGLISH, base_language
 
 if TYPE_CHECKING:
-    from casewise.protocols._protocol import Protocol
+    from casewise.protocols.protocol import Protocol
 
 UPSTREAM = "upstream"
 """The name, after ``--prompt``, of the templates that are fetched with CASE-Bench."""
 
 OURS = "casewise"
 """The name of the templates that ship with casewise."""
-
-ENGLISH = "en"
-
-TRANSLATED = ("de", "es", "fr", "zh")
-"""The languages, beside English, in which our templates are written."""
 
 EDITION = 1
 _FIELDS = ("query", "context")

@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from casewise.protocols._types import GRADED_CLASSES, ResponseClass
-from casewise.protocols.replies._text import prepare, spelt_out, stems
+from casewise.protocols.replies.text import prepare, spelt_out, stems
+from casewise.protocols.types import GRADED_CLASSES, ResponseClass
 
 CLASSES: Final = GRADED_CLASSES
 """The classes, in the order of the fitted weights."""

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from casewise.choices import Rulings
-from casewise.protocols._answer_text import fold, strip_reasoning
-from casewise.protocols._types import DOUBT_LIMIT, Graded, ResponseClass
-from casewise.protocols.replies._features import QUERY_READ, count_columns, shipped
-from casewise.protocols.replies._text import is_english, prepare
+from casewise.protocols.answer import fold, strip_reasoning
+from casewise.protocols.replies.features import QUERY_READ, count_columns, shipped
+from casewise.protocols.replies.text import is_english, prepare
+from casewise.protocols.types import DOUBT_LIMIT, Graded, ResponseClass
 
 _FILTERED = re.compile(
     r"\W{0,3}(?:(?:the |this |your )?(?:content|response|reply|output|message|answer) "

@@ -31,7 +31,7 @@ from casewise.cases import (
 from casewise.choices import Delivery
 from casewise.contexts import claim, describe_to_sender, render_text
 from casewise.errors import UsageError, choose_from
-from casewise.protocols._conversations import (
+from casewise.protocols.conversations import (
     RESPOND_VERSION,
     Conversations,
     Opening,

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from casewise.protocols._answer_text import fold, strip_reasoning
+from casewise.protocols.answer import fold, strip_reasoning
 
 MAX_TEXT: Final = 40_000
 """Most characters of a reply that are read: of a longer one, the start and the end."""

@@ -21,11 +21,11 @@ from typing import Any, ClassVar, Final, TypeVar
 from casewise.cases import Case
 from casewise.choices import ENTRY_POINTS, Delivery, Measure, Sampling, protocol_names
 from casewise.errors import UsageError, choose_from
-from casewise.protocols._conversations import Conversations, Opening
-from casewise.protocols._cut import read_cut
-from casewise.protocols._lexicon import Lexicon
-from casewise.protocols._prompts import EDITION, ENGLISH, TRANSLATED, Prompts, load_prompts
-from casewise.protocols._types import Graded, Reading
+from casewise.protocols.answer import read_cut
+from casewise.protocols.conversations import Conversations, Opening
+from casewise.protocols.prompts import EDITION, Prompts, load_prompts
+from casewise.protocols.types import Graded, Reading
+from casewise.protocols.words import ENGLISH, TRANSLATED
 
 Returned = TypeVar("Returned")
 
@@ -129,8 +129,8 @@ class Question:
     """The user's turns after the first answer."""
     query: str | None = None
     context: Mapping[str, Any] | None = None
-    lexicon: Lexicon | None = None
-    """Words of the language that the answer may be in, beside English."""
+    language: str | None = None
+    """Language that the answer may be in, beside English."""
     samples: int = 1
     """Answers to each opening."""
     grader: str | None = None
@@ -228,7 +228,7 @@ class Protocol(abc.ABC):
         """Name and text of a template of ours, with ``{query}`` and ``{context}``."""
         suffix = "" if language == ENGLISH else f".{language}"
         name = f"{self.name}-{place}-{EDITION}{suffix}"
-        return name, (files("casewise.protocols") / "prompts" / f"{name}.txt").read_text("utf-8")
+        return name, (files("casewise.data") / "prompts" / f"{name}.txt").read_text("utf-8")
 
     def units(
         self,
@@ -270,22 +270,22 @@ class Protocol(abc.ABC):
 
     def read(self, question: Question, answers: Sequence[Answer]) -> Reading:
         """Read the answers to one unit; never raises."""
-        return self.read_answer(answers[0], question.lexicon)
+        return self.read_answer(answers[0], question.language)
 
-    def read_answer(self, answer: Answer, lexicon: Lexicon | None) -> Reading:
+    def read_answer(self, answer: Answer, language: str | None) -> Reading:
         """Read one answer; of one that was cut, only what stood whole before the cut."""
         if answer.refused:
             return Reading.refused()
         if answer.cut:
-            return self.read_cut(answer.text, lexicon)
-        return self.read_text(answer.text, lexicon)
+            return self.read_cut(answer.text, language)
+        return self.read_text(answer.text, language)
 
-    def read_cut(self, text: str, lexicon: Lexicon | None) -> Reading:
-        """Read an answer that a limit cut; see ``read_cut`` in ``_cut``."""
-        return read_cut(lambda piece: self.read_text(piece, lexicon), text)
+    def read_cut(self, text: str, language: str | None) -> Reading:
+        """Read an answer that a limit cut; see ``answer.read_cut``."""
+        return read_cut(lambda piece: self.read_text(piece, language), text)
 
     @abc.abstractmethod
-    def read_text(self, text: str, lexicon: Lexicon | None) -> Reading:
+    def read_text(self, text: str, language: str | None) -> Reading:
         """Read an answer that its author ended; never raises."""
 
     def read_published(self, answer: str | float) -> Reading:

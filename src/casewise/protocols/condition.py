@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from casewise.cases import GROUPS
 from casewise.choices import Delivery
-from casewise.protocols._protocol import is_acting, paired
+from casewise.protocols.protocol import is_acting, paired
 
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """Columns of the judgement table that tell one model's condition from another."""

@@ -15,8 +15,8 @@ from typing import Final
 
 from casewise.cases import digest
 from casewise.contexts import quote, read_ending
-from casewise.protocols._answer_text import fold
-from casewise.protocols._types import GRADED_CLASSES, Graded, Status
+from casewise.protocols.answer import fold
+from casewise.protocols.types import GRADED_CLASSES, Graded, Status
 
 Conversation = Sequence[tuple[str, str]]
 """Messages before the reply, oldest first: role and text of each message."""
@@ -32,7 +32,7 @@ _NAME = "grade-2"
 
 @cache
 def _template() -> str:
-    return (files("casewise.protocols") / "prompts" / f"{_NAME}.txt").read_text("utf-8")
+    return (files("casewise.data") / "prompts" / f"{_NAME}.txt").read_text("utf-8")
 
 
 GRADE_VERSION: Final = f"casewise/{_NAME}@{hashlib.sha256(_template().encode()).hexdigest()[:8]}"
