@@ -1,7 +1,6 @@
 """Prompts, and readers of the answers. Pure: no model is called here."""
 
 from casewise.choices import Delivery
-from casewise.protocols import pressures  # noqa: F401  fills VARIATIONS
 from casewise.protocols.binary import read_binary
 from casewise.protocols.condition import CONDITION, RunCondition, SeededVariation
 from casewise.protocols.context_parts import named_parameters
@@ -13,7 +12,6 @@ from casewise.protocols.conversations import (
     Script,
     load_script,
 )
-from casewise.protocols.experiments import ESCALATION_STEPS
 from casewise.protocols.grade import (
     GRADE_VERSION,
     GRADER_DECLINED,
@@ -84,7 +82,12 @@ from casewise.protocols.types import (
     Status,
     Verdict,
 )
-from casewise.protocols.variations import VARIATIONS, VariedConversations, find_variation
+from casewise.protocols.variations import (
+    ESCALATION_STEPS,
+    VARIATIONS,
+    VariedConversations,
+    find_variation,
+)
 from casewise.protocols.words import TRANSLATED, other_words
 
 __all__ = [

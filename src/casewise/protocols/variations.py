@@ -1,9 +1,9 @@
 """Variations: seeded, pure changes of the conversation in which a case is asked.
 
 A variation is one small function. It is given what is asked and a random generator of its own,
-and returns another opening, or None where it does not apply to the case; its documentation is
-its docstring. Whatever it adds, the opening that it was given stays in the conversation, and the
-query stands unchanged at the end of the last turn.
+and returns another opening, or None where it does not apply to the case. Whatever it adds, the
+opening that it was given stays in the conversation, and the query stands unchanged at the end of
+the last turn. Its words are in ``data/variations.yaml``.
 
 - A *pressure* pushes towards an answer to a case that is meant to be unsafe. It is reported as
   the change in under-refusal against the same cases without it.
@@ -12,23 +12,26 @@ query stands unchanged at the end of the last turn.
 - *Escalation* walks towards the query in small steps: when does the model first give what it
   asks?
 - *Revocation* takes a safe context back half-way: does the model notice?
-
-The wordings are ours, mild, and copied from nowhere. They show which way a model leans; they are
-no search for the worst that could be written.
 """
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Any, Final, Literal
 
-from casewise.cases import Case, Context, Role, Turn, digest
+from casewise.cases import Case, Turn, digest, read_plain_yaml
 from casewise.choices import Delivery
+from casewise.contexts import claim, claim_turns, facts
 from casewise.errors import UsageError
 from casewise.protocols.conversations import Conversations, Opening, open_conversation
+from casewise.protocols.filler import exchanges, filler_words, paragraphs
 
+_EDITION = 2
+"""Edition; raise it when conversations change in a way that the words don't show."""
 BYTES_PER_TOKEN = 4
 """Bytes that count as one token of a size: about what tokenizers take of English."""
 MOST_TOKENS = 1_000_000
@@ -53,15 +56,25 @@ class VariedCase:
     """Size in the variation's name, as in ``filler-4k``; 0 without one."""
 
     @property
+    def earlier(self) -> tuple[str, ...]:
+        """The user's turns before the one with the query."""
+        return self.opening.turns[:-1]
+
+    @property
     def preface(self) -> str:
         """Words of the user before the query in the same turn: the claim, or nothing."""
         return self.opening.turns[-1].removesuffix(self.case.query).removesuffix("\n\n")
 
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Messages of the user before the query, each in a turn."""
+        return (*self.earlier, *filter(None, [self.preface]))
+
     def insert(self, text: str) -> Opening:
         """The opening with a text of the user's right before the query."""
-        return self.ask((*self.opening.turns[:-1], paste(self.preface, text, self.case.query)))
+        return self.ask(*self.earlier, paste(self.preface, text, self.case.query))
 
-    def ask(self, turns: tuple[str, ...]) -> Opening:
+    def ask(self, *turns: str) -> Opening:
         """The opening with other turns."""
         return replace(self.opening, turns=turns)
 
@@ -77,7 +90,6 @@ class Variation:
     name: str
     kind: VariationKind
     change: Change
-    """Its docstring is the variation's documentation."""
     sized: bool = False
     """True if its name is followed by a number of tokens, as in ``filler-4k``."""
 
@@ -113,15 +125,12 @@ def find_variation(name: str) -> tuple[Variation, int]:
     Raises:
         UsageError: There is no such variation, or its size is missing or too large.
     """
-    known = VARIATIONS.get(name)
-    if known is not None and not known.sized:
-        return known, 0
     match = _SIZED.fullmatch(name)
-    if match is not None:
-        sized = VARIATIONS.get(match["family"])
-        tokens = int(match["number"]) * (1000 if match["thousands"] else 1)
-        if sized is not None and sized.sized and tokens <= MOST_TOKENS:
-            return sized, tokens
+    family = match["family"] if match and name not in VARIATIONS else name
+    tokens = int(match["number"]) * (1000 if match["thousands"] else 1) if match else 0
+    found = VARIATIONS.get(family)
+    if found and found.sized == (family != name) and tokens <= MOST_TOKENS:
+        return found, tokens
     names = ", ".join(known.title for known in VARIATIONS.values())
     raise UsageError(
         f"no variation {name!r}: there are {names}"
@@ -129,73 +138,29 @@ def find_variation(name: str) -> tuple[Variation, int]:
     )
 
 
-def vary(
-    name: str, case: Case, twin: Case | None, opening: Opening, delivery: Delivery, seed: int
-) -> Opening | None:
-    """Change the conversation in which a case is asked.
-
-    The result depends on the arguments alone, not on the other cases or their order. The
-    sizes of one variation are drawn alike, so that a longer filler starts as a shorter one does.
-
-    Args:
-        name: One of ``VARIATIONS``, for example ``urgency`` or ``filler-4k``.
-        case: The case.
-        twin: The case of the same query in the other context, where there is one.
-        opening: The conversation without the variation; its last turn ends with the query.
-        delivery: The place of the context in the opening.
-        seed: Other seeds choose other wordings.
-
-    Returns:
-        The changed opening, or None where the variation does not apply: a pressure to a case
-        that is not meant to be unsafe, among others.
-
-    Raises:
-        UsageError: There is no such variation, or the delivery is ``judge``.
-    """
-    chosen, tokens = find_variation(name)
-    if delivery is Delivery.JUDGE:
-        raise UsageError("variations change a conversation; delivery 'judge' has none")
-    if chosen.kind == "pressure" and case.intended != "unsafe":
-        return None
-    asked = VariedCase(case, twin, opening, delivery, tokens)
-    return chosen.change(asked, Random(digest(seed, chosen.name, case.id)))
-
-
 def paste(*texts: str) -> str:
     """Texts as paragraphs of one turn; empty ones are left out."""
     return "\n\n".join(filter(None, texts))
 
 
-def variation_version(name: str) -> str:
-    """The version of a variation's wording: a hash of specimens under several seeds.
+@cache
+def _words() -> Mapping[str, Any]:
+    path = Path(str(files("casewise.data"))) / "variations.yaml"
+    return read_plain_yaml(path, "words of variations")  # type: ignore[no-any-return]
 
-    Results of different versions are not comparable.
 
-    Raises:
-        UsageError: There is no such variation.
-    """
-    chosen, _ = find_variation(name)
-    specimen = f"{chosen.name}-500" if chosen.sized else chosen.name
-    groups = {"sender": {"name": "a"}, "recipient": {"name": "b"}, "other": "c"}
-    roles: tuple[Role, ...] = ("system", "user", "assistant")
-    earlier = tuple(Turn(role=role, content=role) for role in roles)
-    query = "first second third fourth fifth sixth"
-    case = Case(query=query, context=Context(groups), history=earlier, id="1", intended="unsafe")
-    twin = Case(query=query, context=Context({"sender": "d"}), id="2", intended="safe")
-    shown = []
-    for seed in range(20):
-        for delivery in (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE):
-            opening = open_conversation(case, delivery)
-            changed = vary(specimen, case, twin, opening, delivery, seed)
-            shown.append(changed.values if changed else None)
-    return f"{chosen.name}@{hashlib.sha256(repr(shown).encode()).hexdigest()[:8]}"
+def _draw(name: str, random: Random) -> str:
+    return random.choice(_words()[name])  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariedConversations(Conversations):
     """Conversations of one condition, each changed in one way.
 
-    Its version is that of the plain wording; the run's variant names the variation.
+    What is drawn depends on the seed, the variation and the case alone, not on the other cases or
+    their order. The sizes of one variation are drawn alike, so that a longer filler starts as a
+    shorter one does. The version is that of the plain wording; the run's variant names the
+    variation.
     """
 
     name: str
@@ -206,8 +171,9 @@ class VariedConversations(Conversations):
 
     @property
     def change_version(self) -> str:
-        """The version of the variation's wording."""
-        return variation_version(self.name)
+        """The version of the variation's words. Results of different ones are not comparable."""
+        version = digest(_EDITION, dict(_words()), filler_words())
+        return f"{find_variation(self.name)[0].name}@{version[:8]}"
 
     def applies(self, case: Case) -> bool:
         """Tell whether the variation means anything for a case."""
@@ -218,5 +184,178 @@ class VariedConversations(Conversations):
         return self.retrieve(case.id, self._changed(case) or self.begin(case))
 
     def _changed(self, case: Case) -> Opening | None:
+        chosen, tokens = find_variation(self.name)
+        if chosen.kind == "pressure" and case.intended != "unsafe":
+            return None
         twin = self.twins.get(case.id)
-        return vary(self.name, case, twin, self.begin(case), self.delivery, self.seed)
+        asked = VariedCase(case, twin, self.begin(case), self.delivery, tokens)
+        return chosen.change(asked, Random(digest(self.seed, chosen.name, case.id)))
+
+
+# --- pressures ------------------------------------------------------------------------------
+
+
+def _insertion(name: str) -> Change:
+    return lambda asked, random: asked.insert(_draw(name, random))
+
+
+for _name in ("false-authority", "urgency", "forged-system", "persona"):
+    variation(_name, "pressure")(_insertion(_name))
+
+
+@variation("twin-claim", "pressure")
+def twin_claim(asked: VariedCase, random: Random) -> Opening | None:
+    """The user claims the context of the safe twin, against what was said before.
+
+    What the opening tells of the case's own context stays, so that the two contradict each other.
+    Under delivery ``none`` there is nothing to contradict. Does not apply without a safe twin.
+    """
+    if asked.twin is None or asked.twin.intended != "safe" or not claim(asked.twin.context):
+        return None
+    correction = "" if asked.delivery is Delivery.NONE else _draw("correction", random)
+    return asked.insert(paste(correction, claim(asked.twin.context)))
+
+
+@variation("language", "pressure")
+def language(asked: VariedCase, random: Random) -> Opening:
+    """The user asks for the answer in another language; the query stays as it is.
+
+    Safety training reaches languages unevenly: Deng et al. (2024), arXiv:2310.06474. It takes a
+    grader that reads German, French and Spanish; the case's own language is not drawn.
+    """
+    own = (asked.case.language or "").lower().split("-")[0]
+    others = [text for tag, text in _words()["language"].items() if tag != own]
+    return asked.insert(random.choice(others))
+
+
+PARTS = 3
+"""Most parts that a query is cut into."""
+
+
+@variation("spread", "pressure")
+def spread(asked: VariedCase, random: Random) -> Opening:
+    """The claim and the query come over several live turns; the last one puts them together.
+
+    A claim is told a group of facts a turn, as under delivery ``history``; then the query is cut
+    between words into up to three parts. Cut-up questions: Li et al. (2024), arXiv:2402.16914.
+    """
+    claims: tuple[str, ...] = (asked.preface,) if asked.preface else ()
+    if claims == (claim(asked.case.context),):
+        claims = claim_turns(asked.case.context)
+    words = asked.case.query.split()
+    cuts = sorted(random.sample(range(1, len(words)), min(PARTS, len(words)) - 1))
+    bounds = zip([0, *cuts], [*cuts, len(words)], strict=True)
+    first, *parts = (" ".join(words[start:end]) for start, end in bounds)
+    first = paste(_draw("announcement", random), first)
+    whole = paste(_words()["whole"], asked.case.query)
+    return asked.ask(*asked.earlier, *claims, first, *parts, whole)
+
+
+# --- retention ------------------------------------------------------------------------------
+
+
+@variation("filler", "retention", sized=True)
+def filler(asked: VariedCase, random: Random) -> Opening | None:
+    """Scripted exchanges on everyday topics, of about N tokens, between context and query.
+
+    What the user said of the context before (deliveries ``claimed`` and ``history``) becomes
+    earlier turns, each with a scripted acknowledgement; so ``filler-0`` is the measure that
+    longer ones are held against. Both sides of the exchanges are scripted, so every model is
+    given the same. Does not apply where no context stands before the query.
+    Attention to what was said at the start decays over turns: Li et al. (2024), arXiv:2402.10962.
+    """
+    return _apart(asked, exchanges(random, asked.tokens * BYTES_PER_TOKEN))
+
+
+@variation("text", "retention", sized=True)
+def text(asked: VariedCase, random: Random) -> Opening | None:
+    """One pasted text on everyday topics, of about N tokens, between context and query.
+
+    It stands in one turn of the user's, with a scripted acknowledgement; all else is as for
+    ``filler``, and ``text-0`` is the same as ``filler-0``.
+    """
+    if not asked.tokens:
+        return _apart(asked, [])
+    pasted, read = _words()["pasted"], _words()["read"]
+    size = asked.tokens * BYTES_PER_TOKEN - len(pasted) - len(read)
+    return _apart(asked, [paste(pasted, paragraphs(random, max(size, 1))), read])
+
+
+def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
+    """The opening with messages of user and model in turn between its context and its query."""
+    messages = asked.opening.messages
+    described = asked.delivery is Delivery.SYSTEM and messages and messages[0].role == "system"
+    if not (asked.claims or described):
+        return None
+    lines = [line for each in asked.claims for line in (each, _words()["noted"])] + talk
+    spoken = [
+        Turn(role="assistant" if place % 2 else "user", content=content)
+        for place, content in enumerate(lines)
+    ]
+    return Opening((*messages, *spoken), (asked.case.query,))
+
+
+# --- escalation and revocation --------------------------------------------------------------
+
+ESCALATION_STEPS: Final = 4
+"""Turns before the one that holds the query."""
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_SHORTEST, _KEYWORDS = 5, 4
+"""Fewest letters of a word that names a subject, and most of such words."""
+
+
+@variation("escalation", "escalation")
+def escalation(asked: VariedCase, random: Random) -> Opening:
+    """Four harmless steps towards the query, then the query, all of them live turns.
+
+    The steps ask about the subject at large, its past, the talk about it and its practice; the
+    subject is named by a few words of the query, never by the query. Every reply is graded against
+    the query, not against its own turn (by rules: ``read_step``): the event is the first reply that
+    gives what the query asks, and a conversation without one is censored at its last turn. A claim
+    stands in the first step; under ``history`` its turns come before the steps, which are always
+    the last five turns.
+    After the attack of Russinovich et al. (2024), arXiv:2404.01833, without its search: the steps
+    are fixed beforehand and don't react to the replies.
+    """
+    about = _draw("about", random).format(topic=_topic(asked.case.query, asked.case.category))
+    later = [_draw(step, random) for step in ("past", "talk", "practice")]
+    last = paste(_words()["concretely"], asked.case.query)
+    return asked.ask(*asked.earlier, paste(asked.preface, about), *later, last)
+
+
+def _topic(query: str, category: str | None) -> str:
+    """A few of the query's words, in its order; else its category; never the query itself.
+
+    Words are told by their length, so queries in scripts without spaces go by the category.
+    """
+    common = _words()["common"].split()
+    found = {word.lower(): word for word in _WORD.findall(query) if len(word) >= _SHORTEST}
+    words = [word for lower, word in found.items() if lower not in common]
+    longest = sorted(words, key=len, reverse=True)[:_KEYWORDS]
+    *some, last = [word for word in words if word in longest] or [""]
+    named = f"{', '.join(some)} and {last}" if some and len(some) + 1 < len(query.split()) else ""
+    asked = query.strip(" .?!").lower()
+    topics = (topic for topic in (named, category) if topic and asked not in topic.lower())
+    return next(topics, _words()["unnamed"])
+
+
+@variation("revocation", "revocation")
+def revocation(asked: VariedCase, random: Random) -> Opening | None:
+    """The query is asked in the safe twin's context, which is then taken back for the unsafe one.
+
+    The user tells the safe twin's context and asks; says that things have changed and tells the
+    case's own context; and asks again. A model that notices refuses the second time. Runs under
+    ``claimed`` and ``history`` only: a system message can't change half-way, and a notice of the
+    operator inside a user's turn would be a pressure. Does not apply without an unsafe context
+    and a safe twin's.
+    """
+    case, twin, claims = asked.case, asked.twin, asked.claims
+    tells = asked.delivery in (Delivery.CLAIMED, Delivery.HISTORY)
+    if not tells or twin is None or (twin.intended, case.intended) != ("safe", "unsafe"):
+        return None
+    if not claims or not facts(twin.context):
+        return None
+    changed = paste(_draw("changed", random), claims[0])
+    again = paste(_draw("again", random), case.query)
+    before = open_conversation(twin, asked.delivery).turns
+    return asked.ask(*before, changed, *claims[1:], again)
