@@ -3,30 +3,19 @@
 import csv
 import io
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from browser.conftest import Open
+from conftest import ROOT
 from playwright.sync_api import Locator, Page, expect
-from support.reported import (
-    overview_of,
-    two_models,
-)
+from support.reported import page_of, page_of_two, two_models
 from support.tables import asked_both_ways, follows, judgement, table
 
-from casewise.reporting.page import asset
-from casewise.reporting.page._page import lay_out
-from casewise.results import whole_percent
-from casewise.scores import Overview
-from casewise.sheets import number
-
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-def html(overview: Overview, *, reveal: bool = False) -> str:
-    return lay_out(overview, (), (), title="Cases", reveal=reveal)
 
 
 def matches(page: Page) -> int:
@@ -51,27 +40,19 @@ def choose(page: Page, **chosen: str) -> int:
     return matches(page)
 
 
-def cases_where(overview: Overview, *conditions: pl.Expr) -> int:
-    joined = overview.browser.judgements.join(
-        overview.browser.cases.with_row_index("case").cast({"case": pl.Int64}), on="case"
-    )
-    return joined.filter(*conditions)["case"].n_unique()
-
-
 def test_filters_leave_what_the_table_says(open_page: Open) -> None:
-    overview = two_models()
-    page = open_page(html(overview))
-    wrong, right = pl.col("right") == 0, pl.col("right") == 1
+    right = (pl.col("verdict") == "safe") == (pl.col("votes_safe") > 10)
+    judged = two_models().filter(pl.col("verdict").is_not_null(), pl.col("votes_safe") != 10)
+    wrong = judged.filter(~right)
+    page = open_page(page_of_two())
     assert matches(page) == 40
-    assert choose(page, category="c1") == cases_where(overview, pl.col("category") == "c1") == 8
-    assert choose(page, outcome="wrong") == cases_where(overview, wrong)
-    assert choose(page, outcome="wrong", run="model-1") == cases_where(
-        overview, wrong, pl.col("run") == 1
-    )
+    assert choose(page, category="c1") == 8
+    assert choose(page, outcome="wrong") == wrong["case_id"].n_unique()
+    assert choose(page, outcome="wrong", run="model-1") == len(wrong.filter(model="model-1"))
     assert choose(page, outcome="not read") == 2
-    assert choose(page, run="model-1", outcome="right", quadrant="as intended") == cases_where(
-        overview, right, pl.col("run") == 1, pl.col("quadrant") == "as_intended"
-    )
+    as_meant = (pl.col("verdict") == pl.col("intended")).all().over("query_id", "model")
+    followed = two_models().filter(as_meant, right, pl.col("votes_safe") != 10, model="model-1")
+    assert choose(page, run="model-1", outcome="right", quadrant="as intended") == len(followed)
     page.click("#clear")
     page.fill("[name=words]", "q00003 UNSAFE")
     assert matches(page) == 1
@@ -90,7 +71,7 @@ def test_disagreement_by_hand(open_page: Open) -> None:
         for model, said in (("m1", first), ("m2", second))
         for query in votes
     ]
-    page = open_page(html(overview_of(table(*rows))))
+    page = open_page(page_of(table(*rows)))
     ids = "all => all.map((one) => one.dataset.case)"
 
     def left(**chosen: str) -> list[str]:
@@ -105,7 +86,7 @@ def test_disagreement_by_hand(open_page: Open) -> None:
 
 
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
-    page = open_page(html(two_models(), reveal=True))
+    page = open_page(page_of_two(reveal=True))
     page.click("#texts")
     page.click("#warning-accept")
     page.select_option("[name=sort]", label="order of the data")
@@ -126,7 +107,7 @@ def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> 
 
 
 def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
-    page = open_page(html(two_models()))
+    page = open_page(page_of_two())
     focused = "() => document.activeElement?.dataset?.case ?? document.activeElement?.id"
     page.select_option("[name=sort]", label="order of the data")
     page.locator("#rows li:nth-child(3) button").focus()
@@ -149,18 +130,18 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
 
 
 def test_a_link_opens_its_case(open_page: Open) -> None:
-    page = open_page(html(two_models()), link="#case=q00019-unsafe")
+    page = open_page(page_of_two(), link="#case=q00019-unsafe")
     expect(page.locator("#pair-title").first).to_have_text(
         "Case q00019-unsafe", use_inner_text=True
     )
     page.evaluate("location.hash = '#case=q00002-safe'")
     expect(page.locator("#pair-title")).to_contain_text("00002")
-    page = open_page(html(two_models()), link="#case=100%25%")
+    page = open_page(page_of_two(), link="#case=100%25%")
     expect(page.locator("#pair").first).to_be_hidden()
 
 
 def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open) -> None:
-    page = open_page(html(two_models(), reveal=True))
+    page = open_page(page_of_two(reveal=True))
     query = page.get_by_text("How would somebody do the thing called q00000?")
     expect(query).to_have_count(0)
     page.locator("#texts").focus()
@@ -184,7 +165,7 @@ def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open)
 
 
 def test_withheld_pairs_say_lengths(open_page: Open) -> None:
-    page = open_page(html(two_models()))
+    page = open_page(page_of_two())
     expect(page.locator("#texts")).to_have_count(0)
     page.click("#rows li:first-child button")
     text = page.inner_text("#pair-body")
@@ -203,7 +184,7 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
         for model, answers in said.items()
         for query, p in answers.items()
     ]
-    page = open_page(html(overview_of(table(*rows))))
+    page = open_page(page_of(table(*rows)))
     names = page.locator(".views label").all_inner_texts()
     assert names == [
         "All cases · 3",
@@ -260,7 +241,7 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
 
 
 def test_a_case_without_a_context_stands_beside_those_in_one(open_page: Open) -> None:
-    page = open_page(html(overview_of(asked_both_ways(follows))))
+    page = open_page(page_of(asked_both_ways(follows)))
     page.click("#rows button >> nth=0")
     dialog = page.locator("#pair")
     assert dialog.locator("h3").all_inner_texts() == [
@@ -282,19 +263,28 @@ def test_the_doubt_of_a_reply_stands_beside_its_class(open_page: Open) -> None:
         judgement("a", "safe", 0.1, **replied, run_id=model, model=model, doubt=doubt)
         for model, doubt in (("certain", 0.0), ("doubtful", 0.37), ("unknown", None))
     ]
-    page = open_page(html(overview_of(table(*rows))))
+    page = open_page(page_of(table(*rows)))
     page.click("#rows button >> nth=0")
     said = page.locator("#pair .answers tbody td:nth-of-type(1)").all_inner_texts()
     assert ["".join(one.split()) for one in said] == ["refusal", "refusaldoubt.37", "refusal"]
 
 
-def test_script_and_python_round_alike(open_page: Open) -> None:
-    """Halves, binary and of ten, near none and near all, and every hundredth of a point."""
-    page = open_page(html(two_models()))
+def rounded(share: float, digits: int) -> str:
+    """A share as written in decimals, halves away from zero."""
+    return str(Decimal(repr(share)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
+def test_the_script_rounds_halves_away_from_zero(open_page: Open) -> None:
+    """Halves, binary and of ten, and every twentieth of a per cent."""
+    page = open_page(page_of_two())
     halves = (0.005, 0.025, 1 - 0.975, 0.125, 0.0625, 0.145, 0.985, 0.995, 0.0045, 0.9996, 0, 1)
     shares = [*halves, *(n / 2000 for n in range(2001))]
-    told = "shares.map((p) => [percent(p), shown(p), shown(p, 2)])"
-    read = f"(shares) => {{ {asset('common.js')}; return {told}; }}"
+    script = (ROOT / "src/casewise/reporting/page/assets/common.js").read_text("utf-8")
+    read = f"(shares) => {{ {script}; return shares.map((p) => [shown(p), shown(p, 2)]); }}"
     assert page.evaluate(read, shares) == [
-        [whole_percent(p), number(p), number(p, 2)] for p in shares
+        [rounded(share, digits).removeprefix("0") for digits in (3, 2)] for share in shares
     ]
+    near = f"(shares) => {{ {script}; return shares.map(percent); }}"
+    known = {"0 %": 0, "0.1 %": 0.0005, "0.5 %": 0.0045, "1 %": 0.005, "13 %": 0.125}
+    known |= {"15 %": 0.145, "99 %": 0.985, "99.5 %": 0.995, "99.9 %": 0.999, "100 %": 0.9996}
+    assert page.evaluate(near, list(known.values())) == list(known)

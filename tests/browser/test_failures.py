@@ -3,31 +3,16 @@
 import re
 from urllib.parse import parse_qs
 
+import polars as pl
 import pytest
 from browser.conftest import Open
 from playwright.sync_api import Page, expect
-from support.reported import models, overview_of, two_models
+from support.reported import models, page_of, page_of_two
 from support.tables import judgement, random_table, table
-
-from casewise.choices import FailureGroup
-from casewise.reporting.page._page import report_page
-from casewise.scores import (
-    Judgements,
-    Overview,
-    Scoring,
-    compare_runs,
-    find_runs,
-    make_overview,
-    pairs_of_runs,
-)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROWS = "#rows button"
-
-
-def html(overview: Overview) -> str:
-    return report_page(overview, title="Failures", reveal=False)
 
 
 def ids(page: Page) -> list[str]:
@@ -41,21 +26,25 @@ def close(page: Page) -> None:
     expect(page).not_to_have_url(re.compile("case="))
 
 
-def compared(queries: int = 30) -> Overview:
-    """A model before and after: half of its skill is lost."""
-    parts = [
+def wrong_in(run: pl.DataFrame) -> list[str]:
+    """Cases whose verdict is not that of most votes, the furthest from the share of safe first."""
+    share = pl.col("votes_safe") / 20
+    wrong = run.filter((pl.col("verdict") == "safe") != (share > 0.5), share != 0.5)
+    return wrong.sort((pl.col("p_safe") - share).abs(), descending=True)["case_id"].to_list()
+
+
+def changed(queries: int = 30) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A model before and after: most of its skill is lost."""
+    before, after = (
         random_table(queries, 7, skill=skill, model="m", run_id=name)
         for name, skill in (("before", 0.9), ("after", 0.2))
-    ]
-    runs = find_runs({"before": parts[0], "after": parts[1]})
-    whole = Judgements(table(*(row for part in parts for row in part.to_dicts())), (), {})
-    changes = compare_runs(pairs_of_runs(runs), Scoring())
-    return make_overview(whole, Scoring(), comparisons=changes)
+    )
+    return before, after
 
 
 def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
-    overview = overview_of(models(2, 30))
-    page = open_page(html(overview))
+    judged = models(2, 30)
+    page = open_page(page_of(judged))
     links = page.locator("#verdicts .to-cases a", has_text="the worst first")
     links.first.focus()
     page.keyboard.press("Enter")
@@ -63,9 +52,8 @@ def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
     told = re.search(r"\((\d+)\)$", links.first.inner_text())
     assert told is not None
     expect(page.locator(ROWS)).to_have_count(int(told[1]))
-    run = int(page.input_value("[name=run]"))
-    failures = overview.browser.failures()
-    worst = [one.case_id for one in failures if one.run == overview.browser.runs[run]]
+    run = page.input_value("[name=run]")
+    worst = wrong_in(judged.filter(model=f"model-{run}"))
     assert ids(page) == worst
     for case in worst[:10]:
         page.keyboard.press("Enter")
@@ -76,9 +64,9 @@ def test_the_verdict_leads_to_the_ten_worst(open_page: Open) -> None:
 
 
 def test_the_keyboard_alone_reaches_the_last_newly_failed_pair(open_page: Open) -> None:
-    overview = compared(queries=80)
-    new = [one.case_id for one in overview.browser.failures(FailureGroup.NEW)]
-    page = open_page(html(overview))
+    before, after = changed(queries=80)
+    new = [case for case in wrong_in(after) if case not in wrong_in(before)]
+    page = open_page(page_of(after, before=before))
     link = page.locator("#verdicts .to-cases a >> nth=0")
     while not link.evaluate("one => one === document.activeElement"):
         page.keyboard.press("Tab")
@@ -91,7 +79,7 @@ def test_the_keyboard_alone_reaches_the_last_newly_failed_pair(open_page: Open) 
 
 
 def test_every_line_and_row_leads_to_its_cases(open_page: Open) -> None:
-    page = open_page(html(two_models()))
+    page = open_page(page_of_two())
     links = page.eval_on_selector_all(
         ".line a, .pieces a, .figures a", "all => all.map((one) => one.getAttribute('href'))"
     )
@@ -113,7 +101,7 @@ def test_every_line_and_row_leads_to_its_cases(open_page: Open) -> None:
 
 
 def test_a_click_anywhere_on_a_line_or_mark_follows_it(open_page: Open) -> None:
-    page = open_page(html(two_models()))
+    page = open_page(page_of_two())
     line = page.locator("#section-judging .line:has(a) >> nth=0")
     to = line.locator("a").get_attribute("href")
     line.locator("circle >> nth=0").click()
@@ -134,7 +122,7 @@ def test_a_dot_of_calibration_leads_to_the_answers_of_its_bin(open_page: Open) -
     rows = [
         judgement(f"q{p}-{place}", "safe", p) for p, size in sizes.items() for place in range(size)
     ]
-    page = open_page(html(overview_of(table(*rows))))
+    page = open_page(page_of(table(*rows)))
     dots = page.locator("#section-reliability .panel a")
     told = {}
     for place in range(dots.count()):
@@ -149,8 +137,8 @@ def test_a_dot_of_calibration_leads_to_the_answers_of_its_bin(open_page: Open) -
 
 
 def test_a_dot_of_a_case_opens_it_and_its_panel_lists_them_all(open_page: Open) -> None:
-    overview = compared()
-    page = open_page(html(overview))
+    before, after = changed()
+    page = open_page(page_of(after, before=before))
     for section in ("votes", "changed"):
         dots = page.locator(f"#section-{section} circle[data-cases]")
         link = dots.last.get_attribute("data-cases") or ""
@@ -158,7 +146,7 @@ def test_a_dot_of_a_case_opens_it_and_its_panel_lists_them_all(open_page: Open) 
         expect(page.locator("#pair-title")).to_have_text(f"Case {link.partition('case=')[2]}")
         close(page)
     panel = page.locator("#section-votes .panel >> nth=1")
-    wrong = overview.browser.judgements.filter(run=1, right=0)
+    wrong = wrong_in(after)
     panel.locator("figcaption a").focus()
     page.keyboard.press("Enter")
     expect(page.locator(ROWS).first).to_be_focused()

@@ -11,30 +11,17 @@ from browser.conftest import Open
 from playwright.sync_api import Browser, Page, expect
 from support.reported import (
     HOSTILE,
-    ROWS,
-    SECTIONS,
-    hostile,
+    Parsed,
+    hostile_page,
     models,
-    overview_of,
-    tell,
+    page_of,
+    page_of_two,
+    texts_of,
     two_models,
     with_answers,
 )
 from support.seen import grave
 from support.tables import random_table
-
-from casewise.files import unguard_cell
-from casewise.reporting.page._page import lay_out, report_page
-from casewise.results import leading
-from casewise.scores import (
-    Judgements,
-    Overview,
-    Scoring,
-    compare_runs,
-    find_runs,
-    make_overview,
-    pairs_of_runs,
-)
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -51,13 +38,6 @@ WINDOWS = pytest.mark.parametrize(
 """Each width and each ground; all of both among the long tests."""
 
 
-def small(*, reveal: bool = False) -> str:
-    """Three sections that are known: one drawn, one that can't be, one that is a table."""
-    found = two_models()
-    first = leading(found).leading
-    return lay_out(found, first, SECTIONS, title="Two models", reveal=reveal)
-
-
 def overflowing(page: Page) -> list[str]:
     """What sticks out of the window, apart from what lies in a region that scrolls."""
     found: list[str] = page.evaluate(
@@ -72,7 +52,7 @@ def overflowing(page: Page) -> list[str]:
 
 def test_nothing_can_be_called_or_evaluated(chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    file.write_text(small(), "utf-8")
+    file.write_text(page_of_two(), "utf-8")
     with chromium.new_context(offline=True) as context:
         page = context.new_page()
         page.goto(file.as_uri())
@@ -96,28 +76,34 @@ def test_nothing_can_be_called_or_evaluated(chromium: Browser, tmp_path: Path) -
 
 
 def test_one_download_holds_every_row_and_column_of_all_sections(open_page: Open) -> None:
-    page = open_page(small())
+    html = page_of(random_table(6, 1, model="=1\nnext"))
+    page = open_page(html)
     with page.expect_download() as download:
         page.click("#download")
     assert download.value.suggested_filename == "casewise-numbers.csv"
     text = Path(download.value.path()).read_bytes().decode("utf-8")
-    rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert rows[1]["extra"] == "'=1\nnext"  # guarded, as no spreadsheet may run it
-    rows = [{key: unguard_cell(cell) for key, cell in row.items()} for row in rows]
-    assert rows == [
+    found = [
+        {name: cell for name, cell in row.items() if cell}
+        for row in csv.DictReader(io.StringIO(text, newline=""))
+    ]
+    parts = Parsed(html).packed("chart-data")
+    rows = [{"section": part["id"], **row} for part in parts for row in part["rows"]]
+    # Guarded, as no spreadsheet may run it.
+    assert any(one.get("run") == "'=1\nnext" for one in found)
+    assert [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found] == [
         {
-            "section": name,
-            **{key: "" if value is None else str(value) for key, value in row.items()},
+            # As JavaScript writes numbers.
+            name: str(value).removesuffix(".0")
+            for name, value in row.items()
+            if value not in (None, "")
         }
-        for name in ("drawn", "table")
-        for row in ROWS
+        for row in rows
     ]
 
 
 def test_hostile_text_does_nothing(open_page: Open) -> None:
-    overview = hostile()
     for reveal in (False, True):
-        page = open_page(report_page(overview, title=HOSTILE, reveal=reveal))
+        page = open_page(hostile_page(reveal=reveal))
         if reveal:
             page.click("#texts")
             page.click("#warning-accept")
@@ -141,7 +127,7 @@ def test_hostile_text_does_nothing(open_page: Open) -> None:
 def test_axe_finds_nothing_serious_and_nothing_sticks_out(
     open_page: Open, width: int, dark: bool
 ) -> None:
-    page = open_page(report_page(two_models(), title="Two", reveal=True), width, dark=dark)
+    page = open_page(page_of_two(reveal=True), width, dark=dark)
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert grave(page) == []
     assert overflowing(page) == []
@@ -159,8 +145,7 @@ def test_long_words_fit_at_400_pixels(open_page: Open) -> None:
     made = random_table(4, 1, model=f"org/{long}").with_columns(
         case_id=pl.format("{}-{}", "case_id", pl.lit(long)), category=pl.lit(long)
     )
-    overview = overview_of(with_answers(made), tell(made), [long])
-    page = open_page(report_page(overview, title=long, reveal=True), 400)
+    page = open_page(page_of(with_answers(made), texts_of(made), title=long, reveal=True), 400)
     page.click("#texts")
     page.click("#warning-accept")
     assert overflowing(page) == []
@@ -169,7 +154,7 @@ def test_long_words_fit_at_400_pixels(open_page: Open) -> None:
 
 
 def test_light_dark_and_paper(open_page: Open) -> None:
-    page = open_page(small(), dark=True)
+    page = open_page(page_of_two(), dark=True)
     ground = "() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
     label = "() => getComputedStyle(document.querySelector('.panel svg .tick')).fill"
     assert max(page.evaluate(ground)) < 60
@@ -186,38 +171,36 @@ def test_light_dark_and_paper(open_page: Open) -> None:
 
 
 def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
-    page = open_page(small())
+    page = open_page(page_of_two())
     browser = page.context.browser
     assert browser is not None
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(page.url)
-        expect(bare.locator("#section-table .figures")).to_be_visible()
-        expect(bare.locator("#section-drawn summary")).to_be_visible()
-        expect(bare.locator("#section-drawn .panel circle")).to_be_visible()
+        expect(bare.locator("#section-judging .line circle").first).to_be_visible()
+        bare.locator("#section-judging summary").first.click()
+        expect(bare.locator("#section-judging .figures")).to_be_visible()
         expect(bare.get_by_text("Calls unsafe ").first).to_be_visible()
         expect(bare.locator("#case-browser, #theme, #download").first).to_be_hidden()
 
 
-def compared() -> Overview:
+def changed() -> str:
     """A model whose later version is worse, beside a third one."""
-    tables = {
-        name: random_table(40, 3, skill=skill, model=f"org/a-model-with-a-long-name-{name}")
+    before, after = (
+        random_table(40, 3, skill=skill, model=f"org/a-model-with-a-long-name-{name}")
         for name, skill in (("before", 1.0), ("after", 0.0))
-    }
-    comparisons = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    )
     third = random_table(40, 3, skill=0.5, model="third")
-    every = pl.concat([*tables.values(), third])
-    return make_overview(Judgements(every, ()), Scoring(), comparisons=comparisons)
+    return page_of([after, third], before=before)
 
 
 CHARTS = ".strips, .panels"
 
 
 def test_paper_has_every_chart_and_no_control(open_page: Open) -> None:
-    many = overview_of(with_answers(models(43, 20, distinct=4)))
-    for overview in (many, two_models(), compared()):
-        page = open_page(report_page(overview, title="Paper", reveal=False))
+    many = page_of(with_answers(models(43, 20, distinct=4)))
+    for html in (many, page_of(two_models()), changed()):
+        page = open_page(html)
         page.emulate_media(media="print")
         charts = page.locator(CHARTS).all()
         assert len(charts) > 4

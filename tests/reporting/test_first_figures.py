@@ -5,23 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from conftest import Cli
 from support.gated import pairs_table
-from support.reported import Parsed, overview_of
+from support.reported import Parsed
 from support.tables import judgement, random_table, table
 
-from casewise.results import Verdict, change_sentences, leading
-from casewise.scores import (
-    Judgements,
-    Overview,
-    Scoring,
-    compare_runs,
-    find_runs,
-    make_overview,
-    pairs_of_runs,
-)
+import casewise as cw
 
 FOLLOWING = ["Follows changes", "Changes where labels don't"]
 TITLES = [*FOLLOWING, "Calls unsafe what is fine", "Calls safe what is not"]
@@ -29,23 +19,20 @@ ACTING = [*FOLLOWING, "Refuses what is fine", "Answers what is not"]
 OF_PEOPLE = [title.replace("labels", "people") for title in TITLES]
 
 
-def judged(right: int, queries: int = 20, **fields: Any) -> Overview:
-    """A judge that calls the unsafe side safe in all queries but ``right``."""
-    rows = [
-        judgement(f"q{i}", side, 0.9 if side == "safe" or i >= right else 0.1, **fields)
-        for i in range(queries)
-        for side in ("safe", "unsafe")
-    ]
-    return overview_of(table(*rows))
-
-
-def first(overview: Overview) -> Verdict:
-    (found,) = leading(overview).leading
+def first(result: cw.Scores | cw.Comparisons) -> Any:
+    """The verdict that every view begins with."""
+    (found,) = result.leading
     return found
 
 
 def test_by_hand_where_nobody_voted() -> None:
-    found = first(judged(15, votes=None))
+    """A judge that calls the unsafe side safe in 5 of 20 queries."""
+    rows = [
+        judgement(f"q{i}", side, 0.9 if side == "safe" or i >= 15 else 0.1, votes=None)
+        for i in range(20)
+        for side in ("safe", "unsafe")
+    ]
+    found = first(cw.score(table(*rows)))
     assert [one.title for one in found.figures] == TITLES
     assert found.kind == "As a judge"
     follows, false_changes, over, under = found.figures
@@ -83,7 +70,7 @@ def test_by_hand_where_nobody_voted() -> None:
     ids=["no pair", "unread", "low mass"],
 )
 def test_what_cannot_be_told_says_what_would_tell(rows: list[dict[str, object]], why: str) -> None:
-    for one in first(overview_of(table(*rows))).figures[:2]:
+    for one in first(cw.score(table(*rows))).figures[:2]:
         assert one.text == "can't be told"
         assert one.unknown.startswith(why)
         assert "would tell" in one.told
@@ -108,7 +95,7 @@ def test_a_model_that_acts_is_held_against_itself_without_a_context() -> None:
         ]
 
     rows = [*replies("system", "refusal"), *replies("none", "compliance")]
-    found = first(overview_of(table(*rows)))
+    found = first(cw.score(table(*rows)))
     assert found.kind == "In action"
     assert [one.title for one in found.figures] == ACTING
     follows, _, over, under = found.figures
@@ -120,27 +107,21 @@ def test_a_model_that_acts_is_held_against_itself_without_a_context() -> None:
     ]
 
 
-def compared(lost: int) -> Overview:
-    tables = {}
-    for name, wrong in (("before", 0), ("after", lost)):
-        right = np.ones((100, 2), bool)
-        right[:wrong, 1] = False
-        tables[name] = pairs_table(right, model=name, run_id=name)
-    comparisons = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
-    both = Judgements(pl.concat(tables.values()), ())
-    return make_overview(both, Scoring(), comparisons=comparisons)
+def compared(lost: int) -> cw.Comparisons:
+    """Of 100 unsafe cases so many are called safe after, and none before."""
+    right = np.ones((100, 2), bool)
+    before = pairs_table(right, model="before", run_id="before")
+    right[:lost, 1] = False
+    return cw.compare(before, pairs_table(right, model="after", run_id="after"))
 
 
 def test_a_comparison_says_what_got_worse_first() -> None:
-    overview = compared(30)
-    found = first(overview)
+    found = first(compared(30))
     follows, _, over, under = found.figures
     assert found.subject == "after, compared with before before"
-    assert follows.before is not None
     assert follows.before.value == 1
     assert follows.share.value == pytest.approx(0.7)
-    told = change_sentences(overview.comparisons[0])
-    assert found.changes == tuple(told)
+    told = found.changes
     # 30 of 100 unsafe cases are lost, and with each its pair; of all cases half as many.
     starts = [re.match(r"(\w+: .*) \(\d+ to \d+\)$", one.line) for one in told]
     assert [one and one[1] for one in starts] == [
@@ -163,7 +144,7 @@ def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
     page = " ".join(Parsed((tmp_path / "both/report.html").read_text("utf-8")).texts)
     card = (tmp_path / "both/card.md").read_text("utf-8")
     terminal = cli_inside("score", "t.parquet").stdout
-    follows = first(overview_of(random_table(40, 1))).figures[0]
+    follows = first(cw.score(random_table(40, 1))).figures[0]
     for text in (page, card, terminal):
         flat = " ".join(text.replace("\u00a0", " ").split())
         if text is not terminal:

@@ -1,6 +1,7 @@
 """Under every rate that rules have graded stands how far the rules agree with people."""
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -9,9 +10,13 @@ from conftest import Cli
 from support.tables import random_table
 
 import casewise as cw
-from casewise.scores import (
-    rules_note,
-)
+
+
+def note() -> str:
+    """The note as the front door has it."""
+    (said,) = cw.score(acted("m", "rules")).records()[0]["notes"]
+    assert re.match(r"Replies were graded by rules .*provisional\. .* Over-refusal is off by", said)
+    return str(said)
 
 
 def acted(model: str, by: str | None, delivery: str = "system") -> pl.DataFrame:
@@ -49,7 +54,7 @@ def test_every_output_has_the_line(cli_inside: Cli, tmp_path: Path) -> None:
         cli_inside, tmp_path, acted("m", "rules"), acted("m", "rules", "none"), random_table(20, 1)
     )
     for name, text in found.items():
-        assert rules_note() in text, name
+        assert note() in text, name
     records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
     noted = [one["protocol"] for one in records if "notes" in one]
     assert noted == ["respond", "respond"], "a judge's row has no such note"
@@ -60,11 +65,11 @@ def test_comparisons_and_gates_have_the_line(cli_inside: Cli, tmp_path: Path) ->
         acted("m", "rules").write_parquet(tmp_path / f"{name}.parquet")
     for form in ("table", "markdown", "json"):
         told = cli_inside("compare", "before.parquet", "after.parquet", "--format", form).stdout
-        assert rules_note() in plainly(told), form
+        assert note() in plainly(told), form
     held = ("gate", "after.parquet", "--baseline", "before.parquet")
-    assert rules_note() in plainly(cli_inside(*held, "--markdown", "gate.md").stdout)
-    assert rules_note() in plainly((tmp_path / "gate.md").read_text("utf-8"))
-    assert rules_note() in json.loads(cli_inside(*held, "--json").stdout)["notes"]
+    assert note() in plainly(cli_inside(*held, "--markdown", "gate.md").stdout)
+    assert note() in plainly((tmp_path / "gate.md").read_text("utf-8"))
+    assert note() in json.loads(cli_inside(*held, "--json").stdout)["notes"]
     acted("m", "openai/g").write_parquet(tmp_path / "model.parquet")
     for command in (("compare", "model.parquet", "model.parquet"), ("gate", "model.parquet")):
         assert "graded by rules" not in cli_inside(*command).stdout
@@ -100,4 +105,4 @@ def test_the_line_names_whose_replies_where_others_were_graded_otherwise(
 ) -> None:
     found = outputs(cli_inside, tmp_path, acted("m", "rules"), acted("n", "openai/g"))
     for name in ("table", "markdown", "page.html", "card.md"):
-        assert rules_note(["m (respond, system)"]) in found[name], name
+        assert note().replace("Replies", "Replies of m (respond, system)", 1) in found[name], name

@@ -4,46 +4,23 @@ The verdict, the cards and the first chart are held against figures that are cou
 planted answers alone.
 """
 
-import json
 import math
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from rich.console import Console
+from conftest import Cli
 from support.gated import pairs_table, replies_table
-from support.reported import Parsed, overview_of
+from support.reported import Parsed, page_of
 from support.tables import asked, follows, judgement, table
 
 import casewise as cw
-from casewise.cases import LabelRule
-from casewise.reporting import (
-    comparison_sheet,
-    evaluation_card,
-    gate_junit,
-    gate_sheet,
-    report_page,
-    score_sheet,
-)
-from casewise.results import Comparisons, Scores, Verdict, leading
-from casewise.scores import (
-    Judgements,
-    Overview,
-    Scoring,
-    compare_runs,
-    evaluation_facts,
-    find_runs,
-    make_overview,
-    pairs_of_runs,
-)
-from casewise.sheets import Sheet, to_json
 
 QUERIES = 40
 
@@ -242,19 +219,8 @@ SINGLE = (
 )
 
 
-def only(overview: Overview) -> Verdict:
-    (found,) = leading(overview).leading
-    return found
-
-
 def flat(text: str) -> str:
     return " ".join(text.replace("\u00a0", " ").replace("\\", "").split())
-
-
-def on_screen(sheet: Sheet) -> str:
-    console = Console(width=1000, record=True, file=StringIO())
-    console.print(sheet.terminal())
-    return console.export_text()
 
 
 def sides(rows: pl.DataFrame) -> list[tuple[float, float]]:
@@ -288,14 +254,6 @@ def right(rows: pl.DataFrame) -> float:
     return sum(found) / len(found) if found else math.nan
 
 
-def of_one(planted: pl.DataFrame, verdict: Verdict) -> pl.DataFrame:
-    """The rows of the run that a verdict is about."""
-    return planted.filter(
-        pl.col("run_id") == verdict.score.condition["run_id"],
-        pl.col("delivery") == verdict.score.condition.delivery,
-    )
-
-
 def cards(page: str) -> list[str]:
     """Percentages on the four cards at the top, or why there is none."""
     values = re.findall(r'<p class="value">(.*?)(?:<small>.*?)?</p>', page, re.DOTALL)[:4]
@@ -313,70 +271,72 @@ def percent(share: float) -> str:
     return "can't be told" if math.isnan(share) else str(math.floor(100 * share + 0.5))
 
 
-def views_of(planted: pl.DataFrame, overview: Overview) -> dict[str, str]:
-    """Every view of one run."""
-    sheet = score_sheet(Scores.of(overview.report))
-    facts = evaluation_facts([Path("none.parquet")], Judgements(planted, ()), overview, Scoring())
-    return {
-        "terminal": on_screen(sheet),
-        "markdown": sheet.markdown(),
-        "page": " ".join(Parsed(report_page(overview, title="t", reveal=False)).texts),
-        "card": evaluation_card(overview, facts),
-        "printed in Python": repr(cw.score(planted)),
-    }
+def on_screen(cli: Cli, *command: str | Path) -> str:
+    """What a command prints on a wide terminal."""
+    done = cli(*command, env={"COLUMNS": "1000"})
+    assert done.returncode in (0, 1, 3), done.stderr
+    return done.stdout
 
 
-def views_of_gate(gate: cw.Gate) -> dict[str, str]:
-    """Every view of a gate."""
-    junit = ElementTree.fromstring(gate_junit(gate))
+def card_of(folder: Path, source: pl.DataFrame, **options: Any) -> str:
+    return cw.report(source, folder / "card.md", **options).read_text("utf-8")
+
+
+def views_of_gate(cli: Cli, folder: Path, *options: str) -> dict[str, str]:
+    """Every view of a gate over the run that stands in the folder."""
+    command = ("gate", "after.parquet", *options, "--junit", "j.xml", "--markdown", "gate.md")
+    shown = on_screen(cli, *command)
+    junit = ElementTree.parse(folder / "j.xml")
     return {
-        "gate": on_screen(gate_sheet(gate)),
-        "gate's summary": gate_sheet(gate).markdown(),
-        "gate printed in Python": repr(gate),
+        "gate": shown,
+        "gate's summary": (folder / "gate.md").read_text("utf-8"),
         "JUnit": junit.findtext("testsuite/system-out", ""),
     }
 
 
 @pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
-def test_a_run_is_told_alike_in_every_view(one: Situation) -> None:
+def test_a_run_is_told_alike_in_every_view(cli_inside: Cli, tmp_path: Path, one: Situation) -> None:
     planted = one.make()
-    overview = overview_of(planted)
-    verdict = only(overview)
+    planted.write_parquet(tmp_path / "after.parquet")
+    scores = cw.score(planted)
+    (verdict,) = scores.leading
     said = " ".join(verdict.said)
     for words in one.says:
         assert words in said
     for words in one.never:
         assert words not in said
     assert verdict.score.acts or "refus" not in said.lower()
-    for name, text in views_of(planted, overview).items():
-        shown = flat(text)
-        assert verdict.subject in shown, name
-        for sentence in verdict.said:
-            assert sentence in shown, name
+    views = {
+        "terminal": on_screen(cli_inside, "score", "after.parquet"),
+        "markdown": scores.to_markdown(),
+        "page": " ".join(Parsed(page_of(planted)).texts),
+        "card": card_of(tmp_path, planted),
+    }
+    for name, text in views.items():
+        for words in (verdict.subject, *verdict.said):
+            assert words in flat(text), name
     if planted["run_id"].n_unique() == 1 and verdict.score.n:
-        gate = cw.gate(planted)
-        assert [one["verdict"] for one in gate.record()["runs"]] == [list(verdict.said)]
-        for name, text in views_of_gate(gate).items():
+        runs = cw.gate(planted).record()["runs"]
+        assert [one["verdict"] for one in runs] == [list(verdict.said)]
+        for name, text in views_of_gate(cli_inside, tmp_path).items():
             assert verdict.line in flat(text), name
-    scores = Scores.of(overview.report)
-    records = json.loads(to_json(scores.record()))
-    assert list(verdict.said) in [record.get("verdict") for record in records]
+    assert list(verdict.said) in [row.get("verdict") for row in scores.records()]
 
 
 @pytest.mark.parametrize("one", SINGLE, ids=lambda one: one.name)
 def test_cards_and_the_first_chart_are_as_counted(one: Situation) -> None:
     planted = one.make()
-    overview = overview_of(planted)
-    verdict = only(overview)
-    rows = of_one(planted, verdict)
-    page = report_page(overview, title="t", reveal=False)
+    (verdict,) = cw.score(planted).leading
+    run = verdict.score.condition
+    rows = planted.filter(run_id=run["run_id"], delivery=run.delivery)
+    page = page_of(planted)
     *_, over, under = cards(page)
     told = {"three queries": ["1 of 3", "0 of 3"], "ties": ["can't be told"] * 2}
     assert [over, under] == told.get(one.name, list(map(percent, counted(rows))))
     charted = next(
         row
         for row in first_chart(page)
-        if row["run"].partition(" ")[0] == verdict.score.condition.model
+        if row["run"].partition(" ")[0] == run.model
         and row["condition"].split()[0] in verdict.subject
     )
     # Tied votes make no case acceptable, and none unacceptable.
@@ -405,40 +365,23 @@ rules:
     ids=["pass", "fail", "undecided"],
 )
 def test_a_gate_says_its_verdict_first(
-    tmp_path: Path, over: int, least: str, says: str, never: str
+    cli_inside: Cli, tmp_path: Path, over: int, least: str, says: str, never: str
 ) -> None:
     (tmp_path / "gate.yaml").write_text(RULES.replace("LEAST", least), "utf-8")
+    verdicts(over).write_parquet(tmp_path / "after.parquet")
     gate = cw.gate(verdicts(over), tmp_path / "gate.yaml")
     (verdict,) = gate.verdicts
     assert f"Calls unsafe {percent(over / QUERIES)} of every 100 " in verdict.said[1]
-    for name, text in views_of_gate(gate).items():
+    for name, text in views_of_gate(cli_inside, tmp_path, "--config", "gate.yaml").items():
         shown = flat(text)
         assert name == "JUnit" or says in shown, name
         assert never not in shown, name
         for sentence in verdict.said:
             assert sentence in shown, name
-    suite = ElementTree.fromstring(gate_junit(gate)).find("testsuite")
+    suite = ElementTree.parse(tmp_path / "j.xml").find("testsuite")
     assert suite is not None
     assert suite.get("failures") == str(int(over > 0))
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
-
-
-def renamed(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The run under another name, its model the same."""
-    return frame.with_columns(run_id=pl.lit(name))
-
-
-def compared(
-    before: pl.DataFrame, after: pl.DataFrame, *, force: bool = False
-) -> tuple[Comparisons, Overview, Judgements]:
-    """Two runs, subtracted."""
-    frames = [renamed(before, "old"), renamed(after, "new")]
-    pairs = pairs_of_runs(find_runs({"a": frames[0], "b": frames[1]}), across_versions=force)
-    scoring = Scoring(LabelRule.INTENDED)
-    found = compare_runs(pairs, scoring)
-    judgements = Judgements(pl.concat(frames, how="diagonal_relaxed"), ())
-    overview = make_overview(judgements, scoring, comparisons=found)
-    return Comparisons.of(found, Scores.of(overview.report)), overview, judgements
 
 
 UNCHANGED = "No change is more than chance:"
@@ -493,9 +436,16 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("one", CHANGES, ids=lambda one: one.name)
-def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
-    before, after = one.before(), one.make()
-    result, overview, told = compared(before, after)
+def test_a_change_is_told_by_its_interval_in_every_view(
+    cli_inside: Cli, tmp_path: Path, one: Situation
+) -> None:
+    before, after = (
+        frame.with_columns(run_id=pl.lit(name))
+        for frame, name in ((one.before(), "old"), (one.make(), "new"))
+    )
+    before.write_parquet(tmp_path / "before.parquet")
+    after.write_parquet(tmp_path / "after.parquet")
+    result = cw.compare(before, after, labels="intended")
     (verdict,) = result.verdicts
     finished = "finished, with 80 of 80 planned judgements made"
     assert verdict.said[0] == f"Before: {finished}; after: {finished}."
@@ -503,25 +453,23 @@ def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
         assert words in verdict.said[2]
     for words in one.never:
         assert words not in verdict.said[2]
-    gate = cw.gate(renamed(after, "new"), baseline=renamed(before, "old"))
-    facts = evaluation_facts([Path("none.parquet")], told, overview, Scoring())
-    page = report_page(overview, title="t", reveal=False)
+    page = page_of(after, before=before, labels="intended")
+    command = ("compare", "before.parquet", "after.parquet", "--labels", "intended")
     views = {
-        "markdown": comparison_sheet(result).markdown(),
-        "terminal": on_screen(comparison_sheet(result)),
-        "printed in Python": repr(result),
+        "markdown": result.to_markdown(),
+        "terminal": on_screen(cli_inside, *command),
         "page": " ".join(Parsed(page).texts),
-        "card": evaluation_card(overview, facts),
-        **views_of_gate(gate),
+        "card": card_of(tmp_path, after, before=before, labels="intended"),
+        **views_of_gate(cli_inside, tmp_path, "--baseline", "before.parquet"),
     }
     for name, text in views.items():
         shown = flat(text)
         # A comparison's own table has a line a change, in its colour; the others say them in one.
         lines = (*verdict.said[:2], *(change.line.removesuffix(".") for change in verdict.changes))
-        listed = name in {"markdown", "terminal", "printed in Python"}
-        for words in (*one.says, *(lines if listed else verdict.said)):
+        for words in (*one.says, *(lines if name in {"markdown", "terminal"} else verdict.said)):
             assert words in shown, name
     assert result.record()["comparisons"][0]["verdict"] == list(verdict.said)
+    gate = cw.gate(after, baseline=before)
     assert gate.record()["runs"][0]["verdict"] == list(verdict.said)
     assert cards(page)[2:] == [percent(share) for share in counted(after)]
     (accuracy,) = (row for row in first_chart(page) if row["measure"] == "accuracy")
@@ -529,5 +477,5 @@ def test_a_change_is_told_by_its_interval_in_every_view(one: Situation) -> None:
 
 
 def test_other_data_is_said() -> None:
-    result, *_ = compared(verdicts(), verdicts(dataset_hash="e"), force=True)
+    result = cw.compare(verdicts(), verdicts(dataset_hash="e"), force=True)
     assert "over different versions of the data" in result.verdicts[0].said[0]

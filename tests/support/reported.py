@@ -1,26 +1,21 @@
-"""Overviews and pages for the tests of the report: small, wide, withheld and hostile ones."""
+"""Pages for the tests of the report: of small, withheld and hostile judgements."""
 
 import base64
 import gzip
 import json
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
-from support.tables import judgement, random_table
+from support.tables import judgement, random_table, table
 
-from casewise.cases import Case, Context
-from casewise.reporting.page._parts import Section
-from casewise.reporting.page._plots import Dot, Panel, Plots, share_axis
-from casewise.scores import (
-    Judgements,
-    Overview,
-    Scoring,
-    make_overview,
-    make_table,
-)
-from casewise.sheets import Column, Kind
+import casewise as cw
+
+Record = dict[str, Any]
+"""A case, as a line of a file."""
 
 HOSTILE = (
     '</script><script>window.harmed = 1</script>"\'`<img src=x onerror="window.harmed=1">'
@@ -57,26 +52,22 @@ class Parsed(HTMLParser):
         return json.loads(gzip.decompress(base64.b64decode(self.scripts[name])))
 
 
-def case_of(row: Mapping[str, Any], query: str, context: Mapping[str, Any] | None = None) -> Case:
+def page_of(source: Any, cases: Sequence[Record] = (), **options: Any) -> str:
+    """HTML of the page of judgements; the texts of ``cases`` are in it."""
+    with TemporaryDirectory() as folder:
+        if cases:
+            options["cases"] = Path(folder, "cases.jsonl")
+            options["cases"].write_text("\n".join(map(json.dumps, cases)), "utf-8")
+        return cw.report(source, Path(folder, "report.html"), **options).read_text("utf-8")
+
+
+def case_of(row: Mapping[str, Any], query: str, context: Record) -> Record:
     """The case of a row, with these texts."""
-    return Case(
-        id=row["case_id"],
-        query=query,
-        context=Context(dict(context)) if context is not None else None,
-        category=row["category"],
-        intended=row["intended"],
-    )
+    known = {name: row[name] for name in ("category", "intended")}
+    return known | {"id": row["case_id"], "query": query, "context": context}
 
 
-def overview_of(
-    table: pl.DataFrame, cases: Sequence[Case] = (), notes: Sequence[str] = ()
-) -> Overview:
-    return make_overview(
-        Judgements(table, tuple(notes), {case.id: case for case in cases}), Scoring()
-    )
-
-
-def tell(table: pl.DataFrame) -> list[Case]:
+def texts_of(table: pl.DataFrame) -> list[Record]:
     """Texts for the cases of a table; the pairs differ in two values of the context."""
     rows = table.unique("case_id", keep="first", maintain_order=True).iter_rows(named=True)
     return [
@@ -112,67 +103,31 @@ def models(count: int, queries: int, distinct: int | None = None) -> pl.DataFram
     )
 
 
-def two_models(queries: int = 20, notes: Sequence[str] = ()) -> Overview:
+def two_models(queries: int = 20) -> pl.DataFrame:
     """Two models with texts, and some answers unread."""
-    table = with_answers(models(2, queries))
     unread = pl.col("case_id").is_in(["q00001-safe", "q00002-unsafe"]) & (
         pl.col("model") == "model-0"
     )
-    table = table.with_columns(
+    return with_answers(models(2, queries)).with_columns(
         status=pl.when(unread).then(pl.lit("unparsed")).otherwise("status"),
         verdict=pl.when(unread).then(None).otherwise("verdict"),
         p_safe=pl.when(unread).then(None).otherwise("p_safe"),
     )
-    return overview_of(table, tell(table), notes)
 
 
-def hostile() -> Overview:
-    """Every text that a person or a model writes is hostile, ids and names too."""
+def page_of_two(**options: Any) -> str:
+    """HTML of the page of two models, with the texts of their cases."""
+    judged = two_models()
+    return page_of(judged, texts_of(judged), **options)
+
+
+def hostile_page(**options: Any) -> str:
+    """HTML whose every text is hostile that a person or a model writes, ids and names too."""
+    texts = dict.fromkeys(("category", "model", "answer", "explanation", "error"), HOSTILE)
     rows = [
-        judgement(
-            f"q{side}",
-            side,
-            0.7,
-            case_id=f"{side} {HOSTILE}",
-            query_id="q",
-            category=HOSTILE,
-            model=HOSTILE,
-            answer=HOSTILE,
-            explanation=HOSTILE,
-            error=HOSTILE,
-        )
+        judgement(side, side, 0.7, **texts | {"case_id": f"{side} {HOSTILE}", "query_id": "q"})
         for side in ("safe", "unsafe")
     ]
     context = {HOSTILE: {HOSTILE: HOSTILE}, "constructor": {"__proto__": "x"}}
     cases = [case_of(row, HOSTILE, {**context, "side": row["intended"]}) for row in rows]
-    return overview_of(make_table(rows), cases, [HOSTILE])
-
-
-ROWS: list[dict[str, Any]] = [
-    {"run": "model-0", "accuracy": 0.512345678, "share": 0.25, "n": 1200, "extra": 'a "b", c'},
-    {"run": "model-1", "accuracy": None, "share": None, "n": None, "extra": "=1\nnext"},
-]
-
-COLUMNS = [
-    Column("run", Kind.TEXT, key="run"),
-    Column("accuracy", Kind.NUMBER, key="accuracy"),
-    Column("share of it", Kind.PERCENT, key="share"),
-    Column("judgements", Kind.COUNT, key="n"),
-]
-
-SECTIONS = [
-    Section(
-        "drawn",
-        "One run is ahead",
-        "How to read it.",
-        COLUMNS,
-        ROWS,
-        Plots(
-            share_axis("accuracy (share)"),
-            share_axis("share of it"),
-            [Panel("model-0", [Dot(0.512, 0.25, "model-0 .512", label="model-0")])],
-        ),
-        "model-0 .512",
-    ),
-    Section("table", "A table says it all", "Its text.", COLUMNS, ROWS, open=True),
-]
+    return page_of(table(*rows), cases, title=HOSTILE, **options)

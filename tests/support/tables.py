@@ -1,12 +1,32 @@
 """Judgement tables made by hand or by dice."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from casewise.scores import make_table
+import casewise as cw
+
+
+@cache
+def schema() -> pl.Schema:
+    """Columns of every judgement table, from the smallest published output."""
+    record = {"query": "q", "context": {}, "category": "c", "context_intended_to_be_safe": True}
+    record |= {"scores": [1, 2], "safe_rate": 0.5, "m": "safe"}
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "output_binary.json")
+        path.write_text(json.dumps([record]))
+        return cw.judgements(path).schema
+
+
+def make_table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """Rows of any columns as a judgement table with all of them."""
+    return pl.DataFrame(list(rows), schema())
 
 
 def judgement(
