@@ -11,22 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import Cli, cli_in
+from inspect_ai.log import read_eval_log
 from markdown_it import MarkdownIt
 from support.actors import SAFE, text_of, write_cases
 from support.fake_openai import Answer, FakeServer
 from support.tables import judgement, random_table, table
 
-import casewise
-from casewise.cases import LabelRule, load_cases
-from casewise.protocols import READER_VERSION, Delivery, find_protocol, load_prompts
-from casewise.reporting import evaluation_card
-from casewise.scores import (
-    LimitKind,
-    Scoring,
-    evaluation_facts,
-    make_overview,
-    read_paths,
-)
+import casewise as cw
 
 CANARY = "xylocarp"
 """A word that stands in every text of a run, and may stand in no card."""
@@ -35,11 +26,11 @@ QUERIES = 6
 MODEL = "openai-api/fake/m"
 
 
-def make_card(*paths: Path, scoring: Scoring | None = None) -> str:
-    scoring = scoring or Scoring()
-    judgements = read_paths(paths)
-    overview = make_overview(judgements, scoring)
-    return evaluation_card(overview, evaluation_facts(paths, judgements, overview, scoring))
+def make_card(path: Path, *options: str | Path) -> str:
+    """The card of some judgements, written where they stand."""
+    done = cli_in(path.parent)("report", path, "--out", "card.md", *options)
+    assert done.returncode == 0, done.stderr
+    return (path.parent / "card.md").read_text("utf-8")
 
 
 def tables(card: str) -> Iterator[list[list[str]]]:
@@ -71,6 +62,12 @@ def commands_of(card: str) -> list[list[str]]:
     """The commands of the card, as a shell would take them apart."""
     (block,) = re.findall(r"^```sh\n(.*?)\n```$", card, re.DOTALL | re.MULTILINE)
     return [shlex.split(line)[1:] for line in block.split(" &&\n")]
+
+
+def judged(logs: Path, protocol: str) -> pl.DataFrame:
+    """The judgements under a protocol; a file that is no log is passed over."""
+    with pytest.warns(UserWarning, match="passed over"):
+        return cw.judgements(logs).filter(protocol=protocol)
 
 
 def answer(request: dict[str, Any]) -> Answer:
@@ -116,7 +113,7 @@ def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
     common, *found = lines_of(make_card(runs.logs))
     assert common["Inspect"].startswith("0.3.")
     assert (common["casewise"], common["Status"], common["Epochs"]) == (
-        casewise.__version__,
+        cw.__version__,
         "success",
         "1",
     )
@@ -125,12 +122,10 @@ def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
     judge, plain, urged = (
         by_kind[kind] for kind in (("binary", "none"), ("respond", "none"), ("respond", "urgency"))
     )
-    assert judge["Prompt"] == load_prompts(None, find_protocol("binary"), Delivery.JUDGE).version
+    assert {judge["Prompt"]} == set(judged(runs.logs, "binary")["prompt_version"])
     assert "Graded by" not in judge
-    assert (plain["Graded by"], plain["Grader's version"]) == (
-        "the offline rules (12)",
-        READER_VERSION,
-    )
+    assert plain["Graded by"] == "the offline rules (12)"
+    assert re.fullmatch(r"\d+-[0-9a-f]{8}", plain["Grader's version"])
     assert (plain["Seed"], urged["Seed"]) == ("none needed", "7")
     assert plain["Judgements"] == "12 on 12 cases (6 queries)"
     assert urged["Judgements"] == "6 on 6 cases (6 queries)"
@@ -167,13 +162,11 @@ def _all_of(n: int) -> str:
     return f"1.000 ({n / (n + 1.959964**2):.3f} to 1.000)".replace("(0.", "(.")
 
 
-def test_the_command_line_writes_it(runs: Runs, cli_inside: Cli, tmp_path: Path) -> None:
-    for out in (tmp_path / "card.md", tmp_path / "folder" / "card.md"):
-        # A folder gets the page and the card.
-        target = out if out.parent == tmp_path else out.parent
-        done = cli_inside("report", runs.logs, "--out", target)
-        assert done.returncode == 0, done.stderr
-        assert out.read_bytes().decode() == make_card(runs.logs)
+def test_a_folder_gets_the_page_and_the_card(runs: Runs, tmp_path: Path) -> None:
+    card = make_card(runs.logs)
+    assert cli_in(tmp_path)("report", runs.logs, "--out", "both").returncode == 0
+    assert (tmp_path / "both/card.md").read_text("utf-8") == card
+    assert (tmp_path / "both/report.html").is_file()
 
 
 def test_no_text_and_nothing_private_is_in_it(runs: Runs) -> None:
@@ -186,9 +179,11 @@ def test_no_text_and_nothing_private_is_in_it(runs: Runs) -> None:
     assert not re.search(r"(?<![\w.])/(home|tmp|root|work|Users|private|var)\b", card)
     assert "passed over logs/broken.eval: not a readable Inspect log\n" in card
     # The canary was where it could have come from.
-    rows = read_paths([runs.logs], texts=True)
-    assert all(CANARY in answer for answer in rows.table["answer"])
-    assert all(CANARY in case.query for case in rows.cases.values())
+    log = read_eval_log(str(next(runs.logs.glob("*respond*.eval"))))
+    assert log.samples
+    for sample in log.samples:
+        assert CANARY in sample.output.completion
+        assert any(CANARY in one.text for one in sample.messages if one.role == "user")
 
 
 def test_no_text_of_a_table_is_in_it(tmp_path: Path) -> None:
@@ -201,9 +196,9 @@ def test_no_text_of_a_table_is_in_it(tmp_path: Path) -> None:
     assert CANARY not in card
 
 
-def test_no_query_of_the_published_data_is_in_it(casebench: Path) -> None:
-    card = make_card(casebench / "exp" / "safety_gpt-4o")
-    queries = {case.query for case in load_cases(casebench / "CASEBench_data.json").cases}
+def test_no_query_of_the_published_data_is_in_it(casebench: Path, tmp_path: Path) -> None:
+    card = (cw.report(casebench / "exp/safety_gpt-4o", tmp_path / "card.md")).read_text("utf-8")
+    queries = {case.query for case in cw.load_cases(casebench / "CASEBench_data.json")}
     assert len(queries) == 450
     assert not [query for query in queries if query[:40] in card]
     # As the paper has them: 89 % would be the intention alone.
@@ -223,10 +218,11 @@ def test_the_command_makes_the_same_runs(runs: Runs) -> None:
         env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
         done = cli_in(runs.folder)("run", *act[1:], env=env)
     assert done.returncode == 0, done.stderr
-    before, after = (read_paths([runs.folder / name]).table for name in ("logs", "repeat"))
-    same = [name for name in before.columns if name not in ("run_id", "latency_s")]
-    first, again = (one.select(same).sort("variant", "case_id") for one in (before, after))
-    assert again.equals(first.filter(protocol="respond"))
+    first, again = (
+        one.drop("run_id", "latency_s").sort("variant", "case_id")
+        for one in (judged(runs.logs, "respond"), cw.judgements(runs.folder / "repeat"))
+    )
+    assert again.equals(first)
     assert len(again) == 3 * QUERIES
 
 
@@ -264,51 +260,55 @@ def test_a_table_alone_says_what_is_not_recorded(tmp_path: Path) -> None:
     assert "## What it took\n\nNot recorded.\n" in card
 
 
-def limits(path: Path, frame: pl.DataFrame, scoring: Scoring | None = None) -> dict[LimitKind, Any]:
+CROWD = "The votes come from one group of people"
+INTENT = "Saying what each context's author meant scores"
+JUDGED = "The models judged, and did not act"
+UNRECORDED = "No log was at hand"
+
+
+def limits(path: Path, frame: pl.DataFrame, *options: str) -> list[str]:
+    """The lines of the card on its limits; the first is the same on all."""
     frame.write_parquet(path)
-    judgements = read_paths([path])
-    overview = make_overview(judgements, scoring or Scoring())
-    facts = evaluation_facts([path], judgements, overview, scoring or Scoring())
-    return {one.kind: one for one in facts.limits}
+    section = make_card(path, *options).partition("## Limits\n\n")[2].partition("\n\n")[0]
+    return [line.removeprefix("- ") for line in section.splitlines()[1:]]
+
+
+def begin(lines: list[str], *starts: str) -> bool:
+    return len(lines) == len(starts) and all(map(str.startswith, lines, starts))
 
 
 def test_limits_hold_where_they_are_said_to(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
-    plain = limits(path, random_table(120, 1))
-    assert set(plain) == {
-        LimitKind.ONE_CROWD,
-        LimitKind.INTENT_BASELINE,
-        LimitKind.JUDGING_ONLY,
-        LimitKind.NOT_RECORDED,
-    }
+    assert begin(limits(path, random_table(120, 1)), CROWD, INTENT, JUDGED, UNRECORDED)
     few = limits(path, random_table(99, 1, model="casewise/smollm2"))
-    assert few[LimitKind.FEW].figures == {"fewest": 99.0, "most": 99.0}
-    assert few[LimitKind.EMBEDDED].runs == (0,)
-    meant = limits(path, random_table(120, 1), Scoring(LabelRule.INTENDED))
-    assert LimitKind.INTENTIONS in meant
-    assert LimitKind.INTENT_BASELINE not in meant
+    embedded = "The embedded model has 135 million parameters"
+    assert begin(few, CROWD, INTENT, JUDGED, "99 queries only", embedded, UNRECORDED)
+    meant = limits(path, random_table(120, 1), "--labels", "intended")
+    assert begin(meant, "No votes are counted: the labels are what", JUDGED, UNRECORDED)
     published = limits(path, random_table(120, 1, published_safe_rate=0.4))
-    assert LimitKind.PANELS in published
+    panels = "Each category was voted on by a panel"
+    assert begin(published, CROWD, panels, INTENT, JUDGED, UNRECORDED)
     # Seven of a hundred are not read, by one of two runs.
     unread = random_table(50, 1, model="other").with_columns(
         status=pl.when(pl.int_range(pl.len()) < 7).then(pl.lit("unparsed")).otherwise("status")
     )
     found = limits(path, pl.concat([random_table(50, 1), unread]))
-    assert found[LimitKind.UNREAD].runs == (1,)
+    not_read = "More than one answer in twenty was not read (run 2)"
+    assert begin(found, CROWD, INTENT, JUDGED, "50 queries only", not_read, UNRECORDED)
     acted = [
         judgement(f"q{n}", "safe", None, protocol="respond", delivery="system")
         | {"status": "ok", "response_class": "refusal", "graded_by": by}
         for n, by in enumerate(("rules", "provider", "openai/g"))
     ]
+    rules, model = "Replies were graded by offline rules", "Replies were graded by a model"
     graded = limits(path, table(*acted))
-    assert {LimitKind.RULES, LimitKind.GRADED_BY_MODEL} <= set(graded)
-    assert LimitKind.JUDGING_ONLY not in graded
+    assert begin(graded, CROWD, "3 queries only", rules, model, UNRECORDED)
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     rows = [judgement("q1"), judgement("q2", votes=None), judgement("q3", None, None)]
     table(*rows).write_parquet(tmp_path / "table.parquet")
-    card = make_card(tmp_path / "table.parquet", scoring=Scoring(LabelRule.VOTES))
+    card = make_card(tmp_path / "table.parquet", "--labels", "votes")
     assert (
         "- Run 1: 1 judgement without a label under the rule; answers that were not read: "
         "1 unparsed.\n" in card
