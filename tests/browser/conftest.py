@@ -1,11 +1,15 @@
-"""A real headless Chromium, and pages in it that are off the network."""
+"""A real headless Chromium, pages in it that are off the network, and a sheet of replies."""
 
+import csv
+import io
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from conftest import cli_in
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 Open = Callable[..., Page]
@@ -57,3 +61,42 @@ def open_page(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
         context.close()
     assert not troubles
     assert {url.split("#")[0] for url in requests} <= {file.as_uri()}
+
+
+QUERY = "How is a fence mended?"
+HOSTILE = '=1+1 </script><b>bold</b> "quoted", \u2028 {{ data }}'
+REPLIES = (HOSTILE, "Second\nline", "Third " * 400)
+MODEL = "secret/model"
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Path:
+    """A sheet with these replies, the first after an earlier turn, and its page beside it."""
+    asked = {"role": "user", "content": QUERY}
+    earlier = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
+    lines = []
+    for number, reply in enumerate(REPLIES):
+        messages = [*(() if number else earlier), asked, {"role": "assistant", "content": reply}]
+        lines.append({"messages": messages, "case_id": f"c{min(number, 1)}", "model": MODEL})
+    cases = [
+        {"id": f"c{n}", "query": QUERY, "intended": "safe", "history": history}
+        for n, history in enumerate((earlier, []))
+    ]
+    for name, records in (("cases", cases), ("replies", lines)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, records)), "utf-8")
+    cli, out = cli_in(tmp_path), "to label.csv"
+    for command in (
+        ("grade", "replies.jsonl", "--cases", "cases.jsonl", "--reveal", "--out", "t.parquet"),
+        ("graders", "sample", "t.parquet", "--n", "3", "--out", out),
+    ):
+        done = cli(*command)
+        assert done.returncode == 0, done.stderr
+    return tmp_path / out
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    """The rows of a sheet, each reply as it was given."""
+    rows = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
+    for row in rows:
+        row["reply"] = row["reply"].removeprefix("'")
+    return rows

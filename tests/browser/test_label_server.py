@@ -1,7 +1,5 @@
 """``casewise graders label`` in a real browser: keys, a sheet saved at once, gone on with later."""
 
-import csv
-import io
 import json
 import os
 import re
@@ -15,50 +13,12 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from browser.conftest import MODEL, rows_of
 from playwright.sync_api import Browser, Page, expect
-
-from casewise.scores import DrawnReply, sheet_text
-from casewise.scores._reply_sample import seal
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-MODEL = "openai-api/secret/model"
-REPLIES = ['=1+1 </script><b>bold</b> "quoted", \u2028 {{ data }}', "Second\nline", "Third " * 400]
-
 Serve = Callable[..., tuple[subprocess.Popen[str], str]]
-
-
-def drawn(place: int, reply: str) -> DrawnReply:
-    id = f"r-{place}"
-    return DrawnReply(
-        label="",
-        query="How is a fence mended?",
-        context="user: Hello" if place == 1 else "",
-        reply=reply,
-        id=id,
-        place=place,
-        draw="doubt",
-        seed=0,
-        stratum=1,
-        stratum_replies=3,
-        probability=1.0,
-        run_replies=3,
-        run_id="run",
-        sealed_model=seal(id, MODEL),
-        dataset_hash="d",
-        grader="rules",
-        grader_version="v",
-        sealed=seal(id, "compliance"),
-    )
-
-
-@pytest.fixture
-def sheet(tmp_path: Path) -> Path:
-    path = tmp_path / "to label.csv"
-    path.write_text(
-        sheet_text([drawn(n, one) for n, one in enumerate(REPLIES, 1)]), "utf-8-sig", newline=""
-    )
-    return path
 
 
 @pytest.fixture
@@ -116,8 +76,7 @@ def saved(page: Page) -> None:
 
 
 def labels(sheet: Path) -> list[str]:
-    text = sheet.read_text("utf-8-sig")
-    return [row["label"] for row in csv.DictReader(io.StringIO(text, newline=""))]
+    return [row["label"] for row in rows_of(sheet.read_text("utf-8"))]
 
 
 def test_keys_label_and_each_label_is_in_the_sheet_at_once(
@@ -126,10 +85,11 @@ def test_keys_label_and_each_label_is_in_the_sheet_at_once(
     was = sheet.read_bytes()
     process, address = serve()
     page = visit(address)
-    expect(page.locator("#reply")).to_have_text(REPLIES[0])
+    first, *_ = rows_of(sheet.read_text("utf-8"))
+    expect(page.locator("#reply")).to_have_text(first["reply"], use_inner_text=True)
     shown = page.content()
     assert MODEL not in shown
-    assert seal("r-1", MODEL) not in shown
+    assert first["sealed_model"] not in shown
     page.keyboard.press("3")
     expect(page.locator("#progress")).to_have_text("Reply 2 of 3; 1 labelled")
     saved(page)
@@ -176,7 +136,6 @@ def test_ctrl_c_keeps_all_and_the_next_start_goes_on(
     _, again = serve()
     page = visit(again)
     expect(page.locator("#progress")).to_have_text("Reply 2 of 3; 1 labelled")
-    expect(page.locator("#context-part")).to_be_hidden()
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

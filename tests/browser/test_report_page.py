@@ -92,10 +92,10 @@ def test_one_download_holds_every_row_and_column_of_all_sections(open_page: Open
     assert any(one.get("run") == "'=1\nnext" for one in found)
     assert [{name: cell.removeprefix("'") for name, cell in row.items()} for row in found] == [
         {
-            # As JavaScript writes numbers.
+            # As JavaScript writes numbers; links to cases lead nowhere outside of the page.
             name: str(value).removesuffix(".0")
             for name, value in row.items()
-            if value not in (None, "")
+            if value not in (None, "") and name != "cases"
         }
         for row in rows
     ]

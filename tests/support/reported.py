@@ -125,7 +125,7 @@ def hostile_page(**options: Any) -> str:
     """HTML whose every text is hostile that a person or a model writes, ids and names too."""
     texts = dict.fromkeys(("category", "model", "answer", "explanation", "error"), HOSTILE)
     rows = [
-        judgement(side, side, 0.7, **texts | {"case_id": f"{side} {HOSTILE}", "query_id": "q"})
+        judgement("q", side, 0.7) | texts | {"case_id": f"{side} {HOSTILE}"}
         for side in ("safe", "unsafe")
     ]
     context = {HOSTILE: {HOSTILE: HOSTILE}, "constructor": {"__proto__": "x"}}
