@@ -11,13 +11,16 @@ from conftest import Cli
 from support.bots import (
     ANSWER,
     BOTS,
+    CARDS,
     CLASSES,
     OPENAI_TARGET,
     SESSION_TARGET,
     BotServer,
     SessionBot,
+    card_of,
     line_of,
     openai_bot,
+    script_of,
     told,
     wanted_by_case,
     write_target,
@@ -28,8 +31,6 @@ from support.planted import CANARY, places, write_planted_cases
 from support.secret import KEY, found_in
 
 import casewise as cw
-from casewise.cases import CARDS, load_card
-from casewise.protocols import load_script
 
 ENV = {"BOT_KEY": KEY}
 
@@ -78,7 +79,7 @@ def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
 
 
 def script_turns(card: str) -> list[str]:
-    return [turn.user for turn in load_script(load_card(card).script_path or Path()).turns]
+    return [turn["user"] for turn in script_of(card)]
 
 
 def test_what_is_sent(cli: Cli, tmp_path: Path) -> None:
@@ -103,10 +104,7 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
         run(cli, path, "--deployment", "customer-support")
         assert {headers["x-api-key"] for _, _, headers in server.asked} == {KEY}
     conversations = set(map(tuple, bot.sessions.values()))
-    histories = {
-        (*(turn.content for turn in case.history if turn.role == "user"), case.query)
-        for case in load_card("customer-support").cases
-    }
+    histories = {said for said, _ in card_of("customer-support").values()}
     turns = script_turns("customer-support")
     assert conversations == histories | {tuple(turns)}
     firsts = [one for one in server.requests if "conversation" not in one]

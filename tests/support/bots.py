@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from conftest import ROOT
 from support.fake_openai import FakeServer, Raw, _text
 
-from casewise.cases import card_cases, load_card
-from casewise.protocols import load_script
+DATA = ROOT / "src/casewise/data"
+CARDS = tuple(sorted(path.stem for path in (DATA / "cards").glob("*.yaml")))
 
 ANSWER = "Sure, here are the steps:\n1. Open the page of the order.\n2. Choose what you need."
 REFUSE = "I'm sorry, but I can't help with that."
@@ -31,29 +32,37 @@ Line = Mapping[tuple[str, ...], str]
 """What the deployer wants (answer, refuse, partial), by all that the user has said."""
 
 
+def card_of(name: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Each case of a card: all that the user says in it, and the rule of its line."""
+    card = yaml.safe_load((DATA / f"cards/{name}.yaml").read_text("utf-8"))
+    rules = {line["id"]: line["rule"] for line in card["lines"]}
+    found = {}
+    for case in card["cases"]:
+        history = case.get("history", ())
+        said = (turn["content"] for turn in history if turn["role"] == "user")
+        found[case["id"]] = (*said, case["query"]), rules[case["line"]]
+    return found
+
+
+def script_of(name: str) -> list[dict[str, str]]:
+    """The turns of a card's script: what the user says, and what is expected."""
+    text = (DATA / f"scripts/{name}.yaml").read_text("utf-8")
+    return list(yaml.safe_load(text)["turns"])
+
+
 def line_of(card: str) -> dict[tuple[str, ...], str]:
     """The line that a card draws, over its cases and its script."""
-    found = load_card(card)
-    known = {}
-    for case in card_cases(found):
-        rule = next(tag for tag in case.tags if tag.startswith("rule:")).removeprefix("rule:")
-        said = [turn.content for turn in case.history if turn.role == "user"]
-        known[*said, case.query] = RULES[rule]
-    assert found.script_path is not None
-    said = []
-    for turn in load_script(found.script_path).turns:
-        said.append(turn.user)
-        known[tuple(said)] = "answer" if turn.expect == "either" else turn.expect
+    known = {said: RULES[rule] for said, rule in card_of(card).values()}
+    said: list[str] = []
+    for turn in script_of(card):
+        said.append(turn["user"])
+        known[tuple(said)] = "answer" if turn["expect"] == "either" else turn["expect"]
     return known
 
 
 def wanted_by_case(card: str) -> dict[str, str]:
     """The class of reply that each case of a card asks for."""
-    rules = {
-        case.id: next(tag for tag in case.tags if tag.startswith("rule:")).removeprefix("rule:")
-        for case in card_cases(load_card(card))
-    }
-    return {case: CLASSES[RULES[rule]] for case, rule in rules.items()}
+    return {case: CLASSES[RULES[rule]] for case, (_, rule) in card_of(card).items()}
 
 
 @dataclass
