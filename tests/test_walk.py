@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from conftest import ROOT, clean_env
-
-from casewise.evaluation.models._smollm2 import fetch_weights
+from support.weights import weights
 
 RUN, SCORE = 63, 35
 """Most files whose functions the first run calls, and ``casewise score`` of published outputs."""
@@ -43,7 +42,7 @@ def described() -> tuple[set[str], set[str]]:
 
 def test_the_first_run_visits_few_files_and_the_docs_name_each(tmp_path: Path) -> None:
     # Only on a new machine does a run fetch the weights.
-    fetch_weights()
+    weights()
     files = walk(tmp_path, "run", "--limit", "2", "--log-dir", "logs")
     assert "sheets/_table.py" in files, "the run printed no table"
     assert set(files) == described()[0]

@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Cli
-
-from casewise.cli import _main
 
 METADATA = "Metadata-Version: 2.4\nName: casewise-hello\nVersion: 1.0\n"
 ENTRY_POINTS = """[casewise.commands]
@@ -52,14 +49,15 @@ def added(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+def run(
+    folder: Path, *words: str, first: str = ""
+) -> tuple[subprocess.CompletedProcess[str], set[str]]:
     """Run a command where the distribution is installed; what it did, and what it imported."""
     code = (
-        "import sys, json, atexit\n"
-        "from casewise.cli import main\n"
+        f"import sys, json, atexit, runpy\n{first}\n"
         "atexit.register(lambda: print(json.dumps([*sys.modules]), file=sys.stderr))\n"
         f"sys.argv = ['casewise', *{words!r}]\n"
-        "main()"
+        "runpy.run_module('casewise', run_name='__main__')"
     )
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     env = os.environ | {"PYTHONPATH": path, "COLUMNS": "100"}
@@ -96,13 +94,18 @@ def test_an_error_of_the_code_shows_its_frames_and_types_and_no_message(added: P
     assert "5151" not in done.stdout + done.stderr
 
 
-def test_without_casewise_study_the_line_that_installs_it(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_main, "_added", dict)
-    done = cli("annotate", "serve", "study.yaml", env={"COLUMNS": "300"})
+WITHOUT_STUDY = """
+from importlib import metadata
+every = metadata.entry_points
+metadata.entry_points = lambda **of: () if of == {"group": "casewise.commands"} else every(**of)
+"""
+
+
+def test_without_casewise_study_the_line_that_installs_it(tmp_path: Path) -> None:
+    done, _ = run(tmp_path, "annotate", "serve", "study.yaml", first=WITHOUT_STUDY)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "casewise annotate needs casewise-study, which is not installed" in done.stderr
-    assert "pip install './study'" in done.stderr
-    done = cli("-h", env={"COLUMNS": "120"})
+    said = " ".join(done.stderr.split())
+    assert "casewise annotate needs casewise-study, which is not installed" in said
+    assert "pip install './study'" in said
+    done, _ = run(tmp_path, "-h", first=WITHOUT_STUDY)
     assert "Needs casewise-study, which is not installed" in done.stdout

@@ -9,8 +9,7 @@ from conftest import Cli
 from support.bots import BotServer
 from support.fake_openai import Raw
 from support.secret import KEY
-
-from casewise.evaluation.models._smollm2 import fetch_weights
+from support.weights import weights
 
 NO_PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"), "")
 
@@ -32,7 +31,7 @@ def serving(status: int, body: str = "", **headers: str) -> BotServer:
 
 
 def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:
-    fetch_weights()
+    weights()
     code, facts = looked(cli)
     assert code == 0
     assert facts["models: casewise/smollm2"]["found"].endswith("is whole")
@@ -50,7 +49,7 @@ def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
     assert (model["state"], model["needed"]) == ("absent", True)
     assert model["todo"].startswith("casewise run fetches it")
     assert not cache.exists()
-    damaged = cache / "models" / fetch_weights().name
+    damaged = cache / "models" / weights().name
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"x" * 1000)
     _, facts = looked(cli, CASEWISE_CACHE=str(cache))

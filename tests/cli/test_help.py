@@ -4,25 +4,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Cli, cli_in
-from typer.main import get_command
-
-from casewise.cli import app
-
-
-def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every group and command below one, each with the words that call it."""
-    yield path, command.load() if hasattr(command, "load") else command
-    for name, one in getattr(command, "commands", {}).items():
-        yield from walk(one, (*path, name))
-
-
-TREE = dict(walk(get_command(app)))
+from support.helps import commands, options, pages
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +18,13 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
 
 def test_help_of_every_command(cli: Cli) -> None:
     """It fits 80 columns, each option and command stands in it, and a command shows examples."""
-    for path, command in TREE.items():
-        done = cli(*path, "-h", env={"COLUMNS": "80"})
-        assert (done.returncode, done.stderr) == (0, "")
-        assert max(len(line) for line in done.stdout.splitlines()) <= 80
-        groups = getattr(command, "commands", {})
-        assert "Example" in done.stdout or groups, path
-        options = [name for one in command.params if not one.hidden for name in one.opts]
-        for name in (*groups, *(one for one in options if one.startswith("-"))):
-            assert re.search(rf"{name}(?![\w-])", done.stdout), (path, name)
+    wide, shown = dict(pages(cli, 300)), dict(pages(cli, 80))
+    assert len(wide) > 40
+    for path, page in wide.items():
+        assert max(len(line) for line in shown[path].splitlines()) <= 80
+        assert "Example" in page or commands(page), path
+        for name in (*commands(page), *options(page)):
+            assert re.search(rf"{name}(?![\w-])", shown[path]), (path, name)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from support.fake_openai import FakeServer
 from support.fault_runs import write_questions
 from support.secret import KEY
 from support.starts import Start
-
-from casewise.evaluation.models._smollm2 import fetch_weights
+from support.weights import weights
 
 FIRST = ("run", "--limit", "1", "--log-dir", "own")
 
@@ -56,7 +55,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_damaged_weights(tmp_path: Path) -> None:
-    whole = fetch_weights()
+    whole = weights()
     path = tmp_path / "cache" / "models" / whole.name
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * 8 + whole.read_bytes()[8:])

@@ -8,44 +8,42 @@ import pytest
 import yaml
 from conftest import Cli
 
-from casewise.cases import KEPT_VOTES, OTHER_QUERY, SAME_TEXT, Case, write_cases
-
 Fields = dict[str, Any]
+
+KEPT_VOTES = "people voted on this text; their votes would come to stand on another"
+OTHER_QUERY = "the cases of a pair share their query: change it in all of them"
+SAME_TEXT = "two cases of the pair would have the same query, context and history"
 
 
 def pair() -> list[Fields]:
     """Twins with ids of their own; people voted on the safe one."""
-    both = [
-        Case.model_validate(
-            {
-                "id": f"ladder-{side}",
-                "query_id": "ladder",
-                "query": "May I borrow the ladder?",
-                "context": {"sender": {"type": "tool shed"}, "recipient": {"type": who}},
-                "intended": side,
-            }
-            | votes
-        )
+    return [
+        {
+            "id": f"ladder-{side}",
+            "query_id": "ladder",
+            "query": "May I borrow the ladder?",
+            "context": {"sender": {"type": "tool shed"}, "recipient": {"type": who}},
+            "intended": side,
+        }
+        | votes
         for side, who, votes in (
             ("safe", "a neighbour", {"votes": {"safe": 4, "unsafe": 1}}),
             ("unsafe", "a stranger", {}),
         )
     ]
-    return [case.model_dump(mode="json", exclude_none=True) for case in both]
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     path = tmp_path / "old.yaml"
-    write_cases([Case.model_validate(one) for one in pair()], path)
+    path.write_text(yaml.safe_dump(pair(), sort_keys=False), "utf-8")
     return path
 
 
 def edited(old: Path, name: str, **changes: Fields) -> Path:
     """The file as an editor leaves it, with fields of the safe or the unsafe case changed."""
     records = yaml.safe_load(old.read_text("utf-8"))
-    listed = records["cases"] if isinstance(records, dict) else records
-    for one in listed:
+    for one in records:
         one |= changes.get(one["id"].removeprefix("ladder-"), {})
     path = old.with_name(name)
     path.write_text(yaml.safe_dump(records, sort_keys=False), "utf-8")
