@@ -8,15 +8,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import typer
 import yaml
-from conftest import ROOT
+from conftest import ROOT, Cli
+from support import helps
 from support.scripts import load_script
 
 import casewise
-from casewise import statistics
-from casewise.cli import app
-from casewise.measures import find, measures, scored
 
 DOCS = ROOT / "docs"
 
@@ -45,55 +42,19 @@ def pages(reference: ModuleType) -> dict[str, str]:
 
 
 def test_every_command_and_option_of_the_program_is_in_the_reference(
-    pages: dict[str, str],
+    cli: Cli, pages: dict[str, str]
 ) -> None:
-    options = 0
-
-    def walk(found: Any, path: tuple[str, ...]) -> None:
-        nonlocal options
-        # Most commands are imported when they are used.
-        found = found.load() if hasattr(found, "load") else found
-        if path:
-            page = pages[f"reference/commands/{path[0]}.md"]
-            section = page.split(f"# casewise {' '.join(path)}\n")[1].split("\n## ")[0]
-            for parameter in found.params:
-                shown = parameter.opts if parameter.param_type_name == "option" else ()
-                for name in () if "--help" in shown or parameter.hidden else shown:
-                    assert re.search(rf"`[^`]*(?<![\w-]){name}\b", section), (path, name)
-                    options += 1
-            assert f"`casewise {' '.join(path)}`" in pages["reference/commands/index.md"]
-        for name, one in getattr(found, "commands", {}).items():
-            if not one.hidden:
-                walk(one, (*path, name))
-
-    walk(typer.main.get_command(app), ())
-    assert options > 250
-
-
-def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
-    reference: ModuleType, pages: dict[str, str]
-) -> None:
-    page = pages["reference/measures.md"]
-    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (\S+) \| (\w*) \|.*\| (.+) \|$", page, re.M)
-    assert {name for name, *_ in rows} == {row.name for row in measures()}
-    assert len(rows) == len({name for name, *_ in rows})
-    for name, what, bounds, better, source in rows:
-        assert find(name).says in what, name
-        assert better in ("", find(name).better), name
-        assert ".." in bounds, name
-        assert re.search(r"\]\(\.\./(method|how-to)/[\w-]+\.md#", source), name
-    assert {name: bounds for name, _, bounds, *_ in rows}["within_pcc_safe"] == "-1..1"
-
-
-def test_the_page_of_statistics_has_every_measure_in_words_and_as_a_formula(
-    reference: ModuleType,
-) -> None:
-    page = reference.SOURCE.read_text("utf-8")
-    assert page == reference.with_tables(page), "make measures makes the tables anew"
-    for row in scored():
-        assert re.search(rf"^\| `(quadrants\.)?{row.name}` \| {re.escape(row.says)} \|", page, re.M)
-        assert len(row.says) > 15
-        assert len(row.definition) > 5
+    found = 0
+    for path, shown in helps.pages(cli, 300):
+        if not path:
+            continue
+        page = pages[f"reference/commands/{path[0]}.md"]
+        section = page.split(f"# casewise {' '.join(path)}\n")[1].split("\n## ")[0]
+        for name in set(helps.options(shown)) - {"--help"}:
+            assert re.search(rf"`[^`]*(?<![\w-]){name}\b", section), (path, name)
+            found += 1
+        assert f"`casewise {' '.join(path)}`" in pages["reference/commands/index.md"]
+    assert found > 250
 
 
 def test_every_public_name_of_python_is_in_the_reference(pages: dict[str, str]) -> None:
@@ -103,9 +64,6 @@ def test_every_public_name_of_python_is_in_the_reference(pages: dict[str, str]) 
             one = getattr(casewise, name)
             assert f"### cw.{name}\n\n::: {one.__module__}.{name}\n" in door
             assert inspect.getdoc(one), name
-    figures = pages["reference/statistics-functions.md"]
-    for name in statistics.__all__:
-        assert f"### {name}\n" in figures or f"| `{name}` |" in figures, name
 
 
 def places(nav: Any, reference: ModuleType) -> list[str]:

@@ -1,11 +1,17 @@
 """Measures by hand."""
 
 import math
+import re
+from types import ModuleType
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from numpy.typing import NDArray
+from support.scripts import load_script
 
+from casewise import statistics
+from casewise.measures import find, measures, scored
 from casewise.statistics import (
     Clusters,
     brier_scores,
@@ -128,3 +134,40 @@ def test_clustered_error_of_a_ratio_by_hand() -> None:
     found = clustered_ratio(A([1.0, 1, 0, 0]), A([1.0, 1, 1, 0]), each(A([0, 1, 2, 3])))
     assert found.value == pytest.approx(2 / 3)
     assert found.se == pytest.approx(math.sqrt(1 / 9 + 1 / 9 + 4 / 9) / 3)
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    return load_script(ROOT / "docs/make_reference.py")
+
+
+def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
+    reference: ModuleType,
+) -> None:
+    page = reference.pages()["reference/measures.md"]
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (\S+) \| (\w*) \|.*\| (.+) \|$", page, re.M)
+    assert {name for name, *_ in rows} == {row.name for row in measures()}
+    assert len(rows) == len({name for name, *_ in rows})
+    for name, what, bounds, better, source in rows:
+        assert find(name).says in what, name
+        assert better in ("", find(name).better), name
+        assert ".." in bounds, name
+        assert re.search(r"\]\(\.\./(method|how-to)/[\w-]+\.md#", source), name
+    assert {name: bounds for name, _, bounds, *_ in rows}["within_pcc_safe"] == "-1..1"
+
+
+def test_the_page_of_statistics_has_every_measure_in_words_and_as_a_formula(
+    reference: ModuleType,
+) -> None:
+    page = reference.SOURCE.read_text("utf-8")
+    assert page == reference.with_tables(page), "make measures makes the tables anew"
+    for row in scored():
+        assert re.search(rf"^\| `(quadrants\.)?{row.name}` \| {re.escape(row.says)} \|", page, re.M)
+        assert len(row.says) > 15
+        assert len(row.definition) > 5
+
+
+def test_every_public_function_is_in_the_reference(reference: ModuleType) -> None:
+    figures = reference.pages()["reference/statistics-functions.md"]
+    for name in statistics.__all__:
+        assert f"### {name}\n" in figures or f"| `{name}` |" in figures, name
