@@ -75,14 +75,13 @@ def seen(work: Work) -> dict[str, Any]:
 
 def requests_of(work: Work) -> list[dict[str, Any]]:
     """The bodies of the requests, as casewise makes them."""
-    from casewise.choices import Sampling
     from casewise.evaluation.plan._condition import make_condition
     from casewise.evaluation.plan._sampling import make_draw
     from casewise.evaluation.tasks._samples import to_sample
-    from casewise.protocols import find_protocol
+    from casewise.options import ConditionOptions
 
-    condition = make_condition(work.cases, protocol=work.protocol, limit=work.limit)
-    draw = make_draw(find_protocol(work.protocol), Sampling.GREEDY)
+    asked = ConditionOptions(cases=work.cases, protocol=work.protocol, limit=work.limit)
+    condition, draw = make_condition(asked), make_draw(asked, NAME)
     options = draw.config.model_dump(exclude_none=True)
     return [
         {
@@ -157,20 +156,19 @@ def aiohttp(work: Work) -> dict[str, float]:
 
 def casewise(work: Work) -> dict[str, float]:
     """The evaluation function that ``casewise run`` calls."""
-    from casewise.evaluation import RunRequest, make_plan, run_cells
+    from casewise.evaluation import make_plan, run_cells
 
     def judge(name: str, limit: int) -> None:
-        request = RunRequest(
-            model=(name,),
-            cases=work.cases,
-            protocol=(work.protocol,),
-            limit=limit,
-            max_connections=work.connections,
-            model_base_url=work.url,
-            **({"client": work.client} if work.client else {}),  # type: ignore[arg-type]
-        )
+        asked = {
+            "model": name,
+            "cases": str(work.cases),
+            "protocol": work.protocol,
+            "limit": limit,
+            "max_connections": work.connections,
+            "model_base_url": work.url,
+        } | ({"client": work.client} if work.client else {})
         with tempfile.TemporaryDirectory() as folder:
-            result = run_cells(make_plan(request).cells, Path(folder))
+            result = run_cells(make_plan(asked).cells, Path(folder))
             assert result.complete
 
     judge(f"{NAME}-warm", WARM)

@@ -164,19 +164,14 @@ def sweep_faults(
 def _sweep_file(
     file: Path, server: FaultyServer, cases: Path, entries: Sequence[tuple[str, str]]
 ) -> Path:
-    models = list(dict.fromkeys(model for model, _ in entries))
-    names = [one for one in models if not one.startswith("grader-")]
     lines: list[dict[str, Any]] = []
     for model, protocol in entries:
-        line: dict[str, Any] = {"model": [model], "cases": [cases.name], "protocol": [protocol]}
+        line: dict[str, Any] = {"cases": cases.name, "protocol": protocol}
         if model.startswith("grader-"):
-            grader = {"model": full_name(server, model)}
-            line |= {"model": ["well"], "delivery": ["system"], "grader": grader}
-        lines.append(line)
-    if len(names) < len(models):
-        names.append("well")
-    known = [{"model": full_name(server, name), "name": name} for name in names]
-    file.write_text(json.dumps({"model": known, "grid": lines}), "utf-8")
+            line |= {"delivery": "system", "grader": full_name(server, model)}
+            model = "well"
+        lines.append(line | {"model": full_name(server, model)})
+    file.write_text(json.dumps(lines), "utf-8")
     return file
 
 

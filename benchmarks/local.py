@@ -40,9 +40,10 @@ from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
-from casewise.evaluation import SMOLLM2, RunRequest, common_prefix, make_plan, run_cells
+from casewise.evaluation import SMOLLM2, common_prefix, make_plan, run_cells
 from casewise.evaluation.models._smollm2 import fetch_weights
 from casewise.evaluation.plan._condition import make_condition
+from casewise.options import ConditionOptions
 from casewise.protocols import derive_token_sets, read_probability
 from casewise_hf._engine import WORKER, Engine, open_engine
 from casewise_hf._load import Options
@@ -195,7 +196,9 @@ def prompts_of(
     """Every prompt, as text and in tokens, condition by condition in the order of the file."""
     found = []
     for one in ablations:
-        condition = make_condition(cases, protocol="probability", ablate=one)
+        condition = make_condition(
+            ConditionOptions(cases=cases, protocol="probability", ablate=one)
+        )
         places = {case.id: place for place, case in enumerate(condition.data.cases)}
         for (case,) in sorted(condition.units, key=lambda unit: places[unit[0].id]):
             text = condition.prompts.render(case)
@@ -255,8 +258,7 @@ def timed(
 
 def judge(model: str, cases: str, ablations: Sequence[str | None], args: dict[str, Any]) -> Judged:
     """A run as of the command line, and what its logs hold."""
-    request = RunRequest(model=(model,), cases=cases, ablate=tuple(ablations), model_arg=args)
-    plan = make_plan(request)
+    plan = make_plan({"model": model, "cases": cases, "ablate": ablations, "model_arg": args})
     with tempfile.TemporaryDirectory() as folder:
         started, used = time.perf_counter(), time.process_time()
         result = run_cells(plan.cells, Path(folder))

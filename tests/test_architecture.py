@@ -55,7 +55,7 @@ ROOMS = {
 A_RESULT_SHOWS_ITSELF = ("_result.py", "casewise.reporting.sheet_of")
 """The one way up: ``Result.to_markdown`` is the view of the result."""
 
-OPEN = {"choices", "files", "sheets"}
+OPEN = {"choices", "files", "options", "sheets"}
 """Rooms that every room may open."""
 
 
@@ -162,11 +162,12 @@ FRONT_DOOR = {
     "__init__.py": set(),
     "_front_dataset.py": {"_front_result", "dataset", "statistics"},
     "_front_result.py": {"cases", "errors", "files", "sheets"},
-    "_front_running.py": {"choices", "_front_result", "cases", "errors", "files", "sheets"},
+    "_front_running.py": {"_front_result", "cases", "errors", "files", "options", "sheets"},
     "_front_scoring.py": {
         *("_front_result", "cases", "errors", "files", "gate", "measures", "results", "scores"),
         "statistics",
     },
+    "options.py": {"choices", "errors"},
 }
 """The front door for Python, and what of ours each of its files may import when it is loaded."""
 

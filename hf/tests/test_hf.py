@@ -79,7 +79,7 @@ def flows(folder: Path, tiny: Path, engine: "Engine") -> Flows:
         "ablate": [one or "none" for one in ABLATIONS],
         "limit": CASES,
     }
-    (folder / "sweep.yaml").write_text(json.dumps(sweep), "utf-8")
+    (folder / "sweep.yaml").write_text(json.dumps([sweep]), "utf-8")
     cases = [
         {"query": "word " * WINDOW, "context": {"sender": {}}, "intended": "safe"},
         {"query": "word", "context": {"sender": {}}, "intended": "safe"},

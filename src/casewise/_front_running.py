@@ -18,17 +18,14 @@ from casewise.cases import (
     open_cases,
     write_cases,
 )
-from casewise.choices import PROTOCOL
 from casewise.errors import InputError
 from casewise.files import cache_dir
+from casewise.options import RunOptions, takes
 from casewise.sheets import Column, Kind, Row, Shown, Table, escape, figures, markdown
 
 if TYPE_CHECKING:
     from casewise.evaluation import CellState, CostEstimate, RunResult
     from casewise.evaluation import Plan as CheckedPlan
-
-Texts = str | Sequence[str]
-"""One, or several."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +77,7 @@ def estimates_table(
         condition: Heading of the column that tells the rows of a model apart.
         with_total: Whether the last row is the sum of the others.
     """
+    from casewise.evaluation import total
 
     def row(model: str, title: str, *summed: "CostEstimate", apart: bool = False) -> Row:
         *counts, cost = total(summed)
@@ -92,17 +90,6 @@ def estimates_table(
     numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
     columns = [Column("model"), Column(condition), *numbers, Column("cost $", Kind.MONEY)]
     return Table(columns, rows, keys=2)
-
-
-def total(estimates: "Sequence[CostEstimate]") -> tuple[int, int, int, float | None]:
-    """Requests, tokens in and out, and dollars; None where one of the prices is unknown."""
-    costs = [one.cost_usd for one in estimates if one.cost_usd is not None]
-    return (
-        sum(one.requests for one in estimates),
-        sum(one.input_tokens for one in estimates),
-        sum(one.output_tokens for one in estimates),
-        sum(costs) if len(costs) == len(estimates) else None,
-    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,105 +180,24 @@ def load_cases(cases: Any, mapping: PathText | Mapping[str, Any] | None = None) 
     return loaded
 
 
-def plan(
-    cases: Cases = "starter",
-    model: Texts = "casewise/smollm2",
-    protocol: Texts = PROTOCOL,
-    *,
-    target: Texts = (),
-    delivery: Texts = (),
-    ablate: Sequence[str | None] = (None,),
-    swap: Sequence[str | None] = (None,),
-    vary: Sequence[str | None] = (None,),
-    evidence: PathText | None = None,
-    deployment: PathText | None = None,
-    grader: str | None = None,
-    prompt: PathText | None = None,
-    sampling: str = "greedy",
-    samples: int | None = None,
-    epochs: int = 1,
-    limit: int | None = None,
-    pairs: int | None = None,
-    seed: int = 0,
-    max_tokens: int | None = None,
-    max_connections: int | None = None,
-    attempt_timeout: int | None = None,
-    batch: bool = False,
-    client: str = "auto",
-    model_base_url: str | None = None,
-    model_arg: Mapping[str, Any] | None = None,
-    generate: Mapping[str, Any] | None = None,
-    price_in: float | None = None,
-    price_out: float | None = None,
-    grader_price_in: float | None = None,
-    grader_price_out: float | None = None,
-) -> Plan:
+@takes(RunOptions, "cases", "model", "protocol")
+def plan(asked: dict[str, Any]) -> Plan:
     """Check and count what would be asked of models; nothing is sent.
 
-    Every product of the lists is a condition. The options are those of ``casewise run``.
-
-    Args:
-        cases: A name, a file, or cases. Cases that no file holds are written to casewise's cache,
-            under their hash, so that logs can name them.
-        model: As Inspect names them.
-        protocol: ``binary``, ``score``, ``probability``, ``guard`` or ``respond``.
-        target: Bots of one's own beside the models (``model=[]``: instead of them): files, or
-            functions as ``MODULE:FUNCTION``.
-        delivery: Where the context stands; empty is each protocol's usual place.
-        ablate: What to remove from every context: a group or parameter, or several joined by
-            commas; None leaves contexts whole.
-        swap: What every context takes from its twin; None is nothing.
-        vary: How conversations of ``respond`` are changed; None leaves them as they are.
-        evidence: ``ladder`` or a file: every rung of an evidence ladder.
-        deployment: A deployment card, in place of cases (``respond``).
-        grader: A model that grades replies (``respond``), or ``rules,MODEL``, which grades those
-            that the rules doubt. None grades by rules.
-        prompt: ``upstream``, a template file, or ours in a language (``casewise:de``).
-        sampling: ``greedy``, or ``reference`` as the published runs.
-        samples: Answers that the protocol ``score`` averages; None is 3.
-        epochs: How often each case is asked.
-        limit: Only the first cases.
-        pairs: The most pairs of one query, where a protocol asks of pairs; None is every one.
-        seed: Seed of the varied conversations.
-        max_tokens: Longest answer, in tokens.
-        max_connections: Requests at once for each provider.
-        attempt_timeout: Seconds after which a request is given up and sent again; None is 300.
-        batch: Send through the provider's batch interface.
-        client: What sends requests: ``auto`` or ``inspect``.
-        model_base_url: Address of the models' API.
-        model_arg: For the models' provider.
-        generate: Settings of the models' generation, as Inspect names them.
-        price_in: Dollars for a million input tokens; None is what Inspect knows.
-        price_out: The same of output tokens.
-        grader_price_in: Dollars for a million input tokens of the grader.
-        grader_price_out: The same of output tokens.
+    The options are those of ``casewise run``: one value of each, or of most a list, whose every
+    product is a condition. ``cases`` may also be cases; those that no file holds are written to
+    casewise's cache, under their hash, so that logs can name them.
 
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
-    given = locals()
     # Inspect takes seconds to import.
-    from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
+    from casewise.evaluation import make_plan
 
-    refuse_password("model_base_url", model_base_url)
-    request = RunRequest.of(
-        given,
-        model=_texts(model),
-        target=_texts(target),
-        cases=_name_of(cases),
-        protocol=_texts(protocol),
-        delivery=_texts(delivery),
-        ablate=tuple(ablate) or (None,),
-        swap=tuple(swap) or (None,),
-        vary=tuple(vary) or (None,),
-        model_arg=dict(model_arg or {}),
-        generate=dict(generate or {}),
-        prices=Prices(price_in, price_out),
-        grader_prices=Prices(grader_price_in, grader_price_out),
-    )
-    return Plan(make_plan(request))
+    cases = {"cases": _name_of(asked["cases"])} if "cases" in asked else {}
+    return Plan(make_plan(asked | cases))
 
 
 def run(
@@ -413,7 +319,3 @@ def _name_of(cases: Cases) -> str:
     check_cache_writable(path.parent)
     write_cases(held, path)
     return str(path)
-
-
-def _texts(given: Texts) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([given] if isinstance(given, str) else given))

@@ -18,7 +18,7 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(
 )
 """A file of a kilobyte, which names 9^29 values."""
 
-SWEEP = "model: [{model: openai/x, name: a}, {model: openai/y, name: b}]\n"
+SWEEP = "- {model: a/b}\n"
 FILES: dict[str, str | bytes] = {
     "empty.txt": "",
     "garbage.bin": GARBAGE,
@@ -43,14 +43,10 @@ FILES: dict[str, str | bytes] = {
     "queries.csv": "query\nMay I borrow a ladder?\n",
     "rules.yaml": "rules:\n- {measure: acuracy, at_least: .5}\n",
     "limit.yaml": "rules:\n- {measure: accuracy, at_least: .nan}\n",
-    "sweep.yaml": "model: [a/b]\nprotocl: [binary]\n",
-    "nothing.yaml": f"{SWEEP}exclude: [{{model: [a, b]}}]\n",
-    "excluded.yaml": f"{SWEEP}exclude: [{{model: c}}]\n",
-    "claimed.yaml": f"{SWEEP}delivery: claimed\n",
-    "names.yaml": "model: [openai/x, openai/x]\n",
-    "servers.yaml": "model: [openai/x, {model: openai/x, name: y, model_base_url: 'http://h'}]\n",
-    "settings.yaml": "model: [{model: openai/x, generate: {top_p: 1}}, "
-    "{model: openai/x, name: b, generate: {top_p: 1.0}}]\n",
+    "sweep.yaml": "- {model: a/b, protocl: binary}\n",
+    "mapping.yaml": "model: a/b\n",
+    "claimed.yaml": f"{SWEEP}- {{model: c/d, delivery: claimed}}\n",
+    "servers.yaml": f"{SWEEP}- {{model: a/b, model_base_url: 'http://h'}}\n",
     "target.yaml": "name: bot\nurl: ftp://localhost/x\nbody: {q: '{last}'}\nreply: text\n",
     "field.yaml": "name: bot\nurl: http://localhost/x\nbody: {q: '{lsat}'}\nreply: text\n",
     "query.txt": "{query}",
@@ -138,10 +134,10 @@ TABLE = [
     (f"run {MODEL} --ablate ''", "none for whole contexts"),
     (f"run {MODEL} --ablate recipeint", "has 'recipeint'"),
     (f"run {MODEL} --ablate recipient,none", "has 'none'"),
-    (f"run {MODEL} --ablate recipient --delivery none", "there is none"),
-    (f"run {MODEL} --ablate recipient --swap recipient", "--ablate and --swap"),
+    (f"run {MODEL} --ablate recipient --delivery none", "no --delivery none"),
+    (f"run {MODEL} --ablate recipient --swap recipient", "--swap recipient needs"),
     (f"run {MODEL} --deployment customer-support", "respond"),
-    (f"run {MODEL} --grader openai/gpt-4o", "has no replies to grade"),
+    (f"run {MODEL} --grader openai/gpt-4o", "needs replies to grade"),
     ("run -m a/b --protocol respond --grader rulez", "did you mean 'rules'?"),
     (f"run {MODEL} --address 1.2.3.4:5", "--engine ray"),
     (f"run {MODEL} --model-base-url nonsense", "nonsense"),
@@ -162,12 +158,10 @@ TABLE = [
     ("run bomb.yaml", "bomb.yaml"),
     ("run sweep.yaml", "protocl"),
     ("run sweep.yaml --limit 3", "--limit"),
-    ("run excluded.yaml --dry-run", "expected one of a, b"),
-    ("run nothing.yaml --dry-run", "nothing is left to run"),
-    ("run claimed.yaml --dry-run", "protocol probability has no"),
-    ("run names.yaml --dry-run", "model, record 2: two models of one name"),
-    ("run servers.yaml --dry-run", "an address tells no results apart"),
-    ("run settings.yaml --dry-run", "model, record 2"),
+    ("run mapping.yaml --dry-run", "expected - model"),
+    ("run claimed.yaml --dry-run", "claimed.yaml, record 2: protocol probability has no"),
+    ("run servers.yaml --dry-run", "servers.yaml, record 2: model_base_url"),
+    (f"run {MODEL} --seed 3", "--seed 3 needs --vary"),
     ("run --target absent.yaml --protocol respond", "absent.yaml"),
     ("run --target mybot:answer --protocol respond", "mybot"),
     ("target check target.yaml", "url"),

@@ -92,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "queries.csv").write_text("query\nhow do I paint a wall\n")
     (tmp_path / "talks.jsonl").write_text('{"messages": []}\n')
     for name, entry in SWEEPS.items():
-        sweep = {"model": [{"model": MODEL[1]} | entry], "grid": [{}]}
+        sweep = [{"model": MODEL[1]} | entry]
         (tmp_path / f"{name}.yaml").write_text(json.dumps(sweep))
     return tmp_path
 
@@ -122,7 +122,7 @@ def check_refused(cli: Cli, folder: Path, command: tuple[str, ...], env: dict[st
 
 
 def test_python_refuses_it_too() -> None:
-    with pytest.raises(UsageError, match="model_base_url: the address holds a secret"):
+    with pytest.raises(UsageError, match="--model-base-url: the address holds a secret"):
         cw.plan("starter", model=MODEL[1], protocol="binary", model_base_url=ADDRESS)
 
 

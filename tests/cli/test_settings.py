@@ -92,9 +92,10 @@ def test_other_settings_in_one_folder_are_other_runs(cli: Cli, tmp_path: Path) -
 
 
 def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
-    given = ("--protocol", "respond", "--grader", "openai-api/fake/g", *SETTING)
+    given = ("--grader", "openai-api/fake/g", *SETTING)
     with FakeServer(lambda _: "I can't help with that.") as server:
-        done = cli(*options(tmp_path, *given), env=environment(server))
+        asked = [one.replace("binary", "respond") for one in map(str, options(tmp_path, *given))]
+        done = cli(*asked, env=environment(server))
         assert server.requests, done.stderr
         chatbot = [one for one in bodies(server) if one["model"] == "m"]
         grader = [one for one in bodies(server) if one["model"] == "g"]
@@ -105,19 +106,16 @@ def test_a_grader_is_not_set(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_sweep_of_one_model_twice(cli: Cli, tmp_path: Path) -> None:
-    """What the model's entry says comes before what a line of the grid says."""
+    """Each of several mappings of settings is a run of its own."""
     write_questions(tmp_path / "cases.jsonl", CASES)
     (tmp_path / "sweep.yaml").write_text(
-        f"model: [{{model: {MODEL}, name: plain}}, "
-        f"{{model: {MODEL}, name: hard, generate: {{reasoning_effort: high}}}}]\n"
-        "cases: cases.jsonl\nprotocol: binary\n"
-        "grid: [{}, {generate: {top_p: 0.5, reasoning_effort: low}}]\n"
+        f"- {{model: {MODEL}, cases: cases.jsonl, protocol: binary,\n"
+        "   generate: [none, {reasoning_effort: high}, {top_p: 0.5, reasoning_effort: low}]}\n"
     )
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
-    assert (len(server.requests), len(bodies(server))) == (4 * CASES, 4)
+    assert (len(server.requests), len(bodies(server))) == (3 * CASES, 3)
     assert variants(tmp_path / "logs/sweep") == [
-        *("greedy", "greedy;reasoning_effort=high"),
-        *("greedy;reasoning_effort=high;top_p=0.5", "greedy;reasoning_effort=low;top_p=0.5"),
+        *("greedy", "greedy;reasoning_effort=high", "greedy;reasoning_effort=low;top_p=0.5"),
     ]

@@ -10,31 +10,19 @@ from support.fake_openai import Answer, FakeServer
 
 CASES = 8
 
-MODELS = """
-model:
-  - {model: openai-api/fake/a, name: a, price_in: 1000, price_out: 2000, max_connections: 4}
-  - {model: openai-api/fake/b, name: b, price_in: 1000, price_out: 2000, max_connections: 4}
-"""
+COMMON = "cases: cases.jsonl, price_in: 1000, price_out: 2000, max_connections: 4"
 """A request of the fake server takes 100 tokens in and 5 out: $0.11."""
 
-GRID = (
-    MODELS
-    + """
-cases: cases.jsonl
-protocol: [binary, score]
-delivery: [judge, none]
-ablate: [none, sender]
-samples: 1
-exclude:
-  - {model: b, protocol: score}
-  - {model: b, delivery: none}
-  - {delivery: none, protocol: score}
+A, B, C = (f"openai-api/fake/{name}" for name in "abc")
+GRID = f"""
+- {{model: {A}, protocol: binary, delivery: [judge, none], ablate: [none, sender], {COMMON}}}
+- {{model: {A}, protocol: score, ablate: [none, sender], samples: 1, {COMMON}}}
+- {{model: {B}, protocol: binary, ablate: [none, sender], {COMMON}}}
 """
-)
 
 
 def sweep_file(folder: Path, text: str, count: int = CASES) -> None:
-    contexts = {"sender": {"platform_type": "a forum"}, "recipient": {}}
+    contexts = {"sender": {"platform_type": "a forum"}, "recipient": {"urgency": "low"}}
     lines = [{"query": f"question {n}", "context": contexts} for n in range(count)]
     (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     (folder / "sweep.yaml").write_text(text, "utf-8")
@@ -61,7 +49,7 @@ def states(cli: Cli) -> dict[tuple[str, str], tuple[str, int, int]]:
     done = cli("run", "sweep.yaml", "--status", "--format", "json")
     assert done.returncode == 0, done.stderr
     return {
-        (one["name"], one["condition"]): (one["state"], one["judged"], one["total"])
+        (one["model"], one["condition"]): (one["state"], one["judged"], one["total"])
         for one in json.loads(done.stdout)["cells"]
     }
 
@@ -70,20 +58,18 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, GRID)
     of_b = ("binary", "binary, without sender")
     of_a = (*of_b, "binary, none", "score", "score, without sender")
-    cells = [*(("a", name) for name in of_a), *(("b", name) for name in of_b)]
+    cells = [*((A, name) for name in of_a), *((B, name) for name in of_b)]
     assert states(cli) == dict.fromkeys(cells, ("not begun", 0, CASES))
     with FakeServer(answer) as server:
         done = cli("run", "sweep.yaml", env=environment(server))
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 7 * CASES
         assert "7 of 7 done; 56 of 56 judgements." in done.stdout
-        # One condition goes, one comes; one is asked for more often, and by two lines. One model
+        # One condition goes, one comes; one is asked for more often, and by two records. One model
         # more can't be used.
         changed = GRID.replace("ablate: [none, sender]", "ablate: [none, recipient]")
-        changed = changed.replace("model:\n", "model:\n  - {model: openai-api/fake/c, name: c}\n")
-        changed += "  - {model: c, protocol: score}\n  - {model: c, ablate: recipient}\n"
-        changed += "  - {model: c, delivery: none}\n"
-        changed += "grid: [{}, {protocol: binary, delivery: judge, ablate: none, epochs: 2}]"
+        changed += f"- {{model: [{A}, {B}], protocol: binary, epochs: 2, {COMMON}}}\n"
+        changed += f"- {{model: {C}, protocol: binary, {COMMON}}}\n"
         sweep_file(tmp_path, changed)
         before = len(server.requests)
         done = cli("run", "sweep.yaml", env=environment(server))
@@ -91,18 +77,18 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, tmp_path: Path) -> None:
         # Without the recipient: binary by both models, score by one; a second epoch by both.
         asked = [one["model"] for one in server.requests[before:] if one["model"] != "c"]
         assert len(asked) == 3 * CASES + 2 * CASES
-    assert "going on: 32 of 88 were judged before" in done.stderr
-    assert "not finished: openai-api/fake/c: " in done.stderr
-    gone = "in the folder, and not in the file: openai-api/fake/b (binary, without sender) over"
+    assert "going on: 32 of 80 were judged before" in done.stderr
+    assert f"not finished: {C}: " in done.stderr
+    gone = f"in the folder, and not in the file: {B} (binary, without sender) over"
     assert gone in done.stderr
-    assert states(cli)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
+    assert states(cli)[B, "binary"] == ("done", 2 * CASES, 2 * CASES)
 
 
 def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
     """An ordinary run stops at its cap; a sweep over the same conditions goes on from there."""
-    sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocol: binary\n", 30)
+    sweep_file(tmp_path, f"- {{model: [{A}, {B}], protocol: binary, {COMMON}}}", 30)
     options = ("--protocol", "binary", "--cases", "cases.jsonl", "--log-dir", "logs/sweep")
-    run = ("run", "-m", "openai-api/fake/a", *options, "--max-connections", "4")
+    run = ("run", "-m", A, *options, "--max-connections", "4")
     with FakeServer(answer) as server:
         prices = ("--price-in", "1000", "--price-out", "2000")
         done = cli(*run, *prices, "--max-cost", "1", env=environment(server))
@@ -111,8 +97,8 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
         # The tenth answer reaches the cap; at most three more were in flight.
         first = len(server.requests)
         assert 10 <= first <= 13
-        assert states(cli)["a", "binary"] == ("partly", first, 30)
-        assert states(cli)["b", "binary"] == ("not begun", 0, 30)
+        assert states(cli)[A, "binary"] == ("partly", first, 30)
+        assert states(cli)[B, "binary"] == ("not begun", 0, 30)
         same = cli("run", "sweep.yaml", "--max-cost", "1", env=environment(server))
         assert same.returncode == 1
         assert len(server.requests) == first
@@ -125,12 +111,29 @@ def test_a_cap_on_the_cost(cli: Cli, tmp_path: Path) -> None:
 
 def test_seeds_where_answers_are_drawn(cli: Cli, tmp_path: Path) -> None:
     """A seed makes a condition of its own where it changes something, and is dropped elsewhere."""
-    text = MODELS + "protocol: [binary, probability]\nsampling: [greedy, reference]\nlimit: 2\n"
-    sweep_file(tmp_path, f"{text}seed: [1, 2]\nonly: [{{model: a}}]\n")
+    drawn = "protocol: [binary, probability], sampling: [greedy, reference], seed: [1, 2]"
+    sweep_file(tmp_path, f"- {{model: {A}, {drawn}, limit: 2}}")
     assert {condition for _, condition in states(cli)} == {
-        *("binary, greedy", "probability, greedy", "probability, reference"),
-        *("binary, reference, seed 1", "binary, reference, seed 2"),
+        *("binary", "probability, sampling greedy", "probability, sampling reference"),
+        *("binary, draw-seed 1", "binary, draw-seed 2"),
     }
+
+
+def test_a_larger_limit_asks_only_the_rest(cli: Cli, tmp_path: Path) -> None:
+    """So does the same file in another folder: its content is in the key, and not its path."""
+    sweep_file(tmp_path, "")
+    options = ("run", "-m", A, "--protocol", "binary", "--log-dir", "logs")
+    with FakeServer(answer) as server:
+        env = environment(server)
+        assert cli(*options, "--cases", "cases.jsonl", "--limit", "3", env=env).returncode == 0
+        (tmp_path / "moved").mkdir()
+        (tmp_path / "cases.jsonl").rename(tmp_path / "moved/ours.jsonl")
+        done = cli(*options, "--cases", "moved/ours.jsonl", env=env)
+        assert f"going on: 3 of {CASES} were judged before" in done.stderr
+        assert len(server.requests) == CASES
+        less = cli(*options, "--cases", "moved/ours.jsonl", "--limit", "2", env=env)
+        assert "going on: 2 of 2 were judged before" in less.stderr
+        assert len(server.requests) == CASES
 
 
 def test_the_example_of_the_page(cli: Cli, tmp_path: Path) -> None:
@@ -140,7 +143,8 @@ def test_the_example_of_the_page(cli: Cli, tmp_path: Path) -> None:
     sweep_file(tmp_path, text)
     (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")
     found = states(cli)
-    # Over the starter cases 2 protocols x (3 ablations + no context), over the team's 2 x 2.
-    assert len(found) == (8 + 4) + 3 + (4 + 2)
-    assert found["mine", "drawn thrice: binary, starter, reference, seed 2"] == ("not begun", 0, 56)
-    assert found["openai/gpt-4o", "binary, none, team.jsonl, greedy"] == ("not begun", 0, CASES)
+    mine = "openai-api/local/my-model"
+    # Two protocols over each of two files: three ablations, and no context.
+    assert len(found) == 2 * 2 * (3 + 1) + 2 + 3
+    assert found[mine, "binary, draw-seed 2"] == ("not begun", 0, 56)
+    assert found["openai/gpt-4o", "binary, none, cases team.jsonl"] == ("not begun", 0, CASES)

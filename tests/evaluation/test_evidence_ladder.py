@@ -119,7 +119,7 @@ def test_a_bad_ladder_stops_before_anything_is_sent(cli: Cli, tmp_path: Path) ->
     (tmp_path / "own.yaml").write_text(OWN.replace("{claim}", "{clam}"), "utf-8")
     command = (*RUN, "-m", "openai-api/fake/m", "--evidence")
     together = cli(*command, "ladder", "--vary", "urgency")
-    assert (together.returncode, "leave out --vary" in together.stderr) == (2, True)
+    assert (together.returncode, "no --evidence" in together.stderr) == (2, True)
     done = cli(*command, "own.yaml")
     assert done.returncode == 2
     assert " ".join(done.stderr.split()) == (

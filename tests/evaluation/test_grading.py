@@ -104,9 +104,9 @@ def test_prices_of_a_grader(cli: Cli, tmp_path: Path) -> None:
     asked += ["--grader", "openai-api/fake/judge", "--price-in", "1", "--price-out", "2"]
     dry = cli(*asked)
     assert "Give --grader-price-in and --grader-price-out (dollars" in " ".join(dry.stdout.split())
-    grader = {"model": "openai-api/fake/judge", "price_in": 10, "price_out": 20}
+    grader = {"grader": "openai-api/fake/judge", "grader_price_in": 10, "grader_price_out": 20}
     sweep = {"model": ["openai-api/fake/m"], "protocol": ["binary", "respond"], "limit": 2}
-    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep | {"grader": grader}), "utf-8")
+    (tmp_path / "sweep.yaml").write_text(json.dumps([sweep | grader]), "utf-8")
     dry = cli("run", "sweep.yaml", "--dry-run", "--format", "json")
     judged, acted = json.loads(dry.stdout)["cells"]
     assert "grader_requests" not in judged

@@ -7,10 +7,11 @@ from support.fake_openai import FakeServer
 
 LIMIT = 40
 SWEEP = f"""
-model: {{model: vllm/fake, max_connections: 4}}
-protocol: probability
-ablate: [none, recipient, transmission_principle]
-limit: {LIMIT}
+- model: vllm/fake
+  max_connections: 4
+  protocol: probability
+  ablate: [none, recipient, transmission_principle]
+  limit: {LIMIT}
 """
 
 

@@ -26,13 +26,9 @@ pytest.importorskip("ray", reason="Ray is not installed")
 CASES = 30
 ENV = {"FAKE_API_KEY": KEY}
 SWEEP = """
-name: both
-cases: cases.jsonl
-grid:
-  - {protocol: binary, delivery: [judge, none]}
-  - {protocol: binary, ablate: sender, model: a}
-  - {protocol: respond, model: b, limit: 20}
-model:
+- {{model: [{a}, {b}], protocol: binary, delivery: [judge, none], {common}}}
+- {{model: {a}, protocol: binary, ablate: sender, {common}}}
+- {{model: {b}, protocol: respond, limit: 20, {common}}}
 """
 
 
@@ -92,12 +88,9 @@ def test_a_node_is_lost_half_way(
 ) -> None:
     """A sweep of two models, a node of two lost in its middle, goes on: one table of it all."""
     with FakeServer(answer) as server:
-        models = [
-            f"  - {{model: openai-api/fake/{name}, name: {name}, model_base_url: '{server.url}', "
-            "max_connections: 4}\n"
-            for name in "ab"
-        ]
-        (tmp_path / "sweep.yaml").write_text(SWEEP + "".join(models), "utf-8")
+        common = f"cases: cases.jsonl, model_base_url: '{server.url}', max_connections: 4"
+        models = {name: f"openai-api/fake/{name}" for name in "ab"}
+        (tmp_path / "sweep.yaml").write_text(SWEEP.format(common=common, **models), "utf-8")
         succeed(cli_process, "run", "sweep.yaml", "--log-dir", "alone")
         wanted = len(server.requests)
         assert wanted == 5 * CASES + 20

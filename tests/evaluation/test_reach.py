@@ -39,12 +39,13 @@ def run(
     *more: str,
     status: int = 2,
     questions: int = 3,
+    protocol: str = "binary",
     env: dict[str, str] | None = None,
 ) -> str:
     """What a run against an address says."""
     cases = write_questions(folder / "cases.jsonl", questions)
     done = cli(
-        *("run", "-m", MODEL, "--cases", cases, "--protocol", "binary", "--log-dir", "logs", *more),
+        *("run", "-m", MODEL, "--cases", cases, "--protocol", protocol, "--log-dir", "logs", *more),
         env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": url, **(env or {})},
     )
     assert done.returncode == status, done.stderr
@@ -150,8 +151,9 @@ def test_a_dead_grader(cli: Cli, tmp_path: Path) -> None:
     """The replies are there for the next start."""
     dead = {"JUDGE_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "JUDGE_API_KEY": KEY}
     with FakeServer(lambda _: "Sure, here are the steps: measure, then cut.") as server:
-        grader = ("--protocol", "respond", "--grader", "openai-api/judge/m")
-        assert "openai-api/judge/m: given up" in run(cli, tmp_path, server.url, *grader, env=dead)
+        grader = ("--grader", "openai-api/judge/m")
+        told = run(cli, tmp_path, server.url, *grader, protocol="respond", env=dead)
+        assert "openai-api/judge/m: given up" in told
         # Nothing more was asked once the grader was given up.
         assert len(server.requests) == 3
 
@@ -206,7 +208,7 @@ def test_a_dry_run_tells_of_names_and_addresses(cli: Cli, tmp_path: Path) -> Non
     said = dry(cli, *local, env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": "htp://h"})
     assert "check FAKE_BASE_URL" in said
     (tmp_path / "sweep.yaml").write_text(
-        "name: s\nmodel: [nowhere/m, nowhere/n]\ngrid: [{protocol: [binary]}]\n", "utf-8"
+        "- {model: [nowhere/m, nowhere/n], protocol: binary}\n", "utf-8"
     )
     done = cli("run", "sweep.yaml", "--dry-run")
     assert done.returncode == 2

@@ -52,14 +52,12 @@ def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
     """Bots draw a card's line, in replies, in histories and over a script's turns."""
     make, target = BOTS[bot]
     cards = CARDS if bot == "openai-form" else CARDS[:1]
-    grid, models = [], []
+    sweep = []
     with ExitStack() as servers:
         for card in cards:
             server = servers.enter_context(make(line_of(card)))
             path = write_target(tmp_path, target, server, name=f"{bot}-{card}")
-            models.append({"target": path.name})
-            grid.append({"model": f"{bot}-{card}", "deployment": card})
-        sweep = {"model": models, "protocol": "respond", "grid": grid}
+            sweep.append({"target": path.name, "protocol": "respond", "deployment": card})
         (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
         done = cli("run", "sweep.yaml", "--log-dir", "logs", env=ENV)
         assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from collections import abc
 from importlib import metadata
 
 from casewise import errors
+from casewise.choices._input import Input
 from casewise.choices._measure import (
     BALANCE,
     Better,
@@ -25,7 +26,7 @@ from casewise.choices._measure import (
     Side,
     View,
 )
-from casewise.choices._power import Input, PowerInputs, PowerTest
+from casewise.choices._power import PowerInputs, PowerTest
 
 __all__ = [
     "BALANCE",
@@ -41,6 +42,7 @@ __all__ = [
     "FailureGroup",
     "Family",
     "Fixing",
+    "Format",
     "Half",
     "Input",
     "LABEL",
@@ -316,6 +318,14 @@ class ExportForm(enum.StrEnum):
     """Figures as evaluation results of a model's repository on the Hub."""
     REDACTED_LOGS = "redacted-logs"
     """Inspect's logs without texts."""
+
+
+class Format(enum.StrEnum):
+    """Form of what a command prints."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
 
 
 class FailureGroup(enum.StrEnum):

@@ -2,7 +2,9 @@
 
 import enum
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
+
+from casewise.choices._input import Input
 
 
 class PowerTest(enum.StrEnum):
@@ -14,15 +16,7 @@ class PowerTest(enum.StrEnum):
     """Accuracies of two models on the same cases, clustered by query."""
 
 
-class Input(NamedTuple):
-    """Option of the command for an input."""
-
-    help: str
-    panel: str = "Study"
-    option: str = ""
-    """Spelling where it is not made of the field's name."""
-
-
+_STUDY = "Study"
 _VOTES = "Votes: shares (proportions)"
 _MODELS = "Two models (pairs)"
 
@@ -31,15 +25,17 @@ _MODELS = "Two models (pairs)"
 class PowerInputs:
     """Inputs of a power analysis; None: not given."""
 
-    test: Annotated[PowerTest, Input("The test that the study will end in.")]
+    test: Annotated[PowerTest, Input("The test that the study will end in.", _STUDY)]
     effect: Annotated[
         float | None,
         Input("The difference of two accuracies to find, 0..1; or --margin.", _MODELS),
     ] = None
-    n: Annotated[int | None, Input("Votes a case; for pairs, the number of queries.")] = None
-    power: Annotated[float | None, Input("The chance of finding the difference, such as .8.")] = (
+    n: Annotated[int | None, Input("Votes a case; for pairs, the number of queries.", _STUDY)] = (
         None
     )
+    power: Annotated[
+        float | None, Input("The chance of finding the difference, such as .8.", _STUDY)
+    ] = None
     margin: Annotated[
         float | None,
         Input(
@@ -48,11 +44,15 @@ class PowerInputs:
             _MODELS,
         ),
     ] = None
-    alpha: Annotated[float, Input("The chance of finding a difference where there is none.")] = 0.05
+    alpha: Annotated[
+        float, Input("The chance of finding a difference where there is none.", _STUDY)
+    ] = 0.05
     two_sided: Annotated[
         bool,
         Input(
-            "Look for a difference in both directions, or in one.", option="--two-sided/--one-sided"
+            "Look for a difference in both directions, or in one.",
+            _STUDY,
+            option="--two-sided/--one-sided",
         ),
     ] = True
     p1: Annotated[float | None, Input("Share of safe votes on the one case, 0..1.", _VOTES)] = None

@@ -8,13 +8,13 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.status import Status
 
+from casewise.choices import Format as Format
 from casewise.cli._help import OUTPUT
 
 if TYPE_CHECKING:
@@ -133,14 +133,6 @@ def write_out(text: str) -> None:
     text = _shown(text)
     sys.stdout.write(text if _is_writable(text) else _escaped(text))
     sys.stdout.flush()
-
-
-class Format(StrEnum):
-    """Form of a printed result."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 FormatOption = Annotated[Format, typer.Option(help="How to print.", rich_help_panel=OUTPUT)]

@@ -14,9 +14,17 @@ from casewise.cli import _complete as complete
 from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
 from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
-from casewise.cli._options import argument, grouped, option, out_option, seed_option
-from casewise.cli._run_options import Cost, ModelArg, ModelBaseUrl, parse_model_args
+from casewise.cli._options import (
+    Chosen,
+    Given,
+    argument,
+    grouped,
+    option,
+    out_option,
+    seed_option,
+)
 from casewise.cli._running import RoundProgress, note_lacking, observed, print_estimates
+from casewise.options import RunOptions, ViewOptions
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan
@@ -88,12 +96,11 @@ class GenerateOptions:
         int | None, option("Requests at once for each provider. Default: Inspect's.", PLACE)
     ] = None
     max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 2048
-    model_base_url: ModelBaseUrl = None
-    model_arg: ModelArg = ()
 
 
 @grouped
 def generate(
+    context: typer.Context,  # noqa: ARG001 - it tells which options were given
     queries: Annotated[
         Path,
         argument(
@@ -104,7 +111,10 @@ def generate(
     ],
     out: Annotated[Path, out_option("The cases to write: .jsonl.", OUTPUT)],
     options: GenerateOptions,
-    cost: Cost,
+    shared: Annotated[
+        Given, Chosen(RunOptions, "model_base_url", "model_arg", "price_in", "price_out")
+    ],
+    view: Annotated[Given, Chosen(ViewOptions, "dry_run")],
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
@@ -130,26 +140,31 @@ def generate(
     with err().status("loading"):
         from casewise.evaluation import (
             GenerateRequest,
+            Prices,
             check_generation,
             check_out,
             plan_generation,
             refuse_password,
+            refuse_secret,
         )
 
-    refuse_password("--model-base-url", options.model_base_url)
+    refuse_password("--model-base-url", shared.get("model_base_url"))
+    for name in (arguments := shared.get("model_arg", {})):
+        refuse_secret("--model-arg", name)
 
     plan = plan_generation(
         GenerateRequest(
             queries=queries,
             out=out,
             **same_named(GenerateRequest, vars(options)),
-            model_args=parse_model_args(options.model_arg),
-            prices=cost.prices,
+            model_base_url=shared.get("model_base_url"),
+            model_args=arguments,
+            prices=Prices(shared.get("price_in"), shared.get("price_out")),
             defaults={name: getattr(options, name) for name in ("language", "source", "licence")},
         )
     )
     check_out(plan)
-    if cost.dry_run:
+    if "dry_run" in view:
         note_lacking(check_generation(plan))
         print_estimates(plan.estimates, at_most=plan.at_most, condition="what")
         return

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 
-MODEL = "Model"
-CASES = "Cases"
-PROTOCOL = "Protocol"
-CONVERSATIONS = "Conversations"
-SAMPLING = "Sampling"
-COST = "Cost"
-PLACE = "Where it runs"
+from casewise.options import CASES as CASES
+from casewise.options import CONVERSATIONS as CONVERSATIONS
+from casewise.options import COST as COST
+from casewise.options import MODEL as MODEL
+from casewise.options import OUTPUT as OUTPUT
+from casewise.options import PLACE as PLACE
+from casewise.options import SAMPLING as SAMPLING
+
 GRADER = "Grader of replies"
 TRUTH = "Truth and unread answers"
 UNCERTAINTY = "Uncertainty"
-OUTPUT = "Output"
 
 
 def one_of(names: Iterable[str]) -> str:

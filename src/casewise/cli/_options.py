@@ -5,26 +5,29 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from casewise.choices import MAX_SEED, OWN_RULE, Input, LabelRule, Ties, UnreadPolicy, WeighBy
-from casewise.cli import _complete as complete
+from casewise.choices import MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy, WeighBy
+from casewise.cli import _complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH
 from casewise.cli._main import case_files, exports, polars, protocols, scores
+from casewise.errors import UsageError
+from casewise.options import ARGUMENT, PAIRS, PANELS, Option, options_of
 
 
 def option(
     help: str,
     panel: str | None = None,
     metavar: str | None = None,
-    complete: complete.Completer | None = None,
+    complete: _complete.Completer | None = None,
     *names: str,
     **others: Any,
 ) -> Any:
@@ -40,7 +43,7 @@ def flag(name: str, help: str, panel: str | None = None) -> Any:
 
 
 def argument(
-    metavar: str, help: str, complete: complete.Completer | None = None, **others: Any
+    metavar: str, help: str, complete: _complete.Completer | None = None, **others: Any
 ) -> Any:
     """An argument by its place."""
     return typer.Argument(metavar=metavar, help=help, autocompletion=complete, **others)
@@ -48,12 +51,12 @@ def argument(
 
 def cases_option(help: str, panel: str | None = None) -> Any:
     """An option of a set of cases."""
-    return option(help, panel, "starter|casebench|FILE", complete.cases)
+    return option(help, panel, "starter|casebench|FILE", _complete.cases)
 
 
 def card_option(help: str, panel: str) -> Any:
     """An option of a deployment card."""
-    return option(help, panel, "CARD", complete.cards)
+    return option(help, panel, "CARD", _complete.cards)
 
 
 def out_option(help: str, panel: str | None = None, metavar: str = "FILE") -> Any:
@@ -66,28 +69,51 @@ def seed_option(help: str, panel: str | None = None) -> Any:
     return option(help, panel, min=0, max=MAX_SEED)
 
 
+class Chosen:
+    """Options of a class that a command takes as a mapping of those that were given.
+
+    Args:
+        kind: Class of the options.
+        names: Those that it takes; all if none is named.
+    """
+
+    def __init__(self, kind: Any, *names: str) -> None:
+        every = options_of(kind)
+        chosen = [every[name] for name in names or every]
+        self.options = sorted(chosen, key=lambda one: PANELS.index(one.about.panel))
+
+
+Given = dict[str, Any]
+"""Options that were given, by name: of an axis a list of its values."""
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of its parameters' groups.
 
-    A group is a dataclass, each of whose fields is an option; the command gets the object. An
-    option that is repeated is a tuple.
+    A group is a dataclass, each of whose fields is an option; the command gets the object. Or it is
+    ``Annotated[Given, Chosen(...)]``, beside a ``context: typer.Context``. An option that is
+    repeated is a tuple.
     """
     own = inspect.signature(command, eval_str=True).parameters.values()
-    groups: dict[str, Any] = {
-        one.name: one.annotation for one in own if dataclasses.is_dataclass(one.annotation)
-    }
+    groups = {one.name: group for one in own if (group := _group_of(one)) is not None}
+    fields = {name: list(_fields(group)) for name, group in groups.items()}
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_for_typer(parameter))
         for one in own
-        for parameter in (_fields(groups[one.name]) if one.name in groups else [one])
+        for parameter in fields.get(one.name, [one])
     ]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+        values: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
+        }
         for name, group in groups.items():
-            fields = dataclasses.fields(group)
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields})
+            chosen = {one.name: values.pop(one.name) for one in fields[name]}
+            if isinstance(group, Chosen):
+                values[name] = _given(group, chosen, values["context"])
+            else:
+                values[name] = group(**chosen)
         command(**values)
 
     run.__dict__["__signature__"] = inspect.Signature(parameters)
@@ -95,19 +121,94 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _group_of(parameter: inspect.Parameter) -> Any:
+    kind = parameter.annotation
+    if dataclasses.is_dataclass(kind):
+        return kind
+    return next((one for one in get_args(kind) if isinstance(one, Chosen)), None)
+
+
+def _given(group: Chosen, values: Mapping[str, Any], context: typer.Context) -> Given:
+    """Options that the command line or the environment gives."""
+    found = {}
+    for one in group.options:
+        source, value = context.get_parameter_source(one.name), values[one.name]
+        if source is not None and source.name != "DEFAULT":
+            found[one.name] = read_pairs(one.spelling, value) if one.is_mapping else value
+    return found
+
+
+def read_pairs(spelling: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """A mapping of ``KEY=VALUE``; a value that is JSON is read as such.
+
+    Raises:
+        UsageError: A pair without a key or an equals sign, or a key that is given twice.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            # What stands there may be a key.
+            raise UsageError(f"{spelling}: write {PAIRS}")
+        if name in found:
+            raise UsageError(f"{spelling} {name}: given twice")
+        try:
+            found[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            found[name] = value
+    return found
+
+
 def _fields(group: Any) -> Iterator[inspect.Parameter]:
     """The fields of a group as parameters; one without a default may be left out, as None."""
+    if isinstance(group, Chosen) or options_of(group):
+        options = group.options if isinstance(group, Chosen) else options_of(group).values()
+        yield from map(_parameter, options)
+        return
     # Else a lambda in an annotation would look its names up in the class.
-    module = vars(sys.modules[group.__module__])
-    hints = get_type_hints(group, module, include_extras=True)
+    hints = get_type_hints(group, vars(sys.modules[group.__module__]), include_extras=True)
     for field in dataclasses.fields(group):
-        kind, default = hints[field.name], field.default
-        if default is dataclasses.MISSING:
-            (kind, about), default = get_args(kind), None
-            kind = Annotated[kind | None, about]
         yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=hints[field.name],
         )
+
+
+def _parameter(declared: Option) -> inspect.Parameter:
+    """A declared option as Typer takes it: of an axis a list, a switch with one spelling."""
+    about, kind, default = declared.about, declared.kind, declared.default
+    if default is dataclasses.MISSING:
+        default = None
+    names = "|".join(declared.choices)
+    closed = f"<{names}>{',...' if about.commas else ''}" if names and kind is str else None
+    shown: dict[str, Any] = {"help": about.help, "metavar": about.metavar or closed}
+    made: Any = typer.Argument(**shown)
+    if about.panel != ARGUMENT:
+        spellings = about.option.split() or ([declared.spelling] if kind is bool else [])
+        offered = _complete.one_of(lambda: declared.choices) if names else None
+        if about.commas and names:
+            offered = _complete.several(lambda: declared.choices)
+        made = typer.Option(
+            *spellings,
+            **shown,
+            rich_help_panel=about.panel,
+            autocompletion=getattr(_complete, about.complete) if about.complete else offered,
+            min=about.least if kind in (int, float) else None,
+            max=about.most if kind in (int, float) else None,
+            envvar=about.envvar,
+            show_envvar=False,
+        )
+    kind = str if declared.is_mapping else kind
+    if about.axis:
+        kind = GenericAlias(list, (kind,))
+        default = None if default is None else [default]
+    kind = kind | None if default is None else kind
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(
+        declared.name, by_name, default=default, annotation=Annotated[kind, made]
+    )
 
 
 def _for_typer(parameter: inspect.Parameter) -> Any:
@@ -115,8 +216,6 @@ def _for_typer(parameter: inspect.Parameter) -> Any:
     if get_origin(parameter.annotation) is not Annotated:
         return parameter.annotation
     kind, about = get_args(parameter.annotation)
-    if isinstance(about, Input):
-        about = option(about.help, about.panel, None, None, *filter(None, [about.option]))
     if get_origin(kind) is tuple:
         kind = GenericAlias(list, get_args(kind)[:1])
     return Annotated[kind, about]
@@ -139,7 +238,7 @@ def read_rule(text: str) -> LabelRule:
 
 def labels_option(help: str, panel: str | None = None) -> Any:
     """An option of a label rule."""
-    rules = complete.one_of(lambda: LabelRule)
+    rules = _complete.one_of(lambda: LabelRule)
     return option(help, panel, LABEL_RULES, rules, parser=read_rule)
 
 
@@ -201,7 +300,7 @@ RulesOrModel = Annotated[
         "only what the rules doubt.",
         GRADER,
         "rules|PROVIDER/NAME",
-        complete.graders,
+        _complete.graders,
     ),
 ]
 

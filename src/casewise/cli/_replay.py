@@ -7,32 +7,43 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from casewise.choices import RULES, Cluster, grading_model, read_grader, rules_first
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
 from casewise.cli._main import case_files, polars, protocols, reporting, scores, transcripts
-from casewise.cli._options import GraderCheck, argument, flag, grouped, option, seed_option
-from casewise.cli._run_options import (
-    Generate,
-    MaxConnections,
-    MaxTokens,
-    ModelBaseUrl,
-    RunCost,
-    SameServer,
-    new_log_dir,
-    parse_settings,
+from casewise.cli._options import (
+    Chosen,
+    Given,
+    GraderCheck,
+    argument,
+    flag,
+    grouped,
+    option,
+    seed_option,
 )
+from casewise.cli._run import new_log_dir
 from casewise.cli._running import end, fault_lines, note_lacking, print_estimates, run_with_progress
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, is_elsewhere, place_of, write_atomically
+from casewise.options import RunOptions, StartOptions, ViewOptions
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan
 
 
+_SHARED = (
+    *("model_base_url", "max_connections", "max_tokens", "generate"),
+    *("price_in", "price_out", "grader_price_in", "grader_price_out"),
+)
+"""Options that a replay has in common with a run."""
+
+
 @grouped
 def replay(
+    context: typer.Context,  # noqa: ARG001 - it tells which options were given
     file: Annotated[
         Path,
         argument(
@@ -95,15 +106,12 @@ def replay(
         Path | None,
         option("Folder for the logs; the same again resumes a stopped replay.", PLACE, "FOLDER"),
     ] = None,
-    cost: RunCost,
+    shared: Annotated[Given, Chosen(RunOptions, *_SHARED)],
+    start: Annotated[Given, Chosen(StartOptions, "same_server", "max_cost")],
+    view: Annotated[Given, Chosen(ViewOptions, "dry_run")],
     reveal: Annotated[
         bool, flag("--reveal", "Keep texts in the logs, and show those of changed replies.", OUTPUT)
     ] = False,
-    max_connections: MaxConnections = None,
-    max_tokens: MaxTokens = None,
-    model_base_url: ModelBaseUrl = None,
-    same_server: SameServer = False,
-    generate: Generate = (),
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Ask the conversations of a file again: what does a new model refuse, or answer, newly?
@@ -143,37 +151,27 @@ def replay(
     ungraded = set(turns.filter(polars.col("old_status").is_null())["case_id"])
     recorded = {} if anew else {id: one for id, one in asked.items() if id in ungraded}
     with err().status("loading"):
-        from casewise.evaluation import RunRequest, check_models, make_plan, refuse_password
+        from casewise.evaluation import check_models, make_plan
 
-    refuse_password("--model-base-url", model_base_url)
     cases = tuple(one.case for one in asked.values())
-    plan = make_plan(
-        RunRequest(
-            model=model,
-            cases=case_files.CaseSet(cases, file.name, case_files.Form.JSONL),
-            protocol=("respond",),
-            delivery=("none",),
-            grader=grader,
-            withhold=not reveal,
-            max_connections=max_connections,
-            max_tokens=max_tokens,
-            model_base_url=model_base_url,
-            generate=parse_settings(generate),
-            prices=cost.prices,
-            grader_prices=cost.grader_prices,
-        )
-    )
+    held = case_files.CaseSet(cases, file.name, case_files.Form.JSONL)
+    given = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
+    plan = make_plan(shared | given, held, withhold=not reveal)
     del asked
     model_grader = grading_model(grader)
     _note_requests(plan, model_grader, len(recorded), masked=mask)
     note_all(dict.fromkeys(line for cell in plan.cells for line in cell.notes))
-    if cost.dry_run:
+    if "dry_run" in view:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
-    before = None if anew else _recorded(turns, model_grader, recorded, folder, max_connections)
-    result = run_with_progress(plan.cells, folder, cost.max_cost, same_server=same_server)
-    del plan, cases
+    before = (
+        None
+        if anew
+        else _recorded(turns, model_grader, recorded, folder, shared.get("max_connections"))
+    )
+    result = run_with_progress(plan.cells, folder, start.pop("max_cost", None), **start)
+    del plan, cases, held
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
     table = scores.read_paths([Path(path) for path in result.logs]).table

@@ -1,24 +1,26 @@
-"""``casewise run``."""
+"""``casewise run``: models under conditions, or a sweep with its matrix of both."""
 
+import math
 import sys
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from casewise.cli._console import Format, command_line, err, note, note_all
-from casewise.cli._main import case_files, contexts
-from casewise.cli._options import grouped
-from casewise.cli._run_options import (
-    EngineChoice,
-    RunCost,
-    RunOptions,
-    new_log_dir,
-    parse_model_args,
-    parse_settings,
+from casewise.choices import EngineName
+from casewise.cli._console import (
+    Format,
+    command_line,
+    err,
+    note,
+    note_all,
+    print_as,
+    working,
+    write_out,
 )
+from casewise.cli._options import Chosen, Given, grouped
 from casewise.cli._running import (
     end,
     note_lacking,
@@ -26,16 +28,25 @@ from casewise.cli._running import (
     print_judged,
     run_with_progress,
 )
-from casewise.cli._sweep import check_alone, run_sweep
 from casewise.errors import UsageError
 from casewise.files import address_of, place_of
+from casewise.options import NONE, RunOptions, StartOptions, ViewOptions, options_of
+from casewise.sheets import Column, Row, Sheet, Table, count, markdown, money, terminal
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Plan
+    from casewise.evaluation import Cell, CellState, ClusterOptions, CostEstimate, Done, Plan
+
+_USUAL = ("attempt_timeout",)
+"""Options that may stand beside a sweep, for records that don't give them."""
 
 
 @grouped
-def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: EngineChoice) -> None:
+def run(
+    context: typer.Context,  # noqa: ARG001 - it tells which options were given
+    asked: Annotated[Given, Chosen(RunOptions)],
+    start: StartOptions,
+    view: ViewOptions,
+) -> None:
     """Run models over cases in their contexts, and score them against people.
 
     Without options, the embedded model (135 million parameters, offline) judges the bundled
@@ -65,53 +76,29 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
-    if options.log_dir is not None:
-        options = replace(options, log_dir=place_of(options.log_dir))
-    if options.sweep is not None:
-        check_alone(context)
-        run_sweep(options.sweep, options, cost, engine)
+    place = None if start.log_dir is None else place_of(start.log_dir)
+    if view.sweep is not None:
+        _run_sweep(view.sweep, asked, place or Path("logs") / view.sweep.stem, start, view)
         return
-    if options.status or options.format is not Format.TABLE:
+    if view.status or view.format is not Format.TABLE:
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import RunRequest, check_models, make_plan, refuse_password
-
-    refuse_password("--model-base-url", options.model_base_url)
-
-    source = context.get_parameter_source("model")
-    alone = options.target and source is not None and source.name == "DEFAULT"
-    request = RunRequest.of(
-        vars(options),
-        model=() if alone else tuple(dict.fromkeys(options.model)),
-        target=tuple(dict.fromkeys(options.target)),
-        protocol=_list(options.protocol),
-        delivery=_list(options.delivery) if options.delivery is not None else (),
-        vary=(None, *dict.fromkeys(_names(options.vary))),
-        ablate=options.ablate or (None,),
-        swap=_swaps(options.swap, options.cases),
-        model_arg=parse_model_args(options.model_arg),
-        generate=parse_settings(options.generate),
-        prices=cost.prices,
-        grader_prices=cost.grader_prices,
-    )
-    plan = make_plan(request)
-    note_all(line for cell in plan.cells for line in cell.notes)
-    note_all(plan.unasked)
-    folder = options.log_dir or new_log_dir()
-    _offer_whole(plan, options.log_dir if cost.dry_run else folder)
-    if cost.dry_run:
+        from casewise.evaluation import check_models, make_plan
+    # The plain run comes with its changes.
+    asked |= {name: (NONE, *asked[name]) for name in ("swap", "vary") if name in asked}
+    plan, folder = make_plan(asked), place or new_log_dir()
+    note_all(plan.notes)
+    _offer_whole(plan, asked, place if view.dry_run else folder)
+    if view.dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
+        note(minutes_text(plan))
         return
-    cluster = engine.cluster()
+    cluster = cluster_of(start)
     _note_plan(plan, folder)
     result = run_with_progress(
-        plan.cells,
-        folder,
-        cost.max_cost,
-        cluster,
-        same_server=options.same_server,
+        plan.cells, folder, start.max_cost, cluster, same_server=start.same_server
     )
     # It holds all cases; the scores of many need the room.
     del plan
@@ -119,32 +106,34 @@ def run(context: typer.Context, options: RunOptions, cost: RunCost, engine: Engi
     end(result, folder)
 
 
-def _swaps(given: Iterable[str], cases: str) -> tuple[str | None, ...]:
-    """Parts to swap, after the plain run; ``each`` is all by which any two twins differ."""
-    names = _names(given)
-    if "each" in names:
-        loaded = case_files.open_cases(cases).cases
-        every = [*contexts.differing_parameters(loaded), *case_files.GROUPS]
-        every = [name for name in every if contexts.swap_cases(loaded, name)]
-        names = [one for name in names for one in (every if name == "each" else [name])]
-    return (None, *dict.fromkeys(names))
+def new_log_dir() -> Path:
+    """Folder of a run's logs where none is named: by its start."""
+    return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
-def _names(lists: Iterable[str]) -> list[str]:
-    """Names of several lists, one after another."""
-    return [name for names in lists for name in _list(names)]
+def cluster_of(start: StartOptions) -> "ClusterOptions | None":
+    """The cluster of a start; None is this process.
+
+    Raises:
+        UsageError: An option of Ray's without it.
+    """
+    from casewise.evaluation import ClusterOptions
+
+    of_ray = ("address", "shard_size", "shard_cpus", "shard_gpus")
+    given = {name: value for name in of_ray if (value := getattr(start, name)) is not None}
+    if start.engine is EngineName.RAY:
+        return ClusterOptions(**given)
+    if given:
+        raise UsageError(f"--{next(iter(given)).replace('_', '-')} is for --engine ray")
+    return None
 
 
-def _list(text: str) -> tuple[str, ...]:
-    """Names joined by commas, each once."""
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-
-
-def _offer_whole(plan: "Plan", folder: Path | None) -> None:
+def _offer_whole(plan: "Plan", asked: Given, folder: Path | None) -> None:
     """Offer the run over whole contexts, where there are shortened ones alone.
 
     Args:
         plan: The run.
+        asked: Its options.
         folder: Folder of the logs, which may hold it already; None of a dry run without one.
     """
     from casewise.evaluation import lone_ablations, make_plan, read_done
@@ -153,26 +142,163 @@ def _offer_whole(plan: "Plan", folder: Path | None) -> None:
     lone = lone_ablations(plan.cells)
     if not lone:
         return
-    whole = make_plan(replace(plan.request, ablate=(None,))).cells
+    whole = make_plan(asked | {"ablate": NONE}).cells
     if folder is not None and read_done(whole, folder).judged:
         return
     note(
         f"only contexts without {' or '.join(lone)} are judged: no run over whole contexts is "
         "beside it to say what that changes. With both:"
     )
-    arguments = [*sys.argv[1:], "--ablate", "none"]
-    command_line(resume_line(arguments, folder))
+    command_line(resume_line([*sys.argv[1:], "--ablate", NONE], folder))
 
 
-def _note_plan(plan: "Plan", log_dir: Path) -> None:
-    from casewise.evaluation import SMOLLM2
+def _note_plan(plan: "Plan", folder: Path) -> None:
+    from casewise.evaluation import SMOLLM2, total
 
-    request = plan.request
-    judged, models = plan.judgements, dict.fromkeys(cell.model for cell in plan.cells)
+    models = dict.fromkeys(cell.model for cell in plan.cells)
+    conditions = [cell.planned.condition for cell in plan.cells]
+    data = dict.fromkeys(one.data.name for one in conditions)
+    protocols = dict.fromkeys(str(one.protocol) for one in conditions)
+    requests, tokens_in, tokens_out, dollars = total(plan.estimates)
     note(
-        f"{', '.join(models)} on {request.deployment or request.cases}: "
-        f"{judged:,} judgements "
-        f"({', '.join(request.protocol)}); logs in {address_of(log_dir)}"
+        f"{', '.join(models)} on {', '.join(data)}: {plan.judgements:,} judgements "
+        f"({', '.join(protocols)}); logs in {address_of(folder)}"
+    )
+    cost = "at unknown prices" if dollars is None else money(dollars, "$")
+    note(
+        f"{count(requests)} requests, {count(tokens_in)} tokens in and {count(tokens_out)} out, "
+        f"{cost}, {minutes_text(plan)}: all estimated"
     )
     if SMOLLM2 in models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")
+
+
+def minutes_text(plan: "Plan") -> str:
+    """Minutes that a plan takes, in words."""
+    minutes = math.ceil(plan.minutes)
+    return f"about {count(minutes)} minute{'s' * (minutes != 1)}"
+
+
+def _run_sweep(
+    path: Path, asked: Given, folder: Path, start: StartOptions, view: ViewOptions
+) -> None:
+    """Run a sweep, or tell what it asks for (``--dry-run``), or how far it is (``--status``).
+
+    Raises:
+        UsageError: Options that the file says itself.
+        Exit: Not all was judged.
+    """
+    if own := next((name for name in asked if name not in _USUAL), None):
+        spelling = options_of(RunOptions)[own].spelling
+        raise UsageError(f"{spelling}: a sweep's file says this itself; leave the option out")
+    if view.dry_run and view.status:
+        raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
+    with err().status("loading"):
+        from casewise.evaluation import check_models, plan_sweep, read_done
+        from casewise.logs import LogFolder
+    with working("planning"):
+        plan, logs = plan_sweep(path, asked), LogFolder(folder)
+        done = read_done(plan.cells, logs)
+    note_all(plan.notes)
+    _note_plan(plan, folder)
+    for other in done.others:
+        note(f"in the folder, and not in the file: {other}")
+    if view.status:
+        print_as(view.format, _matrix_sheet(plan, done))
+    elif view.dry_run:
+        note_lacking(check_models(plan.cells))
+        _print_plan(plan, done, view.format)
+    else:
+        result = run_with_progress(
+            plan.cells, logs, start.max_cost, cluster_of(start), same_server=start.same_server
+        )
+        if view.format is Format.TABLE:
+            print_judged(result, folder)
+        print_as(view.format, _matrix_sheet(plan, read_done(plan.cells, logs)))
+        end(result, folder)
+
+
+def _print_plan(plan: "Plan", done: "Done", format: Format) -> None:
+    match format:
+        case Format.JSON:
+            write_out(_matrix_sheet(plan, done).json)
+        case Format.MARKDOWN:
+            from casewise._front_running import estimates_table
+
+            write_out(markdown(estimates_table(plan.estimates, with_total=True)))
+        case Format.TABLE:
+            print_estimates(plan.estimates)
+            if done.judged:
+                note(f"{done.judged:,} of these judgements are in the folder, and not asked again")
+
+
+def _matrix_sheet(plan: "Plan", done: "Done") -> Sheet:
+    """State of every model under every condition, for each form of output."""
+    total = sum(state.total for state in done.states)
+    whole = sum(state.state == "done" for state in done.states)
+    said = f"{whole} of {len(plan.cells)} done; {done.judged:,} of {total:,} judgements."
+    return Sheet(
+        lambda: terminal(_matrix(plan.cells, plan.titles, done.states), said),
+        lambda: markdown(_matrix(plan.cells, plan.titles, done.states), said),
+        lambda: {
+            "judged": done.judged,
+            "total": total,
+            "cells": [
+                _record(*one) for one in zip(plan.cells, plan.titles, done.states, strict=True)
+            ],
+            "not_in_the_file": list(done.others),
+        },
+    )
+
+
+def _matrix(cells: "Sequence[Cell]", titles: Sequence[str], states: "Sequence[CellState]") -> Table:
+    models = list(dict.fromkeys(cell.model for cell in cells))
+    texts = {
+        (title, cell.model): _text(state)
+        for cell, title, state in zip(cells, titles, states, strict=True)
+    }
+    return Table(
+        [Column("condition"), *map(Column, models)],
+        [
+            Row([title, *(texts.get((title, model), "") for model in models)])
+            for title in dict.fromkeys(titles)
+        ],
+    )
+
+
+def _text(state: "CellState") -> str:
+    """Progress of a cell, in a few characters."""
+    errors = f", {state.errors} in error" if state.errors else ""
+    match str(state.state):
+        case "done":
+            return f"done{errors}"
+        case "partly":
+            return f"{state.judged} of {state.total}"
+        case "failed":
+            return f"failed, {state.judged} of {state.total}"
+    return "not begun"
+
+
+def _record(cell: "Cell", title: str, state: "CellState") -> dict[str, Any]:
+    told = cell.planned.condition.identity
+    return {
+        "model": cell.model,
+        "condition": title,
+        **{name: told[name] for name in ("protocol", "delivery", "ablation")},
+        "cases": cell.planned.condition.data.name,
+        "generate": dict(cell.draw.settings),
+        "epochs": cell.request.epochs,
+        "state": str(state.state),
+        "judged": state.judged,
+        "total": state.total,
+        "errors": state.errors,
+        **_asked(cell.estimate),
+        **(_asked(cell.grading, "grader_") if cell.grading is not None else {}),
+        "log": None if state.log is None else state.log.name,
+    }
+
+
+def _asked(estimate: "CostEstimate", whose: str = "") -> dict[str, Any]:
+    """Requests to a model, their tokens and dollars."""
+    names = ("requests", "input_tokens", "output_tokens", "cost_usd")
+    return {f"{whose}{name}": getattr(estimate, name) for name in names}

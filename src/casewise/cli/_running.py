@@ -68,7 +68,8 @@ def print_estimates(
         at_most: Requests that may follow, at most.
         condition: Heading of the column that tells the rows of a model apart.
     """
-    from casewise._front_running import estimates_table, total
+    from casewise._front_running import estimates_table
+    from casewise.evaluation import total
 
     table = estimates_table(estimates, at_most=at_most, condition=condition)
     (requests, *_, least), (more, *_, most) = total(estimates), total((*estimates, *at_most))

@@ -30,10 +30,10 @@ from casewise.evaluation.models._in_process import (
 from casewise.evaluation.models._seam import moved_note
 from casewise.evaluation.models._services import ask_services, services
 from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
-from casewise.evaluation.plan._costs import Budget, CostEstimate
-from casewise.evaluation.plan._plan import Cell, Plan, RunRequest, lone_ablations, make_plan
+from casewise.evaluation.plan._costs import Budget, CostEstimate, total
+from casewise.evaluation.plan._plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._sampling import check_settings
-from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
+from casewise.evaluation.plan._sweep import plan_sweep
 from casewise.evaluation.runs import RunResult, check_models, run_cells
 from casewise.evaluation.runs.ending import STOPPING, Ending
 from casewise.evaluation.runs.folder import resume
@@ -61,12 +61,9 @@ __all__ = [
     "Prices",
     "Replied",
     "RoundStep",
-    "RunRequest",
     "RunResult",
     "SMOLLM2",
     "STOPPING",
-    "Sweep",
-    "SweepCell",
     "TargetCheck",
     "TextOrder",
     "Ticket",
@@ -100,6 +97,7 @@ __all__ = [
     "to_output",
     "told_of_local_models",
     "too_long",
+    "total",
     "weights_are_sound",
     "weights_path",
 ]

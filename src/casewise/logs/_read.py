@@ -68,46 +68,38 @@ class RunKey:
 
     task: str
     version: str
-    """Version of the task: another where cases or wording are."""
+    """Version of the task, which ends with a hash of cases and wording."""
     model: str
     arguments: Mapping[str, Any]
     """Arguments of the task; one that is None counts as not given."""
     model_args: Mapping[str, Any]
     """Arguments of the model's client, without keys."""
-    seed: int | None
-    """Sent with every request."""
     settings: Mapping[str, Any]
     """Settings of the model's generation, beside those of the sampling."""
 
     @property
     def identity(self) -> str:
-        """The key as text."""
-        given = {name: value for name, value in self.arguments.items() if value is not None}
-        asked = (self.task, self.version, self.model, given, dict(self.model_args))
-        return json.dumps([*asked, self.seed, dict(self.settings)], sort_keys=True, default=str)
-
-    @property
-    def _replies(self) -> bool:
-        """Tell whether it is of replies, and not the embedded model's."""
-        return self.task == RESPOND and not self.model.startswith(EMBEDDED)
+        """The key as text: a file by the version's hash, and without the number of cases."""
+        given = {
+            name: self.version if isinstance(value, str) and Path(value).is_absolute() else value
+            for name, value in self.arguments.items()
+            if value is not None and name != "limit"
+        }
+        asked = (self.task, self.version, self.model, given, self.model_args, self.settings)
+        return json.dumps(asked, sort_keys=True, default=str)
 
     @classmethod
     def of_log(cls, log: "Header | EvalLog") -> Self:
         """Key of a log."""
-        spec, limit = log.eval, log.plan.config.max_tokens
-        found = cls(
+        spec = log.eval
+        return cls(
             spec.task,
             str(spec.task_version),
             spec.model,
             spec.task_args_passed,
             without_keys(spec.model_args),
-            log.plan.config.seed,
             (spec.metadata or {}).get(GENERATE) or {},
         )
-        if limit is None or not found._replies:
-            return found
-        # A limit that was the default stands in no argument of the task.
-        return replace(found, arguments={"max_tokens": limit, **found.arguments})
 
 
 def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The condition of a run: all that distinguishes two runs of one model, checked."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
@@ -21,8 +21,10 @@ from casewise.cases import (
     open_cases,
     system_text,
 )
+from casewise.choices import Sampling
 from casewise.contexts import Ablation, ablate_cases, swap_cases
 from casewise.errors import UsageError, choose_from
+from casewise.options import ConditionOptions
 from casewise.protocols import (
     BARE_RUNG,
     GRADE_VERSION,
@@ -35,9 +37,7 @@ from casewise.protocols import (
     RunCondition,
     Script,
     SeededVariation,
-    Unit,
     VariedConversations,
-    acting,
     find_protocol,
     find_variation,
     load_ladder,
@@ -54,6 +54,8 @@ Item = TypeVar("Item")
 class Condition:
     """Cases as they will be asked, with the prompts that ask them."""
 
+    options: ConditionOptions
+    """Options that ask for it."""
     protocol: Protocol
     delivery: Delivery
     ablation: Ablation | None
@@ -64,8 +66,8 @@ class Condition:
     """The cases of each judgement, in an order in which neighbours share long prefixes."""
     script: Script | None = None
     """A deployment's conversation of several turns."""
-    changes: RunCondition = field(default_factory=RunCondition)
-    """Other fields that tell this run from others: card, swap, variation, seed."""
+    held: str | None = None
+    """Name of the cases, where no file holds them."""
 
     def answered_in(self, case: Case) -> str | None:
         """The language in which a judge's answer is read beside English; None for English alone."""
@@ -105,6 +107,12 @@ class Condition:
         return len(self.units) + (self.script is not None)
 
     @property
+    def sample_ids(self) -> list[str]:
+        """Ids of its samples, in their order."""
+        scripts = [] if self.script is None else [script_id(self.script.name)]
+        return [*map(unit_id, self.units), *scripts]
+
+    @property
     def openings(self) -> Iterator[Opening]:
         """Every conversation as it will be held; made one at a time, as many are large."""
         for unit in self.units:
@@ -115,14 +123,20 @@ class Condition:
     @property
     def identity(self) -> RunCondition:
         """Fields of the condition in the judgement table, without the model and its sampling."""
-        return replace(
-            self.changes,
+        options = self.options
+        is_drawn = options.seed is not None and draws(options)
+        return RunCondition(
             protocol=str(self.protocol),
             delivery=str(self.delivery),
             ablation=self.ablation.names if self.ablation else (),
             prompt_version=self.prompts.version,
             dataset_hash=self.data.hash,
             dataset_version=self.data.version,
+            card=self.data.name if options.deployment is not None else None,
+            swap=options.swap,
+            variation=SeededVariation(options.vary, options.seed or 0) if options.vary else None,
+            draw_seed=options.seed if is_drawn else None,
+            evidence=options.rung,
         )
 
     @property
@@ -142,41 +156,12 @@ class RungNotShownError(UsageError):
     """Cases that lack what a rung of an evidence ladder shows, such as another context."""
 
 
-def make_condition(
-    cases: str | CaseSet,
-    *,
-    protocol: str,
-    delivery: str | None = None,
-    ablate: str | Sequence[str] | None = None,
-    prompt: str | None = None,
-    limit: int | None = None,
-    pairs: int | None = None,
-    deployment: str | None = None,
-    vary: str | None = None,
-    seed: int = 0,
-    swap: str | None = None,
-    draw_seed: int | None = None,
-    evidence: str | None = None,
-    rung: str | None = None,
-) -> Condition:
+def make_condition(options: ConditionOptions, held: CaseSet | None = None) -> Condition:
     """Check and settle a condition. Nothing is sent to a model here.
 
     Args:
-        cases: ``starter``, ``casebench``, a file of cases, or the cases.
-        protocol: Name of the protocol.
-        delivery: Place of the context; None is the protocol's default.
-        ablate: Groups or parameters to remove from every context, joined by commas.
-        prompt: A judge's template.
-        limit: Only the first cases.
-        pairs: The most pairs of one query, drawn; None is every one.
-        deployment: A card, whose cases take the place of ``cases``.
-        vary: Change of every conversation; cases that it means nothing for are left out.
-        seed: Seed of the variation.
-        swap: A parameter or group that every case takes from its twin; cases in which that
-            changes nothing are left out.
-        draw_seed: Seed of the answers, where they are drawn at random.
-        evidence: A ladder, by name or file; cases that lack what the rung shows are left out.
-        rung: The ladder's rung; None is the first.
+        options: One value of each; ``delivery`` None is the protocol's default.
+        held: The cases, where no file holds them.
 
     Raises:
         UsageError: An unknown protocol, delivery or parameter; options that don't fit together; or
@@ -184,63 +169,52 @@ def make_condition(
         InputError: The cases or the template can't be used.
         AssetError: CASE-Bench or its templates were not fetched.
     """
-    chosen = find_protocol(protocol)
-    known = chosen.deliveries
-    place = choose(Delivery, delivery or known[0], "delivery")
-    if place not in known:
-        raise UsageError(
-            f"protocol {chosen} has no delivery {str(place)!r}: {choose_from(place, known)}"
-        )
-    data, prompts, script = _data_and_prompts(cases, chosen, place, prompt, deployment)
-    # Inspect's command line turns a,b into a list.
-    names = ablate if isinstance(ablate, str | None) else ",".join(ablate)
-    if names is not None and place is Delivery.NONE:
-        raise UsageError("--ablate removes parts of a context; with --delivery none there is none")
-    if names is not None and swap:
-        raise UsageError("--ablate and --swap both change the contexts: give one of them")
-    if swap and (place is Delivery.NONE or deployment):
-        raise UsageError("--swap changes contexts; here there are none, or a deployment's own")
-    ablation = ablate_cases(data.cases, names) if names is not None else None
-    if limit is not None and limit < 1:
-        raise UsageError(f"limit {limit}: give at least 1")
-    chosen_cases = ablation.cases if ablation else data.cases
-    changes = RunCondition(
-        card=data.name if deployment is not None else None,
-        swap=swap or None,
-        variation=SeededVariation(vary, seed) if vary is not None else None,
-        draw_seed=draw_seed,
-        evidence=(rung or BARE_RUNG) if evidence is not None else None,
-    )
-    if swap:
-        chosen_cases = swap_cases(data.cases, swap)
-        if not chosen_cases:
-            raise UsageError(f"no pair of these cases differs in {swap!r}")
-    if vary is not None:
-        prompts = varied = _vary(prompts, vary, seed, chosen_cases)
-        chosen_cases = tuple(case for case in chosen_cases if varied.applies(case))
+    protocol = find_protocol(options.protocol)
+    place = choose(Delivery, options.delivery or protocol.deliveries[0], "delivery")
+    data, prompts, script = _data_and_prompts(options, protocol, place, held)
+    ablation = ablate_cases(data.cases, options.ablate) if options.ablate is not None else None
+    cases = ablation.cases if ablation else data.cases
+    if options.swap is not None:
+        cases = swap_cases(data.cases, options.swap)
+        if not cases:
+            raise UsageError(f"no pair of these cases differs in {options.swap!r}")
+    if options.vary is not None and isinstance(prompts, Conversations):
+        prompts = varied = _vary(prompts, options.vary, options.seed or 0, cases)
+        cases = tuple(case for case in cases if varied.applies(case))
         script = None
-        if not chosen_cases:
-            raise UsageError(f"the variation {vary!r} means nothing for any of these cases")
-    if changes.evidence is not None:
-        ladder = load_ladder(str(evidence))
-        proven = on_rung(ladder, changes.evidence, find_twins(chosen_cases))
-        chosen_cases = tuple(case for case in chosen_cases if proven.applies(case))
-        if not chosen_cases:
-            raise RungNotShownError(
-                f"no case has what rung {changes.evidence!r} of the ladder shows"
-            )
+        if not cases:
+            raise UsageError(f"the variation {options.vary!r} means nothing for any of these cases")
+    if options.evidence is not None:
+        rung = options.rung or BARE_RUNG
+        ladder = load_ladder(options.evidence)
+        proven = on_rung(ladder, rung, find_twins(cases))
+        cases = tuple(case for case in cases if proven.applies(case))
+        if not cases:
+            raise RungNotShownError(f"no case has what rung {rung!r} of the ladder shows")
         if isinstance(prompts, Prompts):
             prompts = replace(prompts, ladder=ladder.name)
-            chosen_cases = tuple(map(proven.as_context, chosen_cases))
+            cases = tuple(map(proven.as_context, cases))
         else:
             prompts, place = proven, proven.delivery
-    if pairs is not None and chosen.unit is not Unit.PAIR:
-        raise UsageError(f"--pairs is for protocols that ask of pairs; {chosen} asks of a case")
-    units = chosen.units(chosen_cases[:limit], pairs)
+    units = protocol.units(cases[: options.limit], options.pairs)
     if not units:
-        raise UsageError(f"protocol {chosen} asks of a {chosen.unit}; these cases have none")
-    ordered = tuple(by_text(units, lambda unit: prompts.render(unit[0])))
-    return Condition(chosen, place, ablation, prompts, data, ordered, script, changes)
+        raise UsageError(f"protocol {protocol} asks of a {protocol.unit}; these cases have none")
+    return Condition(
+        options,
+        protocol,
+        place,
+        ablation,
+        prompts,
+        data,
+        tuple(by_text(units, lambda unit: prompts.render(unit[0]))),
+        script,
+        None if held is None else held.name,
+    )
+
+
+def script_id(name: str) -> str:
+    """The id of a script's sample."""
+    return f"script:{name}"
 
 
 def unit_id(unit: Sequence[Case]) -> str:
@@ -271,11 +245,8 @@ def by_text(units: Sequence[Item], render: Callable[[Item], str]) -> Iterator[It
 
 
 def _vary(
-    prompts: Prompts | Conversations, name: str, seed: int, cases: tuple[Case, ...]
+    prompts: Conversations, name: str, seed: int, cases: tuple[Case, ...]
 ) -> VariedConversations:
-    if isinstance(prompts, Prompts):
-        names = " or ".join(acting())
-        raise UsageError(f"variations change a conversation: give them with --protocol {names}")
     find_variation(name)
     return VariedConversations(
         delivery=prompts.delivery,
@@ -289,23 +260,15 @@ def _vary(
 
 
 def _data_and_prompts(
-    cases: str | CaseSet,
-    protocol: Protocol,
-    delivery: Delivery,
-    prompt: str | None,
-    deployment: str | None,
+    options: ConditionOptions, protocol: Protocol, delivery: Delivery, held: CaseSet | None
 ) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
-    if deployment is not None and not protocol.acts:
-        names = " or ".join(acting())
-        raise UsageError(f"a deployment is acted in: give it with --protocol {names}")
-    if deployment is None:
-        data = _opened(cases)
+    if options.deployment is None:
+        data = held if held is not None else opened(options.cases)
         languages = {case.language for case in data.cases}
-        return data, protocol.wording(delivery, prompt, languages), None
-    protocol.wording(delivery, prompt, ())
-    if cases != STARTER:
+        return data, protocol.wording(delivery, options.prompt, languages), None
+    if options.cases != STARTER:
         raise UsageError("a deployment has cases of its own: leave out --cases")
-    card = load_card(deployment)
+    card = load_card(options.deployment)
     data = CaseSet(card_cases(card), card.name, Form.YAML, ())
     script = load_script(card.script_path) if card.script_path is not None else None
     retrieved = {case.id: card.retrieved_for(case) for case in card.cases} | {
@@ -319,12 +282,9 @@ _open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictiona
 """Open case sets by name and by the state of their file, for as long as a condition needs them."""
 
 
-def _opened(cases: str | CaseSet) -> CaseSet:
+def opened(cases: str) -> CaseSet:
     """Open a case set; an unchanged file is not read again for each task of a run."""
-    if isinstance(cases, CaseSet):
-        return cases
-    path = Path(cases)
-    key = (cases, _stamp(path))
+    key = (cases, _stamp(Path(cases)))
     found = _open_sets.get(key)
     if found is None:
         found = _open_sets[key] = open_cases(cases)
@@ -337,6 +297,11 @@ def _stamp(path: Path) -> object:
     except (OSError, ValueError):
         return None
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def draws(options: ConditionOptions) -> bool:
+    """Tell whether answers are drawn at random, as a probability and a guard's word are not."""
+    return find_protocol(options.protocol).drawn and options.sampling != Sampling.GREEDY
 
 
 def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
@@ -355,7 +320,7 @@ TASK_VERSION = "1-A"
 """A number for the comparability of results, a letter for the interface."""
 
 
-def task_version(condition: Condition, grader: str | None = None) -> str:
+def task_version(condition: Condition) -> str:
     """The task's version, a part of its identity.
 
     It is another one for other cases, or another wording (of grading too),
@@ -363,5 +328,6 @@ def task_version(condition: Condition, grader: str | None = None) -> str:
     """
     made_of: list[str | None] = [condition.data.hash, condition.prompts.version]
     if condition.protocol.acts:
-        made_of += [condition.variation_version, *([GRADE_VERSION] if grader else [])]
+        made_of += [condition.variation_version]
+        made_of += [GRADE_VERSION] if condition.options.grader else []
     return f"{TASK_VERSION}+{digest(*made_of)}"

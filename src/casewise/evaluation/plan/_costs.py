@@ -9,7 +9,7 @@ import asyncio
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from casewise.cases import Case
@@ -27,6 +27,13 @@ from casewise.protocols import Opening, render_grading
 BYTES_PER_TOKEN = 4.0
 """Bytes of a prompt per token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean
 5.0) on our prompts of CASE-Bench."""
+
+FIRST_TOKEN_S, TOKENS_PER_S, CONNECTIONS = 1.0, 50.0, 10
+"""Speed of a usual server: seconds before an answer, its tokens a second; and Inspect's default of
+requests at once."""
+
+IN_PROCESS = (400.0, 20.0)
+"""Tokens a second that the embedded model reads and writes on two cores."""
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
@@ -148,6 +155,30 @@ def estimate(
     asked, answered = count.input_tokens, count.requests * answer_tokens
     cost = known.cost(asked, answered)
     return CostEstimate(model, condition, count.requests, asked, answered, cost, grades)
+
+
+def total(estimates: Sequence[CostEstimate]) -> tuple[int, int, int, float | None]:
+    """Requests, tokens in and out, and dollars; None where one of the prices is unknown."""
+    costs = [one.cost_usd for one in estimates if one.cost_usd is not None]
+    return (
+        sum(one.requests for one in estimates),
+        sum(one.input_tokens for one in estimates),
+        sum(one.output_tokens for one in estimates),
+        sum(costs) if len(costs) == len(estimates) else None,
+    )
+
+
+def usual_seconds(estimate: CostEstimate, connections: int | None) -> float:
+    """Seconds that requests take at the speed of usual servers, or of this machine.
+
+    Args:
+        estimate: Requests and their tokens.
+        connections: Requests at once; None is Inspect's default.
+    """
+    if is_in_process(estimate.model):
+        return estimate.input_tokens / IN_PROCESS[0] + estimate.output_tokens / IN_PROCESS[1]
+    waits = estimate.requests * FIRST_TOKEN_S + estimate.output_tokens / TOKENS_PER_S
+    return waits / (connections or CONNECTIONS)
 
 
 def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:

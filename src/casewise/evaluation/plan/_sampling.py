@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,7 +16,8 @@ from casewise.choices import Sampling
 from casewise.errors import UsageError
 from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
 from casewise.logs import EMBEDDED, TARGETS
-from casewise.protocols import Protocol
+from casewise.options import ConditionOptions
+from casewise.protocols import find_protocol
 
 LOCAL_PROVIDERS = frozenset(
     {"casewise", "casewise-hf", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"}
@@ -36,17 +37,13 @@ SYSTEM_MESSAGE = "You are a helpful assistant."
 class DrawSettings:
     """Settings of a sampling for one protocol and model."""
 
+    sampling: Sampling
     config: GenerateConfig
     samples: int
     """Requests for each case."""
     system: str | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     """A person's own settings of the model's generation; a part of ``config``."""
-
-    def with_settings(self, settings: Mapping[str, Any]) -> "DrawSettings":
-        """Copy with a person's own settings, which override the sampling's."""
-        own = GenerateConfig.model_validate(settings)
-        return replace(self, config=self.config.merge(own), settings=settings)
 
 
 def resolve_sampling(sampling: Sampling, model: str) -> Sampling:
@@ -58,21 +55,23 @@ def resolve_sampling(sampling: Sampling, model: str) -> Sampling:
 
 
 def make_draw(
-    protocol: Protocol,
-    sampling: Sampling,
-    *,
-    model: str = "",
-    samples: int | None = None,
-    max_tokens: int | None = None,
+    options: ConditionOptions, model: str, settings: Mapping[str, Any] | None = None
 ) -> DrawSettings:
-    """Sampling settings of a protocol under a resolved sampling.
+    """Settings of a run's sampling.
 
-    The model's name matters to ``reference-open``, and to replies of the embedded model.
+    Args:
+        options: What is asked.
+        model: Its name matters to ``reference``, and to replies of the embedded model.
+        settings: A person's own settings, which come before those of the sampling.
     """
+    protocol = find_protocol(options.protocol)
+    sampling = resolve_sampling(Sampling(options.sampling), model)
     open_model = sampling is Sampling.REFERENCE_OPEN
-    longest = max_tokens or protocol.longest(sampling, embedded=model.startswith(EMBEDDED))
+    longest = protocol.longest(sampling, embedded=model.startswith(EMBEDDED))
     drawn = protocol.drawn and sampling is not Sampling.GREEDY
-    config = GenerateConfig(temperature=1.0 if drawn else 0.0, max_tokens=longest)
+    config = GenerateConfig(
+        temperature=1.0 if drawn else 0.0, max_tokens=options.max_tokens or longest
+    )
     if drawn and open_model:
         if any(name in model.lower() for name in ("mixtral", "dolphin")):
             config.top_k = 50
@@ -82,9 +81,11 @@ def make_draw(
         config.logprobs, config.top_logprobs = True, protocol.candidates
     usual = 1 if open_model else protocol.samples
     return DrawSettings(
-        config,
-        (samples or usual) if protocol.repeats else 1,
+        sampling,
+        config.merge(GenerateConfig.model_validate(settings or {})),
+        (options.samples or usual) if protocol.repeats else 1,
         SYSTEM_MESSAGE if open_model and protocol.takes_system else None,
+        settings or {},
     )
 
 
@@ -102,7 +103,7 @@ _LOGPROBS = "--protocol probability asks for them"
 
 REFUSED: Mapping[str, str] = {
     "temperature": "--sampling sets it",
-    "seed": "the seeds of a sweep set it",
+    "seed": "--seed sets it",
     "max_tokens": "--max-tokens sets it",
     "num_choices": _DRAWN_AGAIN,
     "logprobs": _LOGPROBS,
@@ -115,7 +116,7 @@ REFUSED: Mapping[str, str] = {
     "timeout": _RETRIES,
     "stream_idle_timeout": _RETRIES,
     "max_retries": _RETRIES,
-    "cache": "a sweep's cache sets it",
+    "cache": "a run asks each case itself",
     "batch": "--batch sets it",
     "parallel_tool_calls": _TOOLS,
     "internal_tools": _TOOLS,

@@ -13,10 +13,9 @@ from uuid import uuid4
 from inspect_ai.dataset import Sample
 
 from casewise.cases import digest
-from casewise.evaluation.plan._condition import Condition, unit_id
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.progress import CellState, Stage
-from casewise.evaluation.tasks._samples import samples_of, script_id, task_metadata
+from casewise.evaluation.tasks._samples import samples_of, task_metadata
 from casewise.logs import Part
 
 LARGEST = 1000
@@ -65,12 +64,6 @@ class Piece:
                 yield sample, epoch
 
 
-def sample_ids(condition: Condition) -> list[str]:
-    """Ids of a condition's samples, in their order."""
-    ids = [unit_id(unit) for unit in condition.units]
-    return [*ids, script_id(condition.script.name)] if condition.script is not None else ids
-
-
 def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator[Piece]:
     """Cut the open cases of a cell into pieces, neighbours together.
 
@@ -82,7 +75,7 @@ def open_pieces(cell: Cell, order: int, state: CellState, size: int) -> Iterator
     """
     if state.state is Stage.DONE:
         return
-    ids = sample_ids(cell.planned.condition)
+    ids = cell.planned.condition.sample_ids
     metadata = task_metadata(cell.planned.condition, cell.sampling, cell.draw)
     if not state.finished and not state.in_shards and cell.judgements <= size:
         whole = _cell_of(cell, range(len(ids)))

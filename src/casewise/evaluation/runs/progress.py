@@ -153,8 +153,10 @@ def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     held = [_Held.of(header, cell) for header in run.logs]
     counted = counting([log.attempts for log in held])
-    judged = set[Asked]().union(*(attempts.judged for attempts in counted))
-    stayed = set[Asked]().union(*(attempts.stayed for attempts in counted))
+    # Another start may have had more cases.
+    wanted = set(cell.planned.condition.sample_ids)
+    judged = {asked for log in counted for asked in log.judged if asked[0] in wanted}
+    stayed = {asked for log in counted for asked in log.stayed if asked[0] in wanted}
     latest = run.logs[-1]
     done = len(judged) + len(stayed) >= cell.judgements
     failed = not done and latest.log.status == "error"

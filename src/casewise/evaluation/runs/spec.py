@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from inspect_ai.log import EvalConfig, EvalDataset, EvalPlan, EvalPlanStep, EvalSpec
-from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelConfig
+from inspect_ai.model import GenerateConfig, Model, ModelConfig
 
 import casewise
 from casewise.choices import Client
@@ -16,7 +16,7 @@ from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.folder import MADE_WITH, command_line, is_command
-from casewise.evaluation.runs.pieces import Piece, sample_ids
+from casewise.evaluation.runs.pieces import Piece
 from casewise.evaluation.tasks._samples import grader_metadata
 from casewise.logs import ADDRESSES, COMMAND, GRADER, ORDER, without_keys
 from casewise.protocols import RunCondition
@@ -60,7 +60,7 @@ def open_clients(cells: Iterable[Cell]) -> list[Clients]:
             is_shared=not is_in_process(cell.model) and not request.batch,
             base_url=request.model_base_url,
             model_args=request.model_arg,
-            prices=request.prices,
+            prices=cell.own_prices,
             client=Client(request.client),
         )
         grader = None
@@ -98,7 +98,7 @@ def make_spec(piece: Piece, model: Model) -> EvalSpec:
         options |= {"grader": request.grader}
         if request.grading_model is not None:
             roles = {GRADER: ModelConfig(model=request.grading_model)}
-    ids = sample_ids(condition)
+    ids = condition.sample_ids
     return EvalSpec(
         eval_id=uuid4().hex,
         run_id=uuid4().hex,
@@ -141,16 +141,11 @@ def make_steps(cell: Cell, config: GenerateConfig) -> EvalPlan:
 
 
 def make_config(piece: Piece, model: Model) -> GenerateConfig:
-    """Make the settings of a piece's requests: sampling, connections, timeout, cache and seed."""
-    cell, part = piece.cell, piece.part
-    # Of several answers to one prompt, all but the first would come from the cache.
-    cache: bool | CachePolicy | None = (cell.request.cache and cell.draw.samples == 1) or None
-    if cache and part is not None and part.epoch > 1:
-        cache = CachePolicy(scopes={"epoch": str(part.epoch)})
+    """Make the settings of a piece's requests: sampling, connections, timeout and seed."""
+    cell = piece.cell
     in_process = isinstance(model.api, InProcess)
     own = GenerateConfig(
         max_connections=cell.request.max_connections or (WINDOW if in_process else None),
-        cache=cache,
         seed=cell.sent_seed,
     )
     config = cell.draw.config.merge(_patience(cell)).merge(own)

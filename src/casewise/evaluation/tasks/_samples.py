@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
-from inspect_ai import Task
-from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.dataset import Sample
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
@@ -17,26 +16,18 @@ from inspect_ai.model import (
     ChatMessageTool,
     ChatMessageUser,
     Model,
-    get_model,
 )
-from inspect_ai.scorer import Metric, SampleScore, Scorer
-from inspect_ai.solver import Solver
+from inspect_ai.scorer import Metric, SampleScore
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 from pydantic import PrivateAttr, ValidationError, model_serializer
 
 import casewise
 from casewise.cases import Case, ToolDefinition, Turn, flags_query, other_labels, wanted_reply
 from casewise.choices import RULES, Sampling
-from casewise.errors import CasewiseError
-from casewise.evaluation.models._seam import TOOLS, PrerequisiteError, is_openai_compatible
+from casewise.evaluation.models._seam import TOOLS, is_openai_compatible
 from casewise.evaluation.models._target import tool_form
-from casewise.evaluation.plan._condition import Condition, choose, make_condition, unit_id
-from casewise.evaluation.plan._sampling import (
-    DrawSettings,
-    make_draw,
-    resolve_sampling,
-    setting_parts,
-)
+from casewise.evaluation.plan._condition import Condition, script_id, unit_id
+from casewise.evaluation.plan._sampling import DrawSettings, setting_parts
 from casewise.logs import GENERATE, OF_RUN
 from casewise.protocols import Opening, Script, grader_version
 
@@ -177,11 +168,6 @@ def script_sample(script: Script, opening: Opening) -> Sample:
     )
 
 
-def script_id(name: str) -> str:
-    """The id of a script's sample."""
-    return f"script:{name}"
-
-
 def grader_metadata(grader: str | None) -> dict[str, str]:
     """Metadata of the grader of a log's replies."""
     return {"grader": grader or RULES, "grader_version": grader_version(grader)}
@@ -207,65 +193,6 @@ def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
         yield to_sample(unit, condition, draw)
     if condition.script is not None and (opening := condition.script_opening) is not None:
         yield script_sample(condition.script, opening)
-
-
-@dataclass(frozen=True, slots=True)
-class TaskParts:
-    """Parts of every task: a condition, and the sampling of its model."""
-
-    condition: Condition
-    sampling: Sampling
-    draw: DrawSettings
-
-    @classmethod
-    def of_options(
-        cls,
-        cases: str,
-        protocol: str,
-        *,
-        sampling: str,
-        model_name: str | None,
-        max_tokens: int | None,
-        samples: int | None = None,
-        **others: Any,
-    ) -> "TaskParts":
-        """Check the options of ``inspect eval``; ``others`` are those of ``make_condition``.
-
-        Raises:
-            PrerequisiteError: One can't be used; Inspect shows it without a traceback.
-        """
-        try:
-            condition = make_condition(cases, protocol=protocol, **others)
-        except CasewiseError as error:
-            raise PrerequisiteError(str(error)) from error
-        chosen = choose(Sampling, sampling, "sampling")
-        asked = model_name or ("" if chosen is Sampling.GREEDY else str(get_model()))
-        resolved = resolve_sampling(chosen, asked)
-        draw = make_draw(
-            condition.protocol, resolved, model=asked, samples=samples, max_tokens=max_tokens
-        )
-        return cls(condition, resolved, draw)
-
-    def task(
-        self,
-        solver: Solver,
-        scorer: Scorer,
-        version: str,
-        said: Mapping[str, Any] | None = None,
-        model_roles: dict[str, str | Model] | None = None,
-    ) -> Task:
-        """Inspect's task; ``said`` is metadata of its log beside ``task_metadata``."""
-        return Task(
-            dataset=MemoryDataset(
-                list(samples_of(self.condition, self.draw)), name=self.condition.data.name
-            ),
-            solver=solver,
-            scorer=scorer,
-            config=self.draw.config,
-            model_roles=model_roles,
-            version=version,
-            metadata=task_metadata(self.condition, self.sampling, self.draw) | dict(said or {}),
-        )
 
 
 def mean_of(name: str) -> Metric:

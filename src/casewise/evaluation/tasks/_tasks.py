@@ -7,159 +7,100 @@ Paper: Sun et al., CASE-Bench, ICML 2025, arXiv 2501.14940.
     inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from casewise.cases import STARTER, ToolDefinition
-from casewise.choices import PROTOCOL, Sampling, grading_model, read_grader
+from casewise.cases import ToolDefinition
+from casewise.choices import PROTOCOL, Sampling, grading_model
+from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._seam import PrerequisiteError
-from casewise.evaluation.plan._condition import task_version
+from casewise.evaluation.plan._condition import Condition, make_condition, task_version
+from casewise.evaluation.plan._products import runs_of
+from casewise.evaluation.plan._sampling import DrawSettings, make_draw
 from casewise.evaluation.tasks._asking import Ask, ModelHealth, ask_unit, read_unit
-from casewise.evaluation.tasks._samples import TaskParts, grader_metadata, mean_of
+from casewise.evaluation.tasks._samples import (
+    grader_metadata,
+    mean_of,
+    samples_of,
+    task_metadata,
+)
 from casewise.logs import GRADER
-from casewise.protocols import acting, find_protocol
+from casewise.options import ConditionOptions, RunOptions, read, takes
+from casewise.protocols import find_protocol
 
 ACTS = "respond"
 """Default protocol of the task ``casewise/respond``."""
 
 
 @task
-def judge(
-    protocol: str = PROTOCOL,
-    cases: str = STARTER,
-    delivery: str | None = None,
-    ablate: str | Sequence[str] | None = None,
-    swap: str | None = None,
-    prompt: str | None = None,
-    sampling: str = Sampling.GREEDY,
-    samples: int | None = None,
-    limit: int | None = None,
-    pairs: int | None = None,
-    max_tokens: int | None = None,
-    model_name: str | None = None,
-    draw_seed: int | None = None,
-    evidence: str | None = None,
-    rung: str | None = None,
-) -> Task:
-    """Judge cases in their contexts.
-
-    Args:
-        protocol: ``binary``, ``score`` (1 to 10) or ``probability`` (of the first token).
-        cases: ``starter``, ``casebench`` or a file of cases.
-        delivery: ``judge`` (the context stands in the prompt) or ``none`` (the query alone).
-        ablate: Groups or parameters to remove from every context, joined by commas.
-        swap: A parameter or group that every case takes from its twin.
-        prompt: ``upstream`` or a template's path; ours by default, in the language of each case.
-        sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
-        samples: Answers that ``score`` averages.
-        limit: Only the first cases of the file.
-        pairs: The most pairs of one query, where the protocol asks of pairs.
-        max_tokens: Longest answer.
-        model_name: The model whose reference sampling is meant, where it isn't the run's.
-        draw_seed: Tells repetitions apart where answers are drawn at random.
-        evidence: A ladder of evidence: ``ladder``, or a file; contexts are what is said on it.
-        rung: The ladder's rung.
-    """
-    if protocol in acting():
-        raise PrerequisiteError(f"protocol {protocol} is the task casewise/respond")
-    parts = TaskParts.of_options(
-        cases,
-        protocol,
-        sampling=sampling,
-        model_name=model_name,
-        max_tokens=max_tokens,
-        samples=samples,
-        delivery=delivery,
-        ablate=ablate,
-        prompt=prompt,
-        limit=limit,
-        pairs=pairs,
-        swap=swap,
-        draw_seed=draw_seed,
-        evidence=evidence,
-        rung=rung,
-    )
-    return parts.task(
-        ask(protocol, parts.draw.samples),
-        read_answers(protocol),
-        task_version(parts.condition),
+@takes(ConditionOptions)
+def judge(asked: dict[str, Any]) -> Task:
+    """Judge cases in their contexts: one run, so that each option has one value."""
+    run, condition, draw = _settle(asked, acts=False)
+    return _task(
+        condition,
+        draw,
+        solver=ask(run.protocol, draw.samples),
+        scorer=read_answers(run.protocol),
     )
 
 
 @task
-def respond(
-    cases: str = STARTER,
-    delivery: str | None = None,
-    ablate: str | Sequence[str] | None = None,
-    swap: str | None = None,
-    deployment: str | None = None,
-    vary: str | None = None,
-    seed: int = 0,
-    grader: str | Sequence[str] | None = None,
-    sampling: str = Sampling.GREEDY,
-    limit: int | None = None,
-    max_tokens: int | None = None,
-    model_name: str | None = None,
-    draw_seed: int | None = None,
-    protocol: str = ACTS,
-    evidence: str | None = None,
-    rung: str | None = None,
-) -> Task:
-    """Ask a model in the place of the chatbot, and grade its replies.
-
-    Args:
-        cases: ``starter``, ``casebench`` or a file of cases.
-        delivery: ``system`` (the deployer's verified description), ``claimed`` (the user asserts
-            it), ``history`` (it comes out over earlier turns) or ``none``.
-        ablate: Groups or parameters to remove from every context, joined by commas.
-        swap: A parameter or group that every case takes from its twin.
-        deployment: A card: its name or file; its cases are asked under its system message.
-        vary: Change of every conversation: ``urgency``, ``filler-4k``...
-        seed: Seed of the changed conversations.
-        grader: A model that grades the replies, or ``rules,MODEL``: the model grades those that the
-            offline reader doubts. None is the reader alone.
-        sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
-        limit: Only the first cases of the file.
-        max_tokens: Longest reply.
-        model_name: The model whose sampling is meant, where it isn't the run's; the embedded
-            model's replies are shorter, if it is named.
-        draw_seed: Tells repetitions apart where replies are drawn at random.
-        protocol: Name of a protocol in which the model plays the chatbot.
-        evidence: A ladder of evidence: ``ladder``, or a file.
-        rung: The ladder's rung.
-    """
-    if grader is not None:
-        # Inspect's command line turns a,b into a list.
-        grader = read_grader(grader if isinstance(grader, str) else ",".join(grader))
-    model = grading_model(grader)
-    parts = TaskParts.of_options(
-        cases,
-        protocol,
-        sampling=sampling,
-        model_name=model_name,
-        max_tokens=max_tokens,
-        delivery=delivery,
-        ablate=ablate,
-        swap=swap,
-        limit=limit,
-        deployment=deployment,
-        vary=vary,
-        seed=seed,
-        draw_seed=draw_seed,
-        evidence=evidence,
-        rung=rung,
+@takes(ConditionOptions, protocol=ACTS)
+def respond(asked: dict[str, Any]) -> Task:
+    """Ask a model in the place of the chatbot, and grade its replies: one run."""
+    run, condition, draw = _settle(asked, acts=True)
+    return _task(
+        condition,
+        draw,
+        solver=converse(run.protocol, [tool.model_dump() for tool in condition.tools]),
+        scorer=grade_reply(run.grader, run.protocol),
+        model_roles={GRADER: run.grading_model} if run.grading_model is not None else None,
+        said=grader_metadata(run.grader),
     )
-    return parts.task(
-        converse(protocol, [tool.model_dump() for tool in parts.condition.tools]),
-        grade_reply(grader, protocol),
-        task_version(parts.condition, grader),
-        grader_metadata(grader),
-        {GRADER: model} if model is not None else None,
+
+
+def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condition, DrawSettings]:
+    """Check the options of ``inspect eval``.
+
+    Raises:
+        PrerequisiteError: One can't be used; Inspect shows it without a traceback.
+    """
+    # Inspect's command line turns a,b into a list.
+    given = {
+        name: ",".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in asked.items()
+    }
+    try:
+        run, *more = runs_of(read(RunOptions, given))
+        if more:
+            raise UsageError("a task is one run: give one value of each option, and a rung")
+        condition = make_condition(run)
+    except CasewiseError as error:
+        raise PrerequisiteError(str(error)) from error
+    protocol = condition.protocol
+    if protocol.acts is not acts:
+        raise PrerequisiteError(f"protocol {protocol} is the task casewise/{protocol.task}")
+    model = "" if run.sampling == Sampling.GREEDY else str(get_model())
+    return run, condition, make_draw(run, model)
+
+
+def _task(
+    condition: Condition, draw: DrawSettings, said: Mapping[str, Any] | None = None, **others: Any
+) -> Task:
+    """Inspect's task; ``said`` is metadata of its log beside ``task_metadata``."""
+    return Task(
+        dataset=MemoryDataset(list(samples_of(condition, draw)), name=condition.data.name),
+        config=draw.config,
+        version=task_version(condition),
+        metadata=task_metadata(condition, draw.sampling, draw) | dict(said or {}),
+        **others,
     )
 
 
