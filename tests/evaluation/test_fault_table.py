@@ -207,7 +207,8 @@ class Failing:
 def run(cli: Cli, folder: Path, server: FakeServer, *more: str) -> Any:
     cases = write_questions(folder / "cases.jsonl", CASES)
     options = ("--max-connections", str(AT_ONCE), "--log-dir", "logs", *more)
-    model = () if "--target" in more else ("-m", "openai-api/fake/m", "--protocol", "binary")
+    model = () if "--target" in more else ("-m", "openai-api/fake/m")
+    model += () if "--protocol" in more else ("--protocol", "binary")
     return cli("run", *model, "--cases", cases, *options, env=server.env)
 
 

@@ -61,6 +61,10 @@ class PlannedCondition:
     """Requests to the model that grades the replies; None where none does."""
 
 
+_OF_MODEL = ("model", "model_arg", "generate")
+"""Axes that stand elsewhere in a log than among the arguments of its task."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One model under one condition: a task of a run."""
@@ -118,12 +122,14 @@ class Cell:
     def arguments(self) -> dict[str, Any]:
         """Arguments of the task, as its log holds them: files by their whole paths."""
         every = {**key(self.request), "limit": self.request.limit, "sampling": str(self.sampling)}
-        held = self.planned.condition.held
-        return {
-            name: held if name == "cases" and held else option.in_full(every[name])
-            for name, option in options_of(ConditionOptions).items()
-            if every.get(name) is not None
+        options = options_of(RunOptions)
+        found = {
+            name: options[name].in_full(value)
+            for name, value in every.items()
+            if value is not None and name not in _OF_MODEL
         }
+        held = self.planned.condition.held
+        return found if held is None else found | {"cases": held}
 
     @property
     def sent_seed(self) -> int | None:
@@ -217,7 +223,7 @@ def _differences(cell: Cell, alike: Sequence[Cell]) -> Iterator[str]:
     own = key(cell.request)
     for name in options_of(RunOptions):
         values = {str(key(one.request).get(name)) for one in alike if one.model == cell.model}
-        if len(values) > 1 and name not in ("generate", "model_arg"):
+        if len(values) > 1 and name not in _OF_MODEL:
             yield f"{name.replace('_', ' ')} {str(own.get(name, NONE)).split('/')[-1]}"
 
 

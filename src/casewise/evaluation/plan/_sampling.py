@@ -5,15 +5,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from inspect_ai.model import GenerateConfig
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from casewise.cases import digest
 from casewise.choices import Sampling
-from casewise.errors import UsageError
+from casewise.errors import UsageError, choose_from, shorten
 from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
 from casewise.logs import EMBEDDED, TARGETS
 from casewise.options import ConditionOptions
@@ -156,27 +155,16 @@ TAKEN: Mapping[str, tuple[str, ...]] = {
 """Settings that a provider takes; those of other providers are not checked, and may be ignored
 there."""
 
-_RANGES: Mapping[str, tuple[float, float, str]] = {
-    "top_p": (0.0, 1.0, "a number from 0 to 1"),
-    "frequency_penalty": (-2.0, 2.0, "a number from -2 to 2"),
-    "presence_penalty": (-2.0, 2.0, "a number from -2 to 2"),
-    "top_k": (-1, math.inf, "a whole number (-1 is no limit)"),
-    "best_of": (1, math.inf, "a whole number, 1 or more"),
-    "reasoning_tokens": (0, math.inf, "a whole number, 0 or more"),
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "top_p": (0, 1),
+    "frequency_penalty": (-2, 2),
+    "presence_penalty": (-2, 2),
+    "top_k": (-1, math.inf),
+    "best_of": (1, math.inf),
+    "reasoning_tokens": (0, math.inf),
 }
+"""Least and greatest value of a setting."""
 
-_EXPECTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "a text",
-    "list": 'a list, as JSON (["a", "b"])',
-    "dict": 'a mapping, as JSON ({"a": 1})',
-    "model": 'a mapping, as JSON ({"a": 1})',
-}
-"""Expected values by the beginning of pydantic's name of an error."""
-
-_HEADER_NAME = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _PLAIN_NAME = re.compile(r"[\w-]{1,40}")
 _MOST_PARTS = 4
 """Most parts of one setting in a variant; a larger one is told by a hash."""
@@ -224,75 +212,37 @@ def setting_parts(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _checked(where: str, name: str, given: Any) -> Any:
+    """A setting of its own type, as JSON has it."""
     refuse_secret(where, name)
     if name in REFUSED:
         raise UsageError(f"{where} {name}: can't be given: {REFUSED[name]}")
     if name not in SETTINGS:
-        near = get_close_matches(name, GenerateConfig.model_fields, n=3)
-        hint = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(SETTINGS)}"
-        raise UsageError(f"{where} {name}: no such setting: {hint}")
+        raise UsageError(f"{where} {name}: no such setting: {choose_from(name, SETTINGS)}")
     try:
-        value = json.loads(json.dumps(given, allow_nan=False))
+        text = json.dumps({name: given}, allow_nan=False)
+        refuse_secrets_within(f"{where} {name}", given)
+        # A command's .9 is a text, and so are the keys of biases in JSON.
+        strict = not isinstance(given, str) and name != "logit_bias"
+        config = GenerateConfig.model_validate_json(text, strict=strict)
+    except ValidationError as error:
+        expected = error.errors()[0]["msg"].removeprefix("Input should be ")
+        raise _wrong(where, name, given, expected) from None
     except (TypeError, ValueError, RecursionError):
         raise _wrong(where, name, given, "what JSON can hold, and no NaN") from None
-    refuse_secrets_within(f"{where} {name}", value)
-    if value is None:
-        raise _wrong(where, name, given, "a value; leave out what is not to be set")
-    typed = _typed(where, name, value)
-    if name in _RANGES:
-        least, most, expected = _RANGES[name]
-        if not least <= typed <= most:
-            raise _wrong(where, name, given, expected)
-    if name == "logit_bias" and not all(-100 <= bias <= 100 for bias in typed.values()):
-        raise _wrong(where, name, given, "numbers from -100 to 100")
-    if name == "extra_body":
-        for inner in typed:
-            if inner in _REFUSED_IN_BODY:
-                reason = _REFUSED_IN_BODY[inner]
-                raise UsageError(f"{where} {name}: {inner} can't be given: {reason}")
-    if name == "extra_headers":
-        for header, text in typed.items():
-            if not _HEADER_NAME.fullmatch(header) or not text.isascii() or not text.isprintable():
-                raise UsageError(f"{where} {name}: {header!r}: no header can be written like this")
+    typed = json.loads(config.model_dump_json(include={name}, exclude_none=True)).get(name)
+    least, most = _RANGES.get(name, (-math.inf, math.inf))
+    if typed is None or (name in _RANGES and not least <= typed <= most):
+        bound = "up" if most == math.inf else f"to {most}"
+        raise _wrong(where, name, given, f"a number from {least} {bound}")
+    for inner in typed if name == "extra_body" else ():
+        if inner in _REFUSED_IN_BODY:
+            raise UsageError(f"{where} {name}: {inner} can't be given: {_REFUSED_IN_BODY[inner]}")
     return typed
-
-
-def _typed(where: str, name: str, value: Any) -> Any:
-    """A value of the setting's own type."""
-    try:
-        typed = getattr(GenerateConfig.model_validate({name: value}), name)
-    except ValidationError as error:
-        kinds = dict.fromkeys(_expected(dict(one)) for one in error.errors())
-        raise _wrong(where, name, value, " or ".join(kinds)) from None
-    if isinstance(value, bool) and not isinstance(typed, bool | str):
-        # To pydantic, true is the number 1.
-        expected = _EXPECTED["float" if isinstance(typed, float) else "int"]
-        raise _wrong(where, name, value, _RANGES.get(name, (0, 0, expected))[2])
-    if isinstance(typed, BaseModel):
-        return typed.model_dump(mode="json", exclude_none=True)
-    # Keys are texts, as in a log's JSON.
-    return (
-        {str(key): setting for key, setting in typed.items()} if isinstance(typed, dict) else typed
-    )
-
-
-def _expected(error: Mapping[str, Any]) -> str:
-    if error["type"] == "literal_error":
-        return "one of " + str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
-    field, *inner = (str(part) for part in error["loc"] if "[" not in str(part))
-    at = ".".join(part for part in inner if part not in ("bool", "int", "str"))
-    kind = str(error["type"]).partition("_")[0]
-    if error["type"] == "missing":
-        return f"{at or field} in it"
-    expected = _EXPECTED.get(kind, str(error["msg"]))
-    return f"{at}: {expected}" if at else expected
 
 
 def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
     # What stands in a header or a body may be a key.
-    private = name in ("extra_headers", "extra_body")
-    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
-    found = "" if private else f"found {redacted(text)[:80]}, "
+    found = "" if name.startswith("extra_") else f"found {redacted(shorten(given))}, "
     return UsageError(f"{where} {name}: {found}expected {expected}")
 
 
