@@ -1,32 +1,26 @@
-"""Removing groups and parameters."""
+"""Removing groups and parameters: what a judge is shown without them."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Cli
+from support.sent import contexts_sent, run
 
-from casewise.cases import Case, Context, load_cases, load_output
-from casewise.contexts import ablate, ablate_cases
-from casewise.errors import UsageError
-
-CONTEXT = Context(
-    {
-        "sender": {"platform_type": "forum", "inner": {"urgency": "low"}},
-        "recipient": {"type": "user", "background": "none"},
-        "transmission_principle": {"urgency": "high", "type": "x"},
-    }
-)
+SENDER = {"platform_type": "forum", "inner": {"urgency": "low"}}
+TERMS = {"urgency": "high", "type": "x"}
+CONTEXT = {
+    "sender": SENDER,
+    "recipient": {"type": "user", "background": "none"},
+    "transmission_principle": TERMS,
+}
 
 
 @pytest.mark.parametrize(
     ("names", "left"),
     [
-        (
-            "recipient",
-            {
-                "sender": {"platform_type": "forum", "inner": {"urgency": "low"}},
-                "transmission_principle": {"urgency": "high", "type": "x"},
-            },
-        ),
+        ("recipient", {"sender": SENDER, "transmission_principle": TERMS}),
         (
             "recipient,urgency",
             {
@@ -35,49 +29,42 @@ CONTEXT = Context(
             },
         ),
         (
-            "recipient.type , sender",
-            {
-                "recipient": {"background": "none"},
-                "transmission_principle": {"urgency": "high", "type": "x"},
-            },
+            "recipient.type,sender",
+            {"recipient": {"background": "none"}, "transmission_principle": TERMS},
         ),
         ("sender,recipient,transmission_principle", {}),
-        ("recipient,background,sender,transmission_principle", {}),
-        ("absent", CONTEXT.root),
     ],
 )
-def test_what_is_left(names: str, left: dict[str, object]) -> None:
-    before = CONTEXT.model_copy(deep=True)
-    assert ablate(CONTEXT, names).root == left
-    assert before == CONTEXT
+def test_what_is_left(cli: Cli, tmp_path: Path, names: str, left: dict[str, Any]) -> None:
+    cases = [{"query": "q", "context": CONTEXT}]
+    assert contexts_sent(cli, tmp_path, cases, "--ablate", names) == [("q", left)]
 
 
-def case(context: Context | None, query: str = "q") -> Case:
-    return Case(query=query, context=context)
+def test_cases_that_lack_a_parameter_are_kept_and_counted(cli: Cli, tmp_path: Path) -> None:
+    poor = {"sender": {"platform_type": "forum"}}
+    cases = [{"query": "poor", "context": poor}, {"query": "whole", "context": CONTEXT}]
+    done, prompts = run(cli, tmp_path, cases, "--protocol", "binary", "--ablate", "urgency,type")
+    assert done.returncode == 0, done.stderr
+    assert any(json.dumps(poor) in prompt for prompt in prompts)
+    note = "'urgency' stands in 1 of 2 contexts; the others stay as they are"
+    assert note in " ".join(done.stderr.split())
 
 
-def test_cases_that_lack_a_parameter_are_kept_and_counted() -> None:
-    poor = case(Context({"sender": {"platform_type": "forum"}}), "poor")
-    without = case(None, "without")
-    result = ablate_cases([case(CONTEXT), poor, without], "urgency,type")
-    assert result.missing == {"urgency": 2, "type": 2}
-    assert result.cases[1:] == (poor, without)
-    assert result.cases[0].id == case(CONTEXT).id
-    assert result.cases[0].context == ablate(CONTEXT, ("urgency", "type"))
+def test_a_name_that_stands_nowhere_is_said_with_those_that_do(cli: Cli, tmp_path: Path) -> None:
+    cases = [{"query": "q", "context": CONTEXT}]
+    done, prompts = run(cli, tmp_path, cases, "--ablate", "recipient,urgencyy")
+    assert (done.returncode, prompts) == (2, [])
+    assert "has 'urgencyy'; they have sender, recipient" in " ".join(done.stderr.split())
 
 
-def test_a_name_that_stands_nowhere_is_said_with_those_that_do() -> None:
-    with pytest.raises(
-        UsageError, match=r"no context .* has 'urgencyy'; they have sender, recipient"
-    ):
-        ablate_cases([case(CONTEXT)], "recipient,urgencyy")
-
-
-@pytest.mark.parametrize(
-    "names", ["recipient", "transmission_principle", "sender,recipient,transmission_principle"]
-)
-def test_published_ablations_are_reproduced(casebench: Path, names: str) -> None:
-    whole = load_cases(casebench / "CASEBench_data.json").cases
-    (output,) = load_output(casebench / f"exp/safety_llama370B/output_logits_{names}.json")
-    ours = ablate_cases(whole, names).cases
-    assert [one.context for one in ours] == [one.context for one in output.cases]
+@pytest.mark.parametrize("names", ["recipient", "transmission_principle"])
+def test_published_ablations_are_reproduced(
+    casebench: Path, cli: Cli, tmp_path: Path, names: str
+) -> None:
+    whole = json.loads((casebench / "CASEBench_data.json").read_text("utf-8"))[:40]
+    output = casebench / f"exp/safety_llama370B/output_logits_{names}.json"
+    cases = [{"query": one["query"], "context": one["context"]} for one in whole]
+    sent = [context for _, context in contexts_sent(cli, tmp_path, cases, "--ablate", names)]
+    published = json.loads(output.read_text("utf-8"))[:40]
+    assert len(sent) == 40
+    assert all(one["context"] in sent for one in published)

@@ -1,11 +1,9 @@
-"""Contexts as judges and people read them."""
+"""Contexts as people read them."""
 
 import json
+from pathlib import Path
 
-import pytest
-
-from casewise.cases import Context
-from casewise.contexts import render_json, render_text
+from conftest import Cli
 
 NESTED = {
     "sender": {"platform_type": "a forum – open", "ages": {"from": 18, "to": None}},
@@ -14,14 +12,10 @@ NESTED = {
 }
 
 
-def test_json_is_what_json_dumps_writes() -> None:
-    assert render_json(Context(NESTED)) == json.dumps(NESTED)
-    assert "\\u2013" in render_json(Context(NESTED))
-    assert render_json(None) == "{}"
-
-
-def test_text_keeps_every_value_and_its_order() -> None:
-    assert render_text(Context(NESTED)) == (
+def test_text_keeps_every_value_and_its_order(cli: Cli, tmp_path: Path) -> None:
+    cases = [{"id": "a", "query": "q", "context": NESTED}, {"id": "b", "query": "q"}]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)))
+    assert (
         "Sender:\n"
         "  Platform type: a forum – open\n"
         "  Ages:\n"
@@ -31,10 +25,6 @@ def test_text_keeps_every_value_and_its_order() -> None:
         "  Type: user\n"
         "  Verified: yes\n"
         "  Roles: a; b\n"
-        "Transmission principle: none"
-    )
-
-
-@pytest.mark.parametrize("context", [None, Context({})])
-def test_no_context(context: Context | None) -> None:
-    assert render_text(context) == "(no context)"
+        "Transmission principle: none\n"
+    ) in cli("cases", "show", "cases.jsonl", "a").stdout
+    assert "\n(no context)\n" in cli("cases", "show", "cases.jsonl", "b").stdout
