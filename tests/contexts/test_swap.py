@@ -111,7 +111,7 @@ def test_swapping_back_restores(cli: Cli, tmp_path: Path, name: str) -> None:
     }
 
     def swapped(pairs: dict[str, list[Record]]) -> dict[str, Record]:
-        cases = [one for query, both in pairs.items() for one in twins(*both, query)]
+        cases = [one for query, both in pairs.items() for one in twins(both[0], both[1], query)]
         sent = swaps_sent(cli, tmp_path, cases, name)
         return {query: context for query, context in sent if context["own"]["is"] == "safe"}
 
