@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 
 from casewise.choices import Rulings
 from casewise.protocols import DOUBT_LIMIT, READER_VERSION, ResponseClass, string_match
-from casewise.protocols.replies.features import (
+from casewise.protocols.replies import (
     CLASSES,
     COLUMNS,
     DECLINES,
@@ -40,11 +40,13 @@ from casewise.protocols.replies.features import (
     HEAD,
     Fitted,
     count_columns,
+    decide,
     digest_of,
+    grade_by_rule,
+    prepare,
     soften,
+    spelt_out,
 )
-from casewise.protocols.replies.rules import decide, grade_by_rule
-from casewise.protocols.replies.text import prepare, spelt_out
 from casewise.scores._grader_agreement import ReaderError
 from casewise.scores._labelled_replies import load_labelled
 

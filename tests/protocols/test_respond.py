@@ -4,6 +4,7 @@ After a change of the wording that is meant, renew them with
 ``CASEWISE_SNAPSHOTS=renew pytest tests/protocols/test_respond.py`` and read the difference.
 """
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,23 @@ def test_conversations(name: str, delivery: Delivery) -> None:
     if os.environ.get("CASEWISE_SNAPSHOTS") == "renew":
         path.write_text(shown, "utf-8", newline="\n")
     assert shown == path.read_text("utf-8")
+
+
+def test_the_wording_has_its_version() -> None:
+    """Another wording is another version; specimens hold every frame and kind of value."""
+    parameters = {"text": "t", "nested": {"yes": True}, "list": ["a", 1], "items": [{"x": None}]}
+    groups = ("sender", "recipient", "transmission_principle", "other")
+    whole = {name: {**parameters, "sender_purpose": "p"} for name in groups}
+    earlier = [{"role": role, "content": role} for role in ("system", "user", "assistant")]
+    specimens: list[dict[str, Any]] = [
+        {"context": whole, "history": earlier},
+        {"context": dict.fromkeys(groups, "t")},
+        {},
+    ]
+    openings = [asked(place, "q", **fields) for fields in specimens for place in DELIVERIES]
+    shown = [(tuple(turn.values for turn in one.messages), one.turns) for one in openings]
+    version = Conversations(Delivery.SYSTEM).version
+    assert version.endswith(hashlib.sha256(repr((1, shown)).encode()).hexdigest()[:8])
 
 
 def test_no_snapshot_is_left_over() -> None:

@@ -5,14 +5,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, assert_never
+from typing import Annotated, Literal, assert_never
 
 from pydantic import AfterValidator, Field
 
 from casewise.cases import (
     Case,
-    Context,
-    Role,
     Strict,
     ToolDefinition,
     Turn,
@@ -24,8 +22,9 @@ from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
 
-_EDITION = 1
-"""Edition; raise it when conversations change in a way that the specimens below do not show."""
+RESPOND_VERSION = "casewise/respond-1@223a70e8"
+"""Version of the conversations' wording, a digest of specimens, to which a test holds them: it
+changes with every frame and with the layout. Results of different versions are not comparable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,6 @@ class Opening:
         said = (message.text for message in self.messages)
         checked = (message.text for message in self.checked)
         return "\n\n".join([*said, *self.turns[:1], *checked, *self.turns[1:]])
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The whole as plain values, by which one wording is told from another."""
-        checked = (tuple(message.values for message in self.checked),) if self.checked else ()
-        return tuple(message.values for message in self.messages), self.turns, *checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,32 +164,6 @@ def _deliver(case: Case, delivery: Delivery) -> tuple[str, tuple[str, ...]]:
             )
     assert_never(delivery)
 
-
-def _version() -> str:
-    """Hash the conversations of specimens, which hold every frame and every kind of value."""
-    parameters = {"text": "t", "nested": {"yes": True}, "list": ["a", 1], "items": [{"x": None}]}
-    groups = ("sender", "recipient", "transmission_principle", "other")
-    whole = Context({name: {**parameters, "sender_purpose": "p"} for name in groups})
-    roles: tuple[Role, ...] = ("system", "user", "assistant")
-    earlier = tuple(Turn(role=role, content=role) for role in roles)
-    specimens = [
-        Case(query="q", context=whole, history=earlier),
-        Case(query="q", context=Context(dict.fromkeys(groups, "t"))),
-        Case(query="q"),
-    ]
-    shown = [
-        open_conversation(case, delivery).values
-        for case in specimens
-        for delivery in Delivery
-        if delivery is not Delivery.JUDGE
-    ]
-    text = repr((_EDITION, shown))
-    return f"casewise/respond-{_EDITION}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-RESPOND_VERSION: str = _version()
-"""Version of the conversations' wording: it changes with every frame and with the layout. Results
-of different versions are not comparable."""
 
 Expectation = Literal["answer", "refuse", "either"]
 """Reply that the deployer wants to a turn; ``either`` doesn't count."""

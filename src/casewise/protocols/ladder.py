@@ -12,7 +12,7 @@ from functools import partial
 from importlib.resources import files
 from itertools import accumulate, cycle
 from pathlib import Path
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -39,10 +39,10 @@ from casewise.protocols.conversations import (
     open_conversation,
 )
 
-LADDER: Final = "ladder"
+LADDER = "ladder"
 """Name of the ladder that ships."""
 
-BARE_RUNG: Final = "0"
+BARE_RUNG = "0"
 """Rung of the query alone, against which every other one is measured."""
 
 _CALL = "check_1"
@@ -51,7 +51,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _OWN = ("claim", "facts", "description")
 _FIELDS = (*_OWN, "unrelated", "twin_claim", "twin_facts")
 _NAME = re.compile(r"[\w.-]{1,20}")
-RUNG_NAME: Final = "at most 20 letters, digits, dots and hyphens"
+RUNG_NAME = "at most 20 letters, digits, dots and hyphens"
 """Form of a rung's name in words."""
 
 
@@ -80,11 +80,11 @@ class Rung(Strict):
     """Words of a rung, by the channel that they come in."""
 
     title: Text
-    user: Template | None = None
+    user: Template = ""
     """Words of the user before the query."""
-    document: Template | None = None
+    document: Template = ""
     """A document between these words and the query."""
-    system: Template | None = None
+    system: Template = ""
     """Words of the operator."""
     tool: ToolAnswer | None = None
 
@@ -98,10 +98,7 @@ class Rung(Strict):
     @property
     def fields(self) -> frozenset[str]:
         """Fields of its templates."""
-        templates = [self.user, self.document, self.system]
-        if self.tool is not None:
-            templates += [self.tool.result, *self.tool.arguments.values()]
-        return frozenset(name for text in templates if text for name in _FIELD.findall(text))
+        return frozenset(_FIELD.findall(self.model_dump_json()))
 
 
 class Ladder(Strict):
@@ -131,24 +128,9 @@ class Ladder(Strict):
         return self
 
     @property
-    def version(self) -> str:
-        """Version of the wording."""
-        return digest(self.model_dump(mode="json"))[:8]
-
-    @property
     def name(self) -> str:
-        """Name and version, as prompt versions have them."""
-        return f"{LADDER}@{self.version}"
-
-    def find(self, name: str) -> Rung:
-        """A rung by its name.
-
-        Raises:
-            UsageError: There is none.
-        """
-        if name not in self.rungs:
-            raise UsageError(f"no rung {name!r}: {choose_from(name, self.rungs)}")
-        return self.rungs[name]
+        """Name and version of the wording, as prompt versions have them."""
+        return f"{LADDER}@{digest(self.model_dump(mode='json'))[:8]}"
 
 
 def load_ladder(name: str) -> Ladder:
@@ -183,68 +165,55 @@ class EvidenceConversations(Conversations):
     def as_context(self, case: Case) -> Case:
         """The case as a judge sees it: what is said at the rung is its context; none of none."""
         rung = self.rung
-        parts: dict[str, dict[str, Any]] = {
+        check = {"tool": self.tools[0].name, "result": rung.tool.result} if rung.tool else {}
+        shown: dict[str, Mapping[str, str]] = {
             "sender": {"operator_says": rung.system},
             "recipient": {"says": rung.user, "shows": rung.document},
         }
-        shown: dict[str, Any] = {
+        filled: dict[str, dict[str, Any]] = {
             group: {name: self._fill(text, case) for name, text in given.items() if text}
-            for group, given in parts.items()
+            for group, given in shown.items()
         }
-        if rung.tool is not None and self.ladder.tool is not None:
-            check = {"tool": self.ladder.tool.name, "result": self._fill(rung.tool.result, case)}
-            shown["transmission_principle"] = {"check": check}
-        found = {group: given for group, given in shown.items() if given}
+        if check:
+            check["result"] = self._fill(check["result"], case)
+            filled["transmission_principle"] = {"check": check}
+        found = {group: given for group, given in filled.items() if given}
         return case.model_copy(update={"context": Context(found) if found else None})
-
-    def _fill(self, template: str, case: Case) -> str:
-        return _FIELD.sub(lambda field: self._text(field[1], case), template)
 
     def begin(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""
-        plain, rung = open_conversation(case, Delivery.NONE), self.rung
-
-        fill = partial(self._fill, case=case)
-        system = [fill(rung.system)] if rung.system else []
-        own = [turn.content for turn in plain.messages if turn.role == "system"]
-        said = tuple(turn for turn in plain.messages if turn.role != "system")
-        told = "\n\n".join([*system, *own])
+        rung, fill = self.rung, partial(self._fill, case=case)
+        place = Delivery.SYSTEM if rung.system else Delivery.NONE
+        plain = open_conversation(case, place, fill(rung.system))
         document = f"<document>\n{fill(rung.document)}\n</document>" if rung.document else ""
-        words = (fill(rung.user) if rung.user else "", document, case.query)
-        opening = Opening(
-            (*((Turn(role="system", content=told),) if told else ()), *said),
-            ("\n\n".join(filter(None, words)),),
-        )
-        if rung.tool is None or self.ladder.tool is None:
+        words = filter(None, (fill(rung.user), document, case.query))
+        opening = replace(plain, turns=("\n\n".join(words),))
+        if rung.tool is None:
             return opening
         given = {name: fill(text) for name, text in rung.tool.arguments.items()}
-        call = ToolCall(id=_CALL, name=self.ladder.tool.name, arguments=dict(given))
+        call = ToolCall(id=_CALL, name=self.tools[0].name, arguments=dict(given))
         result = fill(rung.tool.result)
         answer = Turn(role="tool", content=result, tool_call_id=_CALL, name=call.name)
         called = Turn(role="assistant", content="", tool_calls=(call,))
         return replace(opening, checked=(called, answer))
 
-    def _text(self, field: str, case: Case) -> str:
-        """Value of a template's field."""
-        other = self.twins.get(case.id)
-        match field:
-            case "claim":
-                return claim(case.context)
-            case "facts":
-                return render_text(case.context)
-            case "description":
-                return describe_to_sender(case.context)
-            case "unrelated":
-                return _of_length(self.ladder.unrelated, len(claim(case.context)))
-            case "twin_claim":
-                return claim(other.context if other else None)
-            case _:
-                return render_text(other.context if other else None)
+    def _fill(self, template: str, case: Case) -> str:
+        twin = self.twins.get(case.id)
+        own, other = case.context, twin.context if twin else None
+        values = {
+            "claim": claim(own),
+            "facts": render_text(own),
+            "description": describe_to_sender(own),
+            "unrelated": _of_length(self.ladder.unrelated, len(claim(own))),
+            "twin_claim": claim(other),
+            "twin_facts": render_text(other),
+        }
+        return _FIELD.sub(lambda field: values[field[1]], template)
 
 
 def _of_length(sentences: tuple[str, ...], length: int) -> str:
     """As many of the sentences, one after another, as come nearest to a length."""
-    texts = accumulate(cycle(sentences), lambda text, one: f"{text} {one}")
+    texts = accumulate(cycle(sentences), "{} {}".format)
     before = ""
     for text in texts:
         if len(text) >= length:
@@ -259,7 +228,9 @@ def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceCon
     Raises:
         UsageError: There is no such rung.
     """
-    found = ladder.find(rung)
+    if rung not in ladder.rungs:
+        raise UsageError(f"no rung {rung!r}: {choose_from(rung, ladder.rungs)}")
+    found = ladder.rungs[rung]
     tools = (ladder.tool,) if found.tool is not None and ladder.tool is not None else ()
     return EvidenceConversations(
         found.delivery, tools=tools, ladder=ladder, rung=found, twins=twins
@@ -278,16 +249,12 @@ def cases_at(ladder: Ladder, rung: str, cases: Iterable[Case]) -> tuple[Case, ..
     asked = tuple(cases)
     shown = on_rung(ladder, rung, find_twins(asked))
     own = bool(shown.rung.fields & set(_OWN))
+    kept = {"query", "history", "category", "source", "licence", "language"}
     made = [
         Case(
-            query=case.query,
+            **case.model_dump(include=kept),
             context=shown.as_context(case).context,
-            history=case.history,
-            category=case.category,
             intended=case.intended if own else None,
-            source=case.source,
-            licence=case.licence,
-            language=case.language,
             tags=(*case.tags, f"{ladder.name}:{rung}"),
         )
         for case in asked

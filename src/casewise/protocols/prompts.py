@@ -3,11 +3,10 @@
 import ast
 import hashlib
 import re
-import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from casewise.cases import Case, casebench_templates
 from casewise.choices import Delivery
@@ -27,11 +26,9 @@ OURS = "casewise"
 """The name of the templates that ship with casewise."""
 
 EDITION = 1
-_FIELDS = ("query", "context")
-
-
-Parts = tuple[tuple[str, Literal["query", "context"] | None], ...]
-"""Pieces of literal text, each followed by a field or by nothing."""
+_FIELDS = {"query", "context"}
+# Doubled braces around a name are no field in either manner of writing.
+_FIELD = re.compile(r"\{\{\w+\}\}|\{([A-Za-z_]\w*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +37,21 @@ class Template:
 
     version: str
     """Origin, and the first 8 hexadecimal characters of the SHA-256 of the text."""
-    parts: Parts
+    text: str
+    is_doubled: bool
+    """True if literal braces are written twice, in the manner of ``str.format``."""
 
     @property
-    def fields(self) -> frozenset[str]:
+    def fields(self) -> set[str]:
         """The fields that the template holds."""
-        return frozenset(field for _, field in self.parts if field)
+        return {match[1] for match in _FIELD.finditer(self.text) if match[1]}
 
     def render(self, query: str, context: str) -> str:
         """Fill the places. Values go in as they are: braces in them mean nothing."""
-        values = {"query": query, "context": context, None: ""}
-        return "".join(literal + values[field] for literal, field in self.parts)
+        values = {"query": query, "context": context}
+        if self.is_doubled:
+            return self.text.format(**values)
+        return _FIELD.sub(lambda match: values[match[1]] if match[1] else match[0], self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,37 +225,14 @@ def parse_template(text: str, origin: str) -> Template:
         UsageError: The template has a field of another name.
     """
     version = f"{origin}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return Template(version, _format_parts(text) or _literal_parts(text))
-
-
-def _format_parts(text: str) -> Parts | None:
     try:
-        parts = list(string.Formatter().parse(text))
-    except ValueError:
-        return None
-    if any(field is not None and field not in _FIELDS for _, field, _, _ in parts):
-        return None
-    if any(spec or conversion for _, _, spec, conversion in parts):
-        return None
-    return tuple((literal, field) for literal, field, _, _ in parts)  # type: ignore[misc]
-
-
-# Doubled braces around a name are no field in either manner of writing.
-_LITERAL_FIELD = re.compile(r"\{\{\w+\}\}|\{([A-Za-z_]\w*)\}")
-
-
-def _literal_parts(text: str) -> Parts:
-    parts: Parts = ()
-    at = 0
-    for match in _LITERAL_FIELD.finditer(text):
-        field = match[1]
-        if field is None:
-            continue
-        if field not in _FIELDS:
+        text.format(query="", context="")
+    except (ValueError, LookupError, AttributeError):
+        template = Template(version, text, is_doubled=False)
+        if unknown := sorted(template.fields - _FIELDS):
             raise UsageError(
-                f"unknown field {match[0]} in the template (the fields are {{query}} and "
+                f"unknown field {{{unknown[0]}}} in the template (the fields are {{query}} and "
                 f"{{context}}; write literal braces twice, everywhere)"
-            )
-        parts += ((text[at : match.start()], "query" if field == "query" else "context"),)
-        at = match.end()
-    return (*parts, (text[at:], None))
+            ) from None
+        return template
+    return Template(version, text, is_doubled=True)
