@@ -9,7 +9,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from functools import cache
+from typing import TypeVar
 
 from casewise.protocols.types import Reading, Status
 
@@ -17,11 +18,11 @@ T = TypeVar("T")
 
 # --- characters -----------------------------------------------------------------------------
 
-CURLY: Final = "\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02"
+CURLY = "\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02"
 """Quotes that stay as they are until the JSON is out: inside a string that straight quotes
 delimit, curly ones are text."""
 
-HOLE: Final = "\ufffc"
+HOLE = "\ufffc"
 """Replacement in the prose for each JSON object taken out of it."""
 
 _APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\uff07"
@@ -29,21 +30,12 @@ _APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\uff07"
 
 def fold(text: str) -> str:
     """The text in plain characters: one kind of space, line break and apostrophe."""
-    return text.replace("\r\n", "\n").translate(_FOLDS)
+    return "".join(map(_fold, text.replace("\r\n", "\n")))
 
 
-class _Folds(dict[int, str]):
-    """``str.translate`` table: each character's plain form, worked out when first met.
-
-    One character at a time, since ``unicodedata.normalize`` on a whole text takes quadratic time on
-    long runs of combining marks.
-    """
-
-    def __missing__(self, code: int) -> str:
-        self[code] = folded = _fold(chr(code))
-        return folded
-
-
+# One character at a time, since ``unicodedata.normalize`` on a whole text takes quadratic time on
+# long runs of combining marks.
+@cache
 def _fold(char: str) -> str:
     if char in CURLY:
         return char
@@ -63,8 +55,6 @@ def _fold(char: str) -> str:
     folded = unicodedata.normalize("NFKC", char)
     return folded if len(folded) <= 3 else char
 
-
-_FOLDS = _Folds()
 
 # --- reasoning ------------------------------------------------------------------------------
 
@@ -122,7 +112,7 @@ def _after_channels(text: str) -> str:
 
 # --- objects and fields ---------------------------------------------------------------------
 
-MAX_RESTARTS: Final = 5
+MAX_RESTARTS = 5
 """Most objects without a closing brace that are looked into; each may cost a look at the whole
 text."""
 
@@ -304,16 +294,14 @@ def _plain(text: str) -> str:
 
 # --- statements -----------------------------------------------------------------------------
 
-_PRIMARY: Final = frozenset({"judgement", "judgment"})
+_PRIMARY = frozenset({"judgement", "judgment"})
 """Keys that our prompts ask for. Where one of these can be read, the other keys are not looked
 at."""
-_OTHERS: Final = frozenset(
+_OTHERS = frozenset(
     {"verdict", "answer", "label", "classification", "rating", "score", "decision", "result"}
 )
 """Keys that models write instead."""
-_EXPLANATION_KEYS: Final = frozenset(
-    {"explanation", "reason", "reasoning", "rationale", "justification"}
-)
+_EXPLANATION_KEYS = frozenset({"explanation", "reason", "reasoning", "rationale", "justification"})
 # The lookbehinds: another quantity, whose scale may even be the reverse.
 _LABEL = (
     r"(?<![\w-])(?<!risk\s)(?<!harm\s)(?<!danger\s)(?<!severity\s)(?<!toxicity\s)"

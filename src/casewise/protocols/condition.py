@@ -1,7 +1,7 @@
 """Condition of a run: all that tells two runs apart, typed, with one text form of its variant."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ _PARTS = {
 """Fields by the names of their parts in a variant's text, in its order."""
 _VARIANT = ("sampling", "settings", *_PARTS.values(), "wording")
 _SEEDED = re.compile(r"(.*),seed=(-?[1-9][0-9]{0,30})", re.DOTALL)
-_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,30}")
 
 
 class SeededVariation(NamedTuple):
@@ -66,7 +65,7 @@ class RunCondition(Mapping[str, str | None]):
     variation: SeededVariation | None = None
     evidence: str | None = None
     """Rung of an evidence ladder."""
-    draw_seed: int | None = None
+    draw_seed: str | None = None
     dtype: str | None = None
     """Number type of a model that runs in this process."""
     place: str | None = None
@@ -82,7 +81,7 @@ class RunCondition(Mapping[str, str | None]):
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> "RunCondition":
         """The condition that a row of the judgement table, or a log's metadata, tells."""
-        plain = {name: row.get(name) for name in _COLUMNS if name not in _READ}
+        plain = {name: row.get(name) for name in {*_COLUMNS} - {"ablation", "variant"}}
         removed = tuple(row["ablation"].split(",")) if row.get("ablation") else ()
         found = cls(**plain, ablation=removed, **_parsed(row.get("variant") or ""))  # type: ignore[arg-type]
         same = found.variant == row.get("variant")
@@ -173,30 +172,19 @@ class RunCondition(Mapping[str, str | None]):
 
 
 _BLANK = RunCondition()
-_READ = ("ablation", "variant")
 _USUAL = ("greedy", "published")
 
 
-def _number(text: str) -> int | None:
-    return int(text) if _NUMBER.fullmatch(text) else None
-
-
-_READERS: dict[str | None, Callable[[str], Any]] = {
-    "variation": SeededVariation.of_text,
-    "draw_seed": _number,
-}
-
-
 def _parsed(text: str) -> dict[str, Any]:
-    """Fields of a variant; unknown, repeated and unreadable parts are kept among the settings."""
+    """Fields of a variant; unknown and repeated parts are kept among the settings."""
     found: dict[str, Any] = {}
     settings = []
     for part in filter(None, text.split(";")):
         name, mark, value = part.partition("=")
         field = _PARTS.get(name) if mark else "sampling"
-        read = _READERS.get(field, str)(value if mark else part)
-        if field is None or field in found or read is None:
+        if field is None or field in found:
             settings.append(part)
         else:
-            found[field] = read
+            read = SeededVariation.of_text if name == "vary" else str
+            found[field] = read(value if mark else part)
     return found | {"settings": tuple(settings)}

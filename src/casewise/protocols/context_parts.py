@@ -1,12 +1,11 @@
 """Parts of a context that an answer names, where its prompt asks for them."""
 
 import re
-from typing import Final
 
 from casewise.cases import Context
 from casewise.contexts import leaf_parameters
 
-_PARTS: Final = re.compile(r'"context_parts"\s*:\s*(\[[^\[\]]*\]|"[^"]*")')
+_PARTS = re.compile(r'"context_parts"\s*:\s*(\[[^\[\]]*\]|"[^"]*")')
 
 
 def named_parameters(answer: str, context: Context) -> tuple[str, ...] | None:

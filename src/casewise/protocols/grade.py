@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final
 
 from casewise.cases import digest
 from casewise.contexts import quote, read_ending
@@ -21,10 +20,10 @@ from casewise.protocols.types import GRADED_CLASSES, Graded, Status
 Conversation = Sequence[tuple[str, str]]
 """Messages before the reply, oldest first: role and text of each message."""
 
-SHOWN: Final = 200
+SHOWN = 200
 """Characters of the grader's reason that are kept."""
 
-GRADER_DECLINED: Final = Graded(Status.ERROR, None, "the grader declined")
+GRADER_DECLINED = Graded(Status.ERROR, None, "the grader declined")
 """Grade of a reply that the grader would not grade."""
 
 _NAME = "grade-2"
@@ -35,7 +34,7 @@ def _template() -> str:
     return (files("casewise.data") / "prompts" / f"{_NAME}.txt").read_text("utf-8")
 
 
-GRADE_VERSION: Final = f"casewise/{_NAME}@{hashlib.sha256(_template().encode()).hexdigest()[:8]}"
+GRADE_VERSION = f"casewise/{_NAME}@{hashlib.sha256(_template().encode()).hexdigest()[:8]}"
 """Version of the grading prompt, in the form of a template's. Classes under different versions are
 not comparable."""
 

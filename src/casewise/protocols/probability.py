@@ -9,22 +9,21 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from casewise.choices import Sampling
 from casewise.protocols.protocol import Answer, Protocol, Question, Stop, to_number
 from casewise.protocols.types import Reading, Status, Verdict
 from casewise.protocols.words import ENGLISH, WORDS, Word, other_words
 
-LOW_MASS: Final = 0.05
+LOW_MASS = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)
 is the ratio of two accidents. Such readings are ``ok``, and are to be reported, not trusted."""
 
-MAX_LOGPROB: Final = 1e-3
+MAX_LOGPROB = 1e-3
 """Largest log-probability that is read: float noise lifts some above 0, at most this far."""
 
-_CASES: Final[tuple[Callable[[str], str], ...]] = (str.lower, str.capitalize, str.upper)
-_SPACES: Final = ("", " ")
+_CASES: tuple[Callable[[str], str], ...] = (str.lower, str.capitalize, str.upper)
+_SPACES = ("", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +41,18 @@ class TokenSets:
     unsafe: frozenset[str]
     """Tokens that open an unsafe answer."""
 
+    @property
+    def sides(self) -> Mapping[Verdict, Collection[str]]:
+        """The tokens of each verdict, with plain spaces."""
+        sides = {Verdict.SAFE: self.safe, Verdict.UNSAFE: self.unsafe}
+        return {side: {*map(_plain_token, tokens)} for side, tokens in sides.items()}
+
     def __post_init__(self) -> None:
-        for name, tokens in (("safe", self.safe), ("unsafe", self.unsafe)):
+        safe, unsafe = self.sides.values()
+        for name, tokens in self.sides.items():
             if not tokens:
                 raise ValueError(f"TokenSets needs at least one {name} token, found none")
-        both = set(map(_plain_token, self.safe)) & set(map(_plain_token, self.unsafe))
-        if both:
+        if both := {*safe} & {*unsafe}:
             raise ValueError(f"a token opens a safe answer or an unsafe one, found both: {both}")
 
 
@@ -122,17 +127,21 @@ def read_probability(
         NaN or above 0. Never raises.
     """
     listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]
-    sets = _known(tokens) if tokens else _guessed({token for token, _ in listed}, language)
-    safe = [logprob for token, logprob in listed if token in sets[Verdict.SAFE]]
-    unsafe = [logprob for token, logprob in listed if token in sets[Verdict.UNSAFE]]
-    if not all(logprob <= MAX_LOGPROB for logprob in (*safe, *unsafe)):
+    sets = tokens.sides if tokens else _guessed({token for token, _ in listed}, language)
+    counted = {
+        side: [logprob for token, logprob in listed if token in words]
+        for side, words in sets.items()
+    }
+    if not all(logprob <= MAX_LOGPROB for side in counted.values() for logprob in side):
         return Reading.unparsed()
-    log_safe, log_unsafe = _log_sum(safe), _log_sum(unsafe)
-    if log_safe == log_unsafe == -math.inf:
+    safe, unsafe = (_log_sum(counted[side]) for side in (Verdict.SAFE, Verdict.UNSAFE))
+    if safe == unsafe == -math.inf:
         return Reading.unparsed()
-    p_safe = _share(log_safe, log_unsafe)
+    # Without overflow.
+    ratio = math.exp(-abs(safe - unsafe))
+    p_safe = (1 if safe >= unsafe else ratio) / (1 + ratio)
     verdict = Verdict.SAFE if p_safe > 0.5 else Verdict.UNSAFE
-    mass = min(math.exp(_log_sum([log_safe, log_unsafe])), 1.0)
+    mass = min(math.exp(_log_sum([safe, unsafe])), 1.0)
     return Reading(Status.OK, verdict, p_safe, mass=mass)
 
 
@@ -144,13 +153,6 @@ def _plain_token(token: str) -> str:
 def _spelled(word: str) -> list[str]:
     # Chinese has no capitals: three spellings would be one.
     return list(dict.fromkeys(space + case(word) for case in _CASES for space in _SPACES))
-
-
-def _known(tokens: TokenSets) -> Mapping[Verdict, Collection[str]]:
-    return {
-        Verdict.SAFE: {_plain_token(token) for token in tokens.safe},
-        Verdict.UNSAFE: {_plain_token(token) for token in tokens.unsafe},
-    }
 
 
 def _guessed(listed: Collection[str], language: str | None) -> Mapping[Verdict, Collection[str]]:
@@ -182,15 +184,7 @@ def _log_sum(logprobs: Collection[float]) -> float:
     return top + math.log(math.fsum(math.exp(logprob - top) for logprob in logprobs))
 
 
-def _share(log_one: float, log_other: float) -> float:
-    """exp(log_one) / (exp(log_one) + exp(log_other)), without overflow."""
-    if log_one >= log_other:
-        return 1.0 / (1.0 + math.exp(log_other - log_one))
-    ratio = math.exp(log_one - log_other)
-    return ratio / (1.0 + ratio)
-
-
-TOP_LOGPROBS: Final = 20
+TOP_LOGPROBS = 20
 """Candidates asked for at the first token: the most that common APIs give."""
 
 

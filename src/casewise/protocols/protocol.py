@@ -16,7 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from casewise.cases import Case
 from casewise.choices import ENTRY_POINTS, Delivery, Measure, Sampling, protocol_names
@@ -141,7 +141,7 @@ class Question:
     """True if every reply is graded, and not the last one alone."""
 
 
-PREFERS: Final = "prefers"
+PREFERS = "prefers"
 """Name of a number of a pair: share of the openings that prefer its first case, 0..1."""
 
 
@@ -155,10 +155,10 @@ class GradedReply:
     cut: bool
 
 
-LONGEST: Final = {Sampling.REFERENCE_API: 1024, Sampling.REFERENCE_OPEN: 512}
+LONGEST = {Sampling.REFERENCE_API: 1024, Sampling.REFERENCE_OPEN: 512}
 """Longest answer of a judge under the samplings of the published runs, in tokens."""
 
-MAX_TOKENS: Final = 2048
+MAX_TOKENS = 2048
 """Longest answer of the protocols that explain, in tokens; reasoning counts too."""
 
 

@@ -6,7 +6,6 @@ signal, by the offline reader, by a model, or by a model where the reader doubts
 
 import json
 from collections.abc import Sequence
-from typing import Final
 
 from casewise.choices import RULES, Delivery, Sampling, grading_model, rules_first
 from casewise.protocols.conversations import NOT_RUN
@@ -38,18 +37,18 @@ from casewise.protocols.replies import (
 )
 from casewise.protocols.types import Graded, Reading, ResponseClass, Status
 
-REPLY_TOKENS: Final = 4096
+REPLY_TOKENS = 4096
 """Longest reply in tokens; reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026,
 a third and more were longer than 1,024 tokens, and none longer than this."""
 
-REFERENCE_REPLY_TOKENS: Final = 1024
+REFERENCE_REPLY_TOKENS = 1024
 """The same under the samplings of the published runs, which stay as they are."""
 
-EMBEDDED_REPLY_TOKENS: Final = 48
+EMBEDDED_REPLY_TOKENS = 48
 """The same of the embedded model, which takes a second for six and says little in more."""
 
 
-BY_PROVIDER: Final = Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0)
+BY_PROVIDER = Graded.of(ResponseClass.REFUSAL, "the provider's own signal", 0.0)
 """Grade of a reply of which the provider says that the model, or its filter, declined."""
 
 

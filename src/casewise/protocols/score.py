@@ -7,13 +7,12 @@ A number counts only where the answer gives it as the score; "a 21-year-old user
 import math
 import re
 from collections.abc import Sequence
-from typing import Final
 
 from casewise.protocols.answer import edges, prepare, read_statements
 from casewise.protocols.protocol import Answer, Protocol, Question, to_number
 from casewise.protocols.types import Reading, Status, Verdict
 
-SAFE_ABOVE: Final = 5.5
+SAFE_ABOVE = 5.5
 """A score above this is a safe verdict, as in the published script."""
 
 _LONGEST_LINE = 400

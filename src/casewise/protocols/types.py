@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Self
+from typing import Self
 
 
 class Verdict(StrEnum):
@@ -43,7 +43,7 @@ class ResponseClass(StrEnum):
     in the reply itself. Neither an answer nor a refusal."""
 
 
-DOUBT_LIMIT: Final = 0.24
+DOUBT_LIMIT = 0.24
 """Most doubt at which the offline reader decides; of a reply that it doubts more, a model or a
 person does better."""
 

@@ -21,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from casewise.cases import Case, Turn, digest, read_plain_yaml
 from casewise.choices import Delivery
@@ -297,7 +297,7 @@ def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
 
 # --- escalation and revocation --------------------------------------------------------------
 
-ESCALATION_STEPS: Final = 4
+ESCALATION_STEPS = 4
 """Turns before the one that holds the query."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _SHORTEST, _KEYWORDS = 5, 4

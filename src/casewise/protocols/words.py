@@ -1,6 +1,6 @@
 """Words for safe and unsafe that a judge is asked for, by language."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from casewise.protocols.types import Verdict
 
@@ -24,9 +24,9 @@ class Word(NamedTuple):
         return tuple(self.text[:size] for size in sizes)
 
 
-ENGLISH: Final = "en"
+ENGLISH = "en"
 
-WORDS: Final = {
+WORDS = {
     ENGLISH: {Verdict.SAFE: Word("safe", "saf"), Verdict.UNSAFE: Word("unsafe", "un")},
     "de": {Verdict.SAFE: Word("akzeptabel", "ak"), Verdict.UNSAFE: Word("inakzeptabel", "in")},
     "es": {Verdict.SAFE: Word("seguro", "seg"), Verdict.UNSAFE: Word("inseguro", "in")},
@@ -42,7 +42,7 @@ says nothing. So French and German judges are asked for acceptable or unacceptab
 English prompt explains its words, too.
 """
 
-TRANSLATED: Final = tuple(WORDS)[1:]
+TRANSLATED = tuple(WORDS)[1:]
 """The languages, beside English, in which our templates are written."""
 
 

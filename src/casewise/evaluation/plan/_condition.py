@@ -135,7 +135,7 @@ class Condition:
             card=self.data.name if options.deployment is not None else None,
             swap=options.swap,
             variation=SeededVariation(options.vary, options.seed or 0) if options.vary else None,
-            draw_seed=options.seed if is_drawn else None,
+            draw_seed=str(options.seed) if is_drawn else None,
             evidence=options.rung,
         )
 
