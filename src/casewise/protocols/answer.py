@@ -58,16 +58,16 @@ def _fold(char: str) -> str:
 
 # --- reasoning ------------------------------------------------------------------------------
 
-_OPENING_TAG = re.compile(
-    r"\[think\]|\u25c1think\u25b7|<\|(?:begin_of_thought|start_thinking)\|>", re.I
+_NAMES = r"(?:\w{1,10}:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+_BEGINS = re.compile(
+    rf"<{_NAMES}>|\[think\]|\u25c1think\u25b7|<\|(?:begin_of_thought|start_thinking)\|>", re.I
 )
-_CLOSING_TAG = re.compile(r"\[/think\]|\u25c1/think\u25b7|<\|end_(?:of_thought|thinking)\|>", re.I)
-_TAG = re.compile(
-    r"<(/?)(?:\w{1,10}:)?(think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)>", re.I
+_ENDS = re.compile(
+    rf"</{_NAMES}>|\[/think\]|\u25c1/think\u25b7|<\|end_(?:of_thought|thinking)\|>", re.I
 )
-_FINAL_CHANNEL = re.compile(r"<\|channel\|>\s{0,3}final\b[^\n]{0,60}?<\|message\|>")
-# The same, where the server dropped the special tokens and kept the words around them.
-_BARE_ANALYSIS = re.compile(r"\s{0,9}analysis(?=[A-Z])")
+# Where the server dropped the special tokens of channels, it kept the words around them.
+_CHANNELS = re.compile(r"<\|channel\|>|\A\s{0,9}analysis(?=[A-Z])")
+_FINAL = re.compile(r"<\|channel\|>\s{0,3}final\b[^\n]{0,60}?<\|message\|>|assistantfinal")
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|return|eos)\|>|</s>|<eos>"
     r"|<end_of_turn>",
@@ -79,35 +79,14 @@ _SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|<s>|<bos>|<start_of_turn>")
 def strip_reasoning(text: str) -> str:
     """The answer without the model's reasoning; reasoning that nothing closes runs to the end.
 
-    Knows tags (``<think>`` and the like; all before a lone closing one is reasoning) and channels.
-    Text after a token that ends the turn is dropped, too.
+    Knows channels and tags (``<think>`` and the like; all before the last closing one is
+    reasoning). Text after a token that ends the turn is dropped, too.
     """
-    text = _OPENING_TAG.sub("<think>", _CLOSING_TAG.sub("</think>", _after_channels(text)))
-    kept: list[str] = []
-    start, inside = 0, ""
-    for tag in _TAG.finditer(text):
-        closing, name = bool(tag[1]), tag[2].lower()
-        if inside:
-            if closing and name == inside:
-                start, inside = tag.end(), ""
-        elif closing:  # its opening tag was part of the prompt
-            kept.clear()
-            start = tag.end()
-        else:
-            kept.append(text[start : tag.start()])
-            inside = name
-    if not inside:
-        kept.append(text[start:])
-    return _SPECIAL.sub("\n", _TURN_END.split("\n".join(kept), maxsplit=1)[0])
-
-
-def _after_channels(text: str) -> str:
-    if "<|channel|>" in text:
-        finals = list(_FINAL_CHANNEL.finditer(text))
-        return text[finals[-1].end() :] if finals else ""
-    if _BARE_ANALYSIS.match(text):
-        return text.rpartition("assistantfinal")[2] if "assistantfinal" in text else ""
-    return text
+    if _CHANNELS.search(text):
+        _, *finals = _FINAL.split(text)
+        text = finals[-1] if finals else ""
+    text = _BEGINS.split(_ENDS.split(text)[-1], maxsplit=1)[0]
+    return _SPECIAL.sub("\n", _TURN_END.split(text, maxsplit=1)[0])
 
 
 # --- objects and fields ---------------------------------------------------------------------
@@ -127,8 +106,6 @@ class Field:
 
     key: str
     value: str
-    depth: int
-    """1 for the object's own fields."""
     is_cut: bool
     """True if the answer ends inside the value."""
 
@@ -214,7 +191,7 @@ def _scan_object(text: str, start: int) -> JsonObject:
             if key is None:
                 last = value
             else:
-                fields.append(Field(_plain_key(key), value, depth, is_cut))
+                fields.append(Field(_plain_key(key), value, is_cut))
                 key, end = None, pos
     # What follows the last field of an object that never closes is prose again.
     return JsonObject(start, end, tuple(fields), is_closed=False)
@@ -405,22 +382,19 @@ def read_statements(
 def _state_object(
     item: JsonObject, state: Callable[[str], Statement[T] | None]
 ) -> Statement[T] | None:
-    """The statement of the shallowest fields under the keys that count."""
+    """The statement of the fields under the keys that count; without a value if they disagree."""
     for keys in (_PRIMARY, _OTHERS):
-        stated = [
-            (field.depth, statement[0])
+        stated = {
+            statement[0]
             for field in item.fields
             if field.key in keys and (statement := state(_value_of(field)))
-        ]
-        top = min((depth for depth, _ in stated), default=0)
-        values = [value for depth, value in stated if depth == top]
-        # A judgement given twice is a correction, as in JSON itself. Two other keys that disagree
-        # are two quantities, and which of them is the verdict can't be known.
-        if values and (keys is _PRIMARY or len(set(values)) == 1):
+        }
+        if stated:
             explained = (field.value for field in item.fields if field.key in _EXPLANATION_KEYS)
             explanation = next(explained, "").strip()
             # Without lone surrogates, so that it can be stored.
-            return values[-1], explanation.encode("utf-8", "replace").decode("utf-8") or None
+            explanation = explanation.encode("utf-8", "replace").decode("utf-8")
+            return stated.pop() if len(stated) == 1 else None, explanation or None
     return None
 
 
@@ -429,7 +403,7 @@ def _value_of(field: Field) -> str:
 
     It is "" where the cut may have changed the value: "1" may be the start of "10".
     """
-    value = _OWN_LABEL.sub("", _plain(field.value).strip(), count=1)
+    value = _OWN_LABEL.sub("", _plain(field.value).strip().partition(', "')[0], count=1)
     return "" if field.is_cut and value == "1" else value
 
 
@@ -457,13 +431,10 @@ _REFUSAL = re.compile(
 
 def _is_refusal(answer: AnswerText) -> bool:
     """Tell whether the judge says that it will not judge."""
-    judged = (
-        field.value for item in answer.objects for field in item.fields if field.key in _PRIMARY
-    )
+    values = (field.value for item in answer.objects for field in item.fields)
     # What stands in quotes is what somebody else may say.
-    return any(
-        _REFUSAL.search(text) for text in (_QUOTED.sub("", answer.prose), *map(_plain, judged))
-    )
+    texts = (_QUOTED.sub("", answer.prose), *map(_plain, values))
+    return any(map(_REFUSAL.search, texts))
 
 
 # --- answers that a limit cut ---------------------------------------------------------------
@@ -487,10 +458,9 @@ def read_cut(read: Callable[[str], Reading], text: str) -> Reading:
     whole, answer = read(text), prepare(text)
     if whole.status is not Status.OK or _ONE_WORD.fullmatch(answer.prose):
         return whole
-    for item in reversed(answer.objects):
+    for item in answer.objects[-1:]:
         complete = {field.key: field.value for field in item.fields if not field.is_cut}
         kept = read(json.dumps(complete, ensure_ascii=False))
-        if kept.status is Status.OK:
-            same = (kept.verdict, kept.raw_score) == (whole.verdict, whole.raw_score)
-            return kept if same else Reading.unparsed()
+        if (kept.verdict, kept.raw_score) == (whole.verdict, whole.raw_score):
+            return kept
     return Reading.unparsed()
