@@ -123,17 +123,6 @@ class JsonObject:
 
 # A brace opens an object only before a quote, or a bare key and its colon: not in "\boxed{safe}".
 _OPENING = re.compile(rf"""\{{\s*["'{CURLY}]|(?<![\w\\]){{\s*\w{{1,40}}\s*:""")
-_TOKEN = re.compile(
-    rf"""
-    (?P<space>\s*+)
-    (?: (?P<open>\{{) | (?P<close>\}}) | (?P<colon>:) | (?P<break>[,\[\]])
-      | (?P<quote>["'{CURLY}])
-      | (?P<bare> [0-9]+,[0-9]+(?=\s*+(?:\}}|,?\s*+["']))  # a decimal comma
-          | [^\s"'{CURLY}{{}}\[\]:,][^"{CURLY}{{}}\[\]:,\n]*)
-    )
-    """,
-    re.X,
-)
 # What must follow a quote for it to end a string; any other is text that was not escaped.
 _AFTER_STRING = rf"""(?=
     \s*+ (?: [:}}\]] | \Z | ```
@@ -142,10 +131,20 @@ _AFTER_STRING = rf"""(?=
         | ["'{CURLY}]\w{{1,40}}["'{CURLY}]\s{{0,3}}: )  # a comma is missing before the next key
     | [ \t]*+\n[ \t]*+\n  # the object was cut, and prose goes on
 )"""
-_STRING_ENDS = {
-    quote: re.compile(rf"(?<!\\)(?:\\\\)*([{closers}]){_AFTER_STRING}", re.X)
-    for quote, closers in [('"', '"'), ("'", "'"), *((curly, '"' + CURLY) for curly in CURLY)]
-}
+_END = r"(?<!\\)(?:\\\\)*"
+_TOKEN = re.compile(
+    rf"""
+    (?P<space>\s*+)
+    (?: (?P<mark>[{{}}:,\[\]])
+      | "(?P<double>.*?)(?:{_END}"{_AFTER_STRING}|\Z)
+      | '(?P<single>.*?)(?:{_END}'{_AFTER_STRING}|\Z)
+      | [{CURLY}](?P<curly>.*?)(?:{_END}["{CURLY}]{_AFTER_STRING}|\Z)
+      | (?P<bare> [0-9]+,[0-9]+(?=\s*+(?:\}}|,?\s*+["']))  # a decimal comma
+          | [^\s"'{CURLY}{{}}\[\]:,][^"{CURLY}{{}}\[\]:,\n]*)
+    )
+    """,
+    re.X | re.S,
+)
 
 
 def find_objects(text: str) -> list[JsonObject]:
@@ -173,43 +172,30 @@ def _scan_object(text: str, start: int) -> JsonObject:
     last: str | None = None  # the latest scalar: a key, if a colon follows it
     depth, end, pos = 0, start + 1, start
     while token := _TOKEN.match(text, pos):
-        kind, pos = token.lastgroup, token.end()
-        if kind == "open":
-            depth, key, last = depth + 1, None, None
-        elif kind == "close":
-            depth -= 1
+        mark, kind, pos = token["mark"], token.lastgroup or "", token.end()
+        if mark == ":":
+            key, last = last, None
+        elif mark:
+            key = last = None
+            depth += {"{": 1, "}": -1}.get(mark, 0)
             if depth == 0:
                 return JsonObject(start, pos, tuple(fields), is_closed=True)
-        elif kind == "colon":
-            key, last = last, None
-        elif kind == "break":
-            key = last = None
         elif kind == "bare" and fields and token["space"].count("\n") > 1:
             break  # prose after a blank line: the object was cut
         else:
-            value, pos, is_cut = _scalar(text, token)
+            value = _unescape(token[kind])
             if key is None:
                 last = value
             else:
-                fields.append(Field(_plain_key(key), value, is_cut))
+                fields.append(Field(_plain_key(key), value, token.end(kind) == len(text)))
                 key, end = None, pos
     # What follows the last field of an object that never closes is prose again.
     return JsonObject(start, end, tuple(fields), is_closed=False)
 
 
-def _scalar(text: str, token: re.Match[str]) -> tuple[str, int, bool]:
-    """The value that starts at the token, where it ends, and whether the text ends inside it."""
-    if token.lastgroup == "bare":
-        return token["bare"].strip(), token.end(), token.end() == len(text)
-    closing = _STRING_ENDS[token["quote"]].search(text, token.end())
-    body = text[token.end() : closing.start(1) if closing else len(text)]
-    end = closing.end() if closing else len(text)
-    return _unescape(body), end, closing is None
-
-
 def _unescape(body: str) -> str:
     if "\\" not in body:
-        return body
+        return body.strip()
     try:
         return str(json.loads(f'"{body}"', strict=False))
     except ValueError:

@@ -42,8 +42,8 @@ _VALUE = re.compile(
 )
 _ALONE = re.compile(rf"(?:\d{{1,2}}[.)])?[^\w?]*(?:{_ADVERB}\s)?(?:not\s)?{_WORD}[^\w?]*")
 _OTHER_WORD = re.compile(r"[^\w?!]*(\w+)[^\w?!-]*")
-_QUOTES = re.compile(r"\"|(?<!\w)'|'(?!\w)")
 _LIST_NUMBER = re.compile(r"^\d{1,2}[.)]\s?")
+_QUOTES = re.compile(r"\"|(?<!\w)'|'(?!\w)")
 
 
 def read_binary(text: str, language: str | None = None) -> Reading:
@@ -79,7 +79,9 @@ def read_binary(text: str, language: str | None = None) -> Reading:
         several = bool(others) and " " in value
         return is_undecided(value) or several or len(_mentioned(_normal(value))) == 1
 
-    lines = filter(stands, edges(answer, lambda line: read(_item(line))))
+    lines = filter(
+        stands, edges(answer, lambda line: read(first_sentence(_LIST_NUMBER.sub("", line))))
+    )
     return read_statements(answer, read, lines, _of_verdict, undecided)
 
 
@@ -104,7 +106,7 @@ def read_verdict(value: str) -> Verdict | None:
 def _is_opposed(prose: str, line: str) -> bool:
     """Tell whether the rest of the prose speaks of the other verdict, or against a line's."""
     rest = _normal(prose.replace(first_sentence(line), "", 1))
-    return bool(_NEGATED.search(rest) or _mentioned(rest) - {read_verdict(_item(line))})
+    return bool(_NEGATED.search(rest) or _mentioned(rest) - {read_verdict(first_sentence(line))})
 
 
 def _verdict(word: str) -> Verdict:
@@ -113,11 +115,6 @@ def _verdict(word: str) -> Verdict:
 
 def _mentioned(text: str) -> set[Verdict]:
     return set(map(_verdict, _MENTION.findall(text)))
-
-
-def _item(line: str) -> str:
-    """The first sentence of a line, without a number of a list."""
-    return first_sentence(_LIST_NUMBER.sub("", line))
 
 
 def _normal(text: str) -> str:
@@ -137,8 +134,9 @@ class Binary(Protocol):
 
     def read_published(self, answer: str | float) -> Reading:
         """Read one of the two words."""
-        ours = answer in ("safe", "unsafe")
-        return Reading(Status.OK, Verdict(str(answer))) if ours else Reading.unparsed()
+        return (
+            Reading(Status.OK, Verdict(str(answer))) if answer in {*Verdict} else Reading.unparsed()
+        )
 
 
 protocol = Binary()

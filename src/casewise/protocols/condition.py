@@ -81,11 +81,13 @@ class RunCondition(Mapping[str, str | None]):
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> "RunCondition":
         """The condition that a row of the judgement table, or a log's metadata, tells."""
-        plain = {name: row.get(name) for name in {*_COLUMNS} - {"ablation", "variant"}}
-        removed = tuple(row["ablation"].split(",")) if row.get("ablation") else ()
-        found = cls(**plain, ablation=removed, **_parsed(row.get("variant") or ""))  # type: ignore[arg-type]
-        same = found.variant == row.get("variant")
-        return found if same else replace(found, wording=row.get("variant"))
+        variant = row.get("variant")
+        found = cls(
+            **{name: row.get(name) for name in {*_COLUMNS} - {"ablation", "variant"}},  # type: ignore[arg-type]
+            ablation=tuple(filter(None, (row.get("ablation") or "").split(","))),
+            **_parsed(variant or ""),
+        )
+        return found if found.variant == variant else replace(found, wording=variant)
 
     @property
     def variant(self) -> str | None:

@@ -1,11 +1,9 @@
 """The conversation in which a model plays the sender, and the scripts of a deployment."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, Field
 
@@ -71,12 +69,8 @@ class Conversations:
         """The version of the wording; it changes with whatever a deployment gives the model."""
         if self.deployer is None:
             return RESPOND_VERSION
-        given = hashlib.sha256(self.deployer.encode()).hexdigest()[:8]
-        if self.tools or self.retrieved:
-            tools = [tool.model_dump(mode="json") for tool in self.tools]
-            texts = [[id, *texts] for id, texts in sorted(self.retrieved.items())]
-            given = digest(given, json.dumps([tools, texts]), NOT_RUN)[:8]
-        return f"{RESPOND_VERSION}+{given}"
+        given: Any = ([tool.model_dump(mode="json") for tool in self.tools], dict(self.retrieved))
+        return f"{RESPOND_VERSION}+{digest(self.deployer, given, NOT_RUN)[:8]}"
 
     def open(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""

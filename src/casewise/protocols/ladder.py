@@ -6,6 +6,7 @@ context of a case (``data/evidence/ladder.yaml``).
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -165,20 +166,19 @@ class EvidenceConversations(Conversations):
     def as_context(self, case: Case) -> Case:
         """The case as a judge sees it: what is said at the rung is its context; none of none."""
         rung = self.rung
-        check = {"tool": self.tools[0].name, "result": rung.tool.result} if rung.tool else {}
-        shown: dict[str, Mapping[str, str]] = {
-            "sender": {"operator_says": rung.system},
-            "recipient": {"says": rung.user, "shows": rung.document},
+        shown = {
+            ("sender", "operator_says"): rung.system,
+            ("recipient", "says"): rung.user,
+            ("recipient", "shows"): rung.document,
         }
-        filled: dict[str, dict[str, Any]] = {
-            group: {name: self._fill(text, case) for name, text in given.items() if text}
-            for group, given in shown.items()
-        }
-        if check:
-            check["result"] = self._fill(check["result"], case)
-            filled["transmission_principle"] = {"check": check}
-        found = {group: given for group, given in filled.items() if given}
-        return case.model_copy(update={"context": Context(found) if found else None})
+        found: dict[str, dict[str, Any]] = defaultdict(dict)
+        for (group, name), text in shown.items():
+            if text:
+                found[group][name] = self._fill(text, case)
+        if rung.tool:
+            check = {"tool": self.tools[0].name, "result": self._fill(rung.tool.result, case)}
+            found["transmission_principle"]["check"] = check
+        return case.model_copy(update={"context": Context(dict(found)) if found else None})
 
     def begin(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""

@@ -216,10 +216,6 @@ class Probability(Protocol):
         tokens = derive_token_sets(pieces.__getitem__, language) if pieces is not None else None
         return read_probability(answer.logprobs, tokens, language)
 
-    def read_text(self, text: str, language: str | None) -> Reading:
-        """Return ``unparsed``: a text holds no probabilities."""
-        return Reading.unparsed()
-
     def is_cut(self, answers: Sequence[Answer]) -> bool:
         """Tell whether the model's window left no room for an answer."""
         return answers[0].stop is Stop.WINDOW

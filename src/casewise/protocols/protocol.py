@@ -6,7 +6,6 @@ Each protocol is one file of this folder, found by its name; others come by the 
 ``casewise.protocols``.
 """
 
-import abc
 import math
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from importlib.resources import files
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from casewise.cases import Case
 from casewise.choices import ENTRY_POINTS, Delivery, Measure, Sampling, protocol_names
@@ -162,59 +161,51 @@ MAX_TOKENS = 2048
 """Longest answer of the protocols that explain, in tokens; reasoning counts too."""
 
 
-class Protocol(abc.ABC):
+class Protocol:
     """Requests to a model about one unit, and the reading of its answers. One instance per name."""
 
-    name: ClassVar[str]
-    unit: ClassVar[Unit] = Unit.CASE
-    acts: ClassVar[bool] = False
+    name: str
+    unit: Unit = Unit.CASE
+    acts = False
     """True if the model plays the chatbot, and its replies are graded."""
-    task: ClassVar[str] = "judge"
+    task = "judge"
     """Name of the Inspect task in the logs."""
-    deliveries: ClassVar[tuple[Delivery, ...]] = (Delivery.JUDGE, Delivery.NONE)
+    deliveries: tuple[Delivery, ...] = (Delivery.JUDGE, Delivery.NONE)
     """Places of the context that mean something, the default first."""
-    upstream: ClassVar[str | None] = None
+    upstream: str | None = None
     """Name of the template in upstream's file; None where it has none."""
-    mode: ClassVar[str | None] = None
+    mode: str | None = None
     """Name in the files of upstream's published outputs; None where it has none."""
-    languages: ClassVar[tuple[str, ...]] = TRANSLATED
+    languages: tuple[str, ...] = TRANSLATED
     """Languages, beside English, that templates are written in."""
 
-    samples: ClassVar[int] = 1
+    samples = 1
     """Default number of answers to each opening."""
-    repeats: ClassVar[bool] = True
+    repeats = True
     """True if ``--samples`` may ask for more."""
-    drawn: ClassVar[bool] = True
+    drawn = True
     """True if answers may be drawn at random; False is always greedy."""
-    takes_system: ClassVar[bool] = True
+    takes_system = True
     """True if a sampling's system message is sent."""
-    candidates: ClassVar[int] = 0
+    candidates = 0
     """Candidates of the first token that are asked for; 0 asks for none."""
-    answer_tokens: ClassVar[int] = 80
+    answer_tokens = 80
     """Length of a usual answer, in tokens."""
 
-    numbers: ClassVar[bool] = False
+    numbers = False
     """True if a reading holds a probability of safe, or a score that is made one."""
-    unread: ClassVar[float | None] = None
+    unread: float | None = None
     """Number that the published script puts in an unread answer's place, 0..1; None where it counts
     verdicts alone."""
 
-    measures: ClassVar[tuple[Measure, ...]] = ()
+    measures: tuple[Measure, ...] = ()
     """Measures of this protocol alone, beside those of the table."""
 
     def __str__(self) -> str:
         return self.name
 
-    def __repr__(self) -> str:
-        return f"<protocol {self.name}>"
-
     def __reduce__(self) -> tuple[Any, ...]:
         return find_protocol, (self.name,)
-
-    @property
-    def help(self) -> str:
-        """First line of the class's docstring."""
-        return (type(self).__doc__ or "").strip().partition("\n")[0]
 
     # --- laying out ---------------------------------------------------------------------------
 
@@ -284,9 +275,9 @@ class Protocol(abc.ABC):
         """Read an answer that a limit cut; see ``answer.read_cut``."""
         return read_cut(lambda piece: self.read_text(piece, language), text)
 
-    @abc.abstractmethod
     def read_text(self, text: str, language: str | None) -> Reading:
-        """Read an answer that its author ended; never raises."""
+        """Read an answer that its author ended; never raises. Here no text is read."""
+        return Reading.unparsed()
 
     def read_published(self, answer: str | float) -> Reading:
         """Read an answer of upstream's published outputs: parsed already, ``""`` if unread."""
@@ -334,21 +325,15 @@ def find_protocol(name: str) -> Protocol:
     if name not in protocol_names():
         raise UsageError(f"unknown protocol {name!r}: {choose_from(name, protocol_names())}")
     for point in entry_points(group=ENTRY_POINTS, name=name):
-        return _load(point)
+        try:
+            found = point.load()
+        except Exception as error:
+            reason = f"{point.value} can't be loaded: {type(error).__name__}: {error}"
+            raise UsageError(f"protocol {name}: {reason}") from error
+        if not isinstance(found, Protocol) or found.name != name:
+            raise UsageError(f"protocol {name}: {point.value} is {found!r}, and not it")
+        return found
     return import_module(f"casewise.protocols.{name}").protocol  # type: ignore[no-any-return]
-
-
-def _load(point: EntryPoint) -> Protocol:
-    try:
-        found = point.load()
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise UsageError(
-            f"protocol {point.name}: {point.value} can't be loaded: {reason}"
-        ) from error
-    if not isinstance(found, Protocol) or found.name != point.name:
-        raise UsageError(f"protocol {point.name}: {point.value} is {found!r}, and not it")
-    return found
 
 
 @cache

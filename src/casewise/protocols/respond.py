@@ -35,7 +35,7 @@ from casewise.protocols.replies import (
     read_reply,
     read_step,
 )
-from casewise.protocols.types import Graded, Reading, ResponseClass, Status
+from casewise.protocols.types import Graded, ResponseClass, Status
 
 REPLY_TOKENS = 4096
 """Longest reply in tokens; reasoning counts too. Of 1,399 replies of 24 models of 2024 to 2026,
@@ -99,10 +99,6 @@ class Respond(InConversation):
             earlier += [("tool", NOT_RUN)] * len(answer.calls)
             earlier += [("user", turn) for turn in question.later[place - 1 : place]]
         return tuple(graded)
-
-    def read_text(self, text: str, language: str | None) -> Reading:
-        """Return ``unparsed``: a reply holds no verdict."""
-        return Reading.unparsed()
 
 
 def _grade(question: Question, earlier: Conversation, answer: Answer) -> Asking[tuple[Graded, str]]:
