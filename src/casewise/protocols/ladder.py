@@ -133,6 +133,16 @@ class Ladder(Strict):
         """Name and version of the wording, as prompt versions have them."""
         return f"{LADDER}@{digest(self.model_dump(mode='json'))[:8]}"
 
+    def find(self, name: str) -> Rung:
+        """A rung by its name.
+
+        Raises:
+            UsageError: There is none.
+        """
+        if name not in self.rungs:
+            raise UsageError(f"no rung {name!r}: {choose_from(name, self.rungs)}")
+        return self.rungs[name]
+
 
 def load_ladder(name: str) -> Ladder:
     """Load a ladder: the one that ships, or a file.
@@ -228,9 +238,7 @@ def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceCon
     Raises:
         UsageError: There is no such rung.
     """
-    if rung not in ladder.rungs:
-        raise UsageError(f"no rung {rung!r}: {choose_from(rung, ladder.rungs)}")
-    found = ladder.rungs[rung]
+    found = ladder.find(rung)
     tools = (ladder.tool,) if found.tool is not None and ladder.tool is not None else ()
     return EvidenceConversations(
         found.delivery, tools=tools, ladder=ladder, rung=found, twins=twins
