@@ -485,7 +485,11 @@ def schema(kind: Any) -> Any:
     from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
     def field_of(option: Option) -> Any:
-        about, limits = option.about, dict[str, Any](strict=True)
+        about = option.about
+        # A name may be a number, as a rung's.
+        limits: dict[str, Any] = (
+            {"coerce_numbers_to_str": True} if option.kind is str else {"strict": True}
+        )
         if option.kind in (int, float):
             limits |= {"ge": about.least, "le": about.most}
         if option.kind is float:

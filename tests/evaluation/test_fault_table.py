@@ -208,8 +208,8 @@ def run(cli: Cli, folder: Path, server: FakeServer, *more: str) -> Any:
     cases = write_questions(folder / "cases.jsonl", CASES)
     options = ("--max-connections", str(AT_ONCE), "--log-dir", "logs", *more)
     model = () if "--target" in more else ("-m", "openai-api/fake/m")
-    model += () if "--protocol" in more else ("--protocol", "binary")
-    return cli("run", *model, "--cases", cases, *options, env=server.env)
+    protocol = () if "--protocol" in more else ("--protocol", "binary")
+    return cli("run", *model, *protocol, "--cases", cases, *options, env=server.env)
 
 
 def statuses(folder: Path) -> Counter[str]:

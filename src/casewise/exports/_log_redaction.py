@@ -90,7 +90,7 @@ _SCORE_COLUMNS = {
 
 _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "vary")
-_TASK_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
+_TASK_NUMBERS = ("seed", "samples", "limit", "max_tokens")
 _RUN_VERSIONS = ("variation_version",)
 _RUN_NUMBERS = ("samples", "dataset_size", ORDER)
 _SETTINGS = (

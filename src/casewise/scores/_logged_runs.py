@@ -27,7 +27,7 @@ _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _MADE_WITH = ("dtype", "device", "torch", "transformers")
 _FILES = ("cases", "prompt", "deployment")
 _NAMES = ("protocol", "delivery", "ablate", "swap", "vary", "sampling", "grader")
-_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
+_NUMBERS = ("seed", "samples", "limit", "max_tokens")
 
 
 def run_record(run: LoggedRun) -> RunRecord:

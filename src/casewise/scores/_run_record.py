@@ -202,7 +202,7 @@ class _Request:
     same: tuple[str, ...]
     """The options that are no lists, the cases first."""
     seed: str
-    """Seed of the variations; empty without any."""
+    """Seed of variations and of drawn answers; empty without any."""
     lists: tuple[tuple[str, ...], ...]
     """Values of each of ``_LISTS``; none where the option is not given."""
 
@@ -255,7 +255,7 @@ def _request(record: RunRecord) -> _Request:
     same += [text for pair in record.generate for text in ("--generate", pair)]
     return _Request(
         same=tuple(same),
-        seed=str(asked.get("seed", 0)) if "vary" in given else "",
+        seed=str(asked.get("seed", "")),
         lists=tuple((given[name],) if name in given else () for name in _LISTS),
     )
 
