@@ -25,7 +25,6 @@ DYNAMIC = {
     "evaluation/models/_services.py": {"..._API_KEY", "..._BASE_URL"},
     "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
     "machine/_facts.py": {"HF_TOKEN"},
-    "cli/_complete.py": {"..._API_KEY", "..._BASE_URL"},
     "cli/_options.py": {"CASEWISE_ATTEMPT_TIMEOUT"},
 }
 """What files read of the environment whose names don't stand in the call itself."""

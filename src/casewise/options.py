@@ -26,8 +26,10 @@ from typing import (
 )
 
 from casewise.choices import (
+    CARDS,
     MAX_SEED,
     PROTOCOL,
+    RULES,
     Client,
     Delivery,
     EngineName,
@@ -64,8 +66,10 @@ NONE = "none"
 PAIRS = "KEY=VALUE"
 """Form of a mapping on the command line."""
 
+SMOLLM2 = "casewise/smollm2"
+"""The embedded model."""
+
 OUR_PROMPTS = tuple(f"casewise:{language}" for language in ("en", "de", "es", "fr", "zh"))
-CARDS = ("creative-writing", "customer-support", "security-training", "therapy-support")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +85,6 @@ class ConditionOptions:
             axis=True,
             choices=lambda: ("starter", "casebench"),
             file=True,
-            complete="cases",
         ),
     ] = "starter"
     protocol: Annotated[
@@ -106,7 +109,6 @@ class ConditionOptions:
             axis=True,
             choices=lambda: ("ladder",),
             file=True,
-            complete="ladders",
         ),
     ] = None
     rung: Annotated[
@@ -147,7 +149,6 @@ class ConditionOptions:
             axis=True,
             choices=lambda: CARDS,
             file=True,
-            complete="cards",
         ),
     ] = None
     vary: Annotated[
@@ -184,7 +185,6 @@ class ConditionOptions:
             axis=True,
             choices=lambda: ("upstream", *OUR_PROMPTS),
             file=True,
-            complete="prompts",
         ),
     ] = None
     limit: Annotated[int | None, Input("Only the first N cases of the file.", CASES, least=1)] = (
@@ -208,7 +208,7 @@ class ConditionOptions:
             CONVERSATIONS,
             "rules|PROVIDER/NAME",
             axis=True,
-            complete="graders",
+            choices=lambda: (RULES,),
         ),
     ] = None
     sampling: Annotated[
@@ -264,9 +264,9 @@ class RunOptions(ConditionOptions):
             "PROVIDER/NAME",
             "--model -m",
             axis=True,
-            complete="models",
+            choices=lambda: (SMOLLM2,),
         ),
-    ] = "casewise/smollm2"
+    ] = SMOLLM2
     target: Annotated[
         str | None,
         Input(
@@ -275,7 +275,6 @@ class RunOptions(ConditionOptions):
             MODEL,
             "FILE",
             axis=True,
-            choices=tuple,
             file=True,
         ),
     ] = None
@@ -494,7 +493,7 @@ def schema(kind: Any) -> Any:
             limits |= {"ge": about.least, "le": about.most}
         if option.kind is float:
             limits["allow_inf_nan"] = False
-        closed = about.choices is not None and not about.file
+        closed = about.choices is not None and not (about.file or about.metavar)
         value: Any = Literal[option.choices] if closed else Annotated[option.kind, Field(**limits)]
         value = value | None if option.default is None else value
         if about.axis:

@@ -50,9 +50,8 @@ def test_a_mistyped_word_suggests_the_right_one(cli: Cli, line: str, said: str) 
     [
         ("casewise sc", ["score"]),
         ("casewise run --protocol binary,sc", ["binary,score"]),
-        ("casewise run -m ", ["casewise/smollm2", "casewise-hf/", "openai/", "openai-api/my-lab/"]),
-        ("casewise run -m casewise-hf/m", ["casewise-hf/mine.gguf"]),
-        ("casewise run --cases ", ["starter", "mine.jsonl"]),
+        ("casewise run -m ", ["casewise/smollm2"]),
+        ("casewise run --cases ", ["starter", "casebench", "mine.jsonl"]),
         ("casewise run --deployment the", ["therapy-support"]),
         ("casewise run --ablate recipient,sender_p", ["recipient,sender_purpose"]),
         ("casewise compare --metric acc", ["accuracy"]),
@@ -60,10 +59,9 @@ def test_a_mistyped_word_suggests_the_right_one(cli: Cli, line: str, said: str) 
     ],
 )
 def test_completion_offers(cli_inside: Cli, line: str, offered: list[str], tmp_path: Path) -> None:
-    for name in ("mine.jsonl", "mine.gguf", "other.txt"):
+    for name in ("mine.jsonl", "other.txt"):
         (tmp_path / name).touch()
-    env = {"OPENAI_API_KEY": "x", "MY_LAB_BASE_URL": "y", "CASEWISE_CACHE": str(tmp_path / "none")}
-    done = cli_inside(env=env | completing(line))
+    done = cli_inside(env=completing(line))
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 

@@ -31,7 +31,7 @@ from casewise.cases._case import (
     turn_text,
     without_sequential_tags,
 )
-from casewise.cases._deployment_card import CARDS, card_cases, load_card, system_text, wanted_reply
+from casewise.cases._deployment_card import card_cases, load_card, system_text, wanted_reply
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._draft import draft_mapping
 from casewise.cases._fetch import (
@@ -91,7 +91,6 @@ from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [
-    "CARDS",
     "CASEBENCH",
     "Case",
     "CaseChange",

@@ -24,6 +24,7 @@ from casewise.cases._case import (
     find_turn_fault,
 )
 from casewise.cases._yaml_files import fault, read_model
+from casewise.choices import CARDS
 from casewise.errors import InputError
 from casewise.files import read_text
 
@@ -222,10 +223,6 @@ def system_text(card: Card) -> str:
         if bullets:
             blocks.append("\n".join([heading, *bullets]))
     return "\n\n".join(blocks)
-
-
-CARDS = ("creative-writing", "customer-support", "security-training", "therapy-support")
-"""The cards that ship with casewise."""
 
 
 def load_card(source: Path | str) -> Card:

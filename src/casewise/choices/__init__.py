@@ -32,6 +32,7 @@ __all__ = [
     "BALANCE",
     "Better",
     "By",
+    "CARDS",
     "Client",
     "Cluster",
     "Delivery",
@@ -105,6 +106,10 @@ def protocol_names() -> tuple[str, ...]:
     """Names of the protocols: ours, then those of other distributions."""
     others = sorted(metadata.entry_points(group=ENTRY_POINTS).names)
     return tuple(dict.fromkeys((*PROTOCOLS, *others)))
+
+
+CARDS = ("creative-writing", "customer-support", "security-training", "therapy-support")
+"""The deployment cards that ship with casewise."""
 
 
 class Delivery(enum.StrEnum):

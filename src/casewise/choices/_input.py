@@ -18,7 +18,7 @@ class Input(NamedTuple):
     commas: bool = False
     """True if commas part several values."""
     choices: Callable[[], Iterable[str]] | None = None
-    """The only values; with ``file`` the names beside which a path may stand."""
+    """The only values; with a metavar, names that are known among others."""
     file: bool = False
     complete: str = ""
     """Name of the completion, where it isn't ``choices``."""

@@ -82,7 +82,7 @@ class GenerateOptions:
             "The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
             SAMPLING,
             one_of(Structured),
-            complete.one_of(lambda: Structured),
+            complete.offer(lambda: Structured),
         ),
     ] = "auto"
     seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0

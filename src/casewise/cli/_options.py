@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from casewise.choices import MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy, WeighBy
+from casewise.choices import CARDS, MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy, WeighBy
 from casewise.cli import _complete
 from casewise.cli._console import err, note_all, working
 from casewise.cli._help import CASES, GRADER, TRUTH
@@ -56,7 +56,7 @@ def cases_option(help: str, panel: str | None = None) -> Any:
 
 def card_option(help: str, panel: str) -> Any:
     """An option of a deployment card."""
-    return option(help, panel, "CARD", _complete.cards)
+    return option(help, panel, "CARD", _complete.offer(lambda: CARDS, files=True))
 
 
 def out_option(help: str, panel: str | None = None, metavar: str = "FILE") -> Any:
@@ -187,16 +187,15 @@ def _parameter(declared: Option) -> inspect.Parameter:
     made: Any = typer.Argument(**shown)
     if about.panel != ARGUMENT:
         spellings = about.option.split() or ([declared.spelling] if kind is bool else [])
-        offered = _complete.one_of(lambda: declared.choices) if names else None
-        if about.commas and names:
-            offered = _complete.several(lambda: declared.choices)
+        offered = _complete.offer(lambda: declared.choices, commas=about.commas, files=about.file)
+        is_number = kind in (int, float)
         made = typer.Option(
             *spellings,
             **shown,
             rich_help_panel=about.panel,
-            autocompletion=getattr(_complete, about.complete) if about.complete else offered,
-            min=about.least if kind in (int, float) else None,
-            max=about.most if kind in (int, float) else None,
+            autocompletion=getattr(_complete, about.complete, offered) if kind is str else None,
+            min=about.least if is_number else None,
+            max=about.most if is_number else None,
             envvar=about.envvar,
             show_envvar=False,
         )
@@ -238,7 +237,7 @@ def read_rule(text: str) -> LabelRule:
 
 def labels_option(help: str, panel: str | None = None) -> Any:
     """An option of a label rule."""
-    rules = _complete.one_of(lambda: LabelRule)
+    rules = _complete.offer(lambda: LabelRule)
     return option(help, panel, LABEL_RULES, rules, parser=read_rule)
 
 

@@ -52,7 +52,7 @@ def score(
             "of the people do. Default: published where it exists, else votes, else intended.",
             TRUTH,
             f"{LABEL_RULES}|{EVERY_RULE}",
-            complete.one_of(lambda: [*LabelRule, EVERY_RULE]),
+            complete.offer(lambda: [*LabelRule, EVERY_RULE]),
         ),
     ] = None,
     *,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import casewise
 from casewise import scores, sheets
-from casewise.cases import CARDS, CASEBENCH, STARTER
+from casewise.cases import CASEBENCH, STARTER
+from casewise.choices import CARDS
 from casewise.reporting._card_tables import (
     NOT_RECORDED,
     acting_table,
