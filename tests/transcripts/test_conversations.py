@@ -1,70 +1,16 @@
 """Reading conversations: what is taken from a record, what is said of one that holds none."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from casewise.transcripts import BadLine, Conversation, read_conversations
+import polars as pl
+from conftest import Cli
 
 MESSAGES = [
-    {"role": "system", "content": "You answer for a library."},
     {"role": "user", "content": "When do you close?"},
-    {"role": "assistant", "content": "At six."},
+    {"role": "assistant", "content": "At six, and on Sundays at four. Come before noon."},
 ]
-
-
-def write(path: Path, *records: Any) -> Path:
-    lines = [one if isinstance(one, str) else json.dumps(one) for one in records]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    return path
-
-
-def read(path: Path) -> list[Conversation | BadLine]:
-    return list(read_conversations(path))
-
-
-def only(path: Path) -> Conversation:
-    (found,) = read(path)
-    assert isinstance(found, Conversation), found
-    return found
-
-
-def test_a_record_in_the_chat_format(tmp_path: Path) -> None:
-    record = {
-        "messages": MESSAGES,
-        "conversation_id": "c-1",
-        "user_id": 7,
-        "created": 1_780_000_000,
-        "category": "opening hours",
-        "model": "openai/gpt-4o",
-        "case_id": "library-3",
-        "metadata": {"region": "north"},
-    }
-    found = only(write(tmp_path / "chats.jsonl", record))
-    assert [(turn.role, turn.content) for turn in found.turns] == [
-        (one["role"], one["content"]) for one in MESSAGES
-    ]
-    assert (found.id, found.user, found.line) == ("c-1", "7", 1)
-    assert found.time == datetime.fromtimestamp(1_780_000_000, UTC)
-    assert (found.category, found.model) == ("opening hours", "openai/gpt-4o")
-    assert (found.case, found.metadata) == ("library-3", {"region": "north"})
-
-
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [
-        ("2026-05-31T14:00:00+02:00", datetime(2026, 5, 31, 12, tzinfo=UTC)),
-        ("2026-05-31 12:00:00", datetime(2026, 5, 31, 12, tzinfo=UTC)),
-        (1_780_228_800, datetime(2026, 5, 31, 12, tzinfo=UTC)),
-        (1_780_228_800_000, datetime(2026, 5, 31, 12, tzinfo=UTC)),
-        ("1780228800", datetime(2026, 5, 31, 12, tzinfo=UTC)),
-    ],
-)
-def test_times(tmp_path: Path, written: object, told: datetime) -> None:
-    assert only(write(tmp_path / "a.jsonl", {"messages": MESSAGES, "time": written})).time == told
+GOOD = json.dumps({"messages": MESSAGES, "case_id": "c-1", "model": "openai/gpt-4o"})
 
 
 BROKEN = {
@@ -84,11 +30,16 @@ BROKEN = {
 }
 
 
-def test_every_broken_line_is_accounted_for_and_not_quoted(tmp_path: Path) -> None:
-    found = read(write(tmp_path / "a.jsonl", *BROKEN, {"messages": MESSAGES}))
-    assert [one.line for one in found] == list(range(1, len(BROKEN) + 2))
-    for one, problem in zip(found, BROKEN.values(), strict=False):
-        assert isinstance(one, BadLine)
-        assert problem in str(one)
-        assert "canary" not in str(one)
-    assert isinstance(found[-1], Conversation)
+def test_every_broken_line_is_accounted_for_and_not_quoted(cli: Cli, tmp_path: Path) -> None:
+    case = {"id": "c-1", "query": MESSAGES[0]["content"], "intended": "safe"}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case), "utf-8")
+    for line, problem in BROKEN.items():
+        (tmp_path / "a.jsonl").write_text(f"{line}\n{GOOD}\n", "utf-8")
+        done = cli("grade", "a.jsonl", "--cases", "cases.jsonl", "--out", "t.parquet")
+        assert done.returncode == 0, done.stderr
+        said = " ".join((done.stdout + done.stderr).split())
+        assert "line 1: " in said
+        assert problem in said, line
+        assert "canary" not in said
+        table = pl.read_parquet(tmp_path / "t.parquet")
+        assert table.select("case_id", "model").rows() == [("c-1", "openai/gpt-4o")]

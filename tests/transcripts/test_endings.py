@@ -2,14 +2,13 @@
 
 import csv
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from conftest import REPLIES, Cli
-
-from casewise.transcripts import Endings
 
 WHOLE = (
     "Of course. Take the form at the desk, fill in both sides and hand it to the clerk on duty. "
@@ -72,26 +71,21 @@ def test_as_the_file_says(cli_inside: Cli, tmp_path: Path) -> None:
     assert set(table["response_class"]) == {"undetermined"}
 
 
-def test_published_files(real_replies: Path) -> None:
+def test_published_files(cli_inside: Cli, tmp_path: Path, real_replies: Path) -> None:
     """Two that hold whole replies, one that was cut at a token limit."""
-    shares = {}
     for name in ("everyday", "speechmap", "harmful_prompts"):
         lines = (real_replies / f"{name}.jsonl").read_text("utf-8").splitlines()
-        found = Endings()
-        for line in lines:
-            found.add(json.loads(line)["reply"])
-        shares[name] = round(found.open_lengths.total() / found.replies, 3)
-        assert (not found.notes) is (name != "harmful_prompts")
-    assert shares == {"everyday": 0.015, "speechmap": 0.006, "harmful_prompts": 0.129}
+        replies = [json.loads(line)["reply"] for line in lines[:: max(1, len(lines) // 300)]]
+        said = told(cli_inside, *write(tmp_path, replies))
+        assert ("end in mid-sentence" in said) is (name == "harmful_prompts"), name
 
 
-def test_published_previews() -> None:
+def test_published_previews(cli_inside: Cli, tmp_path: Path) -> None:
     if not PREVIEWS.is_file():
         pytest.skip(f"the published previews are not at {PREVIEWS}")
-    found = Endings()
     with PREVIEWS.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found.add(row["reply"])
-    assert (found.replies, found.cut_at, found.lengths[500]) == (8000, 500, 7942)
-    assert "7,942 have 500 characters, and none has more" in " ".join(found.notes)
-    assert found.lacking == {"error message": 6}
+        replies = [row["reply"] for row in islice(csv.DictReader(file), 300)]
+    said = told(cli_inside, *write(tmp_path, replies))
+    cut = sum(len(reply) == 500 for reply in replies)
+    assert cut > 290
+    assert f"{cut} have 500 characters, and none has more" in said

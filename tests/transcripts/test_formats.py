@@ -2,18 +2,18 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from conftest import ROOT, clean_env
+from conftest import ROOT, Cli, clean_env
+from support.fake_openai import FakeServer
 from support.starts import Start
 from support.workbooks import write_workbook
-
-from casewise.errors import InputError
-from casewise.transcripts import BadLine, Conversation, read_conversations
 
 QUERY, REPLY = 'When do you close, "please"?', "At six.\nOn Sundays, we are closed."
 SAID = [("user", QUERY), ("assistant", REPLY)]
@@ -128,50 +128,74 @@ FORMS: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def test_pieces_of_a_later_version_of_pyrit(tmp_path: Path) -> None:
-    (found,) = read_conversations(as_json(tmp_path / "a.json", pyrit_1_pieces()))
-    assert isinstance(found, Conversation), found
-    assert [(turn.role, turn.content) for turn in found.turns] == SAID
-    assert (found.case, found.model, found.query) == ("c-1", None, QUERY)
+@dataclass(frozen=True)
+class Graded:
+    """What ``casewise grade --reveal`` makes of a file: its table, and what it says."""
+
+    status: int
+    said: str
+    table: pl.DataFrame
+
+
+@pytest.fixture
+def grade(cli: Cli, tmp_path: Path) -> Callable[[Path], Graded]:
+    def call(path: Path) -> Graded:
+        case = {"id": "c-1", "query": QUERY, "intended": "safe"}
+        (tmp_path / "cases.jsonl").write_text(json.dumps(case), "utf-8")
+        out = tmp_path / "out.parquet"
+        out.unlink(missing_ok=True)
+        done = cli("grade", path, "--cases", "cases.jsonl", "--reveal", "--out", out)
+        table = pl.read_parquet(out) if out.is_file() else pl.DataFrame()
+        return Graded(done.returncode, " ".join((done.stdout + done.stderr).split()), table)
+
+    return call
+
+
+Grade = Callable[[Path], Graded]
+
+
+def test_pieces_of_a_later_version_of_pyrit(grade: Grade, tmp_path: Path) -> None:
+    found = grade(as_json(tmp_path / "a.json", pyrit_1_pieces()))
+    assert found.table.select("case_id", "answer").rows() == [("c-1", REPLY)]
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_every_form(tmp_path: Path, name: str) -> None:
-    (found,) = read_conversations(FORMS[name](tmp_path / name))
-    assert isinstance(found, Conversation), found
-    assert [(turn.role, turn.content) for turn in found.turns] == SAID
-    assert (found.case, found.model, found.line) == ("c-1", "bot-7", 1)
+def test_every_form(grade: Grade, tmp_path: Path, name: str) -> None:
+    found = grade(FORMS[name](tmp_path / name))
+    rows = found.table.select("case_id", "model", "answer").rows()
+    assert rows == [("c-1", "bot-7", REPLY)], found.said
 
 
-def test_roles_of_sharegpt_and_a_system_message_in_a_field_of_its_own(tmp_path: Path) -> None:
+def test_roles_of_sharegpt_and_a_system_message_in_a_field_of_its_own(
+    cli: Cli, tmp_path: Path
+) -> None:
     turns = [
         {"from": "human", "value": "a"},
-        {"from": "function_call", "value": "{}"},
-        {"from": "observation", "value": "b"},
-        {"from": "chatgpt", "value": "c"},
+        {"from": "gpt", "value": "b"},
+        {"from": "human", "value": "c"},
+        {"from": "chatgpt", "value": "At six. Come before noon, if you can."},
     ]
-    (found,) = read_conversations(
-        as_json(tmp_path / "a.jsonl", {"system": "You sell tea.", "conversations": turns})
-    )
-    assert isinstance(found, Conversation), found
-    assert [(turn.role, turn.content) for turn in found.turns] == [
+    said = {"system": "You sell tea.", "conversations": turns}
+    as_json(tmp_path / "a.jsonl", said)
+    with FakeServer(lambda request: "At six. Come before noon, please.") as server:
+        env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+        command = ("replay", "a.jsonl", "-m", "openai-api/fake/m", "--log-dir", "logs")
+        done = cli(*command, "--same-server", env=env)
+        assert done.returncode == 0, done.stderr
+    longest = max((one["messages"] for one in server.requests), key=len)
+    assert [(one["role"], one["content"]) for one in longest] == [
         ("system", "You sell tea."),
         ("user", "a"),
-        ("assistant", "{}"),
-        ("tool", "b"),
-        ("assistant", "c"),
+        ("assistant", "b"),
+        ("user", "c"),
     ]
-    (bare,) = read_conversations(as_json(tmp_path / "b.jsonl", turns))
-    assert isinstance(bare, Conversation), bare
-    assert bare.turns == found.turns[1:]
 
 
-def test_an_unknown_form_says_what_was_expected(tmp_path: Path) -> None:
+def test_an_unknown_form_says_what_was_expected(grade: Grade, tmp_path: Path) -> None:
     turn = {"from": "narrator", "value": "x"}
-    (found,) = read_conversations(as_json(tmp_path / "a.jsonl", {"conversations": [turn]}))
-    assert isinstance(found, BadLine)
-    assert "message 1: wrong role (found text; expected" in str(found)
-    assert "or 'from' and 'value'" in str(found)
+    found = grade(as_json(tmp_path / "a.jsonl", {"conversations": [turn]}))
+    assert "message 1: wrong role (found text; expected" in found.said
+    assert "or 'from' and 'value'" in found.said
 
 
 TASK = """
@@ -216,28 +240,25 @@ sys.exit()
 
 
 @pytest.mark.slow
-def test_a_log_of_another_task(tmp_path: Path) -> None:
+def test_a_log_of_another_task(grade: Grade, tmp_path: Path) -> None:
     """Written by Inspect itself, in two epochs; one of its two samples ended in an error."""
     given = [str(tmp_path), QUERY, REPLY]
     start = Start([], tmp_path, clean_env(), first=f"import sys; sys.argv[1:] = {given}\n{TASK}")
     _, err = start.communicate()
     assert start.returncode == 0, err
-    found = list(read_conversations(tmp_path))
-    assert [one.id.split(" ", 1)[1] for one in found if isinstance(one, Conversation)] == [
-        "7 1",
-        "7 2",
+    found = grade(tmp_path)
+    rows = found.table.select("case_id", "model", "answer", "graded_by").rows()
+    assert rows == [
+        ("c-1", "mockllm/model", REPLY, "rules"),
+        ("c-1", "mockllm/model", "No.", "provider"),
     ]
-    first, second = (one for one in found if isinstance(one, Conversation))
     reason = "no messages (found an error; expected a conversation)"
-    bad = [f"sample {number}: {reason}" for number in (3, 4)]
-    assert [str(one) for one in found if isinstance(one, BadLine)] == bad
-    assert [(turn.role, turn.content) for turn in first.turns] == SAID
-    assert (first.case, first.sample, first.model) == ("c-1", "7", "mockllm/model")
-    assert (first.declined, second.declined) == (False, True)
-    assert len(list(read_conversations(tmp_path / "as.json"))) == 4
+    for number in (3, 4):
+        assert f"sample {number}: {reason}" in found.said
+    assert len(grade(tmp_path / "as.json").table) == 2
 
 
-def test_pieces_of_pyrit_become_the_messages_that_were_sent(tmp_path: Path) -> None:
+def test_pieces_of_pyrit_become_the_messages_that_were_sent(grade: Grade, tmp_path: Path) -> None:
     asked, answered = pyrit_pieces()
     asked |= {"converted_value": "V2hlbg==", "original_value": QUERY}
     image = asked | {"converted_value": "/tmp/a.png", "converted_value_data_type": "image_path"}
@@ -246,63 +267,58 @@ def test_pieces_of_pyrit_become_the_messages_that_were_sent(tmp_path: Path) -> N
         "converted_value_data_type": "error",
         "converted_value": '{"status_code": 200}',
     }
-    path = as_json(tmp_path / "a.json", [blocked, asked, image, {"role": "user"}])
-    bad, found = read_conversations(path)
-    assert isinstance(bad, BadLine)
-    assert str(bad).startswith("record 4: not a piece of a message (found an object; expected")
-    assert isinstance(found, Conversation)
-    assert found.turns[0].content == "V2hlbg==\n[image_path]"
-    assert found.query == QUERY
-    assert found.declined
+    found = grade(as_json(tmp_path / "a.json", [blocked, asked, image, {"role": "user"}]))
+    assert "record 4: not a piece of a message (found an object; expected" in found.said
+    rows = found.table.select("case_id", "response_class", "graded_by").rows()
+    assert rows == [("c-1", "refusal", "provider")]
 
 
-def test_results_of_promptfoo_with_errors_and_objects(tmp_path: Path) -> None:
+def test_results_of_promptfoo_with_errors_and_objects(grade: Grade, tmp_path: Path) -> None:
     results = [
         promptfoo_result(response=None, error="canary"),
         promptfoo_result(response={"output": {"closes": 6}}, testCase={}, id=None),
     ]
-    broken, found = read_conversations(as_json(tmp_path / "a.json", {"results": results}))
-    assert str(broken) == "record 1: no reply (found an error; expected 'response' with 'output')"
-    assert isinstance(found, Conversation)
-    assert found.turns[-1].content == '{"closes": 6}'
-    assert (found.id, found.case) == ("record 2", None)
+    found = grade(as_json(tmp_path / "a.json", {"results": results}))
+    reason = "record 1: no reply (found an error; expected 'response' with 'output')"
+    assert reason in found.said
+    assert found.table.select("case_id", "answer").rows() == [("c-1", '{"closes": 6}')]
 
 
 WRITTEN = ROOT / "tests/data/promptfoo.jsonl"
 """By promptfoo 0.121.20: one test with a case's id and one that fails, each with two prompts."""
 
 
-def test_what_promptfoo_itself_has_written(tmp_path: Path) -> None:
+def test_what_promptfoo_itself_has_written(grade: Grade, tmp_path: Path) -> None:
     results = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
     whole = as_json(tmp_path / "out.json", {"evalId": "e", "results": {"results": results}})
     for path in (WRITTEN, whole):
-        found = list(read_conversations(path))
-        told = [one for one in found if isinstance(one, Conversation)]
-        assert [[turn.role for turn in one.turns] for one in told] == [
-            ["user", "assistant"],
-            ["system", "user", "assistant"],
-        ]
-        assert {(one.case, one.category, one.model) for one in told} == {("c-1", "hours", "bot-7")}
-        assert len({one.id for one in told}) == 2
-        assert [one.line for one in found if isinstance(one, BadLine)] == [3, 4]
+        found = grade(path)
+        assert found.table.select("case_id", "model").rows() == [("c-1", "bot-7")] * 2
+        assert re.search(r"broken 2 3, 4", found.said)
 
 
-def test_rows_that_are_broken(tmp_path: Path) -> None:
+def test_rows_that_are_broken(grade: Grade, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(
-        'id,messages\n1,"[{""role"": ""user"", ""content"": ""hello""}]"\n2,canary\n3\n4,\n'
+        f"case_id,messages\nc-1,{quoted(json.dumps(MESSAGES))}\n2,canary\n3\n4,\n"
         '5,"[1]"\n"6"canary,x\n7,never read\n'
     )
-    found = list(read_conversations(path))
-    assert isinstance(found[0], Conversation)
-    assert [str(one).split(" (")[0] for one in found[1:]] == [
+    found = grade(path)
+    assert found.table["case_id"].to_list() == ["c-1"]
+    for reason in (
         "row 2: column 'messages': not valid JSON: Expecting value at line 1 column 1",
         "row 3: 1 cells",
         "row 4: no messages and no reply",
         "row 5: message 1: not a message of the chat format",
         "row 6: not valid CSV: ',' expected after '\"'; what follows can't be read",
-    ]
-    assert "canary" not in " ".join(map(str, found[1:]))
+    ):
+        assert reason in found.said
+    assert "canary" not in found.said
+
+
+def quoted(text: str) -> str:
+    """A cell of CSV."""
+    return '"' + text.replace('"', '""') + '"'
 
 
 @pytest.mark.parametrize(
@@ -315,8 +331,9 @@ def test_rows_that_are_broken(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_are_no_conversations(
-    tmp_path: Path, name: str, content: str, told: str
+    grade: Grade, tmp_path: Path, name: str, content: str, told: str
 ) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=told):
-        list(read_conversations(tmp_path / name))
+    found = grade(tmp_path / name)
+    assert found.status == 2
+    assert told in found.said
