@@ -106,10 +106,12 @@ def test_figures_and_reasons(study: Study, simulated: tuple[Simulated, ...]) -> 
     person = next(one for one in screened.people if one.rater == rater)
     assert (person.votes, person.checks, person.checks_failed) == (20, 2, 2)
     assert person.fast_share == 0.55
-    assert [flag.reason for flag in person.flags][:2] == [
+    assert [flag.reason for flag in person.flags][:3] == [
         "failed 2 of 2 attention checks",
         "55% of votes in less than 3 s",
+        "times hardly vary: 2.9 s, spread of logarithms 0.02",
     ]
+    assert rater in screened.flagged(Rule.TIMES)
     slipped = screen(study, failing(collected, rater, 1))
     assert not {rater} & slipped.flagged(Rule.ATTENTION)
 

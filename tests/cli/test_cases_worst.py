@@ -54,6 +54,7 @@ def test_the_furthest_from_people_stand_first(cli_inside: Cli, runs: Path) -> No
     printed = cli_inside("cases", "worst", "run.parquet", "--limit", "2").stdout
     assert "Answers that count as wrong: 3, the first 2" in printed
     assert "c-safe" not in printed
+    assert not any(line.startswith("|") for line in printed.splitlines())
     of_group = cli_inside("cases", "worst", "run.parquet", "--group", "refuses").stdout
     assert "Calls unsafe what people call safe: 2" in of_group
     text = cli_inside("cases", "worst", "run.parquet", "--format", "csv").stdout

@@ -7,6 +7,7 @@ from typing import Any
 
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
+from support.reported import Parsed
 from support.secret import KEY
 
 
@@ -78,4 +79,12 @@ def test_a_collapse_between_the_first_and_the_last_is_told(cli_inside: Cli, tmp_
     assert collapse in text
     done = cli_inside("report", "nightly", "--trend", "--out", "page.html")
     assert done.returncode == 0, done.stderr
-    assert collapse in (tmp_path / "page.html").read_text("utf-8").replace("\u00a0", " ")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert collapse in page.replace("\u00a0", " ")
+    # Each run stands within its chart, no later one to the left of an earlier.
+    dots = [found for tag, found in Parsed(page).tags if tag == "circle" and "data-cases" in found]
+    across, down = (
+        [float(str(dot[name]).removesuffix("%")) for dot in dots[:3]] for name in ("cx", "cy")
+    )
+    assert 0 == across[0] <= across[1] <= across[2] <= 100
+    assert down == [0, 100, 0]

@@ -156,6 +156,12 @@ def test_pooled_and_mean_difference() -> None:
     assert found["mean_difference"] == pytest.approx(0.75 - 0.25)
 
 
+def test_arms_with_unequal_numbers_of_votes_have_no_common_number() -> None:
+    cases = [case("a", "safe", counts(9, 1)), case("a", "unsafe", counts(2, 7))]
+    effect = described(cases)["context_effect"]
+    assert (effect["votes"], effect["votes_by_arm"]) == (None, [10, 9])
+
+
 def test_a_set_without_votes_has_no_figure() -> None:
     record = described("starter")
     assert "Nobody has voted" in record["remarks"][0]

@@ -90,6 +90,12 @@ def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path) -> None:
         (22, "safe"): [["unread"]] * 3,
         (24, "safe"): [["critic"], []],
     }
+    attempts = [
+        [one["repair"] for one in piece["attempts"]]
+        for line in lines(tmp_path / "cases.record.jsonl")
+        for piece in line["pieces"]
+    ]
+    assert all(repairs == [False, True, True][: len(repairs)] for repairs in attempts)
     # No pair is lost, and none is there that should not be.
     lost = STUBBORN | {20, 21, 22}
     cases = cw.load_cases(tmp_path / "cases.jsonl").cases

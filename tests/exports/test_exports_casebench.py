@@ -157,6 +157,15 @@ def test_cases_without_a_place_are_counted(
     assert reason in told
 
 
+def test_votes_of_named_people_keep_their_order(cli_inside: Cli, tmp_path: Path) -> None:
+    votes = [
+        {"rater": one, "verdict": said}
+        for one, said in zip("abc", ("safe", "unsafe", "safe"), strict=True)
+    ]
+    _, _, (records,) = exported(cli_inside, tmp_path, [judgement()], [case(votes=votes)])
+    assert [record["scores"] for record in records] == [[1, 2, 1]]
+
+
 def test_ways_of_running_are_kept_apart(cli_inside: Cli, tmp_path: Path) -> None:
     ways = [{"run_id": "1"}, {"run_id": "2", "variant": "reference"}, {"run_id": "3"}]
     rows = [judgement(p_safe=0.9 - n / 10) | way for n, way in enumerate(ways)]

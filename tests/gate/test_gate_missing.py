@@ -127,6 +127,20 @@ def test_every_model_must_be_judged(tmp_path: Path) -> None:
     assert gated(tmp_path, some, run).passed
 
 
+@pytest.mark.parametrize(("least", "missing"), [(".93", []), (".94", ["answers"])])
+def test_unread_answers_that_could_decide(tmp_path: Path, least: str, missing: list[str]) -> None:
+    """All that are read are right; of 60 safe cases 4 are not, which leaves 56 for certain."""
+    lost = (pl.col("intended") == "safe") & (pl.col("query_id") < "q00004")
+    run = right(60).with_columns(
+        status=pl.when(lost).then(pl.lit("unparsed")).otherwise("status"),
+        verdict=pl.when(lost).then(None).otherwise("verdict"),
+    )
+    found = held(tmp_path, BOTH.replace(".5", least), run)
+    assert {row["verdict"] for row in found["rules"]} == {"pass"}
+    assert [one["what"] for one in found["missing"]] == missing
+    assert all("could decide safe_recall" in one["text"] for one in found["missing"])
+
+
 def stopped(there: int, planned: int) -> pl.DataFrame:
     return right(there // 2, planned=planned)
 
