@@ -8,7 +8,6 @@ was in flight.
 import asyncio
 import json
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -317,17 +316,6 @@ class Budget:
         self.estimated += cost_of(by_estimate, self._prices)
         self._settled += cost_of(used, self._prices)
         self._count += judgements
-
-    def room(self, in_flight: int, estimate: float) -> int:
-        """Number of judgements that may be asked beside those that other processes ask now.
-
-        Args:
-            in_flight: Judgements that are being asked.
-            estimate: Dollars for one, until the first shard tells what it took.
-        """
-        usual = self._settled / self._count if self._count and self._settled else estimate
-        left = self.cap - self._before - self._settled - in_flight * usual
-        return max(0, int(left / usual) if usual else int(left > 0) * sys.maxsize)
 
     def _wake(self) -> None:
         """Have the samples that wait check again for room."""

@@ -269,7 +269,7 @@ def make_plan(
     conditions: dict[str, PlannedCondition | None] = {}
     refused: dict[tuple[str, str], list[str]] = {}
     notes = []
-    cells = []
+    cells: dict[str, Cell] = {}
     for run in (replace(one, withhold=withhold) for one in runs):
         name = repr({name: getattr(run, name) for name in options_of(ConditionOptions)})
         if name not in conditions:
@@ -283,17 +283,18 @@ def make_plan(
         if (planned := conditions[name]) is None:
             continue
         try:
-            cells.append(plan_cell(planned, run))
+            cell = plan_cell(planned, run)
+            cells.setdefault(cell.identity, cell)
         except UsageError as error:
             if run.rung is None or len(runs) == 1:
                 raise
             refused.setdefault((run.model, str(error)), []).append(run.rung)
-    asked_models = {cell.model for cell in cells}
+    asked_models = {cell.model for cell in cells.values()}
     for (model, reason), rungs in refused.items():
         if model not in asked_models:
             raise UsageError(reason)
         notes.append(f"{model} can't be asked rung {' or '.join(rungs)}: {reason}")
-    return Plan(tuple(cells), tuple(notes))
+    return Plan(tuple(cells.values()), tuple(notes))
 
 
 def plan_condition(run: ConditionOptions, held: CaseSet | None = None) -> PlannedCondition:
