@@ -97,7 +97,7 @@ text."""
 
 # Words that may stand before a key without changing what it is about; a "risk score" or a
 # "confidence rating" is another quantity, and must not be read.
-_KEY_PREFIXES = frozenset({"final", "my", "overall", "safety", "the"})
+_KEY_PREFIX = re.compile(r"^(?:(?:final|my|overall|safety|the)[\s_-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +154,10 @@ def find_objects(text: str) -> list[JsonObject]:
     unescaped quotes in strings; and an object that the token limit cut, up to its last field.
     """
     objects: list[JsonObject] = []
-    restarts = MAX_RESTARTS
-    opening = _OPENING.search(text)
+    restarts, opening = MAX_RESTARTS, _OPENING.search(text)
     while opening and restarts:
         item = _scan_object(text, opening.start())
-        if not item.is_closed:
-            restarts -= 1
+        restarts -= not item.is_closed
         if item.is_closed or item.fields:
             objects.append(item)
         opening = _OPENING.search(text, item.end)
@@ -204,8 +202,7 @@ def _unescape(body: str) -> str:
 
 def _plain_key(key: str) -> str:
     """``Final Verdict``, ``safety_score`` -> ``verdict``, ``score``; other keys in lower case."""
-    *before, name = re.split(r"[\s_-]+", key.strip().lower()[:60])
-    return name if _KEY_PREFIXES.issuperset(before) else "_".join([*before, name])
+    return _KEY_PREFIX.sub("", key.strip().lower())
 
 
 # --- prose ----------------------------------------------------------------------------------
@@ -241,12 +238,10 @@ def prepare(text: str) -> AnswerText:
     if not objects and '{\\"' in text:  # JSON that was itself written as a JSON string
         text = text.replace('\\"', '"').replace("\\n", "\n")
         objects = find_objects(text)
-    parts: list[str] = []
-    start = 0
-    for item in objects:
-        parts += (text[start : item.start], HOLE)
-        start = item.end
-    return AnswerText(_plain("".join([*parts, text[start:]])), tuple(objects))
+    starts = [0, *(item.end for item in objects)]
+    ends = [*(item.start for item in objects), len(text)]
+    prose = HOLE.join(text[start:end] for start, end in zip(starts, ends, strict=True))
+    return AnswerText(_plain(prose), tuple(objects))
 
 
 def _plain(text: str) -> str:

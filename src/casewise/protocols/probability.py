@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from casewise.choices import Sampling
 from casewise.protocols.protocol import Answer, Protocol, Question, Stop, to_number
@@ -84,14 +85,26 @@ def derive_token_sets(
         ValueError: The first token can't tell one of the words from other text; such a model
             needs another protocol.
     """
-    others = other_words(language)
-    local = {side: set(_openings(word, first_piece)) for side, word in others.items()}
-    is_told = bool(local) and all(local.values())
-    sets = {
-        side: {*_openings(word, first_piece, whole=is_told), *(local[side] if is_told else ())}
+    sides = _sets(first_piece, language)
+    return TokenSets(*map(frozenset, sides.values()))
+
+
+def _sets(
+    first_piece: Callable[[str], tuple[str, bool]], language: str | None, *, guessed: bool = False
+) -> Mapping[Verdict, set[str]]:
+    """The tokens that open each verdict; English ones alone where another language's don't tell.
+
+    Args:
+        first_piece: As of ``derive_token_sets``.
+        language: Another language that the answer may be in.
+        guessed: True if the tokenizer is not known, and a word may be missing from the list.
+    """
+    others = {side: {*_openings(word, first_piece)} for side, word in other_words(language).items()}
+    told = bool(others) and (guessed or all(others.values()))
+    return {
+        side: {*_openings(word, first_piece, whole=told), *(others[side] if told else ())}
         for side, word in WORDS[ENGLISH].items()
     }
-    return TokenSets(frozenset(sets[Verdict.SAFE]), frozenset(sets[Verdict.UNSAFE]))
 
 
 def _openings(
@@ -127,7 +140,8 @@ def read_probability(
         NaN or above 0. Never raises.
     """
     listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]
-    sets = tokens.sides if tokens else _guessed({token for token, _ in listed}, language)
+    find = partial(_longest_listed, {token for token, _ in listed})
+    sets = tokens.sides if tokens else _sets(find, language, guessed=True)
     counted = {
         side: [logprob for token, logprob in listed if token in words]
         for side, words in sets.items()
@@ -155,25 +169,10 @@ def _spelled(word: str) -> list[str]:
     return list(dict.fromkeys(space + case(word) for case in _CASES for space in _SPACES))
 
 
-def _guessed(listed: Collection[str], language: str | None) -> Mapping[Verdict, Collection[str]]:
-    """The listed tokens that stand for each verdict, of a tokenizer that is not known."""
-    others = other_words(language)
-    sets = {
-        side: {*_listed_forms(listed, word, whole=bool(others))}
-        for side, word in WORDS[ENGLISH].items()
-    }
-    for side, word in others.items():
-        sets[side].update(_listed_forms(listed, word))
-    return sets
-
-
-def _listed_forms(listed: Collection[str], word: Word, *, whole: bool = False) -> Iterable[str]:
-    """The whole word of each spelling, or else its longest piece, if it is listed."""
-    for case in _CASES:
-        for space in _SPACES:
-            # One for each form: where the whole word is a token, "un" opens other words only.
-            forms = (space + case(text) for text in (word.text, *(() if whole else word.pieces)))
-            yield from [form for form in forms if form in listed][:1]
+def _longest_listed(listed: Collection[str], form: str) -> tuple[str, bool]:
+    """The longest beginning of a spelling that is listed, and whether it is the whole of it."""
+    beginnings = (form[:size] for size in range(len(form), 0, -1))
+    return next(((piece, piece == form) for piece in beginnings if piece in listed), ("", False))
 
 
 def _log_sum(logprobs: Collection[float]) -> float:

@@ -20,6 +20,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -211,7 +212,7 @@ DECLINES = re.compile(
 )
 """Signs that a sentence declines: of bounded length, in long forms."""
 
-Array = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
 
 
 def count_columns(reply: str, query: str) -> Counter[int]:
@@ -274,19 +275,19 @@ def declines_anywhere(reply: str) -> bool:
 class Fitted:
     """The weights of k columns."""
 
-    columns: npt.NDArray[np.integer]
+    columns: Array
     """The columns in rising order, (k,)."""
-    rarity: npt.NDArray[np.floating]
+    rarity: Array
     """Logarithm of how rare each column's run is among replies, (k,)."""
-    rarest: npt.NDArray[np.floating]
+    rarest: Array
     """Rarity of any other run, ()."""
-    weights: npt.NDArray[np.floating]
+    weights: Array
     """Weight of each column for each class, (k, classes)."""
-    prior: npt.NDArray[np.floating]
+    prior: Array
     """Weight of each class for a reply without any known run, (classes,)."""
-    temperature: npt.NDArray[np.floating]
+    temperature: Array
     """Divisor of the sum of weights, by which chances are as often right as they say, ()."""
-    fitted_to: npt.NDArray[np.integer]
+    fitted_to: Array
     """Digests of the replies that it was fitted to."""
 
 
@@ -300,14 +301,11 @@ def shipped() -> Fitted:
     """The fit that ships."""
     with np.load(Path(str(files("casewise.data"))) / FILE) as arrays:
         # In 64 bits, as sums in 16 would depend on their order.
-        kinds = {"f": np.float64, "i": np.int64, "u": np.int64}
-        return Fitted(**{name: one.astype(kinds[one.dtype.kind]) for name, one in arrays.items()})
-
-
-@cache
-def fitted_replies() -> frozenset[int]:
-    """Digests of the replies that the reader which ships was fitted to."""
-    return frozenset(shipped().fitted_to.tolist())
+        wide = {
+            name: one.astype(float if one.dtype.kind == "f" else int)
+            for name, one in arrays.items()
+        }
+        return Fitted(**wide)
 
 
 def chances(fitted: Fitted, counts: Counter[int]) -> dict[ResponseClass, float]:
@@ -325,14 +323,12 @@ def chances(fitted: Fitted, counts: Counter[int]) -> dict[ResponseClass, float]:
 def soften(sums: Array, temperature: float) -> Array:
     """Chances of classes by their sums of weights, (..., classes)."""
     power: Array = np.exp((sums - sums.max(-1, keepdims=True)) / temperature)
-    chances: Array = power / power.sum(-1, keepdims=True)
-    return chances
+    return power / power.sum(-1, keepdims=True)  # type: ignore[no-any-return]
 
 
 def count_fitted(replies: Iterable[str]) -> int:
     """Number of these replies that the reader was fitted to: on these it agrees too well."""
-    fitted = fitted_replies()
-    return sum(digest_of(reply) in fitted for reply in replies)
+    return int(np.isin([digest_of(reply) for reply in replies], shipped().fitted_to).sum())
 
 
 # --- rules and the decision ------------------------------------------------------------------
