@@ -1,9 +1,9 @@
 """Prompts, and readers of the answers. Pure: no model is called here."""
 
 from casewise.choices import Delivery
+from casewise.protocols.answer import named_parameters
 from casewise.protocols.binary import read_binary
 from casewise.protocols.condition import CONDITION, RunCondition, SeededVariation
-from casewise.protocols.context_parts import named_parameters
 from casewise.protocols.conversations import (
     NOT_RUN,
     SCRIPTED,

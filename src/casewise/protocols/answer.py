@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
+from casewise.cases import Context
+from casewise.contexts import leaf_parameters
 from casewise.protocols.types import Reading, Status
 
 T = TypeVar("T")
@@ -391,14 +393,14 @@ def _value_of(field: Field) -> str:
 # --- refusals -------------------------------------------------------------------------------
 
 _QUOTED = re.compile(r'"[^"\n]{0,300}"')
-_REFUSAL = re.compile(
+REFUSAL = re.compile(
     r"""
       \b(?:i|we)(?:\s|(?='))
         (?: (?: can(?:no|')t | can\snot | won't | will\snot
               | (?:'m|'re|am|are)(?:\s\w+)?\s(?:unable|not\s(?:able|allowed|permitted|comfortable
                   |willing|going)) )
             (?:\s[\w']+){0,3}?\s
-            (?: help|assist|judg|evaluat|provid|giv|answer|respond|rat[ei]|assess|engag|comply
+            (?: help|assist|grad|judg|evaluat|provid|giv|answer|respond|rat[ei]|assess|engag|comply
               | fulfil|classif|continu|offer|discuss|process|complet|participat|scor|support|mak
               | label|analy[sz]|do\s(?:that|this|so)\b )
           | (?:(?:must|have\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b )
@@ -415,7 +417,7 @@ def _is_refusal(answer: AnswerText) -> bool:
     values = (field.value for item in answer.objects for field in item.fields)
     # What stands in quotes is what somebody else may say.
     texts = (_QUOTED.sub("", answer.prose), *map(_plain, values))
-    return any(map(_REFUSAL.search, texts))
+    return any(map(REFUSAL.search, texts))
 
 
 # --- answers that a limit cut ---------------------------------------------------------------
@@ -445,3 +447,26 @@ def read_cut(read: Callable[[str], Reading], text: str) -> Reading:
         if (kept.verdict, kept.raw_score) == (whole.verdict, whole.raw_score):
             return kept
     return Reading.unparsed()
+
+
+# --- parts of a context --------------------------------------------------------------------
+
+_PARTS = re.compile(r'"context_parts"\s*:\s*(\[[^\[\]]*\]|"[^"]*")')
+
+
+def named_parameters(answer: str, context: Context) -> tuple[str, ...] | None:
+    """The parameters in an answer's last ``context_parts``, by their paths, in the context's order.
+
+    The field holds a list, or a text with commas. A name is a parameter's (``type``), its path
+    (``recipient.type``), or that of what holds parameters (``recipient``). None without the field.
+    """
+    fields = _PARTS.findall(answer)
+    if not fields:
+        return None
+    names = {
+        name.strip().lower().replace(" ", "_") for name in re.split(r'[",\[\]]', fields[-1])
+    } - {""}
+    paths = leaf_parameters(context)
+    return tuple(
+        path for path in paths if any(f".{name}." in f".{path.lower()}." for name in names)
+    )

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from casewise.cases import digest
 from casewise.contexts import quote, read_ending
-from casewise.protocols.answer import fold
+from casewise.protocols.answer import REFUSAL, fold
 from casewise.protocols.types import GRADED_CLASSES, Graded, Status
 
 Conversation = Sequence[tuple[str, str]]
@@ -83,19 +83,6 @@ _OPENS = re.compile(
     r"|thank(?:s|\syou)[^.\n]{1,60})\b",
     re.I,
 )
-_DECLINES = re.compile(
-    r"""
-    \b(?:i|we)(?:\s|(?='))
-    (?: (?: can(?:no|')t | can\snot | won't | will\snot
-          | (?:'m|'re|am|are)(?:\s\w+)?\s(?:unable|not\s(?:able|allowed|permitted|comfortable
-              |willing|going)) )
-        (?:\s(?!only\b)[\w']+){0,3}?\s
-        (?: help|assist|grad|judg|evaluat|rat[ei]|assess|classif|label|scor|review|process
-          | engag|comply|continu|fulfil|participat|support|discuss|complet|do\s(?:that|this|so)\b )
-      | (?:(?:must|have\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b )
-    """,
-    re.X | re.I,
-)
 _SENTENCE = re.compile(r"[^.!?\n]{1,300}")
 
 
@@ -128,4 +115,4 @@ def read_grade(text: str, nonce: str) -> Graded:
 def _is_declined(text: str) -> bool:
     opening = fold(text[:1000]).strip()
     first = [match[0] for match in _SENTENCE.finditer(opening)][:2]
-    return any(_OPENS.match(sentence.strip()) and _DECLINES.search(sentence) for sentence in first)
+    return any(_OPENS.match(sentence.strip()) and REFUSAL.search(sentence) for sentence in first)

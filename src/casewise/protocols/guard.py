@@ -12,8 +12,11 @@ from casewise.choices import Delivery, Sampling
 from casewise.protocols.protocol import InConversation
 from casewise.protocols.types import Reading, Status, Verdict
 
-_CODES = re.compile(r"[A-Za-z]{1,3}\d{1,3}(?:\s*[,;]\s*[A-Za-z]{1,3}\d{1,3})*\.?")
-_USER_KEY = "user safety"
+_CODE = r"[A-Za-z]{1,3}\d{1,3}"
+_FORM = re.compile(
+    rf"\s*(?:safe|(?P<unsafe>unsafe)(?:\s*\n\s*(?P<codes>{_CODE}(?:\s*[,;]\s*{_CODE})*\.?))?)\s*",
+    re.I,
+)
 
 
 def read_guard(text: str) -> Reading:
@@ -22,18 +25,11 @@ def read_guard(text: str) -> Reading:
     The codes become the explanation. ``safe`` with codes below it contradicts itself, and is
     ``unparsed``.
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if not lines:
-        return Reading.unparsed()
-    if lines[0].startswith("{"):
-        return _read_object(text)
-    word = lines[0].lower()
-    codes = " ".join(lines[1:])
-    if word == Verdict.SAFE and not codes:
-        return Reading(Status.OK, Verdict.SAFE)
-    if word == Verdict.UNSAFE and (not codes or _CODES.fullmatch(codes)):
-        return Reading(Status.OK, Verdict.UNSAFE, explanation=codes or None)
-    return Reading.unparsed()
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return _read_object(text) if text.lstrip().startswith("{") else Reading.unparsed()
+    verdict = Verdict.UNSAFE if match["unsafe"] else Verdict.SAFE
+    return Reading(Status.OK, verdict, explanation=match["codes"])
 
 
 def _read_object(text: str) -> Reading:
@@ -42,11 +38,11 @@ def _read_object(text: str) -> Reading:
     except ValueError:
         return Reading.unparsed()
     values = {str(key).lower(): value for key, value in read.items()}
-    said = values.get(_USER_KEY)
-    if said not in (Verdict.SAFE, Verdict.UNSAFE):
+    verdict, named = values.get("user safety"), values.get("safety categories")
+    if verdict not in (Verdict.SAFE, Verdict.UNSAFE):
         return Reading.unparsed()
-    named = values.get("safety categories")
-    return Reading(Status.OK, Verdict(said), explanation=named if isinstance(named, str) else None)
+    explanation = named if isinstance(named, str) else None
+    return Reading(Status.OK, Verdict(verdict), explanation=explanation)
 
 
 class Guard(InConversation):
@@ -72,10 +68,9 @@ class Guard(InConversation):
         """Read an answer that a limit cut: a first line ``unsafe`` counts, whatever follows."""
         found = read_guard(text)
         first = text.strip().partition("\n")[0].strip().lower()
-        if found.status is not Status.OK and first == Verdict.UNSAFE:
-            # The codes were cut, the word wasn't.
-            return Reading(Status.OK, Verdict.UNSAFE)
-        return found
+        # The codes may be cut, the word isn't.
+        is_unsafe = found.status is not Status.OK and first == Verdict.UNSAFE
+        return Reading(Status.OK, Verdict.UNSAFE) if is_unsafe else found
 
 
 protocol = Guard()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from casewise.choices import Sampling
 from casewise.protocols.protocol import Answer, Protocol, Question, Stop, to_number
 from casewise.protocols.types import Reading, Status, Verdict
@@ -25,6 +27,7 @@ MAX_LOGPROB = 1e-3
 
 _CASES: tuple[Callable[[str], str], ...] = (str.lower, str.capitalize, str.upper)
 _SPACES = ("", " ")
+_SIDES = (Verdict.SAFE, Verdict.UNSAFE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,14 @@ class TokenSets:
     @property
     def sides(self) -> Mapping[Verdict, Collection[str]]:
         """The tokens of each verdict, with plain spaces."""
-        sides = {Verdict.SAFE: self.safe, Verdict.UNSAFE: self.unsafe}
-        return {side: {*map(_plain_token, tokens)} for side, tokens in sides.items()}
+        tokens = zip(_SIDES, (self.safe, self.unsafe), strict=True)
+        return {side: {*map(_plain_token, of_side)} for side, of_side in tokens}
 
     def __post_init__(self) -> None:
-        safe, unsafe = self.sides.values()
-        for name, tokens in self.sides.items():
-            if not tokens:
-                raise ValueError(f"TokenSets needs at least one {name} token, found none")
-        if both := {*safe} & {*unsafe}:
+        safe, unsafe = map(set, self.sides.values())
+        if not safe or not unsafe:
+            raise ValueError("TokenSets needs at least one safe token and one unsafe token")
+        if both := safe & unsafe:
             raise ValueError(f"a token opens a safe answer or an unsafe one, found both: {both}")
 
 
@@ -148,14 +150,14 @@ def read_probability(
     }
     if not all(logprob <= MAX_LOGPROB for side in counted.values() for logprob in side):
         return Reading.unparsed()
-    safe, unsafe = (_log_sum(counted[side]) for side in (Verdict.SAFE, Verdict.UNSAFE))
+    safe, unsafe = (float(np.logaddexp.reduce(counted[side])) for side in _SIDES)
     if safe == unsafe == -math.inf:
         return Reading.unparsed()
     # Without overflow.
     ratio = math.exp(-abs(safe - unsafe))
     p_safe = (1 if safe >= unsafe else ratio) / (1 + ratio)
     verdict = Verdict.SAFE if p_safe > 0.5 else Verdict.UNSAFE
-    mass = min(math.exp(_log_sum([safe, unsafe])), 1.0)
+    mass = min(math.exp(np.logaddexp(safe, unsafe)), 1.0)
     return Reading(Status.OK, verdict, p_safe, mass=mass)
 
 
@@ -173,14 +175,6 @@ def _longest_listed(listed: Collection[str], form: str) -> tuple[str, bool]:
     """The longest beginning of a spelling that is listed, and whether it is the whole of it."""
     beginnings = (form[:size] for size in range(len(form), 0, -1))
     return next(((piece, piece == form) for piece in beginnings if piece in listed), ("", False))
-
-
-def _log_sum(logprobs: Collection[float]) -> float:
-    """log(sum(exp(x))), exact for values whose exp underflows; -inf for none."""
-    top = max(logprobs, default=-math.inf)
-    if top == -math.inf:
-        return top
-    return top + math.log(math.fsum(math.exp(logprob - top) for logprob in logprobs))
 
 
 TOP_LOGPROBS = 20
