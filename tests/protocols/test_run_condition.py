@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewise.protocols import RunCondition, SeededVariation
+from casewise.protocols import RunCondition
 
 WORDS = st.text("abz-_.09 ,é", min_size=1, max_size=8)
 NAMES = st.lists(st.text("abz_.", min_size=1, max_size=6), max_size=3).map(tuple)
@@ -28,9 +28,7 @@ CONDITIONS = st.builds(
     settings=SETTINGS.map(tuple),
     card=maybe(WORDS),
     swap=maybe(WORDS),
-    variation=maybe(
-        st.builds(SeededVariation, st.text("abk-9", max_size=9), st.integers(-9, 10**9))
-    ),
+    variation=maybe(st.sampled_from(["urgency", "filler-4k,seed=3"])),
     draw_seed=maybe(WORDS),
     dtype=maybe(WORDS),
     dataset_hash=maybe(WORDS),
@@ -75,7 +73,7 @@ def test_each_part_of_a_variant_has_its_field() -> None:
         settings=("top_p=0.9",),
         card="clinic",
         swap="recipient.type",
-        variation=SeededVariation("filler-4k", 3),
+        variation="filler-4k,seed=3",
         draw_seed="0",
         dtype="bfloat16",
     )

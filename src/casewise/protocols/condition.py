@@ -1,9 +1,8 @@
 """Condition of a run: all that tells two runs apart, typed, with one text form of its variant."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from casewise.cases import GROUPS
 from casewise.choices import Delivery
@@ -25,23 +24,6 @@ _PARTS = {
 }
 """Fields by the names of their parts in a variant's text, in its order."""
 _VARIANT = ("sampling", "settings", *_PARTS.values(), "wording")
-_SEEDED = re.compile(r"(.*),seed=(-?[1-9][0-9]{0,30})", re.DOTALL)
-
-
-class SeededVariation(NamedTuple):
-    """Change of every conversation, by its name and the seed of its random choices."""
-
-    name: str
-    seed: int = 0
-
-    @classmethod
-    def of_text(cls, text: str) -> "SeededVariation":
-        """The variation that a text names: ``filler-4k,seed=3``."""
-        seeded = _SEEDED.fullmatch(text)
-        return cls(seeded[1], int(seeded[2])) if seeded else cls(text)
-
-    def __str__(self) -> str:
-        return f"{self.name},seed={self.seed}" if self.seed else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +44,8 @@ class RunCondition(Mapping[str, str | None]):
     """Deployment whose cases were asked."""
     swap: str | None = None
     """Parameter or group that every context has from its twin."""
-    variation: SeededVariation | None = None
+    variation: str | None = None
+    """Change of every conversation, with its seed: ``filler-4k,seed=3``."""
     evidence: str | None = None
     """Rung of an evidence ladder."""
     draw_seed: str | None = None
@@ -120,6 +103,11 @@ class RunCondition(Mapping[str, str | None]):
         """
         gone = {*fields, *_DATA, "wording", *(_VARIANT if "variant" in fields else ())}
         return replace(self, **{name: getattr(_BLANK, name) for name in gone - {"variant"}})
+
+    @property
+    def variation_name(self) -> str:
+        """The variation without its seed; empty of none."""
+        return (self.variation or "").partition(",")[0]
 
     @property
     def acts(self) -> bool:
@@ -187,6 +175,5 @@ def _parsed(text: str) -> dict[str, Any]:
         if field is None or field in found:
             settings.append(part)
         else:
-            read = SeededVariation.of_text if name == "vary" else str
-            found[field] = read(value if mark else part)
+            found[field] = value if mark else part
     return found | {"settings": tuple(settings)}

@@ -153,11 +153,11 @@ def _context(run: RunFacts) -> str:
 
 
 def _variation(run: RunFacts) -> str:
-    variation = run.condition.variation
-    if variation is None:
+    variation = run.condition.variation_name
+    if not variation:
         return NONE
     versions = _said(run, lambda one: one.variation_version)
-    return f"{variation.name} (version {versions})"
+    return f"{variation} (version {versions})"
 
 
 def _settings(record: RunRecord) -> str | None:

@@ -284,11 +284,11 @@ def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
     families: dict[tuple[RunCondition, str], list[RetentionPoint]] = {}
     for row in rows:
         condition = row.score.condition
-        variation = condition.variation
-        if variation is None or (found := _size(variation.name)) is None:
+        name, mark, seed = (condition.variation or "").partition(",")
+        if (found := _size(name)) is None:
             continue
         name, tokens = found
-        family = str(variation._replace(name=name))
+        family = f"{name}{mark}{seed}"
         key = condition.same_but("variant", "prompt_version"), family
         families.setdefault(key, []).append(RetentionPoint(tokens, row.score, row.change))
     return [

@@ -36,7 +36,6 @@ from casewise.protocols import (
     Protocol,
     RunCondition,
     Script,
-    SeededVariation,
     VariedConversations,
     find_protocol,
     find_variation,
@@ -124,7 +123,8 @@ class Condition:
     def identity(self) -> RunCondition:
         """Fields of the condition in the judgement table, without the model and its sampling."""
         options = self.options
-        is_drawn = options.seed is not None and draws(options)
+        seed = options.seed
+        is_drawn = seed is not None and draws(options)
         return RunCondition(
             protocol=str(self.protocol),
             delivery=str(self.delivery),
@@ -134,8 +134,8 @@ class Condition:
             dataset_version=self.data.version,
             card=self.data.name if options.deployment is not None else None,
             swap=options.swap,
-            variation=SeededVariation(options.vary, options.seed or 0) if options.vary else None,
-            draw_seed=str(options.seed) if is_drawn else None,
+            variation=f"{vary},seed={seed}" if (vary := options.vary) and seed else vary,
+            draw_seed=str(seed) if is_drawn else None,
             evidence=options.rung,
         )
 

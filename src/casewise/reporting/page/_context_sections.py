@@ -156,9 +156,7 @@ def pressures(overview: Overview) -> Section | None:
     rows = _changes(
         overview,
         lambda condition: (
-            condition.variation is not None
-            and condition.variation.name != "escalation"
-            and condition not in curves
+            condition.variation_name not in ("", "escalation") and condition not in curves
         ),
         {False: ("accuracy", "follows", "false_changes"), True: ("under_refusal", "over_refusal")},
     )
