@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 
-from casewise.files import create_file, write_atomically
-
-OLD, NEW = b"the old one", b"the new one"
+OLD = b"the old one"
+CONVERT = ("cases", "convert", "cases.jsonl")
 
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    path = tmp_path / "place" / "a.txt"
+    """A file of an earlier conversion, alone in its folder."""
+    (tmp_path / "cases.jsonl").write_text('{"query": "' + "long " * 100 + '"}\n')
+    path = tmp_path / "place" / "out.csv"
     path.parent.mkdir()
     path.write_bytes(OLD)
     return path
@@ -38,71 +39,39 @@ def file_limit(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@pytest.mark.parametrize("sync", [False, True])
-def test_a_file_takes_the_place_of_the_old_one(out: Path, sync: bool) -> None:
+def test_a_file_takes_the_place_of_the_old_one(cli: Cli, out: Path) -> None:
     with out.open("rb") as reader:
-        write_atomically(out, NEW, sync=sync)
+        assert cli(*CONVERT, out).returncode == 0
         assert reader.read() == OLD
-    assert out.read_bytes() == NEW
+    assert b"long long" in out.read_bytes()
     assert alone(out)
 
 
-def test_a_disk_that_takes_no_more_leaves_the_old_file(out: Path) -> None:
-    with pytest.raises(OSError, match="large") as caught, file_limit(100):
-        write_atomically(out, b"x" * 10_000)
-    assert caught.value.filename == str(out)
+def test_a_disk_that_takes_no_more_leaves_the_old_file(cli: Cli, out: Path) -> None:
+    with file_limit(300):
+        done = cli(*CONVERT, out)
+    assert done.returncode == 2
+    assert "out.csv: File too large" in done.stderr
     assert out.read_bytes() == OLD
     assert alone(out)
 
 
-def test_a_link_is_followed(out: Path, tmp_path: Path) -> None:
-    link = tmp_path / "link.txt"
+def test_a_link_is_followed(cli: Cli, out: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.csv"
     link.symlink_to(out)
-    write_atomically(link, NEW)
+    assert cli(*CONVERT, link).returncode == 0
     assert link.is_symlink()
-    assert out.read_bytes() == NEW
+    assert b"long long" in out.read_bytes()
     assert alone(out)
 
 
-def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
+def test_a_pipe_is_written_to_and_stays_a_pipe(cli: Cli, out: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     found: list[bytes] = []
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
     reader.start()
-    write_atomically(pipe, NEW)
+    assert cli(*CONVERT, pipe).returncode == 0
     reader.join(10)
-    assert found == [NEW]
+    assert b"long long" in found[0]
     assert pipe.is_fifo()
-    assert alone(pipe)
-
-
-def test_a_file_of_ones_own_is_made_once(out: Path, tmp_path: Path) -> None:
-    assert not create_file(out, NEW)
-    assert out.read_bytes() == OLD
-    path = tmp_path / "new/secret"
-    results: list[bool] = []
-
-    def make(data: bytes) -> None:
-        results.append(create_file(path, data))
-
-    makers = [threading.Thread(target=make, args=(bytes([n]) * 100,)) for n in range(8)]
-    for maker in makers:
-        maker.start()
-    for maker in makers:
-        maker.join()
-    assert sorted(results) == [False] * 7 + [True]
-    assert len(set(path.read_bytes())) == 1
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert alone(path)
-
-
-def test_a_command_whose_file_can_not_be_written_says_so(cli_inside: Cli, tmp_path: Path) -> None:
-    (tmp_path / "cases.jsonl").write_text('{"query": "' + "long " * 100 + '"}\n')
-    (tmp_path / "out.csv").write_bytes(OLD)
-    with file_limit(300):
-        done = cli_inside("cases", "convert", "cases.jsonl", "out.csv")
-    assert done.returncode == 2
-    assert "out.csv: File too large" in done.stderr
-    assert (tmp_path / "out.csv").read_bytes() == OLD
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["cases.jsonl", "out.csv"]

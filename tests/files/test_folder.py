@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,81 +11,53 @@ import pytest
 from conftest import Cli, clean_env
 from support.tables import random_table
 
-from casewise.errors import UsageError
-from casewise.files import replace_folder
-from casewise.files._atomic import recover_folder
-
-EARLIER = {"a.txt": "earlier", "deep/b.txt": "earlier too"}
-NEXT = {"a.txt": "next"}
-
-
-def fill(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
-def held(folder: Path) -> dict[str, str]:
-    return {
-        file.relative_to(folder).as_posix(): file.read_text("utf-8", "replace")
-        for file in folder.rglob("*")
-        if file.is_file()
-    }
+EXPORT = ("export", "source.parquet", "--to", "hf", "--out", "place/out")
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
-    place = tmp_path / "place" / "out"
-    fill(place, EARLIER)
-    return place
+def out(cli: Cli, tmp_path: Path) -> Path:
+    """The folder of an export; the next has four rows more."""
+    for queries in (4, 6):
+        random_table(queries, 1).write_parquet(tmp_path / "source.parquet")
+        if queries == 4:
+            assert cli(*EXPORT).returncode == 0
+    return tmp_path / "place/out"
+
+
+def rows(out: Path) -> int:
+    """Judgements of the edition that stands."""
+    assert (out / "README.md").is_file()
+    return len(pl.read_parquet(out / "data/judgements.parquet"))
 
 
 def alone(out: Path) -> bool:
     return [path.name for path in out.parent.iterdir()] == [out.name]
 
 
-def fail_renames(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
-    """Let some of the next renames fail, counted from 1; the others are real."""
+def test_what_can_not_be_put_back_is_kept_and_named(
+    cli: Cli, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new edition can't be put in its place, nor the old one back; renames are real but for
+    these."""
     real, count = os.rename, 0
 
     def rename(source: str | Path, target: str | Path) -> None:
         nonlocal count
         count += 1
-        if count in numbers:
+        if count in (2, 3):
             raise OSError(errno.EBUSY, "Device or resource busy", str(source), None, str(target))
         real(source, target)
 
-    monkeypatch.setattr(os, "rename", rename)
-
-
-@pytest.mark.parametrize("stood", ["nothing", "empty", "full"])
-def test_a_folder_takes_the_place_of_what_stood_there(out: Path, stood: str) -> None:
-    if stood != "full":
-        shutil.rmtree(out)
-    if stood == "empty":
-        out.mkdir()
-    with replace_folder(out) as new:
-        fill(new, NEXT)
-        assert held(out) == (EARLIER if stood == "full" else {})
-    assert held(out) == NEXT
-    assert alone(out)
-    mask = os.umask(0)
-    os.umask(mask)
-    assert out.stat().st_mode & 0o777 == 0o777 & ~mask
-
-
-def test_what_can_not_be_put_back_is_kept_and_named_and_put_back_later(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     with monkeypatch.context() as patch:
-        fail_renames(patch, 2, 3)
-        with pytest.raises(UsageError, match="nor put back") as caught, replace_folder(out) as new:
-            fill(new, NEXT)
+        patch.setattr(os, "rename", rename)
+        done = cli(*EXPORT)
+    assert done.returncode == 2
+    assert "nor put back" in done.stderr
     (beside,) = out.parent.iterdir()
-    assert str(beside / "old") in str(caught.value)
-    assert held(beside / "old") == EARLIER
-    recover_folder(out)
-    assert held(out) == EARLIER
+    assert str(beside.name) in done.stderr.replace("\n", "")
+    assert rows(beside / "old") == 8
+    assert cli(*EXPORT).returncode == 0
+    assert rows(out) == 12
     assert alone(out)
 
 
@@ -94,7 +65,7 @@ KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
 
-moment, out = sys.argv[1], Path(sys.argv[2])
+moment = sys.argv[1]
 rename, rmtree, count = os.rename, shutil.rmtree, 0
 
 def die():
@@ -118,20 +89,15 @@ def removed(folder, **options):
 os.rename, shutil.rmtree = renamed, removed
 """
 
-WRITES = """
-from casewise.files import replace_folder
-with replace_folder(out) as new:
-    (new / "a.txt").write_text("next")
-    if moment == "writing":
-        die()
-"""
 
-
-def killed(moment: str, out: Path, program: str = WRITES, cwd: Path | None = None) -> None:
+def killed(moment: str, folder: Path) -> None:
+    """Export in a process that dies at a moment."""
+    command = f"sys.argv = ['casewise', *{EXPORT!r}]\n"
+    program = f"import runpy\n{command}runpy.run_module('casewise', run_name='__main__')"
     done = subprocess.run(
-        [sys.executable, "-c", KILLED + program, moment, out],
+        [sys.executable, "-c", KILLED + program, moment],
         env=clean_env(),
-        cwd=cwd,
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
@@ -143,53 +109,22 @@ def killed(moment: str, out: Path, program: str = WRITES, cwd: Path | None = Non
 @pytest.mark.parametrize(
     ("moment", "left"),
     [
-        ("writing", EARLIER),
-        ("after rename 1", EARLIER),
-        ("before rename 2", EARLIER),
-        ("after rename 2", NEXT),
-        ("tidying", NEXT),
+        ("before rename 1", 8),
+        ("after rename 1", None),
+        ("before rename 2", None),
+        ("after rename 2", 12),
+        ("tidying", 12),
     ],
 )
-def test_a_kill_at_any_step_loses_nothing(out: Path, moment: str, left: dict[str, str]) -> None:
-    killed(moment, out)
-    if "1" not in moment and "before" not in moment:
-        assert held(out) == left
-    recover_folder(out)
-    assert held(out) == left
-    assert alone(out)
-
-
-def test_a_process_at_work_is_left_alone(out: Path) -> None:
-    with replace_folder(out) as new:
-        fill(new, NEXT)
-        recover_folder(out)
-        assert held(new) == NEXT
-        with replace_folder(out) as other:
-            fill(other, {"c.txt": "another"})
-    assert held(out) == NEXT
-    assert alone(out)
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> pl.DataFrame:
-    table = random_table(4, 1, answer="The reply.", explanation="Why.")
-    table.write_parquet(tmp_path / "source.parquet")
-    return table
-
-
-EXPORT = ("export", "source.parquet", "--to", "hf", "--out", "place/out")
-
-
-@pytest.mark.slow
-def test_an_export_after_a_killed_one(
-    cli_inside: Cli, tmp_path: Path, source: pl.DataFrame
+def test_a_kill_at_any_step_loses_nothing(
+    cli: Cli, out: Path, tmp_path: Path, moment: str, left: int | None
 ) -> None:
-    out = tmp_path / "place/out"
-    assert cli_inside(*EXPORT).returncode == 0
-    program = f"from casewise.cli import main\nsys.argv = ['casewise', *{EXPORT!r}]\nmain()"
-    killed("after rename 1", out, program, tmp_path)
-    assert not out.exists()
-    done = cli_inside(*EXPORT)
+    killed(moment, tmp_path)
+    assert (rows(out) if out.exists() else None) == left
+    if left is None:
+        (beside,) = out.parent.iterdir()
+        assert rows(beside / "old") == 8
+    done = cli(*EXPORT)
     assert done.returncode == 0, done.stderr
-    assert (out / "README.md").is_file()
+    assert rows(out) == 12
     assert alone(out)

@@ -91,5 +91,6 @@ def test_a_piece_has_one_mask_throughout(cli: Cli, tmp_path: Path) -> None:
         "Hello, <PERSON_1>!",
         "<PERSON_1> said: <EMAIL_1>.",
     ]
-    (sent,) = masked(cli, tmp_path, [["Bernd Meyer", "Anna Schmidt"]])
-    assert sent == ["<PERSON_1>", "<PERSON_2>"]
+    assert masked(cli, tmp_path, [["Bernd Meyer", "Anna Schmidt"]]) == [
+        ["<PERSON_1>", "<PERSON_2>"]
+    ]
