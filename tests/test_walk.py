@@ -32,7 +32,7 @@ def walk(folder: Path, *arguments: str | Path) -> list[str]:
 def described() -> tuple[set[str], set[str]]:
     """Files on both walks as the architecture names them: of ``run``, and of ``score``."""
     text = (ROOT / "docs/internals/architecture.md").read_text("utf-8")
-    section = text.partition("## The walk of")[2].partition("\nWith `--target")[0]
+    section = text.partition("## The walk of")[2].partition("\nWith `--model")[0]
     before, after = section.split("The walk of `casewise score`")
     names = re.compile(r"`((?:[a-z_]+/)*[a-z0-9_]+\.py)`")
     lines = [line for line in section.splitlines() if line.startswith("- ")]

@@ -259,25 +259,15 @@ class RunOptions(ConditionOptions):
         str,
         Input(
             "A model as Inspect names it (openai/gpt-4o, vllm/NAME, openai-api/SERVICE/NAME, "
-            "casewise-hf/FOLDER...). Repeat for several.",
+            "casewise-hf/FOLDER...), or a bot of your own: its file, or MODULE:FUNCTION "
+            "(docs/how-to/bots.md). Repeat for several.",
             MODEL,
-            "PROVIDER/NAME",
+            "PROVIDER/NAME|FILE",
             "--model -m",
             axis=True,
             choices=lambda: (SMOLLM2,),
         ),
     ] = SMOLLM2
-    target: Annotated[
-        str | None,
-        Input(
-            "A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
-            "(docs/how-to/bots.md). Instead of --model, or beside it. Repeat for several.",
-            MODEL,
-            "FILE",
-            axis=True,
-            file=True,
-        ),
-    ] = None
     model_base_url: Annotated[str | None, Input("Address of the model's API.", MODEL, "URL")] = None
     model_arg: Annotated[
         Mapping[str, Any],

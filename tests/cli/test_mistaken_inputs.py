@@ -162,8 +162,8 @@ TABLE = [
     ("run claimed.yaml --dry-run", "claimed.yaml, record 2: protocol probability has no"),
     ("run servers.yaml --dry-run", "servers.yaml, record 2: model_base_url"),
     (f"run {MODEL} --seed 3", "--seed 3 needs --vary"),
-    ("run --target absent.yaml --protocol respond", "absent.yaml"),
-    ("run --target mybot:answer --protocol respond", "mybot"),
+    ("run --model absent.yaml --protocol respond", "absent.yaml"),
+    ("run --model mybot:answer --protocol respond", "mybot"),
     ("target check target.yaml", "url"),
     ("target check field.yaml", "lsat"),
     # Reading.

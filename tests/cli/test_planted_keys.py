@@ -139,7 +139,7 @@ def test_in_answers_of_a_target(
         )
         cases = write_questions(tmp_path / "cases.jsonl", 1)
         done = cli_inside(
-            *("run", "--target", "target.yaml", "--cases", cases, "--protocol", "respond"),
+            *("run", "--model", "target.yaml", "--cases", cases, "--protocol", "respond"),
             *("--log-dir", "logs"),
             env={"BOT_API_KEY": KEY},
         )
@@ -154,7 +154,7 @@ def test_in_an_error_of_a_bot(cli_inside: Cli, tmp_path: Path, soon_again: None)
         "    raise ZeroDivisionError(f\"{messages[-1]['content']} {os.environ['MY_API_KEY']}\")\n"
     )
     done = cli_inside(
-        *("run", "--target", "bot:answer", "--protocol", "respond", "--log-dir", "logs"),
+        *("run", "--model", "bot:answer", "--protocol", "respond", "--log-dir", "logs"),
         *("--cases", write_questions(tmp_path / "cases.jsonl", 1)),
         env={"MY_API_KEY": KEY},
     )

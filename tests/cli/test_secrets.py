@@ -77,7 +77,7 @@ REFUSED: list[tuple[str, ...]] = [
     ),
     (*GENERATE, "--model-base-url", ADDRESS),
     ("grade", "talks.jsonl", *GRADER, "--model-base-url", ADDRESS),
-    ("run", "--target", "bot.yaml", "--protocol", "respond", "--log-dir", "logs"),
+    ("run", "--model", "bot.yaml", "--protocol", "respond", "--log-dir", "logs"),
     ("target", "check", "header.target.yaml"),
 ]
 OF_ENVIRONMENT = [RUN, GENERATE, ("run", "--protocol", "respond", *GRADER, "--log-dir", "logs")]

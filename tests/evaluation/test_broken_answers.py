@@ -39,7 +39,7 @@ def met(cli: Cli, folder: Path, fault: str, client: str) -> str:
             "body: {messages: '{messages}'}\n"
         )
         write_questions(folder / "cases.jsonl", CASES)
-        asked = ["--target", "target.yaml"]
+        asked = ["--model", "target.yaml"]
         if client != "target":
             asked = ["-m", "openai-api/fake/m", "--client", client]
         done = cli(

@@ -207,7 +207,7 @@ class Failing:
 def run(cli: Cli, folder: Path, server: FakeServer, *more: str) -> Any:
     cases = write_questions(folder / "cases.jsonl", CASES)
     options = ("--max-connections", str(AT_ONCE), "--log-dir", "logs", *more)
-    model = () if "--target" in more else ("-m", "openai-api/fake/m")
+    model = () if "target.yaml" in more else ("-m", "openai-api/fake/m")
     protocol = () if "--protocol" in more else ("--protocol", "binary")
     return cli("run", *model, *protocol, "--cases", cases, *options, env=server.env)
 
@@ -330,7 +330,7 @@ def test_a_target_that_is_left(cli: Cli, tmp_path: Path) -> None:
             f"name: bot\nurl: {server.url}/chat\nbody: {{messages: '{{messages}}', model: m}}\n"
             "reply: choices[0].message.content\n"
         )
-        done = run(cli, tmp_path, server, "--target", "target.yaml", "--protocol", "binary")
+        done = run(cli, tmp_path, server, "--model", "target.yaml", "--protocol", "binary")
     assert failing.failed <= AT_ONCE
     said = " ".join(done.stderr.split())
     assert done.returncode == 1, said

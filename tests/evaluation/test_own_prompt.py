@@ -89,7 +89,7 @@ def test_through_a_target(cli: Cli, tmp_path: Path) -> None:
     calls = "choices[0].message.tool_calls"
     with FakeServer(SPOKE) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server, body=body, tool_calls=calls)
-        command = ("run", "--target", path, *CARD, "--log-dir", "logs")
+        command = ("run", "--model", path, *CARD, "--log-dir", "logs")
         done = cli(*command, env={"BOT_KEY": KEY})
         assert done.returncode == 0, done.stderr
         check_what_arrived(sent(server))

@@ -63,7 +63,7 @@ def test_a_bot_that_redirects(cli: Cli, tmp_path: Path, status: int) -> None:
         path = write_target(tmp_path, OPENAI_TARGET, server)
         cases = write_questions(tmp_path / "cases.jsonl", 30)
         options = ("--protocol", "respond", "--cases", cases, *FEW)
-        done = cli("run", "--target", path, *options, env={"BOT_KEY": KEY})
+        done = cli("run", "--model", path, *options, env={"BOT_KEY": KEY})
         assert len(server.asked) <= CONNECTIONS
         assert all("moved" not in place for _, place, _ in server.asked)
         checked = cli("target", "check", path, env={"BOT_KEY": KEY})

@@ -1,4 +1,4 @@
-"""Bots behind addresses of their own, and functions, through ``casewise run --target``."""
+"""Bots behind addresses of their own, and functions, through ``casewise run --model``."""
 
 import json
 from contextlib import ExitStack
@@ -40,7 +40,7 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def run(cli: Cli, target: Path | str, *options: str | Path, status: int = 0) -> str:
-    command = ("run", "--target", target, "--protocol", "respond", "--log-dir", "logs", *options)
+    command = ("run", "--model", target, "--protocol", "respond", "--log-dir", "logs", *options)
     done = cli(*command, env=ENV)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -57,7 +57,7 @@ def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str) -> None:
         for card in cards:
             server = servers.enter_context(make(line_of(card)))
             path = write_target(tmp_path, target, server, name=f"{bot}-{card}")
-            sweep.append({"target": path.name, "protocol": "respond", "deployment": card})
+            sweep.append({"model": path.name, "protocol": "respond", "deployment": card})
         (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
         done = cli("run", "sweep.yaml", "--log-dir", "logs", env=ENV)
         assert done.returncode == 0, done.stderr
@@ -210,7 +210,7 @@ def test_bad_files(cli: Cli, tmp_path: Path) -> None:
             assert said.startswith(f"error: {path}, "), said
             assert message in said
             assert "needle" not in done.stdout + done.stderr
-        done = cli("run", "--target", path, "--dry-run", env=ENV)
+        done = cli("run", "--model", path, "--dry-run", env=ENV)
         assert (done.returncode, "field 'timeout'" in done.stderr) == (2, True)
         assert not server.requests
 
@@ -241,10 +241,10 @@ def test_a_variable_that_is_not_set(cli: Cli, tmp_path: Path) -> None:
     with openai_bot({}) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server)
         message = "field 'headers.Authorization': BOT_KEY is not set in the environment"
-        done = cli("run", "--target", path, *options, "--dry-run")
+        done = cli("run", "--model", path, *options, "--dry-run")
         assert (done.returncode, "a run would end here" in done.stderr) == (0, True)
         assert message in " ".join(done.stderr.split())
-        for command in (("run", "--target", path, *options), ("target", "check", path)):
+        for command in (("run", "--model", path, *options), ("target", "check", path)):
             done = cli(*command)
             assert done.returncode == 2
             assert message in " ".join(done.stderr.split())
@@ -414,7 +414,7 @@ def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
             **{"name": "bot", "reply": "r", "usage": None, "refused": None},
         )
         done = cli(
-            *("run", "--target", path, "--protocol", "respond", "--cases", cases),
+            *("run", "--model", path, "--protocol", "respond", "--cases", cases),
             *("--log-dir", "logs", "--max-connections", "1"),
             env=ENV,
         )

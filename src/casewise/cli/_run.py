@@ -68,7 +68,7 @@ def run(
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
 
-    casewise run --target target.yaml --protocol respond --deployment our-card.yaml
+    casewise run --model target.yaml --protocol respond --deployment our-card.yaml
 
     casewise run -m openai/gpt-4o --cases casebench --protocol binary --batch --log-dir logs/a
 

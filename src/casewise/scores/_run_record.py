@@ -237,12 +237,11 @@ def run_commands(records: Iterable[RunRecord]) -> list[tuple[str, ...]]:
 def _request(record: RunRecord) -> _Request:
     asked = record.asked
     given = {name: str(asked[name]) for name in _LISTS if name in asked}
-    given |= {} if "target" in asked else {"model": record.model}
+    given |= {"model": str(asked.get("target", record.model))}
     acts = is_acting(given.get("protocol"))
     options = {
         "cases": None if "deployment" in asked else _cases(record),
         "deployment": asked.get("deployment"),
-        "target": asked.get("target"),
         "grader": _grader(record) if acts else None,
         "prompt": asked.get("prompt"),
         "sampling": asked.get("sampling"),

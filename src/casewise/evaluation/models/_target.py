@@ -104,20 +104,27 @@ class Target:
             raise UsageError(f"{self.given}: {problem}")
 
 
-def load_target(given: str, folder: str | None = None) -> Target:
+def is_target(model: str) -> bool:
+    """Tell whether a model is named as a target: a YAML file, or MODULE:FUNCTION."""
+    return Path(model).suffix in (".yaml", ".yml") or bool(_FUNCTION.fullmatch(model))
+
+
+def load_target(given: str, folder: Path | str | None = None) -> Target:
     """Read a target's file, or import its function; nothing is sent.
 
     Args:
         given: A file, or MODULE:FUNCTION.
-        folder: Folder of the module, if it is not installed; None is the current folder.
+        folder: Folder of the file, or of the module, if it is not installed; None is the current
+            folder.
 
     Raises:
         InputError: The file can't be used.
         UsageError: There is no such function, or it can't be called with messages.
     """
-    if _FUNCTION.fullmatch(given) and not Path(given).exists():
-        return _load_function(given, folder or str(Path.cwd()))
-    path = Path(given)
+    place = Path(folder or "")
+    path = place / given
+    if _FUNCTION.fullmatch(given) and not path.exists():
+        return _load_function(given, str(place.resolve()))
     spec = read_model(path, TargetFile, "target", expected={"name": _NAME})
     version = digest(spec.model_dump(mode="json", exclude={"timeout"}))
     arguments = {"target": str(path.resolve()), "version": f"v{version}"}
@@ -175,7 +182,7 @@ def open_again(arguments: Mapping[str, Any]) -> Target:
     """
     given, version = arguments.get("target"), arguments.get("version")
     if not given:
-        raise ModelError("a target is named by its file: casewise run --target target.yaml")
+        raise ModelError("a target is named by its file: casewise run --model target.yaml")
     target = load_target(str(given), arguments.get("folder"))
     if version not in (None, target.arguments["version"]):
         raise ModelError(f"{given}: it was changed since the run was planned: start the run again")

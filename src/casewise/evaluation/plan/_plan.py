@@ -265,7 +265,7 @@ def make_plan(
         ModelError: A model without its provider, or a provider that gives no log-probabilities
             under ``probability``.
     """
-    runs = runs_of(read(RunOptions, asked, folder))
+    runs = runs_of(read(RunOptions, asked, folder), folder)
     conditions: dict[str, PlannedCondition | None] = {}
     refused: dict[tuple[str, str], list[str]] = {}
     notes = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from casewise.cases import GROUPS
@@ -10,7 +11,7 @@ from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import UsageError, choose_from
 from casewise.evaluation.models import check_grader
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
-from casewise.evaluation.models._target import load_target
+from casewise.evaluation.models._target import is_target, load_target
 from casewise.evaluation.plan._condition import draws, opened
 from casewise.evaluation.plan._sampling import check_settings
 from casewise.options import Option, RunOptions, options_of, products
@@ -81,7 +82,7 @@ EACH = "each"
 """Word for every part by which any two twins differ."""
 
 
-def runs_of(given: Mapping[str, Any]) -> list[RunOptions]:
+def runs_of(given: Mapping[str, Any], folder: Path | None = None) -> list[RunOptions]:
     """Every run that options ask for, each once.
 
     What means nothing in a product is left out of it, as an ablation where there is no context; a
@@ -89,6 +90,7 @@ def runs_of(given: Mapping[str, Any]) -> list[RunOptions]:
 
     Args:
         given: Options as ``options.read`` gives them.
+        folder: Folder that files of targets are relative to; None is the current one.
 
     Raises:
         UsageError: A value that can't be used, or that means nothing in any product.
@@ -99,7 +101,7 @@ def runs_of(given: Mapping[str, Any]) -> list[RunOptions]:
     asked = {name: _checked(known[name], value) for name, value in given.items()}
     fates: dict[tuple[str, Any], str] = {}
     runs: list[RunOptions] = []
-    for options in _by_target(asked):
+    for options in _by_target(asked, folder):
         for run in products(RunOptions, options):
             runs += (one for one in _settled(run, fates) if one not in runs)
     if lost := next(filter(None, fates.values()), None):
@@ -140,19 +142,21 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _by_target(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _by_target(asked: Mapping[str, Any], folder: Path | None) -> Iterator[dict[str, Any]]:
     """The options of models, and of each target, whose address and arguments are its own."""
-    targets = [load_target(name) for name in asked.get("target", ()) if name is not None]
-    own = {name: value for name, value in asked.items() if name != "target"}
-    if "model" in asked or not targets:
-        yield own
-    elif own.keys() & {"model_arg", "model_base_url"}:
-        raise UsageError("--model-arg and --model-base-url are for --model: a target has its file")
+    given = asked.get("model", [])
+    targets = [load_target(name, folder) for name in given if is_target(name)]
+    models = [name for name in given if not is_target(name)]
+    if models or not targets:
+        yield {**asked, "model": models} if models else dict(asked)
+    elif asked.keys() & {"model_arg", "model_base_url"}:
+        raise UsageError("--model-arg and --model-base-url: a target's stand in its file")
     names = [target.model for target in targets]
     for place, target in enumerate(targets):
         if target.model in names[:place]:
             raise UsageError(f"{target.given}: another target is named {target.name!r} as well")
-        yield own | {
+        yield {
+            **asked,
             "model": [target.model],
             "model_arg": [target.arguments],
             "model_base_url": None,
