@@ -12,13 +12,15 @@ from support.written import QUERIES, Tree, Writer, context, question_of, write_q
 import casewise as cw
 
 
-def generate(cli: Cli, folder: Path, writer: Callable[[Any], Answer], count: int) -> list[Any]:
+def generate(
+    cli: Cli, folder: Path, writer: Callable[[Any], Answer], count: int, *options: str
+) -> list[Any]:
     """Have contexts written for so many queries; the record of each."""
     write_queries(folder / "queries.csv", count)
     with FakeServer(writer) as server:
         done = cli(
             *("contexts", "generate", "queries.csv", "--out", "cases.jsonl"),
-            *("-m", "openai-api/fake/m"),
+            *("-m", "openai-api/fake/m", *options),
             env=server.env,
         )
     assert done.returncode in (0, 1), done.stderr
@@ -66,6 +68,22 @@ def test_faults_of_a_text(cli: Cli, tmp_path: Path) -> None:
         # What is far too short, or long, is unlike its twin besides.
         faults = [one for one in first_faults(record) if one[0] != "unequal"]
         assert faults == found, text
+
+
+def test_twins_that_should_differ_in_one_parameter(cli: Cli, tmp_path: Path) -> None:
+    """Drafts that do; that differ in none; and in another besides."""
+    same, more = Writer().pair(1), Writer().pair(2)
+    same["unsafe"] = same["safe"]
+    more["unsafe"]["recipient"] = {"type": context(3, "safe")["recipient"]["type"]}
+    answers: dict[tuple[int, str], Answer] = {
+        (n, "both"): json.dumps(pair) for n, pair in ((1, same), (2, more))
+    }
+    records = generate(cli, tmp_path, Writer(answers=answers), 3, "--matched", "urgency")
+    assert [first_faults(record, "both") for record in records] == [
+        [],
+        [("matched", "transmission_principle.urgency")],
+        [("extra", None)],
+    ]
 
 
 WAYS: list[Callable[[str], str]] = [
