@@ -57,6 +57,20 @@ def test_one_case() -> None:
     assert row["accuracy_ci"] == pytest.approx([0.2065, 1.0], abs=1e-4)
 
 
+def test_the_first_answer_that_is_not_read_is_shown() -> None:
+    """As a literal, in one line and cut short: it may hold marks for a terminal."""
+    prose = "It depends\x1b[31m on\nthe user. " + "x" * 200
+    rows = [judgement(f"q{n}", answer='{"judgement": "safe"}') for n in range(3)]
+    rows += [judgement("odd", p_safe=None, answer=prose), judgement("z", p_safe=None, answer="No.")]
+    shown = str(cw.score(table(*rows)))
+    assert "2 unparsed of 5" in shown
+    assert "the first answer that is unparsed: 'It depends" in shown
+    assert " on the user. xxx" in shown
+    assert "x…'" in shown
+    assert "\x1b" not in shown
+    assert "No." not in shown
+
+
 def test_constant_predictions() -> None:
     rows = random_table(30, 1).with_columns(p_safe=pl.lit(0.7), verdict=pl.lit("safe"))
     row = record(rows, calibrate=True)

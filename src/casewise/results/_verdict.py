@@ -157,6 +157,9 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 f"{name}: {', '.join(unread)} of {of}; counted one way or the other, they "
                 "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
             )
+        if score.first_unread:
+            # As a literal, so that no control character reaches a terminal.
+            lines.append(f"{name}: the first answer that is unparsed: {score.first_unread!r}")
         if score.partly:
             classes = [f"{n} {what.replace('_', ' ')}" for what, n in score.partly.items()]
             lines.append(

@@ -223,6 +223,8 @@ class Score:
     """Judgements beside those planned; None for a group, and for a baseline."""
     no_majority: bool = False
     """True if every label is an exact tie."""
+    first_unread: str = ""
+    """Beginning of a judge's first answer that could not be read; empty of none."""
     self_agreement: float = math.nan
     """Share of pairs of repeats of a case that agree; NaN without repeats."""
     corrected: Mapping[str, Estimate] = field(default_factory=dict)
@@ -488,12 +490,25 @@ def score_rows(
         cut=count_cut(rows),
         state=state,
         no_majority=no_majority,
+        first_unread="" if condition.acts else _first_unread(kept),
         self_agreement=_self_agreement(kept),
     )
 
 
 _OF_SIDES = ("safe_recall", "unsafe_recall", "over_refusal", "under_refusal")
 """Shares of the cases of one label, undefined where there are only ties."""
+
+
+_SHOWN = 100
+"""Characters of an answer that could not be read that are shown."""
+
+
+def _first_unread(rows: pl.DataFrame) -> str:
+    if "answer" not in rows.columns:
+        return ""
+    answers = rows.filter(status="unparsed")["answer"].drop_nulls()
+    text = " ".join(answers[0].split()) if len(answers) else ""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _self_agreement(rows: pl.DataFrame) -> float:
