@@ -196,8 +196,12 @@ def plan(asked: dict[str, Any]) -> Plan:
     # Inspect takes seconds to import.
     from casewise.evaluation import make_plan
 
-    cases = {"cases": _name_of(asked["cases"])} if "cases" in asked else {}
-    return Plan(make_plan(asked | cases))
+    if (cases := asked.get("cases")) is not None:
+        several = isinstance(cases, list) and all(
+            isinstance(one, str | os.PathLike) for one in cases
+        )
+        asked["cases"] = [_name_of(one) for one in (cases if several else [cases])]
+    return Plan(make_plan(asked))
 
 
 def run(

@@ -91,7 +91,7 @@ class ConditionOptions:
         str,
         Input(
             "binary, score or probability (the model judges), guard (a moderation model does), "
-            "respond (it is the chatbot, and its reply is graded); several joined by commas.",
+            "respond (it is the chatbot, and its reply is graded).",
             PROTOCOLS,
             axis=True,
             commas=True,
@@ -113,14 +113,14 @@ class ConditionOptions:
     ] = None
     rung: Annotated[
         str | None,
-        Input("Only one rung of the ladder. Repeat for several.", CONVERSATIONS, "RUNG", axis=True),
+        Input("Only one rung of the ladder.", CONVERSATIONS, "RUNG", axis=True),
     ] = None
     delivery: Annotated[
         str | None,
         Input(
             "Where the context stands. Judging: judge (in the prompt; the default) or none. "
             "respond and guard: system (the deployer's description; the default), claimed (by the "
-            "user), none; respond also history (over earlier turns). Several joined by commas.",
+            "user), none; respond also history (over earlier turns).",
             PROTOCOLS,
             axis=True,
             commas=True,
@@ -131,7 +131,7 @@ class ConditionOptions:
         str | None,
         Input(
             "Groups or parameters to remove from every context (recipient,urgency); none leaves "
-            "contexts whole, to compare with. Repeat for several ablations.",
+            "contexts whole, to compare with.",
             CASES,
             "PART,...",
             axis=True,
@@ -155,7 +155,7 @@ class ConditionOptions:
         str | None,
         Input(
             "respond: also with every conversation changed, for example urgency, persona, "
-            "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas.",
+            "twin-claim, filler-4k, revocation (docs/how-to/acting.md).",
             CONVERSATIONS,
             "CHANGE,...",
             axis=True,
@@ -167,7 +167,7 @@ class ConditionOptions:
         str | None,
         Input(
             "Also with a parameter or group of every context taken from the twin's: which change "
-            "flips the model? Several joined by commas; each: every single one.",
+            "flips the model? each: every single one.",
             CASES,
             "PART,...|each",
             axis=True,
@@ -260,7 +260,7 @@ class RunOptions(ConditionOptions):
         Input(
             "A model as Inspect names it (openai/gpt-4o, vllm/NAME, openai-api/SERVICE/NAME, "
             "casewise-hf/FOLDER...), or a bot of your own: its file, or MODULE:FUNCTION "
-            "(docs/how-to/bots.md). Repeat for several.",
+            "(docs/how-to/bots.md).",
             MODEL,
             "PROVIDER/NAME|FILE",
             "--model -m",
@@ -272,7 +272,7 @@ class RunOptions(ConditionOptions):
     model_arg: Annotated[
         Mapping[str, Any],
         Input(
-            "An argument of the model's provider. Repeat for several.",
+            "An argument of the model's provider.",
             MODEL,
             PAIRS,
             "--model-arg -M",
@@ -283,7 +283,7 @@ class RunOptions(ConditionOptions):
         Mapping[str, Any],
         Input(
             "A setting of the model's generation, as Inspect names it: reasoning_effort, top_p, "
-            "stop_seqs, extra_body... (docs/how-to/sweeps.md). Repeat for several.",
+            "stop_seqs, extra_body... (docs/how-to/sweeps.md).",
             SAMPLING,
             PAIRS,
             axis=True,

@@ -183,7 +183,9 @@ def _parameter(declared: Option) -> inspect.Parameter:
         default = None
     names = "|".join(declared.choices)
     closed = f"<{names}>{',...' if about.commas else ''}" if names and kind is str else None
-    shown: dict[str, Any] = {"help": about.help, "metavar": about.metavar or closed}
+    several = "Several joined by commas." if about.commas else "Repeat for several."
+    help = f"{about.help} {several}" if about.axis and kind not in (int, float) else about.help
+    shown: dict[str, Any] = {"help": help, "metavar": about.metavar or closed}
     made: Any = typer.Argument(**shown)
     if about.panel != ARGUMENT:
         spellings = about.option.split() or ([declared.spelling] if kind is bool else [])

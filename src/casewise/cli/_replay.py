@@ -157,6 +157,8 @@ def replay(
     held = case_files.CaseSet(cases, file.name, case_files.Form.JSONL)
     given = {"model": model, "protocol": "respond", "delivery": "none", "grader": grader}
     plan = make_plan(shared | given, held, withhold=not reveal)
+    if len(plan.cells) > len(model):
+        raise UsageError("--max-tokens: a replay asks each model once: give one value")
     del asked
     model_grader = grading_model(grader)
     _note_requests(plan, model_grader, len(recorded), masked=mask)

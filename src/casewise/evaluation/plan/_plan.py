@@ -221,8 +221,9 @@ class Plan:
 def _differences(cell: Cell, alike: Sequence[Cell]) -> Iterator[str]:
     """Options by which a cell differs from others of its model and of the same condition."""
     own = key(cell.request)
+    keys = [key(one.request) for one in alike if one.model == cell.model]
     for name in options_of(RunOptions):
-        values = {str(key(one.request).get(name)) for one in alike if one.model == cell.model}
+        values = {str(one.get(name)) for one in keys}
         if len(values) > 1 and name not in _OF_MODEL:
             yield f"{name.replace('_', ' ')} {str(own.get(name, NONE)).split('/')[-1]}"
 
