@@ -6,10 +6,11 @@ Forms are those of the providers' documents and of the types of their clients.
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -195,13 +196,16 @@ class Failing:
     times: float
     answered: int = 0
     failed: int = 0
+    lock: Lock = field(default_factory=Lock)
 
     def __call__(self, request: dict[str, Any]) -> Answer:
-        if self.answered >= BEFORE and self.failed < self.times:
-            self.failed += 1
-            return self.raw
-        self.answered += 1
-        return SAFE
+        # Each connection has a thread of the server's.
+        with self.lock:
+            if self.answered >= BEFORE and self.failed < self.times:
+                self.failed += 1
+                return self.raw
+            self.answered += 1
+            return SAFE
 
 
 def run(cli: Cli, folder: Path, server: FakeServer, *more: str) -> Any:

@@ -2,8 +2,10 @@
 
 import re
 import resource
+import socket
 import threading
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,6 @@ from support.certificates import TlsServer, write_certificate
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
-from support.starts import free_port
 
 import casewise as cw
 
@@ -53,9 +54,16 @@ def run(
     return " ".join(done.stderr.split())
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port at which nobody listens, and which nobody else is given meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
 @pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_nobody_listens(cli: Cli, tmp_path: Path, client: str) -> None:
-    port = free_port()
+def test_nobody_listens(cli: Cli, tmp_path: Path, port: int, client: str) -> None:
     said = run(cli, tmp_path, f"http://127.0.0.1:{port}/v1", "--client", client)
     assert f"{MODEL}: connection refused at 127.0.0.1:{port}" in said
     _, last = said.split("error: ")
@@ -64,10 +72,9 @@ def test_nobody_listens(cli: Cli, tmp_path: Path, client: str) -> None:
         assert part in last
 
 
-def test_places_where_nobody_is(cli: Cli, tmp_path: Path) -> None:
+def test_places_where_nobody_is(cli: Cli, tmp_path: Path, port: int) -> None:
     said = run(cli, tmp_path, "http://no-such-host.invalid/v1")
     assert "host: no-such-host.invalid" in said
-    port = free_port()
     proxy = f"http://someone:{KEY}@127.0.0.1:{port}"
     said = run(cli, tmp_path, "http://models.example.invalid/v1", env={"HTTP_PROXY": proxy})
     assert f"connection refused by the proxy 127.0.0.1:{port} (HTTP_PROXY)" in said
@@ -137,8 +144,8 @@ def test_a_small_reply_that_unpacks_to_half_a_gigabyte(
     assert more_kib < 300_000
 
 
-def test_one_of_two_servers_is_dead(cli: Cli, tmp_path: Path) -> None:
-    dead = {"DEAD_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "DEAD_API_KEY": KEY}
+def test_one_of_two_servers_is_dead(cli: Cli, tmp_path: Path, port: int) -> None:
+    dead = {"DEAD_BASE_URL": f"http://127.0.0.1:{port}/v1", "DEAD_API_KEY": KEY}
     with FakeServer(lambda _: SAFE) as server:
         said = run(cli, tmp_path, server.url, "-m", "openai-api/dead/m", status=1, env=dead)
     assert said.count("not finished: ") == 1
@@ -147,9 +154,9 @@ def test_one_of_two_servers_is_dead(cli: Cli, tmp_path: Path) -> None:
     assert rows.filter(model=MODEL)["status"].to_list() == ["ok"] * 3
 
 
-def test_a_dead_grader(cli: Cli, tmp_path: Path) -> None:
+def test_a_dead_grader(cli: Cli, tmp_path: Path, port: int) -> None:
     """The replies are there for the next start."""
-    dead = {"JUDGE_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "JUDGE_API_KEY": KEY}
+    dead = {"JUDGE_BASE_URL": f"http://127.0.0.1:{port}/v1", "JUDGE_API_KEY": KEY}
     with FakeServer(lambda _: "Sure, here are the steps: measure, then cut.") as server:
         grader = ("--grader", "openai-api/judge/m")
         told = run(cli, tmp_path, server.url, *grader, protocol="respond", env=dead)

@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,13 +31,6 @@ def command() -> Callable[[], None]:
     (script,) = entry_points(group="console_scripts", name="casewise")
     called: Callable[[], None] = script.load()
     return called
-
-
-def free_port() -> int:
-    """A port at which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 _CONTEXT = multiprocessing.get_context("forkserver")
