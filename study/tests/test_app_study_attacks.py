@@ -88,7 +88,7 @@ def test_nobody_answers_for_another(server: Serving, ada: Guest) -> None:
             "x.y.z",
         ]
         for one in forged:
-            with httpx.Client(base_url=server.origin) as client:
+            with httpx.Client(base_url=server.origin, timeout=60) as client:
                 headers = {"cookie": f"{cookie_name}={one}"}
                 answer = client.post("/page/2", data={"form": ada.form, **verdict}, headers=headers)
                 assert answer.status_code == 403, one
@@ -99,7 +99,7 @@ def test_nobody_answers_for_another(server: Serving, ada: Guest) -> None:
             assert eve.client.get(f"/resume/{one}").status_code == 404, one
         # A cookie is no address, and an address no cookie.
         headers = {"cookie": f"{cookie_name}={token}"}
-        with httpx.Client(base_url=server.origin) as client:
+        with httpx.Client(base_url=server.origin, timeout=60) as client:
             assert client.get("/page/2", headers=headers).headers["location"] == "/"
     after = server.store.collected()
     assert after.votes == before.votes
@@ -171,9 +171,10 @@ def test_personal_codes_can_not_be_guessed_fast(server: Serving, ada: Guest) -> 
     code = ada.personal_code
     with Guest(server, "/resume") as eve:
         assert eve.page.status_code == 200
-        for number in range(10):
+        # At the turn of a minute, where a window of the limit ends, one more is let through.
+        for number in range(11):
             wrong = server.store.keys.personal_code(f"another-{number}")
-            assert eve.come_back(wrong).status_code == 403
+            assert eve.come_back(wrong).status_code in ((403,) if number < 10 else (403, 429))
             assert not eve.client.cookies
         assert eve.come_back(code).status_code == 429
         assert not eve.client.cookies
@@ -234,7 +235,7 @@ def inject(server: Serving, ada: Guest) -> None:
             assert "3703701" not in answer.text
             assert "<img" not in answer.text
         for name in ("participant", "panel", "PROLIFIC_PID", "workerId", "assignmentId", nasty):
-            with httpx.Client(base_url=server.origin, verify=False) as client:
+            with httpx.Client(base_url=server.origin, verify=False, timeout=60) as client:
                 answer = client.get("/", params={name[:2000]: nasty[:2000]})
                 assert answer.status_code in (200, 303, 400, 403), name
     assert server.store.collected() == before
@@ -293,8 +294,8 @@ def test_each_client_has_a_rate_of_its_own(tmp_path: Path) -> None:
         lambda number: ["192.0.2.1", "2001:db8:7:2::1"],
     ]
     with (
-        Serving(write_study(tmp_path), rate="3/hour", behind_proxy=True) as server,
-        httpx.Client(base_url=server.origin) as client,
+        Serving(write_study(tmp_path), rate="3/year", behind_proxy=True) as server,
+        httpx.Client(base_url=server.origin, timeout=60) as client,
     ):
         for lines in clients:
             headers = ([("x-forwarded-for", one) for one in lines(number)] for number in range(4))
@@ -340,17 +341,21 @@ def test_an_address_of_another_person_asks_before_it_links_two(server: Serving, 
 
 
 def test_the_administrators_token_can_not_be_guessed_fast(tmp_path: Path) -> None:
-    with Serving(write_study(tmp_path)) as server, httpx.Client(base_url=server.origin) as client:
+    with (
+        Serving(write_study(tmp_path)) as server,
+        httpx.Client(base_url=server.origin, timeout=60) as client,
+    ):
         codes = [client.get(f"/admin/enter/{number}").status_code for number in range(12)]
         assert codes[:10] == [403] * 10
-        assert codes[10:] == [429] * 2
+        # As above of the eleventh.
+        assert codes[11] == 429
 
 
 def test_cookies_and_headers(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     with (
         Serving(path, origin="https://study.example") as server,
-        httpx.Client(base_url=server.origin) as client,
+        httpx.Client(base_url=server.origin, timeout=60) as client,
     ):
         answer = client.get("/")
         cookie = answer.headers["set-cookie"]

@@ -67,7 +67,7 @@ def test_what_is_no_list_of_ids_is_refused(tmp_path: Path, cli_inside: Cli) -> N
 
 def test_a_range_is_turned_away_before_the_places_are_gone(tmp_path: Path) -> None:
     path = write_study(tmp_path, blocks=12)
-    with Serving(path, behind_proxy=True, newcomers="3/hour") as server:
+    with Serving(path, behind_proxy=True, newcomers="3/year") as server:
 
         def come(ip: str, link: str = "/") -> int:
             with Guest(server, link, **{"x-forwarded-for": ip}) as one:
@@ -86,7 +86,7 @@ def test_a_range_is_turned_away_before_the_places_are_gone(tmp_path: Path) -> No
         with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
             said = " ".join(admin.page.text.split())
             assert "4 times since the start of the server somebody was turned away" in said
-            assert "more than 3/hour began from one address range" in said
+            assert "more than 3/year began from one address range" in said
         kept = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
         assert b"192.0.2" not in kept
         assert "192.0.2" not in server.log

@@ -74,9 +74,14 @@ class Guest:
 
     def __init__(self, server: Serving | Origin, start: str = "/", **headers: str) -> None:
         self.server = server
-        # Without TLS: to read the certificates of all authorities takes 23 ms a person.
+        # Without TLS: to read the certificates of all authorities takes 23 ms a person. On a busy
+        # machine a page may take longer than the usual five seconds.
         self.client = httpx.Client(
-            base_url=server.origin, follow_redirects=True, headers=headers, verify=False
+            base_url=server.origin,
+            follow_redirects=True,
+            headers=headers,
+            verify=False,
+            timeout=60,
         )
         self.page = self.client.get(start)
 
