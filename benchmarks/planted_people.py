@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.cases import load_cases
+from casewise.cases import load_cases, write_cases
 from casewise_study.simulation.check_power import check_power, enough_checks
+from casewise_study.study.planning import StudyPlan, plan_study
 from casewise_study.study.reading_times import pages_of, reading
 from casewise_study.study.schema import Arm, Study
 from casewise_study.study.study_file import load_study, study_cases, write_study
@@ -35,10 +36,6 @@ from casewise_study.votes.model_verdicts import model_verdicts
 from casewise_study.votes.screening import screen
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "study/tests")]
-
-from support.planned import a_plan, on_disk  # noqa: E402
-
 FloatArray = NDArray[np.float64]
 START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 KINDS = ("clicker", "fast", "always", "pattern", "copies", "two")
@@ -83,11 +80,14 @@ def planted_study(casebench: Path, folder: Path, seed: int) -> tuple[Study, Floa
     cases = load_cases(casebench / "CASEBench_data.json").cases
     queries = list(dict.fromkeys(case.query_id for case in cases))
     chosen = set(np.random.default_rng(seed).permutation(queries)[:45].tolist())
-    plan = a_plan(votes=21, tasks=30, arms=(Arm.SAFE, Arm.UNSAFE), attention=8)
+    arms = (Arm.SAFE, Arm.UNSAFE)
+    plan = StudyPlan(title="Ladders", votes=21, tasks=30, arms=arms, attention=8, seed=0)
     folder.mkdir(exist_ok=True)
     some = [case for case in cases if case.query_id in chosen]
-    write_study(on_disk(folder, some, plan), folder / "study.yaml")
-    study = load_study(folder / "study.yaml")
+    write_cases(some, folder / "cases.jsonl")
+    file, path = folder / "cases.jsonl", folder / "study.yaml"
+    write_study(plan_study(load_cases(file), file, path, plan), path)
+    study = load_study(path)
     assert len(study.design.blocks) == 63
     cells = study_cases(study)
     safe, unsafe = (

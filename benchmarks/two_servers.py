@@ -24,13 +24,13 @@ from storms import (  # noqa: E402
     rehearse,
     running,
 )
-from support.exchanged import prolific_csv  # noqa: E402
+from support.exchanged import write_prolific  # noqa: E402
 from support.postgres import Postgres  # noqa: E402
-from support.studies import latin_blocks, write_three_arms  # noqa: E402
+from support.studies import write_arms  # noqa: E402
 
 from casewise_study.store.standing import Vacancy  # noqa: E402
 from casewise_study.store.study_store import Store  # noqa: E402
-from casewise_study.study.schema import Platform, Recruitment, Timing  # noqa: E402
+from casewise_study.study.schema import Platform  # noqa: E402
 from casewise_study.study.study_file import load_study  # noqa: E402
 
 SPEED = 20
@@ -41,16 +41,14 @@ MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
 def study_of(folder: Path, rule: str) -> Path:
     codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
     # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
-    write_three_arms(
+    return write_arms(
         folder,
         queries=8,
         votes=8,
-        blocks=latin_blocks(8, 8),
-        timing=Timing(least_seconds=0.5, lease_minutes=1),
+        timing={"least_seconds": 0.5, "lease_minutes": 1},
         collection={"rule": rule},
-        recruitment=Recruitment(platform=Platform.PROLIFIC, return_url="https://x/{code}", **codes),
+        recruitment={"platform": "prolific", "return_url": "https://x/{code}", **codes},
     )
-    return folder / "study.yaml"
 
 
 def around(kind: str, folder: Path, postgres: Postgres, seconds: float) -> tuple[str, Trouble]:
@@ -72,11 +70,7 @@ def reconciled(server: StudyServer, to: Path, *, every: int = 1) -> Callable[[],
                 for id in ids
             )
             finished = [id for id, one in came if one is not None and one.status == "completed"]
-        columns = ("Participant id", "Submission id", "Status", "Completion code")
-        rows = [
-            dict(zip(columns, (id, id, "APPROVED", "C1"), strict=True)) for id in finished[::every]
-        ]
-        to.write_text(prolific_csv(rows), "utf-8")
+        write_prolific(to, *((id, "APPROVED", "C1") for id in finished[::every]))
         said = done("reconcile", server.study, to, "--database", server.database)
         assert "people confirmed" in said
 

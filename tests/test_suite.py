@@ -15,6 +15,7 @@ UNITS = {
     "tests/statistics": {"casewise.statistics", "casewise.measures"},
     "tests/protocols": {"casewise.protocols"},
     "tests/cases": {"casewise.cases"},
+    "study/tests": {"casewise_study", "casewise_study.statistics"},
 }
 """Folders whose arithmetic would be lost at the seam: statistics, readers of answers, and votes and
 labels. They import a room's public names."""

@@ -19,6 +19,7 @@ from conftest import (
     soon_again,
 )
 from support.postgres import Postgres
+from support.studies import KEYS
 
 __all__ = [
     "collected_of_module",
@@ -35,6 +36,15 @@ __all__ = [
     "pytest_runtest_makereport",
     "soon_again",
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def keys_given() -> Iterator[None]:
+    """Commands have the keys of the servers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in KEYS.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Cli, clean_env
-from support.pairs import HOSTILE
+from conftest import Cli
 from support.postgres import Postgres
-from support.serving import Guest, Origin, Serving
-from support.starts import Start
-from support.studies import KEYS, write_study
-
-from casewise_study.votes.collected import PersonStatus
+from support.serving import Guest, Serving
+from support.studies import ADMIN, HOSTILE, write_study
 
 
 @pytest.fixture
@@ -29,7 +25,7 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
         for words in ("We ask how people judge.", "Some queries may distress.", "at least 18"):
             assert words in ada.page.text
         assert ada.send("/consent", agree="yes", read="true").status_code == 422
-        assert not server.store.collected().people
+        assert not server.rows("SELECT * FROM participant")
         ada.agree()
         assert ada.at == "/tutorial"
         for words in ("Read the query and its context", "How do I whet", "Cooks need to."):
@@ -48,12 +44,9 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
         ada.answer("unsafe", confidence="", reason="")
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
         personal = ada.personal_code
-    votes = server.store.collected().votes
-    assert {vote.reason for vote in votes} <= {"because \n of this", None}
-    assert {vote.confidence for vote in votes} <= {5, None}
-    assert {vote.seconds for vote in votes} == {3}
-    (person,) = server.store.collected().people
-    assert (person.panel, person.attempts) == ("wave-2", 2)
+    votes = server.rows("SELECT seconds, confidence, reason FROM vote")
+    assert set(votes) <= {(3, 5, "because \n of this"), (3, None, None)}
+    assert server.rows("SELECT panel, attempts FROM participant") == [("wave-2", 2)]
     # The person's own address, or the personal code, leads to the code again; the id alone doesn't.
     with Guest(server, own_address) as again:
         assert (again.at, again.code) == ("/done", "COMPLETED")
@@ -80,15 +73,14 @@ def test_who_fails_or_declines_gets_a_code_and_no_block(server: Serving) -> None
         eve.send("/check", attempt="2", **{"question-0": "0"})
         assert (eve.at, eve.code) == ("/done", "SCREENED-OUT")
         assert "what is kept of you deleted" in eve.page.text
-        assert KEYS.code_key(eve.personal_code)
         for where in ("/page/1", "/check", "/wait", "/consent", "/withdraw"):
             eve.get(where)
             assert eve.at == "/done"
     with Guest(server) as zoe:
         zoe.send("/consent", agree="no")
         assert (zoe.at, zoe.code) == ("/declined", "WITHDRAWN")
-    found = server.store.progress()
-    assert (found.free, found.declined, found.people[PersonStatus.SCREENED_OUT]) == (2, 1, 1)
+    assert server.rows("SELECT status FROM participant") == ["screened_out"]
+    assert not server.rows("SELECT * FROM assignment")
 
 
 def test_an_answer_that_comes_too_soon_is_kept_on_the_page(server: Serving) -> None:
@@ -123,9 +115,7 @@ def test_back_double_and_two_tabs_change_nothing(server: Serving) -> None:
         ada.get("/page/2")
         ada.finish()
         assert ada.client.get("/page/1").url.path == "/done"
-    votes = server.store.collected().votes
-    assert {vote.verdict for vote in votes} == {"safe"}
-    assert len(votes) == 3
+    assert server.rows("SELECT verdict FROM vote") == ["safe"] * 3
 
 
 def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
@@ -167,7 +157,8 @@ def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
         assert late.code == "SCREENED-OUT"
     with Guest(server) as zoe:
         assert "This study is complete" in zoe.page.text
-    assert sum(vote.counted for vote in server.store.collected().votes) == 6
+    counted = "SELECT count(*) FROM vote JOIN assignment a USING (participant) WHERE a.status = "
+    assert server.rows(f"{counted}'completed'") == [6]
 
 
 def test_a_platform(tmp_path: Path) -> None:
@@ -190,7 +181,7 @@ def test_a_platform(tmp_path: Path) -> None:
             assert ada.at == "/page/1"
             ada.finish()
             assert 'href="https://platform.example/done?cc=C-OK"' in ada.page.text
-        assert server.store.collected().people[0].panel == "wave1"
+        assert server.rows("SELECT panel FROM participant") == ["wave1"]
         everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
         secret = b"5f0c1d2e3b4a596877665544"
         assert secret not in everything.lower()
@@ -207,7 +198,7 @@ def administrate(server: Serving) -> None:
     with Guest(server) as ada, Guest(server, "/admin") as admin:
         assert admin.page.status_code == 403
         assert admin.get("/admin/enter/guess").status_code == 403
-        page = admin.client.post("/admin/enter", data={"token": KEYS.admin})
+        page = admin.client.post("/admin/enter", data={"token": ADMIN})
         assert page.url.path == "/admin"
         ada.begin()
         ada.answer()
@@ -230,10 +221,10 @@ def administrate(server: Serving) -> None:
         assert len(table.text.splitlines()) == 4
         assert admin.client.get("/admin/cells").text.count("<tr>") == 4
         assert admin.send("/admin/purge", rater="nobody").status_code == 404
-        (person,) = server.store.collected().people
-        assert person.rater in admin.page.text
-        assert "Deleted" in admin.send("/admin/purge", rater=person.rater).text
-        assert not server.store.collected().people
+        (rater,) = server.rows("SELECT rater FROM participant")
+        assert rater in admin.page.text
+        assert "Deleted" in admin.send("/admin/purge", rater=rater).text
+        assert not server.rows("SELECT * FROM vote")
     with Guest(server) as other:
         for path in ("/admin/votes.csv", "/admin/cells"):
             assert other.get(path).status_code == 403
@@ -248,59 +239,50 @@ def administrate(server: Serving) -> None:
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_a_database_that_does_not_answer_is_told(tmp_path: Path, postgres: Postgres) -> None:
     path = write_study(tmp_path)
-    with Serving(path, postgres.database(), patience=0.2) as server, Guest(server) as ada:
+    with Serving(path, postgres.database()) as server, Guest(server) as ada:
         ada.begin()
         form = ada.form
         with postgres.stopped():
             server.clock.turn(seconds=3)
-            for answer in (
-                ada.client.get("/page/1"),
-                ada.client.post("/page/1", data={"form": form, "verdict": "safe"}),
-                ada.client.get("/"),
-            ):
-                assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
-                assert "Everything that you have answered is kept" in answer.text
-        page = ada.client.post("/page/1", data={"form": form, "verdict": "safe"})
+            sent = {"form": form, "verdict": "safe"}
+            answer = ada.client.post("/page/1", data=sent, timeout=120)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+            assert "Everything that you have answered is kept" in answer.text
+        page = ada.client.post("/page/1", data=sent)
         assert page.url.path == "/page/2"
     gc.collect()
 
 
-def test_what_breaks_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_breaks_says_nothing(tmp_path: Path) -> None:
     with Serving(write_study(tmp_path)) as server, Guest(server) as ada:
         ada.begin()
-        server.store.close()
         for file in tmp_path.glob("study.db*"):
             file.write_bytes(b"this is not a database" * 100)
         assert ada.get("/page/1").status_code == 500
         assert "Something broke" in ada.page.text
-    assert "casewise: DatabaseError at GET /page/{number}" in capfd.readouterr().err
+    assert "casewise: DatabaseError at GET /page/{number}" in server.process.stderr
 
 
 @pytest.mark.slow
 def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_inside: Cli) -> None:
     path = write_study(tmp_path, timing={"least_seconds": 0})
 
-    def start() -> tuple[Start, str, str]:
-        command = ["annotate", "serve", "study.yaml", "--port", "0"]
-        process = Start(command, tmp_path, clean_env())
-        study, admin = (process.line().split()[1] for _ in range(2))
-        return process, study, admin
-
-    process, study, admin = start()
-    with Guest(Origin(study)) as ada:
+    server = Serving(path)
+    with Guest(server) as ada:
         ada.begin().answer()
         assert ada.at == "/page/2"
-        own = ada.own_address.removeprefix(study)
-    process.kill()
-    process.wait()
-    process, study, admin = start()
-    with Guest(Origin(study), f"/{own}") as ada, Guest(Origin(study), admin) as page:
+        own = ada.own_address.removeprefix(server.origin)
+    server.process.kill()
+    server.process.wait()
+    server = Serving(path)
+    admin = server.process.line().split()[1]
+    with Guest(server, own) as ada, Guest(server, admin) as page:
         assert ada.at == "/page/2"
         rater = re.search("<code>(p-[0-9a-f]+)</code>", page.page.text)
         assert rater is not None
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(20)
-    assert process.returncode == 0
+    server.process.send_signal(signal.SIGINT)
+    _, said = server.process.communicate(20)
+    assert server.process.returncode == 0
     assert "stopped: 0 of 2 blocks completed, 1 held" in said
     done = cli_inside("annotate", "purge", path.name, "--rater", rater[1])
     assert (done.returncode, done.stdout) == (0, "")
@@ -332,4 +314,4 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "<script>" not in ada.page.text
             assert "{{ 7 * 7 }}" in ada.page.text
             ada.answer(reason=HOSTILE)
-        assert {vote.reason for vote in server.store.collected().votes} == {HOSTILE}
+        assert server.rows("SELECT DISTINCT reason FROM vote") == [HOSTILE]

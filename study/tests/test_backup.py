@@ -2,38 +2,22 @@
 
 import shutil
 import signal
-import sqlite3
 import stat
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
 from support.postgres import Postgres
-from support.serving import Guest, Origin, Serving
+from support.serving import Guest, Origin, Serving, rows
 from support.starts import Start
 from support.studies import KEYS, write_study
-
-from casewise_study.store.standing import Visitor
-from casewise_study.store.study_store import Store
-from casewise_study.study.accounts import (
-    ADMIN_VARIABLE,
-    SECRET_VARIABLE,
-    load_secrets,
-)
-from casewise_study.study.study_file import load_study
 
 PEOPLE = 4
 KILLS = 5
 QUERIES = tuple(f"query number {number}" for number in range(30))
-
-
-@pytest.fixture
-def keys_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands have the keys of the tests."""
-    monkeypatch.setenv(SECRET_VARIABLE, KEYS.secret)
-    monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
 
 
 class Voters:
@@ -73,14 +57,17 @@ class Voters:
 
 
 def reasons(path: Path) -> set[str]:
-    with sqlite3.connect(path) as database:
-        found = {row[0] for row in database.execute("SELECT reason FROM vote")}
-    database.close()
-    return found
+    return set(rows(path, "SELECT reason FROM vote"))
+
+
+def kept(path: Path) -> list[Any]:
+    """All that is known of people and their answers."""
+    tables = ("participant", "assignment", "vote", "check_answer")
+    return [rows(path, f"SELECT * FROM {table}") for table in tables]
 
 
 def test_serving_and_exporting_from_a_backup_give_the_same_votes(
-    tmp_path: Path, cli_inside: Cli, keys_given: None
+    tmp_path: Path, cli_inside: Cli
 ) -> None:
     study = write_study(tmp_path)
     with Serving(study) as server, Guest(server) as ada, Guest(server) as bob:
@@ -91,7 +78,7 @@ def test_serving_and_exporting_from_a_backup_give_the_same_votes(
         done = cli_inside("annotate", "backup", study.name, "--out", "backup")
         assert done.returncode == 0, done.stderr
         assert done.stdout == "backup\n"
-        collected = server.store.collected()
+        collected = kept(server.database)
         for folder, file in (("live", study.name), ("restored", f"backup/{study.name}")):
             done = cli_inside("annotate", "export", file, "--out", folder)
             assert done.returncode == 0, done.stderr
@@ -109,16 +96,16 @@ def test_serving_and_exporting_from_a_backup_give_the_same_votes(
     done = cli_inside("annotate", "restore", "backup", "--out", "again")
     assert (done.returncode, done.stdout) == (0, "again/study.yaml\n"), done.stderr
     with Serving(tmp_path / "again/study.yaml") as server:
-        assert server.store.collected() == collected
+        assert kept(server.database) == collected
         with Guest(server, own) as bob, Guest(server, "/resume") as ada:
             assert bob.at == "/page/2"
             assert bob.finish().code == "COMPLETED"
             assert ada.come_back(code).url.path == "/done"
-        assert server.store.progress().completed == 2
+        assert server.rows("SELECT status FROM assignment") == ["completed"] * 2
 
 
 def test_what_can_not_be_backed_up_is_told_and_leaves_nothing(
-    tmp_path: Path, cli_inside: Cli, keys_given: None
+    tmp_path: Path, cli_inside: Cli
 ) -> None:
     study = write_study(tmp_path)
     (tmp_path / "taken").mkdir()
@@ -157,7 +144,7 @@ def test_what_can_not_be_backed_up_is_told_and_leaves_nothing(
 
 
 def test_what_can_not_be_restored_is_told_and_leaves_nothing(
-    tmp_path: Path, cli_inside: Cli, keys_given: None
+    tmp_path: Path, cli_inside: Cli
 ) -> None:
     study = write_study(tmp_path)
     with Serving(study) as server, Guest(server) as ada:
@@ -182,7 +169,7 @@ def test_what_can_not_be_restored_is_told_and_leaves_nothing(
 
 @pytest.mark.slow
 def test_postgresql_is_backed_up_to_a_file_and_restored_to_another(
-    tmp_path: Path, postgres: Postgres, cli_inside: Cli, keys_given: None
+    tmp_path: Path, postgres: Postgres, cli_inside: Cli
 ) -> None:
     study = write_study(tmp_path)
     address = postgres.database()
@@ -193,7 +180,6 @@ def test_postgresql_is_backed_up_to_a_file_and_restored_to_another(
         done = cli_inside(*call, address)
         assert done.returncode == 0, done.stderr
         assert "1 person and" in done.stderr
-        collected = server.store.collected()
     call = ("annotate", "restore", "backup", "--out", "again", "--database")
     done = cli_inside(*call, address)
     assert done.returncode == 2
@@ -203,13 +189,13 @@ def test_postgresql_is_backed_up_to_a_file_and_restored_to_another(
     done = cli_inside(*call, restored)
     assert done.returncode == 0, done.stderr
     assert not list((tmp_path / "again").glob("*.db*"))
-    with Serving(tmp_path / "again/study.yaml", restored) as server:
-        assert server.store.collected() == collected
+    with (
+        Serving(tmp_path / "again/study.yaml", restored) as server,
+        Guest(server, own) as ada,
+        Guest(server) as bob,
+    ):
         # A new person gets a number of their own.
-        with Guest(server, own) as ada, Guest(server) as bob:
-            assert ada.finish().code == "COMPLETED"
-            bob.begin().finish()
-        assert server.store.progress().completed == 2
+        assert ada.finish().code == bob.begin().finish().code == "COMPLETED"
 
 
 @pytest.mark.slow
@@ -217,7 +203,7 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
     tmp_path: Path,
 ) -> None:
     study = write_study(tmp_path, QUERIES, blocks=PEOPLE, timing={"least_seconds": 0})
-    env = clean_env() | {SECRET_VARIABLE: KEYS.secret, ADMIN_VARIABLE: KEYS.admin}
+    env = clean_env() | KEYS
 
     def killed_after(seconds: float, *command: str) -> None:
         start = Start(["annotate", *command], tmp_path, env)
@@ -225,16 +211,16 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
         start.send_signal(signal.SIGKILL)
         start.wait(30)
 
-    server = Start(["annotate", "serve", "study.yaml", "--port", "0"], tmp_path, env)
-    with Voters(server.line().split()[1].rstrip("/")) as voters:
+    server = Serving(study)
+    with Voters(server.origin) as voters:
         for number in range(KILLS):
             voters.wait_for(5 * number)
             killed_after(0.1 * number, "backup", "study.yaml", "--out", f"at-{number}")
         taken = set(voters.taken)
         whole = Start(["annotate", "backup", "study.yaml", "--out", "last"], tmp_path, env)
         assert whole.wait(60) == 0
-    server.kill()
-    server.wait(30)
+    server.process.kill()
+    server.process.wait(30)
     made = [one for one in (tmp_path / f"at-{number}" for number in range(KILLS)) if one.exists()]
     for one in (*made, tmp_path / "last"):
         assert {path.name for path in one.iterdir()} == {"study.yaml", "study.db", "cases.jsonl"}
@@ -253,17 +239,19 @@ def test_kills_leave_a_backup_whole_or_none_and_nothing_acknowledged_is_lost(
     }
     # Each person's answer to the attention check is no vote.
     assert len(taken - reasons(tmp_path / "again/study.db")) <= PEOPLE
-    address = f"sqlite:///{tmp_path / 'again/study.db'}"
-    with Store(load_study(tmp_path / "again/study.yaml"), address, KEYS) as store:
-        progress = store.progress()
-        assert progress.active + progress.completed == PEOPLE
+    holding = "SELECT count(*) FROM assignment WHERE status IN ('active', 'completed')"
+    assert rows(tmp_path / "again/study.db", holding) == [PEOPLE]
 
 
-def test_the_secrets_come_along(tmp_path: Path, cli_inside: Cli) -> None:
+def test_the_secrets_come_along(
+    tmp_path: Path, cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = write_study(tmp_path)
-    keys = load_secrets(tmp_path / "study.secrets.json")
-    with Store(load_study(study), f"sqlite:///{tmp_path / 'study.db'}", keys) as store:
-        store.enter(Visitor("a", keys.platform_key("none", "ada")))
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    with Serving(study, keys={}) as server, Guest(server, "/?participant=ada") as ada:
+        ada.agree()
+    keys = (tmp_path / "study.secrets.json").read_bytes()
     for command in (("backup", study.name), ("restore", "kept")):
         to = "kept" if command[0] == "backup" else "again"
         done = cli_inside("annotate", *command, "--out", to)
@@ -271,12 +259,12 @@ def test_the_secrets_come_along(tmp_path: Path, cli_inside: Cli) -> None:
         assert "note: not in the backup" not in done.stderr
         file = tmp_path / to / "study.secrets.json"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        assert load_secrets(file) == keys
+        assert file.read_bytes() == keys
     found = cli_inside("annotate", "purge", "again/study.yaml", "--platform-id", "ada")
     assert found.returncode == 0, found.stderr
 
 
-def test_what_lies_elsewhere_is_told(tmp_path: Path, cli_inside: Cli, keys_given: None) -> None:
+def test_what_lies_elsewhere_is_told(tmp_path: Path, cli_inside: Cli) -> None:
     (tmp_path / "inner").mkdir()
     here = write_study(tmp_path)
     study = tmp_path / "inner/study.yaml"

@@ -6,27 +6,23 @@ A server process of its own, by the command line, whose system clock is shifted 
 import signal
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 from conftest import clean_env
-from support.serving import Guest
+from support.serving import Guest, Origin, rows
 from support.starts import Start
-from support.studies import KEYS, write_study
-
-from casewise_study.store.study_store import Store
-from casewise_study.study.study_file import load_study
+from support.studies import ADMIN, KEYS, write_study
 
 pytestmark = pytest.mark.slow
 
 HOUR = 3600
 
-# Everything that asks for the time of day in the process: time.time (cookies, rates) and the
-# store's datetime.now.
+# Everything that asks for the time of day in the process: time.time and datetime.now.
 SHIFTED = """
-import datetime, os, time
+import datetime, os, sys, time
 real = time.time
 def wall():
     return real() + float(open(os.environ["SHIFT"]).read())
@@ -35,8 +31,9 @@ class Shifted(datetime.datetime):
     def now(cls, tz=None):
         return cls.fromtimestamp(wall(), tz)
 time.time = wall
-import casewise_study.store.database as database
-database.datetime = Shifted
+for name, module in [*sys.modules.items()]:
+    if name.startswith("casewise") and vars(module).get("datetime") is datetime.datetime:
+        module.datetime = Shifted
 """
 
 
@@ -50,9 +47,8 @@ class ShiftedServer:
         self._start()
 
     def _start(self, port: int = 0) -> None:
-        keys = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
         command = ["annotate", "serve", str(self._study), "--port", str(port)]
-        env = clean_env() | keys | {"SHIFT": str(self._shift)}
+        env = clean_env() | KEYS | {"SHIFT": str(self._shift)}
         self._process = Start(command, self._study.parent, env, first=SHIFTED)
         self.origin = self._process.line().split()[1].rstrip("/")
 
@@ -79,7 +75,7 @@ def server(tmp_path: Path) -> Iterator[ShiftedServer]:
 
 
 def come(server: ShiftedServer) -> Guest:
-    guest = Guest(server)  # type: ignore[arg-type]
+    guest = Guest(Origin(server.origin))
     guest.agree().check()
     return guest
 
@@ -94,26 +90,24 @@ def answer(guest: Guest) -> None:
 @pytest.mark.parametrize("shift", [-HOUR, HOUR], ids=["set back", "set forwards"])
 def test_who_is_at_work_goes_on(server: ShiftedServer, shift: float, tmp_path: Path) -> None:
     with httpx.Client(base_url=server.origin, follow_redirects=True) as admin, come(server) as ada:
-        assert admin.get(f"/admin/enter/{KEYS.admin}").status_code == 200
+        assert admin.get(f"/admin/enter/{ADMIN}").status_code == 200
         assert ada.at == "/page/1"
         answer(ada)
         server.set_clock(shift)
         # Not too soon, known by the cookie, and nobody takes the place.
         answer(ada)
         assert ada.at == "/page/3"
-        with Guest(server) as bob:  # type: ignore[arg-type]
+        with Guest(Origin(server.origin)) as bob:
             assert "Every place is taken at the moment" in bob.page.text
         assert admin.get("/admin").status_code == 200
         server.set_clock(0)
         answer(ada)
         answer(ada)
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
-    study = load_study(tmp_path / "study.yaml")
-    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS) as store:
-        found = store.collected()
+    found = rows(tmp_path / "study.db", "SELECT seconds, time FROM vote ORDER BY position")
     # Times are those that passed, and the votes are in their order.
-    assert all(0.3 <= (vote.seconds or 0) < 30 for vote in found.votes)
-    times = [vote.time for vote in found.votes if vote.time]
+    assert all(0.3 <= seconds < 30 for seconds, _ in found)
+    times = [datetime.fromisoformat(time) for _, time in found]
     assert times == sorted(times)
     assert times[-1] - times[0] < timedelta(minutes=5)
 

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from casewise_study.statistics.dawid_skene import DawidSkene, dawid_skene
+from casewise_study.statistics import dawid_skene
 
 
-def fit(rows: list[tuple[int, int, int]], most: int = 1000) -> DawidSkene:
+def fit(rows: list[tuple[int, int, int]], most: int = 1000) -> dawid_skene.DawidSkene:
     """Rows of item, rater, verdict."""
     item, rater, verdict = np.array(rows).T
-    return dawid_skene(
+    return dawid_skene.dawid_skene(
         verdict.astype(float),
         item,
         rater,
@@ -50,7 +50,7 @@ def test_a_known_truth() -> None:
     verdict = np.where(
         kept, rng.random(len(item)) < right[0][rater], rng.random(len(item)) > right[1][rater]
     )
-    found = dawid_skene(verdict.astype(float), item, rater, items=items, raters=raters)
+    found = dawid_skene.dawid_skene(verdict.astype(float), item, rater, items=items, raters=raters)
     assert found.converged
     # Better than the majority.
     majority = np.bincount(item, verdict) / votes > 0.5
@@ -63,9 +63,9 @@ def test_a_known_truth() -> None:
 
 def test_nothing_is_known_without_votes() -> None:
     none = np.empty(0)
-    found = dawid_skene(none, none.astype(int), none.astype(int), items=2, raters=1)
+    found = dawid_skene.dawid_skene(none, none.astype(int), none.astype(int), items=2, raters=1)
     assert np.isnan(found.p_safe).all()
     assert math.isnan(found.prevalence)
-    some = dawid_skene(np.ones(1), np.array([1]), np.array([0]), items=3, raters=2)
+    some = dawid_skene.dawid_skene(np.ones(1), np.array([1]), np.array([0]), items=3, raters=2)
     assert np.isnan(some.p_safe).tolist() == [True, False, True]
     assert np.isnan(some.sensitivity).tolist() == [False, True]

@@ -6,29 +6,26 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from conftest import Cli
-from support.studied import World, a_study, among_machines, simulate
-from support.studies import write_three_arms
+from conftest import Cli, cli_in
+from support.simulated import Votes, World, planned, simulate
+from support.studies import change, exported, flags, read_csv, read_yaml, write_arms
 from support.tables import judgement, table
 
-from casewise_study.study.planning import check_ready
-from casewise_study.study.schema import Study
-from casewise_study.study.study_rules import Rule, Screening
-from casewise_study.votes.collected import vote_table
-from casewise_study.votes.screening import GROUP_P, groups_of, screen
-
 QUERIES = 90
+GROUPS = "The votes fall in two groups"
+
+Published = tuple[list[float], list[float]]
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """45 cases a person, as a study of CASE-Bench's; 84 people."""
     folder = tmp_path_factory.mktemp("study")
-    return a_study(folder, queries=QUERIES, votes=21, size=45, checks=4)
+    return planned(folder, queries=QUERIES, votes=21, size=45, checks=4)
 
 
 @pytest.fixture(scope="module")
-def published(published_table: pl.DataFrame) -> tuple[list[float], list[float]]:
+def published(published_table: pl.DataFrame) -> Published:
     """Of cases of CASE-Bench: people's log-odds of safe, and a model's chance to say it."""
     binary = published_table.filter(
         (pl.col("model") == "gpt-4o")
@@ -40,62 +37,77 @@ def published(published_table: pl.DataFrame) -> tuple[list[float], list[float]]:
     return np.log((safe + 0.5) / (unsafe + 0.5)).tolist(), verdicts.tolist()
 
 
-def test_people_of_casebench_and_one_of_its_models(
-    study: Study, published: tuple[list[float], list[float]]
-) -> None:
+def ids(study: Path) -> list[str]:
+    return [cell.split(" ", 1)[1] for cell in read_yaml(study)["design"]["cells"]]
+
+
+def among_machines(study: Path, published: Published, share: float) -> Votes:
+    """People of CASE-Bench, a share of whom answer as one of its models does."""
+    level, chances = published
+    one, rng = simulate(study, World(careless=0, level=level), 0), np.random.default_rng((0, 99))
+    raters = [person["rater"] for person in one.people]
+    one.careless = frozenset(rater for rater in raters if rng.random() < share)
+    chance = dict(zip(ids(study), chances, strict=True))
+    for vote in one.votes:
+        is_safe = rng.random() < chance[vote["case_id"]]
+        if vote["rater"] in one.careless:
+            vote["verdict"] = "safe" if is_safe else "unsafe"
+    return one
+
+
+def screened(study: Path, votes: Votes) -> str:
+    """The data card."""
+    exported(cli_in(study.parent), "--votes", votes.write(study.parent / "votes"))
+    return (study.parent / "out/data-card.md").read_text("utf-8")
+
+
+def test_people_of_casebench_and_one_of_its_models(study: Path, published: Published) -> None:
     """People who vote as those of CASE-Bench did, beside the published verdicts of a model.
 
     Machines that leave no other trace can't be told from people one by one, but as a group.
     """
-    level, chances = published
-    one = simulate(study, World(careless=0, level=level), 0)
-    one = among_machines(one, study, chances, 0.3, 0)
-    screened = screen(study, one.collected)
-    honest = {person.rater for person in screened.people} - one.careless
-    assert len(screened.flagged() & honest) <= 0.02 * len(honest)
-    assert groups_of(vote_table(study, one.collected), screened, 0).told is not None
+    one = among_machines(study, published, 0.3)
+    card = screened(study, one)
+    honest = {person["rater"] for person in one.people} - one.careless
+    assert len(flags(study.parent / "out").keys() & honest) <= 0.02 * len(honest)
+    assert GROUPS in card
 
 
-def test_who_gives_the_verdicts_of_a_known_run(
-    study: Study, published: tuple[list[float], list[float]]
-) -> None:
+def test_who_gives_the_verdicts_of_a_known_run(study: Path, published: Published, cli: Cli) -> None:
     """A run that the screening names, of verdicts that copies give but for 3 in 100."""
-    level, chances = published
-    one = simulate(study, World(careless=0, level=level), 0)
-    one = among_machines(one, study, chances, 0.06, 0)
+    one = among_machines(study, published, 0.06)
+    screened(study, one)
+    assert "model" not in " ".join(flags(study.parent / "out").values())
     rows = [
-        judgement(model="gpt", protocol="binary", case_id=cell.case_id, p_safe=chance, votes=None)
-        for cell, chance in zip(study.design.cells, chances, strict=True)
+        judgement(model="gpt", protocol="binary", case_id=case_id, p_safe=chance, votes=None)
+        for case_id, chance in zip(ids(study), published[1], strict=True)
     ]
-    table(*rows).write_parquet(study.folder / "run.parquet")
-    rules = Screening(models=("run.parquet",))
-    knowing = study.model_copy(update={"screening": rules})
-    knowing._path = study.path
-    screened = screen(knowing, one.collected)
-    copies = screened.flagged(Rule.MODEL)
+    table(*rows).write_parquet(study.parent / "run.parquet")
+    change(study, screening={"models": ["run.parquet"]})
+    screened(study, one)
+    people = read_csv(study.parent / "out/people.csv")
+    copies = {row["rater"] for row in people if "model" in row["flags"]}
     assert len(copies) >= 0.6 * len(one.careless) >= 2
     assert copies <= one.careless
-    flags = [flag for person in screened.people for flag in person.flags if flag.rule is Rule.MODEL]
-    assert all(flag.reason.startswith("gives the verdicts of gpt binary (") for flag in flags)
-    assert not screen(study, one.collected).flagged(Rule.MODEL)
-    lost = study.model_copy(update={"screening": Screening(models=("none.parquet",))})
-    lost._path = study.path
-    assert any("none.parquet is not there" in problem for problem in check_ready(lost))
+    for row in people:
+        said = "gives the verdicts of gpt binary (" in row["why_flagged"]
+        assert said == (row["rater"] in copies)
+    change(study, screening={"models": ["none.parquet"]})
+    done = cli("annotate", "serve", study)
+    assert "none.parquet is not there" in " ".join(done.stderr.split())
+    change(study, screening={"models": None})
 
 
 @pytest.mark.parametrize(
     "world", [World(careless=0, leniency=1.2), World(careless=0.15)], ids=["lenient", "careless"]
 )
-def test_people_who_differ_in_leniency_are_one_group(study: Study, world: World) -> None:
-    collected = simulate(study, world, 0).collected
-    groups = groups_of(vote_table(study, collected), screen(study, collected), 0)
-    assert groups.p > GROUP_P
-    assert groups.told is None
+def test_people_who_differ_in_leniency_are_one_group(study: Path, world: World) -> None:
+    assert GROUPS not in screened(study, simulate(study, world, 0))
 
 
 def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:
     """Those that do what the hidden text says are flagged, and those without a trace are not."""
-    write_three_arms(tmp_path, queries=4, votes=2, screening={"honeypot_pages": 1})
+    write_arms(tmp_path, queries=4, votes=2, screening={"honeypot_pages": 1})
     options = ["--careless", "0", "--machine", "1", "--trace", "none,honeypot", "--format", "json"]
     done = cli("annotate", "simulate", "study.yaml", *options)
     assert done.returncode == 0, done.stderr

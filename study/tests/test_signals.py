@@ -1,27 +1,16 @@
 """Signals of answers that no person gave: recorded over HTTP, screened, told in card and export."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli, cli_in
 from support.serving import Guest, Serving
-from support.studied import World, a_study, simulate
-from support.studies import write_study
+from support.simulated import World, planned, simulate
+from support.studies import Record, change, exported, flags, read_csv, write_study
 
-from casewise_study.exchange.payments import Payment, Proposal, propose_payments
-from casewise_study.study.schema import Study
-from casewise_study.study.study_rules import LIMITS, Rule, Screening
-from casewise_study.votes.collected import Collected
-from casewise_study.votes.collected_csv import read_collected, write_collected
-from casewise_study.votes.data_card import ExportChoices
-from casewise_study.votes.export import export_study
-from casewise_study.votes.results import summarise
-from casewise_study.votes.screening import screen
-
-RULES = Screening().model_dump()
-ASKED: dict[str, Any] = {"screening": RULES, "tool_question": "Did a tool answer?"}
+NAMES = ("trap_pages", "trapped", "watched", "left", "away_seconds", "copied", "tool")
 
 
 def hidden_word(page: str) -> str:
@@ -30,9 +19,10 @@ def hidden_word(page: str) -> str:
     return found[1]
 
 
-def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path) -> None:
+def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path, cli: Cli) -> None:
     """Four pages: two left, one copied from, one pasted into, and hidden text followed twice."""
-    with Serving(write_study(tmp_path, **ASKED)) as server, Guest(server) as ada:
+    path = write_study(tmp_path, tool_question="Did a tool answer?")
+    with Serving(path) as server, Guest(server) as ada:
         ada.begin()
         first = hidden_word(ada.page.text)
         ada.answer(watched="2 2.5 0 0")
@@ -48,22 +38,23 @@ def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path) -> Non
             for sent in ("", "<script>", "1 2", "0 0 0 99999"):
                 bob.answer(watched=sent, word=" ")
             bob.send("/about", tool="most of it")
-        one, other = server.store.collected().people
-        assert (one.trap_pages, one.trapped, one.watched) == (4, 2, 4)
+        exported(cli)
+        one, other = (
+            [row[name] for name in NAMES] for row in read_csv(tmp_path / "out/people.csv")
+        )
         # Nobody is away for longer than the page took: 2.5 s, and 3 s of 9999.
-        assert (one.left, one.away_seconds, one.copied, one.tool) == (1, 5.5, 2, "some")
+        assert one == ["4", "2", "4", "1", "5.5", "2", "some"]
         # Without scripts, focus and copies are absent, and not 0.
-        assert (other.trap_pages, other.trapped, other.watched) == (4, 0, 0)
-        assert (other.left, other.away_seconds, other.copied, other.tool) == (None,) * 4
-        assert one.demographics == ()
+        assert other == ["4", "0", "0", "", "", "", ""]
         ada.get("/withdraw")
         ada.send("/withdraw")
-        gone = server.store.collected().people[0]
-        assert (gone.trap_pages, gone.tool) == (None, None)
+        assert server.rows("SELECT DISTINCT participant FROM page_signal") == [2]
+        assert not server.rows("SELECT * FROM about_answer WHERE participant = 1")
 
 
 def test_a_study_without_such_rules_records_nothing(tmp_path: Path) -> None:
-    off = dict.fromkeys(LIMITS.values())
+    names = ("honeypot_pages", "left_share", "copied_share", "even_times", "tool_told")
+    off = dict.fromkeys((*names, "attention_failed", "fast_share", "unread_share", "changed_p"))
     with Serving(write_study(tmp_path, screening=off)) as server, Guest(server) as ada:
         ada.begin()
         assert 'name="word"' not in ada.page.text
@@ -71,81 +62,62 @@ def test_a_study_without_such_rules_records_nothing(tmp_path: Path) -> None:
         ada.answer(watched="2 2.5 0 0", word="x")
         ada.finish()
         assert ada.at == "/done"
-        (person,) = server.store.collected().people
-        assert (person.trap_pages, person.watched) == (None, None)
+        assert not server.rows("SELECT * FROM page_signal")
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """20 cases a person; 42 people."""
-    return a_study(tmp_path_factory.mktemp("study"), queries=20, votes=21, size=20)
+    folder = tmp_path_factory.mktemp("study")
+    return planned(folder, queries=20, votes=21, size=20, tool_question="Did a tool answer?")
 
 
-def with_signals(collected: Collected, rater: str, **signals: Any) -> Collected:
+def told(study: Path, *options: str, **signals: Any) -> Record:
     """One person's signals; everybody else's pages were watched and show nothing."""
+    votes = simulate(study, World(careless=0), 3)
     nothing = {"trap_pages": 24, "trapped": 0, "watched": 24, "left": 0, "copied": 0}
-    people = tuple(
-        replace(one, **nothing | (signals if one.rater == rater else {}))
-        for one in collected.people
-    )
-    return replace(collected, people=people)
+    for person in votes.people:
+        one = signals if person["rater"] == "r0005" else {}
+        person |= nothing | {"away_seconds": None, "tool": None} | one
+    return exported(cli_in(study.parent), "--votes", votes.write(study.parent / "v"), *options)
 
 
 @pytest.mark.parametrize(
     ("signals", "rule"),
     [
         ({"trapped": 1}, None),
-        ({"trapped": 2}, Rule.HONEYPOT),
+        ({"trapped": 2}, "honeypot"),
         # Half of 24 are 12, and a fifth 4.8.
         ({"left": 12}, None),
-        ({"left": 13, "away_seconds": 61.0}, Rule.LEFT),
+        ({"left": 13, "away_seconds": 61.0}, "left"),
         ({"copied": 4}, None),
-        ({"copied": 5}, Rule.COPIED),
+        ({"copied": 5}, "copied"),
         ({"watched": 4, "left": 4, "copied": 4}, None),
         ({"watched": 0, "left": None, "copied": None}, None),
         ({"tool": "none"}, None),
-        ({"tool": "some"}, Rule.TOOL),
+        ({"tool": "some"}, "tool"),
     ],
 )
-def test_each_signal_by_hand(study: Study, signals: dict[str, Any], rule: Rule | None) -> None:
-    collected = with_signals(simulate(study, World(careless=0), 3).collected, "r0005", **signals)
-    found = screen(study, collected)
-    assert found.flagged() == (frozenset() if rule is None else {"r0005"})
-    assert found.flagged(*(Rule if rule is None else [rule])) == found.flagged()
-    off = Screening.model_validate(dict.fromkeys(LIMITS.values()))
-    assert not screen(study.model_copy(update={"screening": off}), collected).flagged()
+def test_each_signal_by_hand(study: Path, signals: dict[str, Any], rule: str | None) -> None:
+    rules = told(study, **signals)["screening"]
+    assert flags(study.parent / "out") == ({"r0005": rule} if rule else {})
+    if rule:
+        change(study, screening=dict.fromkeys(rules))
+        told(study, **signals)
+        assert flags(study.parent / "out") == {}
+        change(study, screening=rules)
 
 
-def test_what_people_say_of_tools_changes_nothing_about_their_pay(study: Study) -> None:
-    silent = simulate(study, World(careless=0), 3).collected
-
-    def paid(**signals: Any) -> Payment:
-        collected = with_signals(silent, "r0005", **signals)
-        return propose_payments(study, collected, (), name=str, codes={})[5]
-
-    assert paid(tool="all") == paid()
-    left = paid(left=20, tool="all")
-    assert (left.flags, left.proposed) == ("left", Proposal.ASK)
-
-
-def test_the_export_sums_up_and_is_read_back(study: Study, tmp_path: Path) -> None:
-    collected = with_signals(
-        simulate(study, World(careless=0), 3).collected, "r0005", left=13, away_seconds=61.0
-    )
-    results = summarise(study, collected)
-    export_study(results, tmp_path / "out", ExportChoices())
-    card = (tmp_path / "out/data-card.md").read_text("utf-8")
+def test_the_export_sums_up_and_is_read_back(study: Path) -> None:
+    told(study, left=13, away_seconds=61.0)
+    out = study.parent / "out"
+    card = (out / "data-card.md").read_text("utf-8")
     assert "the pages of 42 counted focus and copies" in card
     assert "Left: more than 50% of pages lost the focus before the answer." in card
     assert "not said 42" in card
-    people = (tmp_path / "out/people.csv").read_text("utf-8")
+    people = (out / "people.csv").read_text("utf-8")
     assert "left 13 of 24 pages, for 61 s in all" in people
     # Signals are in no row of a vote or a check.
-    assert "away" not in (tmp_path / "out/votes.csv").read_text("utf-8").splitlines()[0]
-    again = screen(study, read_collected(tmp_path / "out", study))
-    assert again.flagged(Rule.LEFT) == {"r0005"}
-    write_collected(tmp_path / "plain", collected)
-    assert read_collected(tmp_path / "plain", study).people == collected.people
-    bare = simulate(study, World(careless=0), 3).collected
-    write_collected(tmp_path / "bare", bare)
-    assert "trapped" not in (tmp_path / "bare/people.csv").read_text("utf-8")
+    assert "away" not in (out / "votes.csv").read_text("utf-8").splitlines()[0]
+    exported(cli_in(study.parent), "--votes", "out", out="again")
+    assert flags(study.parent / "again") == {"r0005": "left"}

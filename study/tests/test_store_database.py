@@ -1,62 +1,42 @@
-"""The database under a study: its tables, its outages, its secrets."""
+"""The database under a study: its tables and its secrets."""
 
+import json
+import sqlite3
 import stat
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from conftest import Cli
-from sqlalchemy import Connection, text
-from support.studies import KEYS, enter, write_study
+from support.serving import Guest, Serving
+from support.studies import KEYS, write_study
 
-from casewise.errors import InputError, UsageError
-from casewise_study.store.database import Database, make_tables
-from casewise_study.store.study_store import Store
-from casewise_study.study.accounts import load_secrets
-from casewise_study.study.study_file import load_study
+SERVE = ("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
+"""At none of this computer's addresses: the server ends once it has opened the database."""
 
 
 def test_sqlite_is_set_up_to_lose_nothing(tmp_path: Path) -> None:
-    database = Database(f"sqlite:///{tmp_path / 'study.db'}")
-
-    def settings(connection: Connection) -> list[object]:
-        names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-        return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names]
-
-    assert database.read(settings) == ["wal", 2, 1, 30_000]
-    database.close()
+    with Serving(write_study(tmp_path)) as server:
+        assert server.rows("PRAGMA journal_mode") == ["wal"]
 
 
-def test_two_servers_may_start_at_once(tmp_path: Path, address: str) -> None:
-    study = load_study(write_study(tmp_path))
-    stores, errors = list[Store](), list[Exception]()
-
-    def start() -> None:
-        try:
-            stores.append(Store(study, address, KEYS))
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=start) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for store in stores:
-        store.close()
-    assert not errors
-    assert len(stores) == 4
+def test_servers_may_start_at_once(tmp_path: Path, address: str) -> None:
+    path = write_study(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        for server in pool.map(lambda _: Serving(path, address), range(4)):
+            with server, Guest(server) as one:
+                assert one.at == "/consent"
 
 
-def test_what_is_no_database_of_a_study_is_refused(tmp_path: Path) -> None:
-    for address in ("nonsense", "sqlite://", "sqlite:///:memory:", "mysql://a@b/c"):
-        with pytest.raises(UsageError, match="--database"):
-            Database(address)
+def test_what_is_no_database_of_a_study_is_refused(tmp_path: Path, cli: Cli) -> None:
+    write_study(tmp_path)
+    for address in ("sqlite://", "sqlite:///:memory:", "mysql://a@b/c"):
+        done = cli(*SERVE, "--database", address)
+        assert (done.returncode, "--database" in done.stderr) == (2, True), address
     (tmp_path / "notes.txt").write_text("no database\n" * 100, "utf-8")
-    database = Database(f"sqlite:///{tmp_path / 'notes.txt'}")
-    with pytest.raises(UsageError, match=r"notes\.txt: no database of a study"):
-        make_tables(database)
-    database.close()
+    done = cli(*SERVE, "--database", "notes.txt")
+    assert "notes.txt: no database of a study" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -68,48 +48,38 @@ def test_what_is_no_database_of_a_study_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_database_of_another_form_is_refused(
-    command: str, change: str, tmp_path: Path, cli_inside: Cli
+    command: str, change: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = write_study(tmp_path)
-    address = f"sqlite:///{tmp_path / 'study.db'}"
-    with Store(load_study(path), address, KEYS) as store:
-        enter(store, "ada")
-    database = Database(address)
-    with database.engine.begin() as connection:
-        connection.execute(text(change))
-    database.close()
+    assert cli(*SERVE).returncode == 2
+    with closing(sqlite3.connect(path.with_suffix(".db"))) as connection:
+        connection.execute(change)
     (tmp_path / "export.csv").write_text("Participant id,Submission id,Status\n", "utf-8")
     more = {"export": ("--out", "o"), "reconcile": ("export.csv",)}
     call = ("annotate", command, path.name, *more.get(command, ()))
-    done = cli_inside(*call, env={"COLUMNS": "400"})
-    assert done.returncode == 2
-    assert done.stderr.count("error: ") == 1
+    done = cli(*call, env={"COLUMNS": "400"})
+    assert (done.returncode, done.stdout, done.stderr.count("error: ")) == (2, "", 1)
     assert "no database of a study as this version of casewise makes it" in done.stderr
-    assert done.stdout == ""
     assert not (tmp_path / "o").exists()
 
 
 def test_secrets_are_made_once_and_for_their_owner(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    write_study(tmp_path)
     path = tmp_path / "study.secrets.json"
-    made = load_secrets(path)
-    assert load_secrets(path) == made
+    said = cli(*SERVE).stderr
+    made = path.read_text("utf-8")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert list(tmp_path.iterdir()) == [path]
-    assert made.secret not in repr(made)
-    assert made.platform_key("prolific", "a") != made.platform_key("none", "a")
+    assert not [one for one in json.loads(made).values() if one in said]
+    assert cli(*SERVE).stderr == said
+    assert path.read_text("utf-8") == made
     monkeypatch.setenv("CASEWISE_ADMIN_TOKEN", "short")
-    with pytest.raises(UsageError, match="at least 16"):
-        load_secrets(path)
+    assert "at least 16" in cli(*SERVE).stderr
     monkeypatch.setenv("CASEWISE_ADMIN_TOKEN", "long enough to be a token")
-    assert load_secrets(path).admin == "long enough to be a token"
-    assert load_secrets(path).secret == made.secret
-    monkeypatch.setenv("CASEWISE_STUDY_SECRET", "also long enough for this")
-    elsewhere = tmp_path / "none.json"
-    assert load_secrets(elsewhere).secret == "also long enough for this"
-    assert not elsewhere.exists()
-    monkeypatch.delenv("CASEWISE_STUDY_SECRET")
+    assert "203.0.113.1" in cli(*SERVE).stderr
+    monkeypatch.delenv("CASEWISE_ADMIN_TOKEN")
     path.write_text("[]")
-    with pytest.raises(InputError, match="not the secrets"):
-        load_secrets(path)
+    assert "not the secrets" in cli(*SERVE).stderr

@@ -2,9 +2,11 @@
 
 import base64
 import json
+import ssl
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,12 +15,12 @@ from typing import Any
 import pytest
 from support.fake_openai import serving_thread
 from support.serving import Guest, Serving
-from support.studies import KEYS, write_study
-
-from casewise_study.app_study.study_guard import ProlificLinks
+from support.studies import ADMIN, write_study
 
 PID = "5f0c1d2e3b4a596877665544"
 OTHER = "5f0c1d2e3b4a596877665545"
+HOST, KEYS_PATH = "api.prolific.com", "/.well-known/study/jwks.json"
+AWAY = {"HTTPS_PROXY": "http://127.0.0.1:1"}
 
 
 def encoded(raw: bytes) -> str:
@@ -26,18 +28,27 @@ def encoded(raw: bytes) -> str:
 
 
 class Platform:
-    """Signs links as Prolific does, by openssl, and publishes the key over HTTP."""
+    """Signs links as Prolific does, by openssl, and publishes the key where Prolific does.
+
+    To servers it is a proxy, whose certificate is the only one that they trust.
+    """
 
     def __init__(self, folder: Path, bits: int = 2048) -> None:
-        self._private = folder / "key.pem"
+        self._private, self._certificate = folder / "key.pem", folder / "tls.pem"
         self._say("genrsa", "-out", str(self._private), str(bits))
         told = self._say("rsa", "-in", str(self._private), "-noout", "-modulus").decode()
         modulus = bytes.fromhex(told.split("=")[1].strip())
         key = {"kty": "RSA", "kid": "one", "alg": "RS256", "use": "sig"}
         self.keys = {"keys": [key | {"n": encoded(modulus), "e": encoded(b"\1\0\1")}]}
+        call = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"]
+        call += ["-addext", f"subjectAltName=DNS:{HOST}"]
+        self._say(*call, "-keyout", str(folder / "tls.key"), "-out", str(self._certificate))
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.load_cert_chain(self._certificate, folder / "tls.key")
         self.asked = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.address = f"http://127.0.0.1:{self._server.server_port}/jwks.json"
+        proxy = f"http://127.0.0.1:{self._server.server_port}"
+        self.env = {"HTTPS_PROXY": proxy, "SSL_CERT_FILE": str(self._certificate)}
         self._thread = serving_thread(self._server)
 
     def close(self) -> None:
@@ -49,13 +60,17 @@ class Platform:
         platform = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
+            def do_CONNECT(self) -> None:
+                assert self.path == f"{HOST}:443"
                 platform.asked += 1
-                body = json.dumps(platform.keys).encode()
                 self.send_response(200)
-                self.send_header("content-length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                with platform._tls.wrap_socket(self.connection, server_side=True) as inside:
+                    assert inside.recv(4096).startswith(f"GET {KEYS_PATH} ".encode())
+                    body = json.dumps(platform.keys).encode()
+                    head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n"
+                    inside.sendall(head.encode() + body)
+                self.close_connection = True
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass
@@ -100,18 +115,16 @@ def recruitment(**more: Any) -> dict[str, Any]:
 @pytest.fixture
 def signing(tmp_path: Path, prolific: Platform) -> Iterator[Signing]:
     path = write_study(tmp_path, blocks=3, recruitment=recruitment(signed=True))
-    with Serving(path, prolific_keys=prolific.address) as server:
+    with Serving(path, env=prolific.env) as server:
         yield Signing(server, prolific)
 
 
 def test_a_key_that_can_be_factored_signs_nothing(tmp_path: Path) -> None:
-    short = Platform(tmp_path, bits=1024)
-    origin = "https://study.example"
-    try:
-        given = {"prolific_token": short.token(origin), "PROLIFIC_PID": PID}
-        assert not ProlificLinks(origin, short.address).holds(given)
-    finally:
-        short.close()
+    path = write_study(tmp_path, recruitment=recruitment(signed=True))
+    with closing(Platform(tmp_path, bits=1024)) as short, Serving(path, env=short.env) as server:
+        with Guest(server, Signing(server, short).link()) as eve:
+            assert eve.page.status_code == 400
+        assert short.asked == 1
 
 
 def test_a_signed_link_is_the_person(signing: Signing) -> None:
@@ -122,9 +135,7 @@ def test_a_signed_link_is_the_person(signing: Signing) -> None:
         with Guest(signing.server, signing.link(exp=time.time() + 900)) as phone:
             assert phone.at == "/page/2"
             assert phone.personal_code == ada.personal_code
-    found = signing.server.store.collected().identity
-    assert found is not None
-    assert len(found.signed) == 1
+    assert signing.server.rows("SELECT signed FROM participant") == [1]
 
 
 def test_what_prolific_has_not_signed_is_refused(signing: Signing) -> None:
@@ -161,28 +172,27 @@ def test_signatures_count_where_they_exist_and_keys_may_be_away(
     tmp_path: Path, prolific: Platform
 ) -> None:
     path = write_study(tmp_path, blocks=3, recruitment=recruitment())
-    with Serving(path, prolific_keys=prolific.address) as server:
+    with Serving(path, env=prolific.env) as server:
         one = Signing(server, prolific)
         with Guest(server, f"/?PROLIFIC_PID={OTHER}") as bob, Guest(server, one.link()) as ada:
             assert bob.at == ada.at == "/consent"
             with Guest(server, one.link(OTHER)) as eve:
                 assert eve.page.status_code == 400
-    away = "http://127.0.0.1:1/jwks.json"
-    with Serving(path, prolific_keys=away) as server:
+    with Serving(path, env=AWAY) as server:
         with Guest(server, Signing(server, prolific).link()) as ada:
             assert ada.begin().at == "/page/1"
         with Guest(server, Signing(server, prolific).link()) as again:
             assert again.page.status_code == 409  # nobody could tell that it is she
-    strict = tmp_path / "strict"
-    strict.mkdir()
-    path = write_study(strict, recruitment=recruitment(signed=True))
+    path = write_study(tmp_path / "strict", recruitment=recruitment(signed=True))
     with (
-        Serving(path, prolific_keys=away) as server,
+        Serving(path, env=AWAY) as server,
         Guest(server, Signing(server, prolific).link()) as ada,
     ):
         assert ada.page.status_code == 503
         assert "can't be checked at the moment" in ada.page.text
 
+
+COUNTED = "SELECT participant FROM assignment WHERE status = 'completed' ORDER BY 1"
 
 LEAVE_OUT = {"browser": "leave_out", "address": "count", "minutes": 10}
 
@@ -196,37 +206,33 @@ def test_a_second_account_in_a_browser_is_left_out_and_shown(tmp_path: Path) -> 
         ada.begin().finish()
         # She is thanked and paid all the same.
         assert ada.code == "COMPLETED"
-        collected = server.store.collected()
-        first, second = collected.people
-        assert [one.rater for one in collected.votes if not one.counted] == [second.rater] * 3
-        assert collected.identity is not None
-        found = [(one.rater, one.other, one.kind) for one in collected.identity.seconds]
-        assert found == [(first.rater, None, "browser"), (second.rater, first.rater, "browser")]
+        found = server.rows("SELECT participant, other, kind FROM second_account ORDER BY other")
+        assert found == [(1, None, "browser"), (2, 1, "browser")]
+        assert server.rows(COUNTED) == [1]
         # The block is another's: both blocks are judged by two people.
         with Guest(server, "/?participant=bob") as bob:
             bob.begin().finish()
-        votes = server.store.collected().votes
-        assert sum(one.counted for one in votes) == 6
-        with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
+        assert server.rows(COUNTED) == [1, 3]
+        with Guest(server, f"/admin/enter/{ADMIN}") as admin:
             assert "May be one person" in admin.page.text
             assert "left out" in admin.page.text
-        done = server.store.purge(rater=first.rater)
-        assert done == first.rater
-        left = server.store.collected().identity
-        assert left is not None
-        assert [one.kind for one in left.seconds] == ["address"]  # Bob's and the second account's
+            (first,) = server.rows("SELECT rater FROM participant WHERE id = 1")
+            admin.send("/admin/purge", rater=first)
+        # Bob's and the second account's.
+        assert server.rows("SELECT kind FROM second_account") == ["address"]
 
 
 def test_one_address_range_within_minutes(tmp_path: Path) -> None:
     rules = {"browser": "count", "address": "leave_out", "minutes": 10}
     path = write_study(tmp_path, blocks=6, second_accounts=rules)
-    with Serving(path, behind_proxy=True) as server:
+    with Serving(path, None, "--behind-proxy") as server:
 
-        def come(name: str, ip: str, minutes: float) -> str:
+        def come(name: str, ip: str, minutes: float) -> int:
             server.clock.turn(minutes=minutes)
             with Guest(server, f"/?participant={name}", **{"x-forwarded-for": ip}) as one:
-                one.begin()
-            return server.store.collected().people[-1].rater
+                one.begin().finish()
+            (number,) = server.rows("SELECT max(id) FROM participant")
+            return int(number)
 
         ada = come("ada", "192.0.2.7", 0)
         bob = come("bob", "192.0.2.200", 4)  # the same 24 bits
@@ -234,10 +240,10 @@ def test_one_address_range_within_minutes(tmp_path: Path) -> None:
         come("zoe", "192.0.2.7", 11)  # later than ten minutes
         six = come("six", "2001:db8:0:1::1", 0)
         seven = come("seven", "2001:db8:0:ff::2", 0)  # the same 56 bits
-        found = server.store.collected().identity
-        assert found is not None
-        assert [(one.rater, one.other) for one in found.seconds] == [(bob, ada), (seven, six)]
-        assert found.left_out(server.store.study.second_accounts) == {bob, seven}
+        found = server.rows("SELECT participant, other FROM second_account")
+        assert found == [(bob, ada), (seven, six)]
+        spare = server.rows("SELECT participant FROM assignment WHERE status = 'abandoned'")
+        assert spare == [bob, seven]
         everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
         for kept in (b"192.0.2", b"2001:db8", b"198.51"):
             assert kept not in everything

@@ -6,13 +6,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from support.planned import in_a_browser
 from support.seen import grave, overflowing
 from support.serving import Serving
-
-from casewise.cases import open_cases
-from casewise_study.store.database import utc_now
-from casewise_study.study.schema import Study
+from support.studies import browser_study, right_options
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -26,15 +22,13 @@ PHONE: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path]:
-    folder = tmp_path_factory.mktemp("phone")
-    cases = [case for case in open_cases("starter").cases if case.context is not None][:4]
-    return in_a_browser(folder, cases, seconds=0.4), folder / "study.yaml"
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return browser_study(tmp_path_factory.mktemp("phone"), "starter", seconds=0.4)
 
 
 @pytest.fixture(scope="module")
-def server(chromium: Browser, study: tuple[Study, Path]) -> Iterator[Serving]:
-    with Serving(study[1], clock=utc_now) as one:
+def server(chromium: Browser, study: Path) -> Iterator[Serving]:
+    with Serving(study, clock="") as one:
         yield one
 
 
@@ -61,12 +55,12 @@ def agree(page: Page) -> None:
     page.wait_for_url("**/tutorial")
 
 
-def begin(page: Page, study: Study) -> None:
+def begin(page: Page, study: Path) -> None:
     """From the consent to the first case."""
     agree(page)
     page.get_by_role("link", name="Go on to the questions").click()
-    for question in study.comprehension.questions:
-        page.get_by_label(question.options[question.answer], exact=True).check()
+    for text in right_options(study):
+        page.get_by_label(text, exact=True).check()
     page.get_by_role("button", name="Send the answers").click()
     page.wait_for_url("**/page/1")
     page.wait_for_load_state()
@@ -101,11 +95,11 @@ def small_targets(page: Page) -> list[str]:
 
 
 def test_the_answer_is_in_sight_and_waits_until_the_case_was(
-    visit: Visit, server: Serving, study: tuple[Study, Path]
+    visit: Visit, server: Serving, study: Path
 ) -> None:
     page = visit()
     page.goto(server.origin)
-    begin(page, study[0])
+    begin(page, study)
     following = page.get_by_role("button", name="Next")
     choices = page.locator(".choice")
     for one in (page.locator(".query"), page.locator("#question"), *choices.all(), following):
@@ -140,13 +134,11 @@ def test_the_answer_is_in_sight_and_waits_until_the_case_was(
     assert page.evaluate("scrollY") == 0
 
 
-def test_pressing_next_leads_through_the_case(
-    visit: Visit, server: Serving, study: tuple[Study, Path]
-) -> None:
+def test_pressing_next_leads_through_the_case(visit: Visit, server: Serving, study: Path) -> None:
     """Whoever hears the page and never scrolls it is locked out of nothing."""
     page = visit(viewport={"width": 390, "height": 480})
     page.goto(server.origin)
-    begin(page, study[0])
+    begin(page, study)
     page.locator(".choice").first.click()
     following = page.get_by_role("button", name="Next")
     for _ in range(12):
@@ -157,12 +149,10 @@ def test_pressing_next_leads_through_the_case(
     page.wait_for_url("**/page/2")
 
 
-def test_a_screen_reader_walks_a_case_in_order(
-    visit: Visit, server: Serving, study: tuple[Study, Path]
-) -> None:
+def test_a_screen_reader_walks_a_case_in_order(visit: Visit, server: Serving, study: Path) -> None:
     page = visit()
     page.goto(server.origin)
-    begin(page, study[0])
+    begin(page, study)
     heard = page.locator("main").aria_snapshot()
     parts = (
         'heading "Case 1 of 3" [level=1]',
@@ -182,9 +172,7 @@ def test_a_screen_reader_walks_a_case_in_order(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_pleases_axe(
-    visit: Visit, server: Serving, study: tuple[Study, Path], scheme: str
-) -> None:
+def test_every_page_pleases_axe(visit: Visit, server: Serving, study: Path, scheme: str) -> None:
     page = visit(color_scheme=scheme)
 
     def look(name: str) -> None:
@@ -198,8 +186,8 @@ def test_every_page_pleases_axe(
     look("tutorial")
     page.get_by_role("link", name="Go on to the questions").click()
     look("check")
-    for question in study[0].comprehension.questions:
-        page.get_by_label(question.options[question.answer], exact=True).check()
+    for text in right_options(study):
+        page.get_by_label(text, exact=True).check()
     page.get_by_role("button", name="Send the answers").click()
     for number in range(1, 4):
         page.wait_for_url(f"**/page/{number}")

@@ -4,13 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from support.pairs import HOSTILE
 from support.seen import grave, overflowing
 from support.serving import Serving
-from support.studies import KEYS, write_study
-
-from casewise_study.store.database import utc_now
-from casewise_study.study.study_rules import Screening
+from support.studies import ADMIN, HOSTILE, write_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -24,9 +20,8 @@ WAIT = 0.4
 def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("study")
     queries = ("first", HOSTILE, "looks " + "longwithoutabreak" * 20)
-    rules = Screening().model_dump()
-    path = write_study(folder, queries, blocks=13, timing={"least_seconds": WAIT}, screening=rules)
-    with Serving(path, clock=utc_now) as one:
+    path = write_study(folder, queries, blocks=13, timing={"least_seconds": WAIT})
+    with Serving(path, clock="") as one:
         yield one
 
 
@@ -139,11 +134,13 @@ def test_leaving_copying_and_pasting_are_counted_and_hidden_text_is_hidden(
     trap.evaluate("one => { one.value = one.parentElement.textContent.match(/write (\\w+)/)[1] }")
     on_with()
     page.wait_for_url("**/done")
-    (person,) = (one for one in server.store.collected().people if one.trapped)
-    assert (person.trap_pages, person.trapped, person.watched) == (4, 1, 4)
-    assert (person.left, person.copied) == (1, 2)
-    assert person.away_seconds is not None
-    assert 1.2 <= person.away_seconds < 20
+    pages = "SELECT honeypot, left > 0, copied + pasted > 0, away FROM page_signal WHERE "
+    found = server.rows(
+        pages + "participant = (SELECT participant FROM page_signal WHERE honeypot)"
+    )
+    trapped, left, copied, away = map(sum, zip(*found, strict=True))
+    assert (len(found), trapped, left, copied) == (4, 1, 1, 2)
+    assert 1.2 <= away < 20
 
 
 def test_keys_can_be_switched_off(visit: Visit) -> None:
@@ -249,7 +246,7 @@ def test_axe_finds_nothing_serious_and_nothing_sticks_out(visit: Visit, server: 
     page.goto(f"{server.origin}/?participant=%7B%7B%25ID%25%7D%7D")
     expect(page.locator("code").first).to_have_text("{{%ID%}}")
     look()
-    for where in ("/withdraw", "/none", "/admin", f"/admin/enter/{KEYS.admin}", "/admin/cells"):
+    for where in ("/withdraw", "/none", "/admin", f"/admin/enter/{ADMIN}", "/admin/cells"):
         page.goto(f"{server.origin}{where}")
         if page.url.endswith("/admin") and "enter" in where:
             page.click("text=Every person")

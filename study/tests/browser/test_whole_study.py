@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from support.planned import in_a_browser, pairs
 from support.seen import grave, overflowing
 from support.serving import Serving
-
-from casewise_study.study.schema import Study
+from support.studies import browser_study, read_yaml, right_options, some_cases, write_cases
 
 # Each page by itself is in test_study_page.py.
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -42,11 +40,7 @@ def come(chromium: Browser) -> Iterator[Come]:
         context.close()
 
 
-def right(study: Study) -> list[str]:
-    return [question.options[question.answer] for question in study.comprehension.questions]
-
-
-def by_keyboard(page: Page, study: Study) -> None:
+def by_keyboard(page: Page, study: Path) -> None:
     def tab_to(name: str) -> None:
         for _ in range(60):
             page.keyboard.press("Tab")
@@ -68,10 +62,10 @@ def by_keyboard(page: Page, study: Study) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("A few questions first")
     look(page)
-    for question in study.comprehension.questions:
-        tab_to(question.options[0])
+    for question in read_yaml(study)["comprehension"]["questions"]:
+        tab_to(question["options"][0])
         page.keyboard.press("Space")
-        for _ in range(question.answer):
+        for _ in range(question["answer"]):
             page.keyboard.press("ArrowDown")
     tab_to("Send the answers")
     page.keyboard.press("Enter")
@@ -91,7 +85,7 @@ def by_keyboard(page: Page, study: Study) -> None:
     expect(page.locator("h1")).to_have_text("Thank you: you are done")
 
 
-def by_hand(page: Page, study: Study, look: Look = look) -> None:
+def by_hand(page: Page, study: Path, look: Look = look) -> None:
     """By touch or mouse, in any language: what is pressed is found by its place, not its words."""
     look(page)
     for box in page.locator("[type=checkbox]").all():
@@ -101,7 +95,7 @@ def by_hand(page: Page, study: Study, look: Look = look) -> None:
     look(page)
     page.locator('a[href="/check"].main').click()
     page.wait_for_url("**/check")
-    for text in right(study):
+    for text in right_options(study):
         page.get_by_label(text, exact=True).check()
     look(page)
     page.locator("form button.main").click()
@@ -119,12 +113,11 @@ def by_hand(page: Page, study: Study, look: Look = look) -> None:
 
 
 def test_people_from_consent_to_the_end(come: Come, tmp_path: Path) -> None:
-    english, german = tmp_path / "en", tmp_path / "de"
-    english.mkdir()
-    german.mkdir()
-    study, ours = in_a_browser(english, pairs(2)), in_a_browser(german, pairs(2), language="de")
+    for name in ("en", "de"):
+        write_cases(tmp_path / name, some_cases(2))
+    study, ours = (browser_study(tmp_path / name, language=name) for name in ("en", "de"))
     # Its clock stands still: each page is answered at once, however busy the machine is.
-    with Serving(english / "study.yaml") as server:
+    with Serving(study) as server:
         page = come(server)
         by_keyboard(page, study)
         look(page)
@@ -132,12 +125,12 @@ def test_people_from_consent_to_the_end(come: Come, tmp_path: Path) -> None:
         # Axe is a script itself, and so can't look here: the same page with scripts is looked at.
         by_hand(phone, study, look=lambda page: None)
         expect(phone.locator("h2").first).to_have_text("About this study")
-        people = server.store.collected().people
-        assert [person.status for person in people] == ["completed"] * 2
-        assert [person.remark for person in people] == [None, "Fine."]
-        assert len(people[0].demographics) == 1
-        assert sum(vote.counted for vote in server.store.collected().votes) == 4
-    with Serving(german / "study.yaml") as server:
+        assert server.rows("SELECT status FROM assignment") == ["completed"] * 2
+        assert server.rows("SELECT count(*) FROM vote") == [4]
+        about = server.rows("SELECT participant, answer FROM about_answer")
+        assert [answer for who, answer in about if who == 2] == ["Fine."]
+        assert len([answer for who, answer in about if who == 1]) == 1
+    with Serving(ours) as server:
         page = come(server, viewport={"width": 900, "height": 900}, locale="de-DE")
         expect(page.locator("button[value=yes]")).to_have_text("Zustimmen und weiter")
         by_hand(page, ours)
@@ -153,4 +146,4 @@ def test_people_from_consent_to_the_end(come: Come, tmp_path: Path) -> None:
         look(other)
         other.locator("form button.main").click()
         expect(other.locator("h1")).to_have_text("Sie haben Ihre Teilnahme widerrufen")
-        assert not server.store.collected().votes
+        assert not server.rows("SELECT * FROM vote")

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.studied import World, a_study, simulate
-
-from casewise_study.study.schema import Arm
-from casewise_study.votes.collected_csv import write_collected
+from support.simulated import World, planned, simulate
+from support.studies import ARMS
 
 
 def test_from_votes_to_labels(cli: Cli, tmp_path: Path) -> None:
-    study = a_study(tmp_path, queries=12, arms=tuple(Arm), votes=5, size=6, checks=2)
-    people = simulate(study, World(panels=(0.0, 0.0)), seed=5).collected
-    write_collected(tmp_path / "plain", people)
+    study = planned(tmp_path, queries=12, arms=ARMS, votes=5, size=6, checks=2)
+    simulate(study, World(panels=(0.0, 0.0)), seed=5).write(tmp_path / "plain")
     base = ("annotate", "export", "study.yaml", "--votes")
     done = cli(*base, "plain", "--out", "out")
     assert done.returncode == 0, done.stderr

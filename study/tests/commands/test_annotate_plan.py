@@ -10,24 +10,13 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
-from support.planned import on_disk, pairs
-
-from casewise_study.study.study_file import load_study, study_cases
+from support.studies import plan, read_yaml, some_cases, write_cases
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    on_disk(tmp_path, pairs(6, 2))
+    write_cases(tmp_path, some_cases(6, kinds=2))
     return tmp_path
-
-
-def planned(
-    cli: Cli, *options: str, cases: str = "cases.jsonl", out: str = "study.yaml"
-) -> dict[str, Any]:
-    done = cli("annotate", "plan", cases, "--out", out, "--format", "json", *options)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 def test_starter_is_planned_by_default_as_in_the_paper(cli: Cli, tmp_path: Path) -> None:
@@ -40,11 +29,11 @@ def test_starter_is_planned_by_default_as_in_the_paper(cli: Cli, tmp_path: Path)
     assert "people who see a query twice 0" in shown
     assert "consent.contact still says TODO" in done.stderr
     assert "Content warning" in done.stderr
-    assert len(study_cases(load_study(tmp_path / "study.yaml"))) == 84
+    assert len(read_yaml(tmp_path / "study.yaml")["design"]["cells"]) == 84
 
 
 def test_costs_by_hand(cli: Cli, folder: Path) -> None:
-    found = planned(
+    found = plan(
         cli, "--votes", "4", "--tasks", "6", "--attention", "2", "--seconds", "30",
         "--minutes-besides", "5", "--pay", "12", "--currency", "EUR", "--fee", ".25",
         "--dropout", ".2", "--platform", "prolific",
@@ -63,13 +52,13 @@ def test_costs_by_hand(cli: Cli, folder: Path) -> None:
     half = found["other_tasks"][0]
     assert (half["tasks"], half["forecast"]["people"]) == (3, 24)
     assert half["forecast"]["cost"] == pytest.approx(1.25 * 24 * 1.6)
-    study = load_study(folder / "study.yaml")
-    assert study.recruitment.return_url is not None
-    assert study.pay.fee == 0.25
+    study = read_yaml(folder / "study.yaml")
+    assert study["recruitment"]["return_url"] is not None
+    assert study["pay"]["fee"] == 0.25
 
 
 def test_votes_from_the_power_of_a_test_are_those_of_power(cli: Cli, folder: Path) -> None:
-    found = planned(cli, "--p1", ".5", "--p2", ".9", "--power", ".8")
+    found = plan(cli, "--p1", ".5", "--p2", ".9", "--power", ".8")
     given = ("--test", "proportions", "--p1", ".5", "--p2", ".9", "--power", ".8")
     asked = cli("power", *given, "--format", "json")
     assert found["votes"] == json.loads(asked.stdout)["answers"][0]["needed"]
@@ -81,7 +70,7 @@ def test_the_same_plan_twice_is_the_same_file_and_another_seed_another(
 ) -> None:
     written = []
     for seed in ("3", "3", "4"):
-        planned(cli, "--seed", seed, "--votes", "2", "--force")
+        plan(cli, "--seed", seed, "--votes", "2", "--force")
         written.append((folder / "study.yaml").read_bytes())
     assert written[0] == written[1] != written[2]
 
@@ -89,28 +78,28 @@ def test_the_same_plan_twice_is_the_same_file_and_another_seed_another(
 def test_cases_without_a_side_are_told_of_and_found_from_elsewhere(cli: Cli, folder: Path) -> None:
     text = (folder / "cases.jsonl").read_text("utf-8").replace(', "intended": "unsafe"', "", 1)
     (folder / "cases.jsonl").write_text(text, "utf-8")
-    found = planned(cli, "--votes", "2", out="a/b/my study.yaml")
+    found = plan(cli, "--votes", "2", out="a/b/my study.yaml")
     assert "1 cases have no intended side" in found["notes"][1]
-    study = load_study(folder / "a/b/my study.yaml")
-    assert (study.cases, study.id) == ("../../cases.jsonl", "my-study")
-    assert len(study_cases(study)) == 17
+    study = read_yaml(folder / "a/b/my study.yaml")
+    assert (study["cases"], study["id"]) == ("../../cases.jsonl", "my-study")
+    assert len(study["design"]["cells"]) == 17
 
 
 def test_sequential_collection_is_planned_with_what_it_saves_and_costs(
     cli: Cli, folder: Path
 ) -> None:
     options = ("--votes", "11", "--tasks", "6", "--pay", "12")
-    fixed = planned(cli, *options)
+    fixed = plan(cli, *options)
     assert "collection" not in fixed
     sequential = ("--force", "--collection", "sequential", "--least-votes", "6")
-    found = planned(cli, *options, *sequential)
+    found = plan(cli, *options, *sequential)
     rule = found["collection"]
     assert (rule["rule"], rule["posterior"], rule["least"]) == ("sequential", 0.95, 6)
     assert all(0 < one["saved"] < 5 / 11 and one["fixed"] == 18 * 11 for one in rule["simulated"])
     # The most people, and what they cost, are those of the fixed plan.
     assert found["forecast"] == fixed["forecast"]
-    study = load_study(folder / "study.yaml")
-    assert (study.votes, study.collection.least) == (11, 6)
+    study = read_yaml(folder / "study.yaml")
+    assert (study["votes"], study["collection"]["least"]) == (11, 6)
     # Both designs stand beside each other, whichever is taken.
     assert fixed["designs"]["fixed"] == found["designs"]["fixed"]
     many, few = found["designs"]["fixed"], found["designs"]["sequential"]
@@ -151,7 +140,7 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     page = (ROOT / "study/docs/annotation-study.md").read_text("utf-8")
     file = str(casebench / "CASEBench_data.json")
     bench = ("--arms", "safe,unsafe", "--tasks", "45", "--pay", "12", "--force")
-    found = [planned(cli, cases="starter"), planned(cli, *bench, cases=file)]
+    found = [plan(cli, cases="starter"), plan(cli, *bench, cases=file)]
     asked = found[0]["attention"]
     (none, *_, most), four = asked["simulated"], asked["simulated"][4]
     assert (asked["per_person"], asked["enough"], most["checks"]) == (8, 8, 8)
@@ -169,7 +158,7 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     assert (even["queries"], even["categories"], even["repeated"]) == (450, 45, 0)
     assert even["efficiency"] > 0.98 * even["efficiency_bound"]
     hasty = ("--seconds", "25", "--minutes-besides", "6")
-    warned = planned(cli, *bench, *hasty, cases=file)
+    warned = plan(cli, *bench, *hasty, cases=file)
     assert warned["forecast"]["pay_each"] == 5.8
     assert len(warned["warnings"]) == 2
     for line in warned["warnings"]:

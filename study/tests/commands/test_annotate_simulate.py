@@ -5,17 +5,14 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.studies import write_three_arms
-
-from casewise_study.study.schema import Pay
+from support.studies import write_arms
 
 
 def test_screening_and_cost(cli: Cli, tmp_path: Path) -> None:
     # 4 queries by 3 arms by 2 votes, in 6 blocks of 4; 10 an hour for (5 x 25 s + 6 min), that is
     # 9 whole minutes, is 1.50.
-    write_three_arms(
-        tmp_path, queries=4, votes=2, pay=Pay(per_hour=10, seconds_per_task=25, minutes_besides=6)
-    )
+    pay = {"per_hour": 10, "seconds_per_task": 25, "minutes_besides": 6}
+    write_arms(tmp_path, queries=4, votes=2, pay=pay)
     before = sorted(tmp_path.iterdir())
     options = ["--careless", "1", "--studies", "2", "--seed", "2", "--format", "json"]
     done = cli("annotate", "simulate", "study.yaml", *options)
@@ -35,7 +32,7 @@ def test_screening_and_cost(cli: Cli, tmp_path: Path) -> None:
 
 def test_sequential_collection(cli: Cli, tmp_path: Path) -> None:
     rule = {"rule": "sequential", "posterior": 0.85, "least": 2}
-    write_three_arms(tmp_path, queries=3, votes=6, collection=rule)
+    write_arms(tmp_path, queries=3, votes=6, collection=rule)
     done = cli("annotate", "simulate", "study.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["collection"]["simulated"]

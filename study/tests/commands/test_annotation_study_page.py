@@ -11,14 +11,10 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli, clean_env
-from support.exchanged import prolific_csv
+from support.exchanged import write_prolific
 from support.serving import Guest, Origin
 from support.starts import Start
-from support.studies import write_three_arms
-
-from casewise.cases import load_cases
-from casewise_study.study.schema import Timing
-from casewise_study.study.study_file import load_study
+from support.studies import read_csv, read_yaml, write_arms
 
 PAGE = (ROOT / "study/docs/annotation-study.md").read_text("utf-8")
 RUNNING = (ROOT / "study/docs/annotation-running.md").read_text("utf-8")
@@ -45,18 +41,16 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(
     # The page's plan, as people get it; then a study small enough to be judged in seconds.
     planned = cli_inside(*shlex.split(plan)[1:])
     assert planned.returncode == 0, planned.stderr
-    assert load_study(tmp_path / "study.yaml").recruitment.platform == "prolific"
-    made = load_study(tmp_path / "study.yaml").recruitment
-    write_three_arms(tmp_path, recruitment=made, timing=Timing(least_seconds=0))
-    assert made.signed
+    made = read_yaml(tmp_path / "study.yaml")["recruitment"]
+    assert (made["platform"], made["signed"]) == ("prolific", True)
+    write_arms(tmp_path, recruitment=made, timing={"least_seconds": 0})
     simulated = cli_inside(*shlex.split(simulate)[1:])
     assert simulated.returncode == 0, simulated.stderr
     # Nobody here can sign links as Prolific does, or takes as long as people do.
-    unsigned = made.model_copy(update={"signed": False})
-    write_three_arms(
+    write_arms(
         tmp_path,
-        recruitment=unsigned,
-        timing=Timing(least_seconds=0),
+        recruitment=made | {"signed": False},
+        timing={"least_seconds": 0},
         screening={"fast_share": None},
     )
     accounts: list[str] = []
@@ -66,12 +60,8 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(
             accounts = served_and_judged(arguments, tmp_path)
             continue
         if "prolific_export.csv" in arguments:
-            rows = [
-                {"Submission id": f"s{number}", "Participant id": one, "Status": "AWAITING REVIEW"}
-                | {"Age": "30", "Sex": "Female"}
-                for number, one in enumerate(accounts)
-            ]
-            (tmp_path / "prolific_export.csv").write_text(prolific_csv(rows), "utf-8")
+            rows = [(one, "AWAITING REVIEW", "") for one in accounts]
+            write_prolific(tmp_path / "prolific_export.csv", *rows, Age="30", Sex="Female")
         done = cli_inside(*arguments)
         assert done.returncode == 0, (step, done.stderr)
     listed = (tmp_path / "payments.csv").read_text("utf-8")
@@ -83,9 +73,9 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(
     assert cli_inside(*shlex.split(again)[1:], "--force").returncode == 0
     (serve,) = commands("On a machine of yours", RUNNING)
     assert serve in steps
-    rater = load_cases(tmp_path / "votes/cases.jsonl").cases[0].votes[0].rater  # type: ignore[index]
+    rater = read_csv(tmp_path / "votes/people.csv")[0]["rater"]
     (exclude,) = commands("Excluding a person", RUNNING)
-    done = cli_inside(*shlex.split(exclude.replace("p-0123456789", str(rater)))[1:])
+    done = cli_inside(*shlex.split(exclude.replace("p-0123456789", rater))[1:])
     assert done.returncode == 0, done.stderr
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from conftest import cli_in
-from support.studied import World, a_study, simulate
-
-from casewise_study.votes.collected_csv import write_collected
+from support.simulated import World, planned, simulate
+from support.studies import change
 
 BOMB = "a0: &a0 [x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30)
@@ -19,8 +18,9 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(
 def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of 4 queries, its votes, a folder of somebody's, and files of other kinds."""
     folder = tmp_path_factory.mktemp("mistaken")
-    study = a_study(folder)
-    write_collected(folder / "plain", simulate(study, World(), seed=5).collected)
+    study = planned(folder)
+    simulate(study, World(), seed=5).write(folder / "plain")
+    change(study, consent={"contact": "TODO"})
     (folder / "full").mkdir()
     for name, text in {
         "full/mine.txt": "mine",

@@ -1,15 +1,9 @@
 """A study whose texts are hostile, and exports of Prolific, made up."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from support.studies import fields, on_disk
-
-from casewise.cases import Case, Context, Turn
-from casewise_study.study.schema import Arm, Study
-from casewise_study.study.study_file import by_arm
+from support.studies import Record, a_case, a_study, latin_blocks, write_csv
 
 HOSTILE = (
     "=cmd|' /C calc'!A0",
@@ -22,92 +16,73 @@ HOSTILE = (
     "-1+1@SUM(A1) \uff1dSUM(1)",
 )
 
+ON_PROLIFIC: Record = {
+    "platform": "prolific",
+    "return_url": "https://x/{code}",
+    "completed": "C0FFEE",
+    "screened_out": "5C0DE",
+    "withdrawn": "60BACC",
+}
+"""Recruitment by Prolific."""
 
-def a_study(
-    folder: Path,
-    *,
-    texts: Sequence[str] = HOSTILE,
-    id: str = "desks",
-    seed: int = 7,
-    least_seconds: float = 2,
-) -> Study:
-    """A study of a query a text, two arms, two votes a cell, with a check among each block."""
-    folder.mkdir(parents=True, exist_ok=True)
+
+def hostile_study(folder: Path) -> Path:
+    """A query a text, two arms, two votes a cell, in blocks of four cases and a check."""
+    turns = [{"role": "assistant", "content": "Well."}]
     cases = [
-        Case(
-            query=text,
-            context=Context({"sender": {"platform_type": f"{desk} {text}"}}),
-            intended=side,
-            history=(Turn(role="user", content=text), Turn(role="assistant", content="Well.")),
+        a_case(
+            text,
+            arm,
+            id=f"{arm}-{number}",
+            context={"sender": {"platform_type": f"a desk {text}"}},
+            history=[{"role": "user", "content": text}, *turns],
         )
-        for text in texts
-        for side, desk in (("safe", "a town hall"), ("unsafe", "a forum"))
+        for number, text in enumerate(HOSTILE)
+        for arm in ("safe", "unsafe")
     ]
-    places = range(len(texts))
-    blocks = [
-        [2 * place + (person + place) % 2 for place in group]
-        for group in (places[: len(texts) // 2], places[len(texts) // 2 :])
-        for person in range(4)
+    checks = [
+        {"id": "one", "query": "=Say safe.", "expected": "safe"},
+        {"id": "two", "query": "<b>Say</b> unsafe.", "expected": "unsafe"},
     ]
-    made = fields(
+    return a_study(
+        folder,
         cases,
-        [cell for cell in by_arm(cases) if cell[0] is not Arm.NONE],
-        blocks,
-        id=id,
+        latin_blocks(len(HOSTILE), 2, 2, size=4),
         title="Which forms <b>may</b> be explained ${title}",
-        votes=2,
-        seed=seed,
-        timing={"least_seconds": least_seconds},
-        consent={
-            "text": "We ask you.\n\nYou may stop.",
-            "warning": "Some may distress.",
-            "contact": "ada@example.org",
-        },
         instructions="Say whether it is safe to answer. ]]> <i>${x}</i> \U0001f600",
         tutorial=[],
-        comprehension={
-            "questions": [
-                {"text": "Two contexts?", "options": ["Never <", "Always"], "answer": 0},
-            ]
-        },
-        attention={
-            "per_person": 1,
-            "checks": [
-                {"id": "one", "query": "=Say safe.", "expected": "safe"},
-                {"id": "two", "query": "<b>Say</b> unsafe.", "expected": "unsafe"},
-            ],
-        },
+        attention={"per_person": 1, "checks": checks},
     )
-    return on_disk(folder, cases, made)
+
+
+def account(number: int) -> str:
+    """An id as Prolific gives them."""
+    return f"5f{number:022x}"
 
 
 PROLIFIC = [
-    "Submission id",
-    "Participant id",
-    "Status",
-    "Custom study tncs accepted at",
-    "Started at",
-    "Completed at",
-    "Reviewed at",
-    "Archived at",
-    "Time taken",
-    "Completion code",
-    "Total approvals",
-    "Age",
-    "Sex",
-    "Ethnicity simplified",
-    "Country of birth",
-    "Country of residence",
-    "Nationality",
-    "Language",
-    "Student status",
-    "Employment status",
+    *("Submission id", "Participant id", "Status", "Custom study tncs accepted at"),
+    *("Started at", "Completed at", "Reviewed at", "Archived at", "Time taken"),
+    *("Completion code", "Total approvals", "Age", "Sex", "Ethnicity simplified"),
+    *("Country of birth", "Country of residence", "Nationality", "Language"),
+    *("Student status", "Employment status"),
 ]
 
 
-def prolific_csv(rows: Sequence[dict[str, str]]) -> str:
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, PROLIFIC, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+def write_prolific(path: Path, *rows: tuple[str, str, str], **more: str) -> str:
+    """Write an export of submissions.
+
+    Args:
+        rows: An id, a status and a completion code each.
+        more: What other columns say of everybody.
+
+    Returns:
+        The file's name.
+    """
+    shown: Sequence[Record] = [
+        {"Submission id": f"s{place}", "Participant id": who, "Status": status}
+        | {"Completion code": code, **more}
+        for place, (who, status, code) in enumerate(rows)
+    ]
+    write_csv(path, [dict.fromkeys(PROLIFIC, "") | row for row in shown])
+    return path.name

@@ -1,65 +1,106 @@
-"""A study's server in a thread, and people who come to it over HTTP."""
+"""A study's server, and people who come to it over HTTP."""
 
 import re
-import threading
-from collections.abc import Callable
+import signal
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from support.studies import KEYS, Clock
+from conftest import clean_env
+from support.starts import Start, free_port
+from support.studies import KEYS, read_yaml
 
-from casewise_study.app_base import listen, make_server
-from casewise_study.app_study.study_app import make_app
-from casewise_study.app_study.study_guard import Settings
-from casewise_study.store.study_store import Store
-from casewise_study.study.accounts import Secrets
-from casewise_study.study.schema import Study
-from casewise_study.study.study_file import load_study
+# What the process asks for the time stands still until the file says another.
+CLOCK = """
+import time
+def at(began):
+    return began + float(open("clock").read())
+wall, steady = time.time(), time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", 1))
+time.time = lambda: at(wall)
+time.clock_gettime = lambda clock: at(steady)
+"""
+
+
+class Clock:
+    """The clock of a server: it stands still until it is turned."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "clock"
+        self.seconds = 0.0
+        self.turn()
+
+    def turn(self, *, seconds: float = 0, minutes: float = 0) -> None:
+        self.seconds += seconds + 60 * minutes
+        new = self._path.with_suffix(".new")
+        new.write_text(str(self.seconds), "utf-8")
+        new.replace(self._path)
 
 
 class Serving:
-    """A server with a clock that tests turn, or another. ``log`` is what it has logged."""
+    """``casewise annotate serve`` in a process of its own, with a clock that tests turn.
+
+    Args:
+        study: Its file.
+        address: Of its database; None is a file beside the study.
+        options: More of the command.
+        env: What the process has in its environment beside keys and the usual.
+        keys: The study's secrets.
+        clock: Python that sets the clock; empty for the computer's own.
+        first: Python that the process runs before the command.
+    """
 
     def __init__(
         self,
-        path: Path,
+        study: Path,
         address: str | None = None,
-        *,
-        clock: Callable[[], datetime] | None = None,
-        patience: float = 20,
-        keys: Secrets = KEYS,
-        **settings: Any,
+        *options: str,
+        env: Mapping[str, str] | None = None,
+        keys: Mapping[str, str] = KEYS,
+        clock: str = CLOCK,
+        first: str = "",
     ) -> None:
-        study = load_study(path)
-        self.clock = Clock()
-        address = address or f"sqlite:///{path.with_suffix('.db')}"
-        self.store = Store(study, address, keys, clock=clock or self.clock, patience=patience)
-        self._listening = listen("127.0.0.1", 0)
-        self.origin = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
-        self.lines: list[str] = []
-        given = {"origin": self.origin, "rate": None} | settings
-        app = make_app(self.store, Settings(**given), self.lines.append)
-        self._server = make_server(app)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._listening]}
+        self.folder, self.database = study.parent, study.with_suffix(".db")
+        self.clock = Clock(self.folder)
+        port = free_port() if "--public-url" in options else 0
+        usual = ["--port", str(port), "--rate", "none", "--newcomers", "none", "--log", "log"]
+        self._log = self.folder / "log"
+        given = ["--database", address] if address else []
+        command = ["annotate", "serve", study.name, *usual, *given, *options]
+        self.process = Start(
+            command, self.folder, clean_env() | dict(keys) | dict(env or {}), first=clock + first
         )
-
-    @property
-    def log(self) -> str:
-        return "".join(self.lines)
+        line = self.process.line()
+        assert line.startswith("study "), self.process.stderr
+        self.origin = line.split()[1].rstrip("/")
+        if "--public-url" in options:
+            self.origin = f"http://127.0.0.1:{port}"
 
     def __enter__(self) -> Self:
-        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._listening.close()
-        self.store.close()
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(30)
+
+    @property
+    def log(self) -> str:
+        """What it has logged of requests."""
+        return self._log.read_text("utf-8") if self._log.exists() else ""
+
+    def rows(self, query: str) -> list[Any]:
+        """What plain SQL reads from the database; of one column the values alone."""
+        return rows(self.database, query)
+
+
+def rows(database: Path, query: str) -> list[Any]:
+    """Rows of an SQLite file; of one column the values alone."""
+    with closing(sqlite3.connect(database)) as connection:
+        found = connection.execute(query).fetchall()
+    return [row[0] for row in found] if found and len(found[0]) == 1 else found
 
 
 @dataclass(frozen=True)
@@ -141,11 +182,11 @@ class Guest:
         self.send("/check", attempt=str(attempt), **{"question-0": str(answer)})
         return self
 
-    def understand(self, study: Study, attempt: int = 1) -> Self:
+    def understand(self, study: Path, attempt: int = 1) -> Self:
         """Answer all questions about the instructions right."""
         self.get("/check")
-        right = enumerate(study.comprehension.questions)
-        given = {f"question-{number}": str(one.answer) for number, one in right}
+        right = enumerate(read_yaml(study)["comprehension"]["questions"])
+        given = {f"question-{number}": str(one["answer"]) for number, one in right}
         self.send("/check", attempt=str(attempt), **given)
         return self
 
@@ -159,7 +200,7 @@ class Guest:
             self.server.clock.turn(seconds=seconds)
         return self.send(self.at, verdict=verdict, **fields)
 
-    def finish(self) -> Self:
+    def finish(self, verdict: str = "safe") -> Self:
         while self.at.startswith("/page/"):
-            self.answer()
+            self.answer(verdict)
         return self
