@@ -15,7 +15,8 @@ from pathlib import Path
 from rehearsal import Rehearsal, check_integrity, known_pages, read_back, send_people
 from rehearsal_visits import Mishaps, Scene, VisitLog, VisitOutcome
 from support.postgres import Postgres
-from support.starts import Start, free_port
+from support.serving import free_port
+from support.starts import Start
 
 from casewise_study.simulation.simulated_people import Mixture, true_rates
 from casewise_study.store.study_store import Store

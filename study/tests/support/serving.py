@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 import httpx
 from conftest import clean_env
-from support.starts import Start, free_port
+from support.starts import Start
 from support.studies import KEYS, read_yaml
 
 # What the process asks for the time stands still until the file says another.
@@ -23,6 +24,13 @@ wall, steady = time.time(), time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", 1
 time.time = lambda: at(wall)
 time.clock_gettime = lambda clock: at(steady)
 """
+
+
+def free_port() -> int:
+    """A port at which nobody listens, for servers that don't show theirs."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 class Clock:
