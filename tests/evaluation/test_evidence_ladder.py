@@ -1,6 +1,7 @@
 """The rungs of an evidence ladder: which words come in which channel, over real HTTP."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,12 @@ def test_every_case_at_every_rung_in_its_channel(climb: Any, cli: Cli) -> None:
     assert not any(one.get("tools") for one in requests if one not in checked)
 
 
-def test_a_stopped_ladder_goes_on_where_it_stopped(climb: Any, tmp_path: Path) -> None:
+def test_a_stopped_ladder_goes_on_where_it_stopped(climb: Any, cli: Cli, tmp_path: Path) -> None:
     assert len(climb()) == 2 * QUERIES * len(RUNGS)
+    assert cli("report", "logs", "--out", "card.md").returncode == 0
+    (command,) = re.findall("casewise run .*", (tmp_path / "card.md").read_text("utf-8"))
+    assert "--evidence ladder " in command
+    assert "--delivery" not in command
     variants = cw.judgements(tmp_path / "logs")["variant"].to_list()
     assert sum("evidence=1b" in one for one in variants) == 2 * QUERIES
     for log in sorted((tmp_path / "logs").rglob("*.eval"))[:2]:

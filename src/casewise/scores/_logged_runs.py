@@ -25,7 +25,7 @@ from casewise.scores._run_record import (
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _MADE_WITH = ("dtype", "device", "torch", "transformers")
-_FILES = ("cases", "prompt", "deployment")
+_FILES = ("cases", "prompt", "deployment", "evidence")
 _NAMES = ("protocol", "delivery", "ablate", "swap", "vary", "sampling", "grader")
 _NUMBERS = ("seed", "samples", "limit", "max_tokens")
 

@@ -238,10 +238,14 @@ def _request(record: RunRecord) -> _Request:
     asked = record.asked
     given = {name: str(asked[name]) for name in _LISTS if name in asked}
     given |= {"model": str(asked.get("target", record.model))}
+    if "evidence" in asked:
+        # Every rung is asked, and says itself where the context stands.
+        given.pop("delivery", None)
     acts = is_acting(given.get("protocol"))
     options = {
         "cases": None if "deployment" in asked else _cases(record),
         "deployment": asked.get("deployment"),
+        "evidence": asked.get("evidence"),
         "grader": _grader(record) if acts else None,
         "prompt": asked.get("prompt"),
         "sampling": asked.get("sampling"),
