@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from support.bots import CARDS
 from support.cards import CARD, changed, write_card
 
 from casewise.cases import (
-    CARDS,
     Turn,
     card_cases,
     load_card,

@@ -145,7 +145,7 @@ def test_partial_replies_and_tool_calls_stand_apart_from_what_is_done() -> None:
     rows = []
     for n, done in enumerate(("compliance", "refusal", "partial", "tool_call", "tool_call")):
         replied = {"protocol": "respond", "delivery": "system", "response_class": done}
-        rows += [judgement(f"q{n}", "safe"), judgement(f"q{n}", "safe", **replied)]
+        rows += [judgement(f"q{n}", "safe"), judgement(f"q{n}", "safe") | replied]
     (found,) = next(
         row["judge_versus_act"] for row in records(table(*rows)) if "judge_versus_act" in row
     )
