@@ -111,7 +111,8 @@ class PieceRun:
 
     def __init__(self, piece: Piece, clients: Clients, folder: str, context: RunContext) -> None:
         cell = piece.cell
-        protocol, request = cell.planned.condition.protocol, cell.request
+        condition, request = cell.planned.condition, cell.request
+        protocol = condition.protocol
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
@@ -124,7 +125,8 @@ class PieceRun:
         """Reason why its model can't be used at all; None if it can."""
         self._folder = folder
         self._context = context
-        self._ask = ask_unit(protocol, cell.draw.samples, cell.planned.condition.tools)
+        tells, samples = condition.tells_context, cell.draw.samples
+        self._ask = ask_unit(protocol, samples, condition.tools, tells)
         self._read = read_unit(protocol, request.grader, clients.grader)
         self._writer: LogWriter | None = None
         self._left = piece.size
