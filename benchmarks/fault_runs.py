@@ -19,7 +19,7 @@ from support.secret import KEY
 from support.written import Writer, write_queries
 
 from casewise.errors import ModelError
-from casewise.evaluation import GenerateRequest, generate_contexts, plan_generation
+from casewise.evaluation import MakingOptions, make_contexts, plan_making
 from casewise.evaluation.models._faults import by_model, counted
 from casewise.logs import read_header, runs_of
 from casewise.scores import read_paths
@@ -289,14 +289,14 @@ def generate_faults(
         place = folder / model
         place.mkdir(exist_ok=True)
         write_queries(place / "queries.csv", queries)
-        request = GenerateRequest(
+        request = MakingOptions(
             queries=place / "queries.csv",
             out=place / "cases.jsonl",
             model=full_name(server, model),
             critic="none",
         )
         try:
-            generate_contexts(plan_generation(request), lambda step: None)
+            make_contexts(plan_making(request), lambda through, total: None)
         except ModelError:
             # Nothing but faults came: it ends, and says so.
             assert not server.healed
@@ -317,7 +317,7 @@ def generate_faults(
             for path in (place / "cases.jsonl", place / "cases.aside.jsonl")
         )
         lines = [json.loads(line) for line in text.splitlines()]
-        declined = len(aside.splitlines())
+        declined = sum(len(json.loads(line)["cases"]) or 2 for line in aside.splitlines())
         times = Counter((line["query"], line["intended"]) for line in lines)
         found.append(
             Outcome(

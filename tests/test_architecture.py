@@ -88,7 +88,7 @@ WALLED: dict[str, Callable[[str], bool]] = {
 }
 """Libraries that only some files may import."""
 
-SUB_ROOMS = {"evaluation": ("models", "plan", "tasks", "runs", "generate")}
+SUB_ROOMS = {"evaluation": ("models", "plan", "tasks", "runs")}
 """Rooms within a room; each may import those before it."""
 
 FILES = sorted(SRC.rglob("*.py"))

@@ -12,7 +12,7 @@ from support.bots import ANSWER, BotServer, told
 from support.fake_openai import Answer, FakeServer, Raw
 from support.secret import KEY
 from support.workbooks import Grid, write_workbook
-from support.written import Writer, context, question_of, side_of
+from support.written import SIDES, Writer, context, question_of
 
 import casewise as cw
 
@@ -81,11 +81,12 @@ def writer(request: dict[str, Any]) -> Answer:
         return Writer().review(prompt)
     question = question_of(prompt)
     number = [line.rsplit(",", 1)[0] for line in QUERIES.splitlines()[1:]].index(question)
-    tree = context(number, side_of(prompt))
     nouns = " ".join(re.findall(r"\w{6,}", question)[-2:])
-    _, beside, place = tree["sender"]["nature_of_the_interaction"].partition(" beside a ")
-    tree["sender"]["nature_of_the_interaction"] = f"Small talk on {nouns}{beside}{place}"
-    return json.dumps(tree)
+    trees = {side: context(number, side) for side in SIDES}
+    for tree in trees.values():
+        _, beside, place = tree["sender"]["nature_of_the_interaction"].partition(" beside a ")
+        tree["sender"]["nature_of_the_interaction"] = f"Small talk on {nouns}{beside}{place}"
+    return json.dumps(trees)
 
 
 def furnish(folder: Path, server: FakeServer) -> dict[str, str]:

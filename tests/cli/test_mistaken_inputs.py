@@ -198,7 +198,7 @@ TABLE = [
     # Contexts.
     ("contexts generate twice.txt --out x.jsonl -m openai-api/fake/m", "twice"),
     ("contexts generate queries.csv --out cases.jsonl -m openai-api/fake/m", "cases.jsonl"),
-    ("contexts generate queries.csv --out x.jsonl --candidates 0", "--candidates"),
+    ("contexts generate queries.csv --out x.jsonl", "--model"),
     ("contexts generate queries.csv --out x.jsonl --temperature nan -m a/b", "--temperature"),
 ]
 

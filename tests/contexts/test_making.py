@@ -1,37 +1,85 @@
-"""What ``casewise contexts generate`` takes a text, an answer or a review for."""
+"""``casewise contexts generate`` with a scripted model: every fault is caught, nothing is lost."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from conftest import Cli
-from support.fake_openai import Answer, FakeServer
-from support.written import QUERIES, Tree, Writer, context, question_of, write_queries
+import pytest
+from conftest import Cli, clean_env, cli_in
+from support import written
+from support.fake_openai import Answer, FakeServer, HeldServer
+from support.starts import Start, until
+from support.written import QUERIES, SIDES, Tree, Writer, context, question_of, write_queries
 
 import casewise as cw
 
+COMMAND = ("contexts", "generate", "queries.csv", "--out", "cases.jsonl")
+MODEL = ("-m", "openai-api/fake/m")
+ASIDE = "cases.aside.jsonl"
+
 
 def generate(
-    cli: Cli, folder: Path, writer: Callable[[Any], Answer], count: int, *options: str
-) -> list[Any]:
-    """Have contexts written for so many queries; the record of each."""
-    write_queries(folder / "queries.csv", count)
+    cli: Cli, server: FakeServer, folder: Path, *options: str | Path, queries: int = 2
+) -> subprocess.CompletedProcess[str]:
+    write_queries(folder / "queries.csv", queries)
+    return cli(*COMMAND, *MODEL, *options, env=server.env)
+
+
+def faults(folder: Path) -> dict[int, list[tuple[str, str | None, str | None]]]:
+    """Rule, side and place of the faults of each query that is kept aside."""
+    path = folder / ASIDE
+    lines = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
+    return {
+        QUERIES.index(line["query"]): [
+            (one["rule"], one["side"], one["parameter"]) for one in line["faults"]
+        ]
+        for line in lines
+    }
+
+
+def cases_of(folder: Path) -> tuple[Any, ...]:
+    return cw.load_cases(folder / "cases.jsonl").cases
+
+
+SPOILT = {
+    (1, "unsafe"): (written.verdict, "verdict"),
+    (3, "safe"): (written.missing, "missing"),
+    (5, "unsafe"): (written.pleading, "pleading"),
+    (7, "safe"): (written.repeating, "query"),
+    (9, "unsafe"): (written.addressing, "address"),
+    (11, "unsafe"): (written.unequal, "unequal"),
+    (13, "safe"): (written.copied, "copy"),
+}
+"""What is wrong with one context of a draft."""
+
+
+@pytest.mark.parametrize("is_mended", [True, False])
+def test_every_fault_of_a_draft(cli: Cli, tmp_path: Path, is_mended: bool) -> None:
+    numbers = {number for number, _ in SPOILT}
+    writer = Writer(
+        {place: spoil for place, (spoil, _) in SPOILT.items()},
+        frozenset() if is_mended else frozenset(numbers),
+    )
     with FakeServer(writer) as server:
-        done = cli(
-            *("contexts", "generate", "queries.csv", "--out", "cases.jsonl"),
-            *("-m", "openai-api/fake/m", *options),
-            env=server.env,
-        )
-    assert done.returncode in (0, 1), done.stderr
-    lines = (folder / "cases.record.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def first_faults(record: Any, side: str = "safe") -> list[tuple[str, str | None]]:
-    """Kind and parameter of each fault of the first draft."""
-    (piece,) = (one for one in record["pieces"] if one["piece"] == side)
-    return [(one["kind"], one["parameter"]) for one in piece["attempts"][0]["faults"]]
+        done = generate(cli, server, tmp_path, "--max-connections", "1", queries=15)
+        repairs = [one for one in server.prompts if "This is an earlier draft" in one]
+    assert done.returncode == (0 if is_mended else 1), done.stderr
+    assert {QUERIES.index(question_of(one)) for one in repairs} == numbers
+    assert len(repairs) == len(numbers)
+    assert "unsafe, recipient.background: \"gives the judgement away ('harmful')\"" in repairs[0]
+    found = {number: {rule for rule, *_ in own} for number, own in faults(tmp_path).items()}
+    expected = {} if is_mended else {number: {rule} for (number, _), (_, rule) in SPOILT.items()}
+    assert found == expected
+    cases = cases_of(tmp_path)
+    assert [case.query for case in cases[::2]] == [
+        query for number, query in enumerate(QUERIES[:15]) if is_mended or number not in numbers
+    ]
+    assert [case.intended for case in cases] == list(SIDES) * (len(cases) // 2)
+    assert cases[0].context is not None
+    assert cases[0].context.root == context(0, "safe")
+    assert cases[0].tags[:2] == ("made by openai-api/fake/m", "reviewed by openai-api/fake/m")
 
 
 TEXTS = [
@@ -54,7 +102,7 @@ TEXTS = [
     ("He is pleased with the course and has no plans for the summer yet.", None),
     ("A locked house on a hill, and a question on keys for the teacher.", None),
 ]
-"""A draft's recipient.background, and its fault."""
+"""A safe context's recipient.background, and its fault."""
 
 
 def test_faults_of_a_text(cli: Cli, tmp_path: Path) -> None:
@@ -62,55 +110,58 @@ def test_faults_of_a_text(cli: Cli, tmp_path: Path) -> None:
         return lambda tree, _, __: tree | {"recipient": tree["recipient"] | {"background": text}}
 
     spoils = {(n, "safe"): spoil(text) for n, (text, _) in enumerate(TEXTS)}
-    records = generate(cli, tmp_path, Writer(spoils), len(TEXTS))
-    for record, (text, kind) in zip(records, TEXTS, strict=True):
-        found = [(kind, "recipient.background")] if kind else []
-        # What is far too short, or long, is unlike its twin besides.
-        faults = [one for one in first_faults(record) if one[0] != "unequal"]
-        assert faults == found, text
-
-
-def test_twins_that_should_differ_in_one_parameter(cli: Cli, tmp_path: Path) -> None:
-    """Drafts that do; that differ in none; and in another besides."""
-    same, more = Writer().pair(1), Writer().pair(2)
-    same["unsafe"] = same["safe"]
-    more["unsafe"]["recipient"] = {"type": context(3, "safe")["recipient"]["type"]}
-    answers: dict[tuple[int, str], Answer] = {
-        (n, "both"): json.dumps(pair) for n, pair in ((1, same), (2, more))
+    with FakeServer(Writer(spoils, frozenset(range(len(TEXTS))))) as server:
+        generate(cli, server, tmp_path, "--critic", "none", queries=len(TEXTS))
+    assert faults(tmp_path) == {
+        number: [(rule, "safe", "recipient.background")]
+        for number, (_, rule) in enumerate(TEXTS)
+        if rule
     }
-    records = generate(cli, tmp_path, Writer(answers=answers), 3, "--matched", "urgency")
-    assert [first_faults(record, "both") for record in records] == [
-        [],
-        [("matched", "transmission_principle.urgency")],
-        [("extra", None)],
-    ]
 
 
 WAYS: list[Callable[[str], str]] = [
     lambda text: f"Here it is:\n```json\n{text}\n```\nI hope that it serves.",
-    lambda text: f"<think>{{'urgency': 'x'}} perhaps</think>{text}",
-    lambda text: f'{{"context": {text}}}',
-    lambda text: f'{{"sender": {{"platform_type": "a draft"}}}} No, better:\n{text}',
+    lambda text: f"<think>{{'urgency': 'x'}} perhaps {{}}</think>{text}",
+    lambda text: f'{{"safe": {{}}, "unsafe": {{}}}} No, better:\n{text}',
     lambda text: json.dumps(
         {
-            f"{group}.{name}": one
-            for group, named in json.loads(text).items()
-            for name, one in named.items()
+            side: {
+                f"{group}.{name}": one
+                for group, named in tree.items()
+                for name, one in named.items()
+            }
+            for side, tree in json.loads(text).items()
         }
+    ),
+]
+NOT_READ: list[tuple[Answer, str]] = [
+    ("Here it is.", "unread"),
+    ('{"safe": "a place"}', "unread"),
+    ("I'm sorry, but I can't help with that request.", "refused"),
+    (
+        {"message": {"role": "assistant", "content": None, "refusal": "I won't write that."}},
+        "refused",
     ),
 ]
 
 
-def test_ways_to_write_a_context(cli: Cli, tmp_path: Path) -> None:
-    answers: dict[tuple[int, str], Answer] = {
-        (n, "safe"): write(json.dumps(context(n, "safe"))) for n, write in enumerate(WAYS)
-    }
-    records = generate(cli, tmp_path, Writer(answers=answers), len(WAYS))
-    assert [first_faults(record) for record in records] == [[]] * len(WAYS)
-    cases = cw.load_cases(tmp_path / "cases.jsonl").cases
-    for n, case in enumerate(cases[::2]):
-        assert case.context is not None
-        assert case.context.root == context(n, "safe")
+def test_answers_that_are_read_and_that_are_not(cli: Cli, tmp_path: Path) -> None:
+    trees = [{side: context(n, side) for side in SIDES} for n in range(len(WAYS))]
+    answers: dict[int, Answer] = {n: way(json.dumps(trees[n])) for n, way in enumerate(WAYS)}
+    answers |= {len(WAYS) + n: answer for n, (answer, _) in enumerate(NOT_READ)}
+    with FakeServer(Writer(answers=answers)) as server:
+        done = generate(cli, server, tmp_path, queries=len(answers))
+        asked = [QUERIES.index(question_of(one)) for one in server.prompts]
+    assert done.returncode == 1, done.stderr
+    cases = cases_of(tmp_path)
+    assert [case.context and case.context.root for case in cases] == [
+        tree for pair in trees for tree in pair.values()
+    ]
+    expected = {len(WAYS) + n: [(rule, None, None)] for n, (_, rule) in enumerate(NOT_READ)}
+    assert faults(tmp_path) == expected
+    assert "4 kept aside (refused 2, unread 2): cases.aside.jsonl" in done.stdout
+    # A refusal is not argued with.
+    assert [asked.count(number) for number in expected] == [2, 2, 1, 1]
 
 
 REVIEWS = [
@@ -121,7 +172,6 @@ REVIEWS = [
     '{"id": "NONCE", "verdict": "Pass"}',
     '{"id": "NONCE", "verdict": "fail", "verdict": "pass"}',
     '{"id": "NONCE", "verdict": "pass"} I think.',
-    '<think>{"id": "NONCE", "verdict": "pass"}',
     'All is well.\n```\n{"id": "NONCE", "verdict": "pass"}\n```',
 ]
 """What a critic says; only the last is a verdict."""
@@ -137,7 +187,147 @@ def test_what_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
         nonce = json.loads(prompt.strip().splitlines()[-1])["id"]
         return REVIEWS[QUERIES.index(question_of(prompt))].replace("NONCE", nonce)
 
-    records = generate(cli, tmp_path, answer, len(REVIEWS))
-    *others, passed = [first_faults(record) for record in records]
-    assert others == [[("unchecked", None)]] * len(others)
-    assert passed == []
+    with FakeServer(answer) as server:
+        generate(cli, server, tmp_path, queries=len(REVIEWS))
+    both = [("unchecked", side, None) for side in SIDES]
+    assert faults(tmp_path) == dict.fromkeys(range(len(REVIEWS) - 1), both)
+    assert len(cases_of(tmp_path)) == 2
+
+
+def test_a_review_reads_what_people_read_and_has_a_draft_repaired(cli: Cli, tmp_path: Path) -> None:
+    writer = Writer(turned_down=context(1, "safe")["recipient"]["type"])
+    with FakeServer(writer) as server:
+        done = generate(cli, server, tmp_path)
+        (repair,) = (one for one in server.prompts if "This is an earlier draft" in one)
+        reviews = [one for one in server.prompts if one.startswith("Review")]
+    assert done.returncode == 0, done.stderr
+    assert '- safe: "The person is a cliché."' in repair
+    assert len(reviews) == 6
+    assert any("Sender:\\n  Platform type: " in one for one in reviews)
+
+
+def test_minimal_pairs(cli: Cli, tmp_path: Path) -> None:
+    with FakeServer(Writer()) as server:
+        done = generate(cli, server, tmp_path, "--matched", "urgency", queries=3)
+        assert done.returncode == 0, done.stderr
+    cases = cases_of(tmp_path)
+    assert cases[0].tags[-1] == "matched transmission_principle.urgency"
+    for safe, unsafe in zip(cases[::2], cases[1::2], strict=True):
+        one, two = safe.context.root, unsafe.context.root
+        terms = [case.context.root["transmission_principle"] for case in (safe, unsafe)]
+        assert {name for name in terms[0] if terms[0][name] != terms[1][name]} == {"urgency"}
+        assert [one["sender"], one["recipient"]] == [two["sender"], two["recipient"]]
+
+
+def test_twins_that_are_alike_where_they_should_differ(cli: Cli, tmp_path: Path) -> None:
+    tree = context(0, "safe")
+    answer = json.dumps(dict.fromkeys(SIDES, tree))
+    with FakeServer(Writer(answers={0: answer})) as server:
+        generate(cli, server, tmp_path, "--matched", "urgency", queries=1)
+    assert faults(tmp_path) == {0: [("matched", None, "transmission_principle.urgency")]}
+
+
+def test_requests_that_fail_are_asked_again(cli: Cli, tmp_path: Path) -> None:
+    writer = Writer(answers={1: 400})
+    with FakeServer(writer) as server:
+        done = generate(cli, server, tmp_path, queries=4)
+        assert done.returncode == 1, done.stderr
+        assert faults(tmp_path) == {1: [("failed", None, None)]}
+        assert len(cases_of(tmp_path)) == 6
+        writer.answers.clear()
+        server.requests.clear()
+        done = generate(cli, server, tmp_path, queries=4)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == 3
+    assert [case.query for case in cases_of(tmp_path)[::2]] == QUERIES[:4]
+    assert not (tmp_path / ASIDE).exists()
+
+
+def test_a_model_that_gives_nothing_but_errors(cli: Cli, tmp_path: Path) -> None:
+    with FakeServer(lambda _: 400) as server:
+        done = generate(cli, server, tmp_path, "--max-connections", "1", queries=20)
+        assert done.returncode == 2
+        assert "400" in done.stderr
+        assert len(server.requests) == 5
+
+
+@pytest.mark.slow
+def test_killed_and_started_again(tmp_path: Path) -> None:
+    """Finished pairs stay, byte for byte, and only the others are asked for."""
+    write_queries(tmp_path / "queries.csv", 8)
+    out = tmp_path / "cases.jsonl"
+    command = [*COMMAND, *MODEL, "--max-connections", "1"]
+    with HeldServer(Writer(), 10) as server:
+        process = Start(command, tmp_path, clean_env() | server.env)
+        until(lambda: len(server.requests) == 11, process)
+        process.kill()
+        process.wait()
+        kept = out.read_bytes()
+        assert kept.count(b"\n") == 6
+        # A line that was cut short.
+        out.write_bytes(kept + kept[:100])
+        server.free.set()
+        server.requests.clear()
+        done = cli_in(tmp_path)(*command, env=server.env)
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == 15
+        assert out.read_bytes().startswith(kept)
+        assert [case.query for case in cases_of(tmp_path)[::2]] == QUERIES[:8]
+        # In the end all is there.
+        server.requests.clear()
+        assert cli_in(tmp_path)(*command, env=server.env).returncode == 0
+        assert not server.requests
+
+
+def test_files_of_others_stay(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "cases.jsonl"
+    out.write_text("mine\n", "utf-8")
+    with FakeServer(Writer()) as server:
+        done = generate(cli, server, tmp_path)
+        assert done.returncode == 2
+        assert "not made by this command with these settings" in " ".join(done.stderr.split())
+        assert out.read_text("utf-8") == "mine\n"
+        out.unlink()
+        assert generate(cli, server, tmp_path).returncode == 0
+        done = generate(cli, server, tmp_path, "--critic", "none")
+        assert done.returncode == 2
+        assert len(cases_of(tmp_path)) == 4
+
+
+def test_fields_of_the_file_and_costs(cli: Cli, tmp_path: Path) -> None:
+    """What the file says goes before what the options say."""
+    text = f"query,category,language\n{QUERIES[0]},craft,\n{QUERIES[1]},,de\n"
+    (tmp_path / "queries.csv").write_text(text, "utf-8")
+    options = ("--language", "en", "--licence", "CC0-1.0", "--price-in", "1", "--price-out", "10")
+    with FakeServer(Writer()) as server:
+        done = cli(*COMMAND, *MODEL, *options, "--dry-run", env=server.env)
+        assert done.returncode == 0, done.stderr
+        assert "6 requests, and 6 more at most; nothing was sent." in done.stdout
+        assert not server.requests
+        done = cli(*COMMAND, *MODEL, *options, env=server.env)
+        assert done.returncode == 0, done.stderr
+        assert any('BCP 47 tag "de"' in prompt for prompt in server.prompts)
+    found = [(one.category, one.language, one.licence) for one in cases_of(tmp_path)[::2]]
+    assert found == [("craft", "en", "CC0-1.0"), (None, "de", "CC0-1.0")]
+    assert "6 requests now: ~600 tokens in, ~30 out, $0.00" in done.stderr
+
+
+def test_files_and_options_that_are_refused(cli: Cli, tmp_path: Path) -> None:
+    for text, part in (
+        ("query,category\na,b\n ,b\n", "record 2"),
+        ("query,query_id\na,1\nb,1\n", "case 2 has the query of another"),
+    ):
+        (tmp_path / "queries.csv").write_text(text, "utf-8")
+        done = cli(*COMMAND, *MODEL)
+        assert (done.returncode, part in done.stderr) == (2, True), done.stderr
+    write_queries(tmp_path / "queries.csv", 1)
+    for option, value, part in (
+        ("--matched", "haste", "no parameter 'haste'; choose from platform_type"),
+        ("--matched", "sender,recipient,transmission_principle", "share nothing"),
+        ("--max-tokens", "0", "--max-tokens 0: give at least 1"),
+        ("--out", "c.yaml", "casewise cases convert"),
+    ):
+        done = cli(*COMMAND, *MODEL, option, value)
+        assert done.returncode == 2
+        assert part in " ".join(done.stderr.split()), done.stderr
+    assert not list(tmp_path.glob("c*.jsonl"))

@@ -54,6 +54,8 @@ PLACES = {
 
 Tree = dict[str, dict[str, str]]
 
+SIDES = ("safe", "unsafe")
+
 
 def write_queries(path: Path, count: int = len(QUERIES)) -> Path:
     path.write_text("".join(f"{one}\n" for one in ("query", *QUERIES[:count])), "utf-8")
@@ -111,15 +113,6 @@ def copied(tree: Tree, number: int, side: str) -> Tree:
     return other
 
 
-def misplaced(tree: Tree, number: int, side: str) -> Tree:
-    """For the query behind: it speaks of nothing else."""
-    topic, audience = TOPICS[number + 1], AUDIENCES[number + 1]
-    for inner in tree.values():
-        for name in inner:
-            inner[name] += f" Those are {audience} who talk of {topic}."
-    return tree
-
-
 def _said(tree: Tree, words: str) -> Tree:
     tree["recipient"]["background"] += f" {words}"
     return tree
@@ -136,8 +129,8 @@ class Writer:
     """What is wrong with the first draft, by query and side."""
     stubborn: frozenset[int] = frozenset()
     """Queries whose faults stay, however often they are named."""
-    answers: dict[tuple[int, str], Answer] = field(default_factory=dict)
-    """What is answered in place of a context."""
+    answers: dict[int, Answer] = field(default_factory=dict)
+    """What is answered in place of contexts."""
     turned_down: str = "a word that no context holds"
     """A context that holds this fails the review."""
 
@@ -146,29 +139,18 @@ class Writer:
         if prompt.startswith("Review"):
             return self.review(prompt)
         number = QUERIES.index(question_of(prompt))
-        side = side_of(prompt)
-        if (number, side) in self.answers:
-            return self.answers[number, side]
+        if number in self.answers:
+            return self.answers[number]
         is_repair = "\nThis is an earlier draft" in prompt
-        if side == "both":
-            return json.dumps(self.pair(number))
-        tree = context(number, side, int(is_repair))
-        spoil = self.faults.get((number, side))
-        if spoil and (not is_repair or number in self.stubborn):
-            tree = spoil(context(number, side), number, side)
-        return json.dumps(tree)
-
-    def pair(self, number: int) -> dict[str, Tree]:
-        trees = {side: context(number, side) for side in ("safe", "unsafe")}
-        shared = context(number, "safe")
-        del shared["transmission_principle"]["urgency"]
-        return {"shared": shared} | {
-            side: {"transmission_principle": {"urgency": tree["transmission_principle"]["urgency"]}}
-            for side, tree in trees.items()
-        }
+        trees = {side: context(number, side, int(is_repair)) for side in SIDES}
+        for side in SIDES:
+            spoil = self.faults.get((number, side))
+            if spoil and (not is_repair or number in self.stubborn):
+                trees[side] = spoil(context(number, side), number, side)
+        return json.dumps(trees)
 
     def review(self, prompt: str) -> str:
-        failed = self.turned_down in json.dumps(description_of(prompt))
+        failed = self.turned_down in prompt
         nonce = json.loads(prompt.strip().splitlines()[-1])["id"]
         verdict = json.dumps({"id": nonce, "verdict": "fail" if failed else "pass"})
         return f"{'The person is a cliché.' if failed else 'Nothing is wrong.'}\n{verdict}"
@@ -178,15 +160,3 @@ def question_of(prompt: str) -> str:
     found = re.search(r"\nThe question, written as JSON\..*\n(.*)|\nQuestion:\n(.*)", prompt)
     assert found
     return str(json.loads(found[1] or found[2]))
-
-
-def description_of(prompt: str) -> Tree:
-    lines = prompt.splitlines()
-    (at,) = [place for place, line in enumerate(lines) if line.startswith("Description (")]
-    return json.loads(lines[at + 1])  # type: ignore[no-any-return]
-
-
-def side_of(prompt: str) -> str:
-    if "\nWrite two situations" in prompt:
-        return "both"
-    return "unsafe" if "would want the chatbot to hold back" in prompt else "safe"

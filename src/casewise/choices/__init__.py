@@ -64,7 +64,6 @@ __all__ = [
     "Sampling",
     "Side",
     "Split",
-    "Structured",
     "Ties",
     "Undecided",
     "UnreadPolicy",
@@ -380,15 +379,6 @@ class Client(enum.StrEnum):
     """A lean client where a model's provider allows it, else the provider's own."""
     INSPECT = "inspect"
     """The provider's own."""
-
-
-class Structured(enum.StrEnum):
-    """Use of a JSON schema to tell providers the form of an answer."""
-
-    AUTO = "auto"
-    """Yes; a server that refuses it is asked without."""
-    ON = "on"
-    OFF = "off"
 
 
 class EngineName(enum.StrEnum):

@@ -1,7 +1,5 @@
 """``casewise contexts generate``."""
 
-import shlex
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import Structured, same_named
+from casewise.choices import same_named
 from casewise.cli import _complete as complete
-from casewise.cli._console import command_line, err, note
+from casewise.cli._console import err, note
 from casewise.cli._console import out as results
-from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
+from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING
 from casewise.cli._options import (
     Chosen,
     Given,
@@ -23,16 +21,13 @@ from casewise.cli._options import (
     out_option,
     seed_option,
 )
-from casewise.cli._running import RoundProgress, note_lacking, observed, print_estimates
+from casewise.cli._running import MakingProgress, note_lacking, observed, print_estimates
 from casewise.options import RunOptions, ViewOptions
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Generated, GeneratePlan
+    from casewise.evaluation import Made, MakingPlan
 
 NOT_ALL_MADE = 1
-
-SHOWN = 10
-"""Queries kept aside that are named; the file holds all."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ class GenerateOptions:
             "--model",
             "-m",
         ),
-    ] = "casewise/smollm2"
+    ]
     critic: Annotated[
         str | None,
         option(
@@ -69,22 +64,6 @@ class GenerateOptions:
             complete.parts,
         ),
     ] = None
-    candidates: Annotated[
-        int, option("Drafts of each context; the one with fewest faults is taken.", SAMPLING)
-    ] = 1
-    repairs: Annotated[
-        int | None,
-        option("Times that a faulty context is written again. Default: 2 (embedded: 0).", SAMPLING),
-    ] = None
-    structured: Annotated[
-        str,
-        option(
-            "The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
-            SAMPLING,
-            one_of(Structured),
-            complete.offer(lambda: Structured),
-        ),
-    ] = "auto"
     seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0
     temperature: Annotated[float, option("Of the model that writes.", SAMPLING)] = 0.8
     language: Annotated[
@@ -95,7 +74,7 @@ class GenerateOptions:
     max_connections: Annotated[
         int | None, option("Requests at once for each provider. Default: Inspect's.", PLACE)
     ] = None
-    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 2048
+    max_tokens: Annotated[int, option("Longest answer, in tokens.", SAMPLING)] = 4096
 
 
 @grouped
@@ -118,32 +97,29 @@ def generate(
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
-    Each context is held to rules (all parameters there, no verdict given away,
-    nothing repeated, answered or pleaded, twins of like length, no near-copies,
-    the right query), then to a model critic. Faulty ones are written again;
-    those that stay faulty are kept aside with the reasons.
+    Each pair is held to rules (all parameters there, no verdict given away, the
+    query not repeated, answered or pleaded for, twins of like length, no
+    near-copies), repaired once, and read by a model critic.
 
-    FILE holds whole pairs. Beside it stand FILE.aside.jsonl, FILE.record.jsonl
-    (how each was made) and the folder FILE.making with every answer: stopped or
-    killed, the same command goes on where it was. Exit status: 0 all made, 1
-    some kept aside, 2 bad input.
+    FILE holds whole pairs without a fault, FILE.aside.jsonl the others with the
+    reasons. Stopped or killed, the same command goes on where it was. Exit
+    status: 0 all made, 1 some kept aside, 2 bad input.
 
     [bold]Examples[/]
 
     casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --dry-run
 
-    casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --candidates 2
+    casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --critic none
 
     casewise contexts generate queries.csv --out pairs.jsonl -m vllm/Qwen/Qwen3-8B --matched urgency
     """
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
         from casewise.evaluation import (
-            GenerateRequest,
+            MakingOptions,
             Prices,
-            check_generation,
-            check_out,
-            plan_generation,
+            check_making,
+            plan_making,
             refuse_password,
             refuse_secret,
         )
@@ -152,79 +128,56 @@ def generate(
     for name in (arguments := shared.get("model_arg", {})):
         refuse_secret("--model-arg", name)
 
-    plan = plan_generation(
-        GenerateRequest(
+    plan = plan_making(
+        MakingOptions(
             queries=queries,
             out=out,
-            **same_named(GenerateRequest, vars(options)),
+            **same_named(MakingOptions, vars(options)),
             model_base_url=shared.get("model_base_url"),
             model_args=arguments,
             prices=Prices(shared.get("price_in"), shared.get("price_out")),
             defaults={name: getattr(options, name) for name in ("language", "source", "licence")},
         )
     )
-    check_out(plan)
     if "dry_run" in view:
-        note_lacking(check_generation(plan))
+        note_lacking(check_making(plan))
         print_estimates(plan.estimates, at_most=plan.at_most, condition="what")
         return
-    result = _generate(plan)
-    _print(result, len(plan.queries))
-    if result.aside or result.failures:
+    made = _make(plan)
+    _print(plan, made)
+    if made.faults:
         raise typer.Exit(NOT_ALL_MADE)
 
 
-def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, check_out, generate_contexts
+def _make(plan: "MakingPlan") -> "Made":
+    from casewise.evaluation import make_contexts
 
+    options = plan.options
     note(
-        f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
+        f"{options.model} on {options.queries}: {len(plan.queries):,} queries, "
         f"critic {plan.critic or 'none (rules alone)'}"
     )
-    if SMOLLM2 in plan.models:
-        note("the embedded model is real but tiny: it shows that all works; expect faults")
-    progress = RoundProgress(err())
-    with observed(progress, check_out(plan).folder) as observers:
-        return generate_contexts(plan, progress, observers)
+    if before := len(plan.made):
+        note(f"{before:,} were made before")
+    progress = MakingProgress(err())
+    with observed(progress, options.out) as observers:
+        return make_contexts(plan, progress, observers)
 
 
-def _command() -> str:
-    return shlex.join(["casewise", *sys.argv[1:]])
-
-
-def _print(result: "Generated", queries: int) -> None:
-    files = result.files
-    if result.before:
-        note(f"{result.before:,} answers were there before")
-    cost = "" if result.cost_usd is None else f", ${result.cost_usd:.2f}"
+def _print(plan: "MakingPlan", made: "Made") -> None:
+    cost = "" if made.cost_usd is None else f", ${made.cost_usd:.2f}"
     note(
-        f"{result.asked:,} requests now; in all ~{result.input_tokens:,} tokens in, "
-        f"~{result.output_tokens:,} out{cost}"
+        f"{made.asked:,} requests now: ~{made.input_tokens:,} tokens in, "
+        f"~{made.output_tokens:,} out{cost}"
     )
-    made = len(result.cases) // 2
     console = results()
-    where = f": {files.cases}" if made else ""
-    console.print(f"{made:,} of {queries:,} queries have contexts{where}", markup=False)
-    own = [rejected for rejected in result.aside if rejected.is_own]
-    if own:
-        console.print(
-            f"{len({rejected.query for rejected in own}):,} kept aside: {files.aside}", markup=False
-        )
-        kinds = Counter(str(kind) for rejected in own for kind in {f.kind for f in rejected.faults})
-        shown = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
-        console.print(f"faults: {shown}", markup=False)
-        for rejected in own[:SHOWN]:
-            console.print(
-                f"  query {rejected.query} {rejected.side}: {rejected.faults[0]}", markup=False
-            )
-        if len(own) > SHOWN:
-            console.print(f"  ... and {len(own) - SHOWN} more")
-    if result.failures:
-        kinds = Counter(result.failures)
-        shown = ", ".join(f"{number:,} {what}" for what, number in kinds.items())
-        err().print(
-            f"failed requests: {len(result.failures):,} ({shown}); what the provider said is in "
-            f"{result.failed}. To ask them again:",
-            markup=False,
-        )
-        command_line(_command())
+    pairs, queries = made.cases // 2, len(plan.queries)
+    where = f": {plan.options.out}" if pairs else ""
+    console.print(f"{pairs:,} of {queries:,} queries have contexts{where}", markup=False)
+    if not made.faults:
+        return
+    kinds = Counter(rule for own in made.faults.values() for rule in {one.rule for one in own})
+    shown = ", ".join(f"{rule} {number}" for rule, number in sorted(kinds.items()))
+    console.print(f"{len(made.faults):,} kept aside ({shown}): {plan.aside}", markup=False)
+    if "failed" in kinds:
+        note("The same command asks for those that failed again.")

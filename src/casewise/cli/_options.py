@@ -159,8 +159,11 @@ def read_pairs(spelling: str, pairs: Iterable[str]) -> dict[str, Any]:
     return found
 
 
+_MISSING = dataclasses.MISSING
+
+
 def _fields(group: Any) -> Iterator[inspect.Parameter]:
-    """The fields of a group as parameters; one without a default may be left out, as None."""
+    """The fields of a group as parameters."""
     if isinstance(group, Chosen) or options_of(group):
         options = group.options if isinstance(group, Chosen) else options_of(group).values()
         yield from map(_parameter, options)
@@ -171,7 +174,7 @@ def _fields(group: Any) -> Iterator[inspect.Parameter]:
         yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
+            default=inspect.Parameter.empty if field.default is _MISSING else field.default,
             annotation=hints[field.name],
         )
 
@@ -179,7 +182,7 @@ def _fields(group: Any) -> Iterator[inspect.Parameter]:
 def _parameter(declared: Option) -> inspect.Parameter:
     """A declared option as Typer takes it: of an axis a list, a switch with one spelling."""
     about, kind, default = declared.about, declared.kind, declared.default
-    if default is dataclasses.MISSING:
+    if default is _MISSING:
         default = None
     names = "|".join(declared.choices)
     closed = f"<{names}>{',...' if about.commas else ''}" if names and kind is str else None

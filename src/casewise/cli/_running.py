@@ -22,7 +22,6 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     Task,
-    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
         Done,
         Ending,
         Observers,
-        RoundStep,
         RunResult,
     )
     from casewise.logs import LogFolder
@@ -186,29 +184,27 @@ class RunProgress(_Shown):
             )
 
 
-class RoundProgress(_Shown):
-    """Progress of each round of the making of contexts; called for every step."""
+class MakingProgress(_Shown):
+    """Progress of the making of contexts, in queries; called for each."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(
             console,
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("writing"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        self._task: TaskID | None = None
+        self._task = self.add_task("writing", total=None)
 
-    def __call__(self, step: RoundStep) -> None:
-        """Show a step; without a terminal, the end of each round and every tenth of a long one."""
-        if step.done == 0 or self._task is None:
-            self._task = self.add_task(step.what, total=step.total)
-        self.update(self._task, completed=step.done)
-        if self.console.is_terminal or not step.done:
+    def __call__(self, through: int, total: int) -> None:
+        """Show the number; without a terminal, every tenth of a long list, and the end."""
+        self.update(self._task, completed=through, total=total)
+        if self.console.is_terminal or not through:
             return
-        if step.done == step.total or step.done % max(LINES, step.total // LINES) == 0:
-            self.console.print(f"{step.what} {step.done}/{step.total}", style="dim")
+        if through == total or through % max(LINES, total // LINES) == 0:
+            self.console.print(f"writing {through}/{total}", style="dim")
 
 
 class LineProgress(_Shown):

@@ -1,6 +1,9 @@
-"""Contexts: rendered, changed, compared, made and reviewed."""
+"""Contexts: rendered, changed, compared, and held to rules where a model makes them.
 
-from casewise.contexts._changes import (
+People and judges read the same words: both through ``render``.
+"""
+
+from casewise.contexts.change import (
     Ablation,
     ablate,
     ablate_cases,
@@ -8,67 +11,54 @@ from casewise.contexts._changes import (
     leaf_parameters,
     swap_cases,
 )
-from casewise.contexts._likeness import NearCopy, context_text, near_copies, words_of
-from casewise.contexts._making import (
-    CRITIC_VERSION,
+from casewise.contexts.likeness import NearCopy, context_text, near_copies, words_of
+from casewise.contexts.prompts import (
     MAKE_VERSION,
-    NOT_MENDED,
-    PARAMETERS,
-    ContextFault,
-    Fault,
-    Piece,
-    Values,
-    context_schema,
     make_context,
-    pair_schema,
     parse_matched,
+    read_pair,
+    read_review,
     render_making,
     render_repair,
     render_review,
     review_nonce,
 )
-from casewise.contexts._read_context import CONTEXT, PAIR, read_answer, read_ending, read_review
-from casewise.contexts._render import (
+from casewise.contexts.quoted import quote, read_ending
+from casewise.contexts.render import (
     claim,
     claim_turns,
     describe_to_sender,
     facts,
     parameter_title,
-    quote,
     render_json,
     render_text,
 )
-from casewise.contexts._rules import (
+from casewise.contexts.rules import (
+    PARAMETERS,
     VERDICT_WORDS,
-    Member,
-    check_context,
-    check_set,
-    check_twins,
+    Fault,
+    Pair,
+    Shingles,
+    Values,
+    check_pair,
+    shingles,
 )
 
 __all__ = [
     "Ablation",
-    "CONTEXT",
-    "CRITIC_VERSION",
-    "ContextFault",
     "Fault",
     "MAKE_VERSION",
-    "Member",
-    "NOT_MENDED",
     "NearCopy",
-    "PAIR",
     "PARAMETERS",
-    "Piece",
+    "Pair",
+    "Shingles",
     "VERDICT_WORDS",
     "Values",
     "ablate",
     "ablate_cases",
-    "check_context",
-    "check_set",
-    "check_twins",
+    "check_pair",
     "claim",
     "claim_turns",
-    "context_schema",
     "context_text",
     "describe_to_sender",
     "differing_parameters",
@@ -76,12 +66,11 @@ __all__ = [
     "leaf_parameters",
     "make_context",
     "near_copies",
-    "pair_schema",
     "parameter_title",
     "parse_matched",
     "quote",
-    "read_answer",
     "read_ending",
+    "read_pair",
     "read_review",
     "render_json",
     "render_making",
@@ -89,6 +78,7 @@ __all__ = [
     "render_review",
     "render_text",
     "review_nonce",
+    "shingles",
     "swap_cases",
     "words_of",
 ]

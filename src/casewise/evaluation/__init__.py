@@ -1,12 +1,13 @@
 """Running models over cases, on Inspect."""
 
-from casewise.evaluation.generate import Generated, check_generation, check_out, generate_contexts
-from casewise.evaluation.generate._generation_plan import (
-    GeneratePlan,
-    GenerateRequest,
-    plan_generation,
+from casewise.evaluation.making import (
+    Made,
+    MakingOptions,
+    MakingPlan,
+    check_making,
+    make_contexts,
+    plan_making,
 )
-from casewise.evaluation.generate._rounds import RoundStep
 from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_target
 from casewise.evaluation.models._faults import (
     is_secret,
@@ -52,15 +53,14 @@ __all__ = [
     "CostEstimate",
     "Done",
     "Ending",
-    "GeneratePlan",
-    "GenerateRequest",
-    "Generated",
+    "MakingPlan",
+    "MakingOptions",
+    "Made",
     "InProcess",
     "Observers",
     "Plan",
     "Prices",
     "Replied",
-    "RoundStep",
     "RunResult",
     "SMOLLM2",
     "STOPPING",
@@ -69,14 +69,13 @@ __all__ = [
     "Ticket",
     "TokenPlace",
     "ask_services",
-    "check_generation",
+    "check_making",
     "check_grader",
     "check_models",
-    "check_out",
     "check_settings",
     "check_target",
     "common_prefix",
-    "generate_contexts",
+    "make_contexts",
     "grade_recorded",
     "grade_replies",
     "is_secret",
@@ -85,7 +84,7 @@ __all__ = [
     "make_plan",
     "moved_note",
     "plain_turns",
-    "plan_generation",
+    "plan_making",
     "plan_sweep",
     "read_done",
     "resume",

@@ -111,8 +111,7 @@ class PieceRun:
 
     def __init__(self, piece: Piece, clients: Clients, folder: str, context: RunContext) -> None:
         cell = piece.cell
-        condition, request = cell.planned.condition, cell.request
-        protocol = condition.protocol
+        protocol, request = cell.planned.condition.protocol, cell.request
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
@@ -125,8 +124,7 @@ class PieceRun:
         """Reason why its model can't be used at all; None if it can."""
         self._folder = folder
         self._context = context
-        tells, samples = condition.tells_context, cell.draw.samples
-        self._ask = ask_unit(protocol, samples, condition.tools, tells)
+        self._ask = ask_unit(protocol, cell.draw.samples, cell.planned.condition.tools)
         self._read = read_unit(protocol, request.grader, clients.grader)
         self._writer: LogWriter | None = None
         self._left = piece.size

@@ -35,7 +35,7 @@ from casewise.evaluation.models._reachability import (
     with_address,
 )
 from casewise.evaluation.models._seam import in_own_loop
-from casewise.evaluation.models._target import DECLINED, TargetModel, tell_case
+from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._sampling import WITHOUT_ALTERNATIVES, WITHOUT_LOGPROBS
 from casewise.evaluation.tasks._samples import (
     CONTEXT,
@@ -106,19 +106,13 @@ _OUTPUTS = "outputs"
 _STOPS = {"max_tokens": Stop.LIMIT, "model_length": Stop.WINDOW}
 
 
-def ask_unit(
-    protocol: Protocol,
-    samples: int = 1,
-    tools: Sequence[ToolDefinition] = (),
-    tells_context: bool = False,
-) -> Ask:
+def ask_unit(protocol: Protocol, samples: int = 1, tools: Sequence[ToolDefinition] = ()) -> Ask:
     """Make the function that sends a unit's requests to a model.
 
     Args:
         protocol: Protocol of the requests.
         samples: Answers to each opening.
         tools: Tools that the model may call.
-        tells_context: Whether requests to a target may hold the context.
     """
     known = [to_tool(tool) for tool in tools]
     choice: ToolChoice | None = "auto" if known else None
@@ -128,12 +122,9 @@ def ask_unit(
             send_tools_as_defined(model)
         opening, outputs = list(state.messages), list[ModelOutput]()
         question = _question(state.metadata, samples)
-        case = {name: state.metadata.get(name) for name in (QUERY, "category")}
-        case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
 
         async def send(request: Request) -> Answer:
             said = _said(request, state, opening, question)
-            said = tell_case(said, case) if isinstance(model.api, TargetModel) else said
             output = await asked(model.generate(said, known, choice, config=config))
             reply = output.message
             if protocol.acts:

@@ -20,7 +20,6 @@ from casewise.cases import ToolDefinition
 from casewise.choices import PROTOCOL, Sampling, grading_model
 from casewise.errors import CasewiseError, UsageError
 from casewise.evaluation.models._seam import PrerequisiteError
-from casewise.evaluation.models._target import TargetModel
 from casewise.evaluation.plan._condition import Condition, make_condition, task_version
 from casewise.evaluation.plan._products import runs_of
 from casewise.evaluation.plan._sampling import DrawSettings, make_draw
@@ -60,9 +59,7 @@ def respond(asked: dict[str, Any]) -> Task:
     return _task(
         condition,
         draw,
-        solver=converse(
-            run.protocol, [tool.model_dump() for tool in condition.tools], condition.tells_context
-        ),
+        solver=converse(run.protocol, [tool.model_dump() for tool in condition.tools]),
         scorer=grade_reply(run.grader, run.protocol),
         model_roles={GRADER: run.grading_model} if run.grading_model is not None else None,
         said=grader_metadata(run.grader),
@@ -90,8 +87,6 @@ def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condit
     protocol = condition.protocol
     if protocol.acts is not acts:
         raise PrerequisiteError(f"protocol {protocol} is the task casewise/{protocol.task}")
-    if acts and isinstance(api := get_model().api, TargetModel) and api.target.tells_context:
-        condition = condition.undescribed
     model = "" if run.sampling == Sampling.GREEDY else str(get_model())
     return run, condition, make_draw(run, model)
 
@@ -116,18 +111,15 @@ def ask(protocol: str = PROTOCOL, samples: int = 1) -> Solver:
 
 
 @solver
-def converse(
-    protocol: str = ACTS, tools: Sequence[dict[str, Any]] = (), tells_context: bool = False
-) -> Solver:
+def converse(protocol: str = ACTS, tools: Sequence[dict[str, Any]] = ()) -> Solver:
     """The solver of ``casewise/respond``; see ``ask_unit``.
 
     Args:
         protocol: Name of the protocol.
         tools: Definitions of tools, as chat formats write them.
-        tells_context: Whether requests to a target may hold the context.
     """
     known = [ToolDefinition.model_validate(tool) for tool in tools]
-    return _solve_by(ask_unit(find_protocol(protocol), 1, known, tells_context))
+    return _solve_by(ask_unit(find_protocol(protocol), tools=known))
 
 
 def _solve_by(ask: Ask) -> Solver:

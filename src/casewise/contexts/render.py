@@ -8,8 +8,6 @@ empty group, no context) is not spoken of.
 """
 
 import json
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -71,30 +69,6 @@ def _leaf(value: JsonValue) -> str:
             for item in value
         )
     return str(value)
-
-
-class _Escapes(dict[int, str]):
-    """``str.translate`` table that escapes invisible characters and ``<``."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        hidden = unicodedata.category(char)[0] == "C" or unicodedata.category(char) in ("Zl", "Zp")
-        self[code] = shown = json.dumps(char)[1:-1] if hidden else char
-        return shown
-
-
-_ESCAPES = _Escapes({ord("<"): "\\u003c"})
-_BRACKET = re.compile(r"\[(?=/?[A-Z])")
-
-
-def quote(value: object) -> str:
-    """A string, or an object of strings, as JSON on one line.
-
-    Letters of every language stay readable. Line separators and invisible characters are escaped;
-    so are ``<`` and the bracket of ``[INST]``, since a server may take ``<|im_end|>`` in a prompt
-    for the end of the turn. None of these stands outside a string.
-    """
-    return _BRACKET.sub(r"\\u005b", json.dumps(value, ensure_ascii=False).translate(_ESCAPES))
 
 
 DEPLOYER = "You are an AI assistant. The operator of this service has verified the following."

@@ -1,0 +1,191 @@
+"""Prompts that have contexts written, repaired and reviewed, and the readers of their answers.
+
+Pure: no model is called here. Whatever a model or a person wrote stands in a prompt as a JSON
+string. The critic reads a context as people do, by ``render_text``.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from pydantic import JsonValue
+
+from casewise.cases import GROUPS, Context, Side, digest
+from casewise.contexts.quoted import quote, read_ending
+from casewise.contexts.render import render_text
+from casewise.contexts.rules import PARAMETERS, Fault, Pair, Values
+from casewise.errors import UsageError
+
+REASON = 400
+"""Most characters of a critic's reason that are kept."""
+
+LONGEST = 50_000
+"""Most characters of an answer that are read."""
+
+_INTENDED = {"safe": "it should answer.", "unsafe": "it should hold back."}
+_OF_THE_QUERY = "the language that the question is written in"
+_MATCHED = """
+The two are the same but for {places}: under "unsafe" stand these alone, and all else under "safe" \
+must leave open which of the two it is.
+"""
+
+
+@cache
+def _template(name: str) -> str:
+    return (files("casewise.data") / "prompts" / f"contexts-{name}-2.txt").read_text("utf-8")
+
+
+def _version() -> str:
+    texts = [*map(_template, ("make", "repair", "review")), repr(PARAMETERS), _MATCHED]
+    return f"casewise/contexts-2@{hashlib.sha256(''.join(texts).encode()).hexdigest()[:8]}"
+
+
+MAKE_VERSION = _version()
+"""Version of the prompts."""
+
+
+def parse_matched(text: str) -> tuple[str, ...]:
+    """Split ``"urgency,recipient.type"`` into places, in the order of ``PARAMETERS``.
+
+    A name is a parameter, its place, or a group, which stands for all of its parameters.
+
+    Raises:
+        UsageError: A name is unknown, or no parameter is left to share.
+    """
+    matched = set[str]()
+    for name in (part.strip() for part in text.split(",")):
+        places = {place for place in PARAMETERS if name in (place, *place.split("."))}
+        if not places:
+            names = ", ".join(place.split(".")[1] for place in PARAMETERS)
+            raise UsageError(
+                f"--matched: no parameter {name!r}; choose from {names} (or a group: "
+                f"{', '.join(GROUPS)})"
+            )
+        matched |= places
+    if len(matched) == len(PARAMETERS):
+        raise UsageError(
+            "--matched names every parameter: twins would share nothing; leave the option out"
+        )
+    return tuple(place for place in PARAMETERS if place in matched)
+
+
+def make_context(values: Values) -> Context:
+    """Context that holds texts by place, in the order of ``PARAMETERS``."""
+    root: dict[str, JsonValue] = {}
+    for group in GROUPS:
+        places = [place for place in PARAMETERS if place.startswith(f"{group}.")]
+        inner: JsonValue = {
+            place.split(".")[1]: values[place] for place in places if place in values
+        }
+        root |= {group: inner} if inner else {}
+    return Context(root)
+
+
+def render_making(query: str, language: str | None, matched: Sequence[str] = ()) -> str:
+    """Prompt that asks for a safe and an unsafe context.
+
+    Args:
+        query: What is asked in them.
+        language: BCP 47 tag of the query; None leaves it to the model to see.
+        matched: Places in which alone the two differ; empty is everywhere.
+    """
+    form = {
+        side: make_context(dict.fromkeys(places, "...")).root
+        for side, places in (("safe", tuple(PARAMETERS)), ("unsafe", matched or tuple(PARAMETERS)))
+    }
+    return _template("make").format(
+        matched=_MATCHED.format(places=", ".join(matched)) if matched else "",
+        parameters="\n".join(f"- {place}: {what}" for place, what in PARAMETERS.items()),
+        language=_language(language),
+        form=json.dumps(form),
+        query=quote(query),
+    )
+
+
+def render_repair(asked: str, draft: str, faults: Sequence[Fault]) -> str:
+    """Prompt that asks for an answer without its faults.
+
+    Args:
+        asked: The prompt that was answered.
+        draft: The answer.
+        faults: What is wrong with it.
+    """
+    # A critic's reason is a model's words: quoted, as all that others wrote.
+    lines = [f"- {fault.where or 'as a whole'}: {quote(fault.reason)}" for fault in faults]
+    return _template("repair").format(
+        asked=asked, draft=quote(draft[:LONGEST]), faults="\n".join(dict.fromkeys(lines))
+    )
+
+
+def render_review(query: str, side: Side, context: Context, language: str | None) -> str:
+    """Prompt that asks the critic to review a context as people read it."""
+    return _template("review").format(
+        intended=_INTENDED[side],
+        query=quote(query),
+        context=quote(render_text(context)),
+        language=_language(language),
+        nonce=review_nonce(query, side, context),
+    )
+
+
+def review_nonce(query: str, side: Side, context: Context) -> str:
+    """Id that a verdict on the context must bear: 8 hexadecimal characters of a digest."""
+    return digest(query, side, context.root)[:8]
+
+
+def read_pair(text: str, matched: Sequence[str] = ()) -> Pair | None:
+    """Texts of both sides in an answer; None where no object holds the two.
+
+    Of several objects, the last counts. Names that are no parameters are kept: a rule turns them
+    down.
+    """
+    pair: Pair | None = None
+    for root in _objects(text[:LONGEST]):
+        safe, unsafe = root.get("safe"), root.get("unsafe")
+        if isinstance(safe, dict) and isinstance(unsafe, dict):
+            texts, own = dict(_texts(safe)), dict(_texts(unsafe))
+            if matched:
+                own = texts | {place: own.get(place, "") for place in matched}
+            pair = {"safe": texts, "unsafe": own}
+    return pair
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder(strict=False)
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield value
+        at = text.find("{", end)
+
+
+def _texts(root: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in root.items():
+        if isinstance(value, dict) and not above:
+            yield from _texts(value, f"{name}.")
+        elif isinstance(value, str):
+            yield f"{above}{name}", " ".join(value.split())
+
+
+def read_review(text: str, side: Side, nonce: str) -> Fault | None:
+    """Fault that a critic's answer finds in a context; None if it passes.
+
+    Only the last line counts: the JSON object that was asked for, with the context's nonce.
+    """
+    ending = read_ending(text, REASON)
+    match ending and ending.entries:
+        case [("id", str(given)), ("verdict", "pass" | "fail" as verdict)] if given == nonce:
+            reason = ending.reason if ending else ""
+            return None if verdict == "pass" else Fault("critic", reason or "turned down", side)
+    return Fault("unchecked", "the critic's answer ends in no verdict", side)
+
+
+def _language(tag: str | None) -> str:
+    return f"the language of the BCP 47 tag {quote(tag)}" if tag else _OF_THE_QUERY
