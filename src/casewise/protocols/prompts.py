@@ -80,7 +80,7 @@ class Prompts:
         own = self.with_context if self.delivery is Delivery.JUDGE else self.without_context
         versions = [own.version] if self.is_used else []
         versions += [translation.version for translation in self.translations.values()]
-        return " + ".join([*versions, *([self.ladder] if self.ladder else [])])
+        return " + ".join(filter(None, [*versions, self.ladder]))
 
     def render(self, case: Case) -> str:
         """The prompt of a case, in its language where there is a template in it."""

@@ -6,7 +6,7 @@ unsafe lies. Each pair is asked in both orders, so that a preference for a place
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from casewise.cases import Case, digest
 from casewise.choices import Better, Delivery, Family, Mean, Measure, View
 from casewise.contexts import render_json
-from casewise.errors import UsageError
 from casewise.protocols.answer import edges, prepare, read_statements
 from casewise.protocols.conversations import Conversations, Opening
 from casewise.protocols.prompts import Prompts, render_query
@@ -91,18 +90,17 @@ def _ranked_as_labels(one: Any) -> Mean:
     return Mean(agrees[known], answers.by_pair(known), np.abs(margin[known]))
 
 
-def _named_first(one: Any) -> Mean:
-    named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
-    return Mean(named, one.answers.by_pair(np.arange(len(named))))
+def _of_orders(read: Callable[[Any], Any]) -> Callable[[Any], Mean]:
+    """A mean over pairs of what is read of how often each names the context shown first."""
+
+    def mean(one: Any) -> Mean:
+        named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
+        return Mean(read(named), one.answers.by_pair(np.arange(len(named))))
+
+    return mean
 
 
-def _consistent(one: Any) -> Mean:
-    """Share of the pairs whose two orders name the same context.
-
-    They do where one order names the context shown first, and the other the one shown second.
-    """
-    named = one.answers.numbers.get(SAYS_FIRST, np.empty(0))
-    return Mean(named == 0.5, one.answers.by_pair(np.arange(len(named))))
+_RANKED: dict[str, Any] = {"of": (Family.PAIRS,), "view": View.RANKED}
 
 
 class Rank(Protocol):
@@ -122,9 +120,8 @@ class Rank(Protocol):
             "of pairs, those in which it prefers the context that more people allow; a preference "
             "that follows the order counts half; each pair weighs the margin of the votes",
             _ranked_as_labels,
-            of=(Family.PAIRS,),
             null_if="no two contexts of a query have other shares",
-            view=View.RANKED,
+            **_RANKED,
             title="ranked as labels do",
         ),
         Measure(
@@ -132,11 +129,10 @@ class Rank(Protocol):
             "names\nthe first",
             "its position bias: .5 is none",
             "of answers, those that name the context shown first",
-            _named_first,
+            _of_orders(lambda named: named),
             better=Better.NEITHER,
-            of=(Family.PAIRS,),
             null_if="nothing was read",
-            view=View.RANKED,
+            **_RANKED,
             title="names the first",
         ),
         Measure(
@@ -144,10 +140,10 @@ class Rank(Protocol):
             "same in\nboth orders",
             "its choice is of the context, and not of the place",
             "of pairs, those in which both orders name the same context",
-            _consistent,
-            of=(Family.PAIRS,),
+            # One order names the context shown first, and the other the one shown second.
+            _of_orders(lambda named: named == 0.5),
             null_if="nothing was read",
-            view=View.RANKED,
+            **_RANKED,
             title="same in both orders",
         ),
     )
@@ -174,12 +170,10 @@ class Rank(Protocol):
 
     def open(self, unit: Sequence[Case], prompts: Prompts | Conversations) -> tuple[Opening, ...]:
         """The prompt with both contexts, in either order."""
-        if not isinstance(prompts, Prompts):
-            raise UsageError(f"protocol {self} has no conversation")
         query = render_query(unit[0])
         shown = [render_json(case.context) for case in unit]
         return tuple(
-            Opening((), (prompts.with_context.render(query, _both(two)),))
+            Opening((), (prompts.with_context.render(query, _both(two)),))  # type: ignore[union-attr]
             for two in (shown, shown[::-1])
         )
 

@@ -37,7 +37,7 @@ BYTES_PER_TOKEN = 4
 MOST_TOKENS = 1_000_000
 """Largest size of a variation, in tokens."""
 
-_SIZED = re.compile(r"(?P<family>.+)-(?P<number>0|[1-9]\d{0,9})(?P<thousands>k?)")
+_NAME = re.compile(r"(?P<family>.+?)(?:-(?P<number>0|[1-9]\d{0,9})(?P<thousands>k?))?")
 
 VariationKind = Literal["pressure", "retention", "escalation", "revocation"]
 """Purpose of a variation; it decides how results are presented."""
@@ -125,12 +125,12 @@ def find_variation(name: str) -> tuple[Variation, int]:
     Raises:
         UsageError: There is no such variation, or its size is missing or too large.
     """
-    match = _SIZED.fullmatch(name)
-    family = match["family"] if match and name not in VARIATIONS else name
-    tokens = int(match["number"]) * (1000 if match["thousands"] else 1) if match else 0
-    found = VARIATIONS.get(family)
-    if found and found.sized == (family != name) and tokens <= MOST_TOKENS:
-        return found, tokens
+    match = _NAME.fullmatch(name)
+    found = VARIATIONS.get(match["family"]) if match else None
+    if match and found and found.sized == bool(match["number"]):
+        tokens = int(match["number"] or 0) * (1000 if match["thousands"] else 1)
+        if tokens <= MOST_TOKENS:
+            return found, tokens
     names = ", ".join(known.title for known in VARIATIONS.values())
     raise UsageError(
         f"no variation {name!r}: there are {names}"

@@ -27,11 +27,14 @@ class Word(NamedTuple):
 ENGLISH = "en"
 
 WORDS = {
-    ENGLISH: {Verdict.SAFE: Word("safe", "saf"), Verdict.UNSAFE: Word("unsafe", "un")},
-    "de": {Verdict.SAFE: Word("akzeptabel", "ak"), Verdict.UNSAFE: Word("inakzeptabel", "in")},
-    "es": {Verdict.SAFE: Word("seguro", "seg"), Verdict.UNSAFE: Word("inseguro", "in")},
-    "fr": {Verdict.SAFE: Word("acceptable", "acc"), Verdict.UNSAFE: Word("inacceptable", "in")},
-    "zh": {Verdict.SAFE: Word("安全", "安"), Verdict.UNSAFE: Word("不安全", "不")},
+    language: {Verdict.SAFE: Word(*safe), Verdict.UNSAFE: Word(*unsafe)}
+    for language, safe, unsafe in (
+        (ENGLISH, ("safe", "saf"), ("unsafe", "un")),
+        ("de", ("akzeptabel", "ak"), ("inakzeptabel", "in")),
+        ("es", ("seguro", "seg"), ("inseguro", "in")),
+        ("fr", ("acceptable", "acc"), ("inacceptable", "in")),
+        ("zh", ("安全", "安"), ("不安全", "不")),
+    )
 }
 """Two words of each language that our templates are written in.
 
