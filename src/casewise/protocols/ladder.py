@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
-from itertools import accumulate, cycle
+from itertools import cycle
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -223,13 +223,12 @@ class EvidenceConversations(Conversations):
 
 def _of_length(sentences: tuple[str, ...], length: int) -> str:
     """As many of the sentences, one after another, as come nearest to a length."""
-    texts = accumulate(cycle(sentences), "{} {}".format)
-    before = ""
-    for text in texts:
+    text, before = "", ""
+    for sentence in cycle(sentences):
+        text, before = f"{text} {sentence}".strip(), text
         if len(text) >= length:
-            return text if len(text) - length <= length - len(before) else before or text
-        before = text
-    return before
+            break
+    return text if len(text) - length <= length - len(before) else before or text
 
 
 def on_rung(ladder: Ladder, rung: str, twins: Mapping[str, Case]) -> EvidenceConversations:

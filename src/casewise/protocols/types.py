@@ -83,8 +83,7 @@ class Reading:
                 raise ValueError("a Reading with status 'ok' needs a verdict, found None")
         elif (self.verdict, self.p_safe, self.raw_score) != (None, None, None) or self.numbers:
             raise ValueError(
-                f"a Reading with status {self.status.value!r} holds no verdict, found "
-                f"verdict={self.verdict}, p_safe={self.p_safe}, raw_score={self.raw_score}"
+                f"a Reading with status {self.status.value!r} holds no verdict: {self}"
             )
         _check_range("p_safe", self.p_safe, 0.0, 1.0)
         _check_range("raw_score", self.raw_score, 1.0, 10.0)
