@@ -189,8 +189,10 @@ def _upstream(protocol: "Protocol") -> Template:
     if name is None:
         raise UsageError(f"--prompt {UPSTREAM}: there is none for protocol {protocol}")
     for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-            return parse_template(ast.literal_eval(node.value), f"{UPSTREAM}/{name}")
+        match node:
+            case ast.Assign(targets=[ast.Name(id=found)], value=ast.Constant(value=str(text))):
+                if found == name:
+                    return parse_template(text, f"{UPSTREAM}/{name}")
     raise InputError("holds no such template", file=path, field=name)
 
 
