@@ -310,7 +310,7 @@ def _down(values: Any) -> np.ndarray:
 
 
 def sums_of(fitted: Fitted, counts: csr_matrix) -> np.ndarray:
-    """Sums of weights, (n, classes), as ``Model.chances`` has them before they are softened."""
+    """Sums of weights, (n, classes), as ``chances`` has them before they are softened."""
     often = np.full(COLUMNS, float(fitted.rarest))
     often[fitted.columns] = fitted.rarity
     row = counts @ diags(often)
