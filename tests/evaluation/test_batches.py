@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,6 @@ def test_all_cases_as_live(cli: Cli, tmp_path: Path, casebench: Path) -> None:
         # A limit on the attempt ends no batch.
         batched = run(server, "batched", "--batch", "--attempt-timeout", "1")
         assert (len(server.requests), len(server.sent)) == (0, 40)
-        # How many go together depends on how fast they come.
         assert len(server.batches) < 40
         # What is judged is not asked again, in whatever way.
         run(server, "batched")
@@ -108,7 +108,9 @@ def test_the_start_and_each_batch_are_told(cli: Cli, cases: Path) -> None:
     said = " ".join(done.stderr.split())
     assert done.returncode == 0, said
     assert "or whose run is stopped or killed, may be paid again" in said
-    assert f"batches: Created batch batch_1 with {CASES} requests" in said
+    # How many go together depends on how fast they come.
+    sizes = re.findall(r"batches: Created batch batch_\d+ with (\d+) requests", said)
+    assert sum(map(int, sizes)) == CASES
     assert "Current batches" not in done.stdout
 
 
@@ -119,7 +121,7 @@ def test_a_wrong_key_ends_the_run(cli: Cli, cases: Path) -> None:
         done = cli(*arguments(cases), env=environment(server))
     said = " ".join(done.stderr.split())
     assert done.returncode == 2, said
-    assert f"batches: Error creating batch, failing all {CASES} requests" in said
+    assert "batches: Error creating batch, failing all " in said
     assert "authentication" in said
     assert "the question was told" not in said
 
