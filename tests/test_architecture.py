@@ -67,7 +67,7 @@ def never(path: str) -> bool:
 WALLED: dict[str, Callable[[str], bool]] = {
     "inspect_ai": lambda path: path.startswith(
         (
-            *("evaluation/", "logs/", "transcripts/_inspect_logs"),
+            *("evaluation/", "logs/", "transcripts/inspect_logs"),
             "exports/_log_redaction",
         )
     ),

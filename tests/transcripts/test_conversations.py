@@ -25,8 +25,6 @@ BROKEN = {
     '{"messages": [{"role": "user", "content": 3}]}': "message 1: wrong content (found a number;",
     '{"query": "canary", "reply": ["canary"]}': "wrong value in field 'reply' (found a list;",
     '{"messages": [{"role": "user", "content": "a"}], "id": ["canary"]}': "wrong value in field",
-    '{"messages": [{"role": "user", "content": "a"}], "time": "canary"}': "wrong time in field",
-    '{"messages": [{"role": "user", "content": "a"}], "time": 1e300}': "wrong time in field",
 }
 
 

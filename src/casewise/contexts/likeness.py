@@ -79,7 +79,7 @@ def context_text(context: Context | None) -> str:
     return "\n".join(fact.text for fact in facts(context) if fact.text != NOTHING)
 
 
-def near_copies(texts: Sequence[str], *, threshold: float = 0.8) -> tuple[NearCopy, ...]:
+def near_copies(texts: Sequence[str], threshold: float) -> tuple[NearCopy, ...]:
     """Pairs of texts whose likeness reaches a threshold, in the order of the texts.
 
     The likeness is the Jaccard index of their sets of shingles: runs of three words, or of three
@@ -90,12 +90,7 @@ def near_copies(texts: Sequence[str], *, threshold: float = 0.8) -> tuple[NearCo
     Args:
         texts: Any number of texts.
         threshold: Above 0 and up to 1.
-
-    Raises:
-        ValueError: The threshold is outside of its range.
     """
-    if not 0 < threshold <= 1:
-        raise ValueError(f"threshold {threshold}: above 0 and up to 1")
     places: dict[Shingles, list[int]] = defaultdict(list)
     for place, text in enumerate(texts):
         if shingles := shingles_of(text):

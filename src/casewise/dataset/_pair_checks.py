@@ -60,7 +60,7 @@ def copies(material: Material) -> tuple[Copies, list[Finding]]:
     for place, text in enumerate(material.contexts):
         if text.strip():
             texts.setdefault(text, []).append(place)
-    near = near_copies(list(texts), threshold=NEAR)
+    near = near_copies(list(texts), NEAR)
     holders = [material.ids(places) for places in texts.values()]
     copied = Copies(
         context_checks.repeated_contexts(material.cases),

@@ -1,10 +1,9 @@
 """Conversations that were held elsewhere: read from the files of others, placed in cases."""
 
-from casewise.transcripts._conversation import BadLine, Conversation
-from casewise.transcripts._endings import Endings
-from casewise.transcripts._masking import Mask, open_mask
-from casewise.transcripts._other_tools import turns_of_messages
-from casewise.transcripts._placing import (
+from casewise.transcripts.conversation import BadLine, Conversation
+from casewise.transcripts.endings import Endings
+from casewise.transcripts.masking import Mask, open_mask
+from casewise.transcripts.placing import (
     READ_AT_MOST,
     Chosen,
     NoReply,
@@ -18,7 +17,8 @@ from casewise.transcripts._placing import (
     read_chosen,
     reply_of,
 )
-from casewise.transcripts._sources import read_conversations
+from casewise.transcripts.reading import read_conversations
+from casewise.transcripts.tools import turns_of_messages
 
 __all__ = [
     "BadLine",

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 from casewise.cases import Turn, opened
 from casewise.files import whole_characters
-from casewise.transcripts._conversation import (
+from casewise.transcripts.conversation import (
     QUERIES,
     BadLine,
     Conversation,
@@ -17,7 +17,6 @@ from casewise.transcripts._conversation import (
     ending_of,
     given,
     read_each,
-    read_time,
     text_or_none,
     turns_of,
     unreadable,
@@ -87,7 +86,6 @@ def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> C
         model=text_or_none(model),
         case=case_of(said),
         query=text_or_none(given(record["vars"], QUERIES)[1]),
-        metadata=said,
         declined=declined or response.get("isRefusal") is True,
         cut=cut,
     )
@@ -165,19 +163,13 @@ def _pyrit_conversation(pieces: list[Mapping[str, Any]], line: int, _unit: str) 
     targets = [_object(piece.get("prompt_target_identifier")) for piece in pieces]
     models = [one.get("model_name") or one.get("__type__") for one in targets]
     last = pieces[-1]
-    try:
-        time = read_time(last["timestamp"]) if last.get("timestamp") else None
-    except (ValueError, OverflowError, OSError):
-        time = None
     return Conversation(
         id=str(last["conversation_id"]),
         turns=turns_of(messages),
         line=line,
-        time=time,
         model=next((one for one in models if isinstance(one, str)), None),
         case=case_of(said),
         query=text_or_none(asked[-1].get("original_value")) if asked else None,
-        metadata=said,
         declined=last["role"] == "assistant" and last.get("response_error") == "blocked",
     )
 

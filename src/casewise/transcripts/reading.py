@@ -22,7 +22,7 @@ from casewise.files import (
     read_bytes,
     read_text,
 )
-from casewise.transcripts._conversation import (
+from casewise.transcripts.conversation import (
     FIELDS,
     MESSAGES,
     QUERIES,
@@ -33,7 +33,7 @@ from casewise.transcripts._conversation import (
     conversation_of,
     read_each,
 )
-from casewise.transcripts._other_tools import (
+from casewise.transcripts.tools import (
     PYRIT_FIELDS,
     is_pyrit,
     promptfoo_results,
@@ -82,15 +82,13 @@ def read_table_conversations(path: Path) -> Iterator[Conversation | BadLine]:
 
 
 def _with_parsed(record: dict[str, Any]) -> dict[str, Any]:
-    """A record with its messages and metadata as JSON holds them."""
-    for name in (*MESSAGES, "metadata"):
+    """A record with its messages as JSON holds them."""
+    for name in MESSAGES:
         cell = record.get(name)
-        if not isinstance(cell, str) or not cell.strip():
-            continue
-        try:
-            record[name] = parse_json(cell, file=Path(name))
-        except InputError as error:
-            if name != "metadata":
+        if isinstance(cell, str) and cell.strip():
+            try:
+                record[name] = parse_json(cell, file=Path(name))
+            except InputError as error:
                 raise UnreadableError(f"column {name!r}: {error.problem}") from None
     return record
 
@@ -215,7 +213,7 @@ def read_conversations(path: Path) -> Iterator[Conversation | BadLine]:
 
     Args:
         path: JSON Lines in the chat format (a conversation a line: ``messages`` with roles, with
-            or without an id, a user, a time, a category, a model and the case's id), in ShareGPT's
+            or without an id, a user, a category, a model and the case's id), in ShareGPT's
             form (``conversations`` with ``from`` and ``value``), or a query and its reply; CSV,
             Parquet or a workbook with such columns; logs of Inspect, or a folder of them; JSON or
             JSON Lines of promptfoo; JSON or CSV of PyRIT's memory.
@@ -292,6 +290,6 @@ def _read_document(path: Path) -> Iterator[Conversation | BadLine]:
 
 def _read_logs(paths: list[Path]) -> Iterator[Conversation | BadLine]:
     # Loaded late: Inspect takes seconds to import.
-    from casewise.transcripts._inspect_logs import read_logs
+    from casewise.transcripts.inspect_logs import read_logs
 
     return read_logs(paths)

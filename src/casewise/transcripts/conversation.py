@@ -3,8 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,13 +12,9 @@ from casewise.cases import Turn, opened, read_turns
 from casewise.files import whole_characters
 from casewise.protocols import RUNG_NAME, is_rung
 
-MILLISECONDS = 1e11
-"""Larger numbers are milliseconds since 1970: in seconds, this is the year 5138."""
-
 CASE_FIELDS = ("case_id", "case")
 IDS = ("id", "conversation_id", "conversation_hash")
 USERS = ("user", "user_id")
-TIMES = ("time", "created", "created_at", "timestamp")
 MESSAGES = ("messages", "conversations", "conversation")
 """Names of the field that holds the messages."""
 SYSTEMS = ("system", "system_prompt")
@@ -28,8 +23,8 @@ REPLIES = ("reply", "response", "completion", "output", "answer")
 """Names of the fields of a record that holds one exchange in place of messages."""
 
 FIELDS = (
-    *(*CASE_FIELDS, *IDS, *USERS, *TIMES, *MESSAGES, *SYSTEMS, *QUERIES, *REPLIES),
-    *("category", "model", "rung", "metadata"),
+    *(*CASE_FIELDS, *IDS, *USERS, *MESSAGES, *SYSTEMS, *QUERIES, *REPLIES),
+    *("category", "model", "rung"),
 )
 """All fields that are read of a record."""
 
@@ -51,8 +46,6 @@ class Conversation:
     line: int
     """Place in its file, from 1: the line, the row or the record."""
     user: str | None = None
-    time: datetime | None = None
-    """Time in UTC; one without a zone is taken for UTC."""
     category: str | None = None
     model: str | None = None
     """Model that replied, where the file names it."""
@@ -68,8 +61,6 @@ class Conversation:
     """True if the provider itself says that the last reply is a refusal."""
     cut: bool = False
     """True if the file says that a token limit ended the last reply."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Metadata of the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +96,7 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         record = {MESSAGES[0]: record}
     if not isinstance(record, Mapping):
         raise unreadable("not a conversation", record, EXPECTED)
-    metadata, (_, messages) = record.get("metadata"), given(record, MESSAGES)
+    messages = given(record, MESSAGES)[1]
     last = messages[-1] if isinstance(messages, list) and messages else None
     beside = {name: value for name, value in record.items() if name not in MESSAGES}
     declined, cut = ending_of({**beside, "message": last})
@@ -114,12 +105,10 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         turns=_turns(record, declined=declined),
         line=line,
         user=_text_of(record, USERS),
-        time=_time_of(record),
         category=_text_of(record, ("category",)),
         model=_text_of(record, ("model",)),
         rung=_rung_of(record),
         case=_text_of(record, CASE_FIELDS),
-        metadata=metadata if isinstance(metadata, Mapping) else {},
         declined=declined,
         cut=cut,
     )
@@ -249,37 +238,6 @@ def _text_of(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | None):
         raise unreadable(f"wrong value in field {name!r}", value, "text or a whole number")
     return None if value is None else str(value)
-
-
-def _time_of(record: Mapping[str, Any]) -> datetime | None:
-    name, value = given(record, TIMES)
-    if value is None:
-        return None
-    try:
-        return read_time(value)
-    except (ValueError, OverflowError, OSError):
-        expected = "ISO 8601 (2026-05-31T12:00:00Z), or seconds since 1970"
-        raise unreadable(f"wrong time in field {name!r}", value, expected) from None
-
-
-def read_time(value: object) -> datetime:
-    """Read a time, in UTC.
-
-    Args:
-        value: ISO 8601, or seconds or milliseconds since 1970, as a number or as text.
-
-    Raises:
-        ValueError: It is none of these, or (with OverflowError, OSError) of no year that there is.
-    """
-    if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal():
-        value = float(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = value / 1000 if abs(value) > MILLISECONDS else value
-        return datetime.fromtimestamp(seconds, UTC)
-    when = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
-    if not isinstance(when, datetime):
-        raise ValueError
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
 
 # --- turns ------------------------------------------------------------------------------------

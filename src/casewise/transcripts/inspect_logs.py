@@ -9,17 +9,16 @@ from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 from casewise.errors import InputError
 from casewise.files import address_of
 from casewise.logs import provider_refused, read_samples
-from casewise.transcripts._conversation import (
+from casewise.transcripts.conversation import (
     BadLine,
     Conversation,
     UnreadableError,
     case_of,
     ending_of,
     read_each,
-    read_time,
     text_or_none,
 )
-from casewise.transcripts._other_tools import turns_of_messages
+from casewise.transcripts.tools import turns_of_messages
 
 
 def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
@@ -58,13 +57,11 @@ def _conversation(found: tuple[EvalLog, EvalSample], number: int, _unit: str) ->
         id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
         turns=turns_of_messages(sample.messages),
         line=number,
-        time=read_time(sample.started_at) if sample.started_at else None,
         category=text_or_none(said.get("category")),
         model=log.eval.model,
         case=case_of(said),
         sample=str(sample.id),
         query=text_or_none(said.get("query")),
-        metadata=said,
         declined=provider_refused(output),
         cut=ending_of({"stop_reason": output.stop_reason if output.choices else None})[1],
     )
