@@ -22,9 +22,8 @@ DYNAMIC = {
     },
     "evaluation/models/_target_file.py": {"{env:NAME}"},
     "evaluation/models/_reachability.py": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
-    "evaluation/models/_services.py": {"..._API_KEY", "..._BASE_URL"},
     "study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
-    "machine/_facts.py": {"HF_TOKEN"},
+    "machine.py": {"..._API_KEY", "HF_TOKEN"},
     "cli/_options.py": {"CASEWISE_ATTEMPT_TIMEOUT"},
 }
 """What files read of the environment whose names don't stand in the call itself."""

@@ -10,10 +10,8 @@ from casewise.evaluation.making import (
 )
 from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_target
 from casewise.evaluation.models._faults import (
-    is_secret,
     refuse_password,
     refuse_secret,
-    secrets_of_address,
 )
 from casewise.evaluation.models._in_process import (
     Batch,
@@ -29,7 +27,6 @@ from casewise.evaluation.models._in_process import (
     too_long,
 )
 from casewise.evaluation.models._seam import moved_note
-from casewise.evaluation.models._services import ask_services, services
 from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
 from casewise.evaluation.plan._costs import Budget, CostEstimate, total
 from casewise.evaluation.plan._plan import Cell, Plan, lone_ablations, make_plan
@@ -68,7 +65,6 @@ __all__ = [
     "TextOrder",
     "Ticket",
     "TokenPlace",
-    "ask_services",
     "check_making",
     "check_grader",
     "check_models",
@@ -78,7 +74,6 @@ __all__ = [
     "make_contexts",
     "grade_recorded",
     "grade_replies",
-    "is_secret",
     "make_budget",
     "lone_ablations",
     "make_plan",
@@ -91,8 +86,6 @@ __all__ = [
     "refuse_password",
     "refuse_secret",
     "run_cells",
-    "secrets_of_address",
-    "services",
     "to_output",
     "told_of_local_models",
     "too_long",
