@@ -159,6 +159,13 @@ def test_pieces_of_a_later_version_of_pyrit(grade: Grade, tmp_path: Path) -> Non
     assert found.table.select("case_id", "answer").rows() == [("c-1", REPLY)]
 
 
+def test_messages_alone(grade: Grade, tmp_path: Path) -> None:
+    """A list of messages is a conversation; its case is the only one that asks the query."""
+    for name in ("a.jsonl", "a.json"):
+        found = grade(as_json(tmp_path / name, MESSAGES))
+        assert found.table.select("case_id", "answer").rows() == [("c-1", REPLY)], found.said
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form(grade: Grade, tmp_path: Path, name: str) -> None:
     found = grade(FORMS[name](tmp_path / name))
