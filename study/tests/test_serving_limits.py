@@ -99,6 +99,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
         os.umask(before)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_with_its_place(tmp_path: Path) -> None:
     with Serving(write_study(tmp_path)) as server, Guest(server) as ada:
         ada.begin()

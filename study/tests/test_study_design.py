@@ -83,7 +83,7 @@ def holds(folder: Path, pages: Pages, votes: int, tasks: int) -> None:
     assert all(len({page["query"] for page in block}) == len(block) for block in pages)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     sides=st.lists(st.sampled_from(SIDES), min_size=1, max_size=14),
     categories=st.integers(1, 5),
@@ -105,12 +105,12 @@ def test_any_cases_have_exact_quotas_in_even_blocks(
     holds(folder, pages, votes, tasks)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
-    queries=st.integers(1, 30),
+    queries=st.integers(1, 15),
     categories=st.integers(1, 6),
-    votes=st.integers(1, 7),
-    tasks=st.integers(1, 30),
+    votes=st.integers(1, 5),
+    tasks=st.integers(1, 15),
     arms=st.sets(st.sampled_from(ARMS), min_size=1),
     seed=st.integers(0, 2**32 - 1),
 )

@@ -95,7 +95,7 @@ def test_nobody_reads_a_page_sooner(tmp_path: Path, cli: Cli, words: int, least:
 
 
 def test_implausible_numbers_are_told_of(tmp_path: Path, cli: Cli) -> None:
-    made = long_study(tmp_path, cli, "--attention", "0", "--pay", "12")
+    made = long_study(tmp_path, cli, "--attention", "0", "--pay", "12", queries=6)
     path = tmp_path / "study.yaml"
     assert made["warnings"] == told(cli) == []
     for part, changed, words in (
@@ -183,7 +183,7 @@ def test_measured_pay_below_the_promise_is_told(tmp_path: Path, cli: Cli) -> Non
 
 
 def test_other_languages_are_read_at_their_own_speed(tmp_path: Path, cli: Cli) -> None:
-    long_study(tmp_path, cli, "--attention", "0")
+    long_cases(tmp_path, 6)
     german = plan(cli, "--arms", "safe,unsafe", "--language", "de", "--force", *BY)
     # The same cases take 228 words a minute in English and 179 in German: 238 are 186.8.
     usual = german["time"]["by_words"]["usual"]

@@ -26,6 +26,12 @@ def cases(tmp_path: Path) -> None:
     write_cases(tmp_path, some_cases(8))
 
 
+@pytest.fixture
+def no_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No browser prints the document."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
 def planned(cli: Cli, *more: str) -> dict[str, float]:
     """Plan the study; its forecast."""
     found: dict[str, float] = plan(cli, "--tasks", "4", *ASKED, *more)["forecast"]
@@ -38,11 +44,9 @@ def complete(path: Path) -> None:
 
 
 def test_the_document_shows_every_screen_and_what_is_open(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, no_browser: None
 ) -> None:
     pay = planned(cli, "--attention", "2")["pay_each"]
-    # No browser prints it here.
-    monkeypatch.setenv("PATH", str(tmp_path))
     done = cli("annotate", "ethics", "study.yaml", "--out", "ethics")
     assert (done.returncode, done.stdout) == (0, "ethics\n")
     assert "save ethics/ethics.html as PDF" in done.stderr
@@ -85,7 +89,9 @@ def test_the_document_shows_every_screen_and_what_is_open(
         assert said in text
 
 
-def test_minutes_are_those_of_a_pilot_and_screens_of_its_language(cli: Cli, tmp_path: Path) -> None:
+def test_minutes_are_those_of_a_pilot_and_screens_of_its_language(
+    cli: Cli, tmp_path: Path, no_browser: None
+) -> None:
     planned(cli, "--attention", "0", "--tasks", "2", "--language", "de")
     path = tmp_path / "study.yaml"
     with Serving(path) as server:
