@@ -86,7 +86,7 @@ def runs_of(given: Mapping[str, Any], folder: Path | None = None) -> list[RunOpt
     """Every run that options ask for, each once.
 
     What means nothing in a product is left out of it, as an ablation where there is no context; a
-    product with a delivery that its protocol hasn't is left out.
+    product with a delivery or a ladder that its protocol hasn't is left out.
 
     Args:
         given: Options as ``options.read`` gives them.
@@ -177,13 +177,14 @@ def _settled(run: RunOptions, fates: dict[tuple[str, Any], str]) -> Iterator[Run
         if value is None or need.met(run):
             continue
         reason = f"{options_of(RunOptions)[name].spelling} {value} needs {need.words}"
-        if name == "delivery" and run.evidence is None:
-            known = choose_from(value, protocol.deliveries)
-            reason = f"protocol {protocol} has no delivery {value!r}: {known}"
+        if name == "evidence" or (name == "delivery" and run.evidence is None):
+            if name == "delivery":
+                known = choose_from(value, protocol.deliveries)
+                reason = f"protocol {protocol} has no delivery {value!r}: {known}"
             fates.setdefault(("protocol", run.protocol), reason)
-        fates.setdefault((name, value), reason)
-        if name == "delivery" and run.evidence is None:
+            fates.setdefault((name, value), reason)
             return
+        fates.setdefault((name, value), reason)
         nothing: dict[str, Any] = {name: None}
         run = replace(run, **nothing)
     fates |= {(name, getattr(run, name)): "" for name in ("protocol", *NEEDS)}
