@@ -52,8 +52,8 @@ def right(request: dict[str, Any]) -> Answer:
     return f'{{"judgement": "{"unsafe" if unsafe else "safe"}"}}'
 
 
-def arguments(*more: str) -> list[str]:
-    options = ["--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "logs"]
+def arguments(*more: str, protocol: str = "binary") -> list[str]:
+    options = ["--protocol", protocol, "--max-connections", str(AT_ONCE), "--log-dir", "logs"]
     return ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", *options, *more]
 
 
@@ -131,7 +131,7 @@ def test_a_stopped_run_is_not_left_for_another(
 ) -> None:
     """The message names the command that goes on; no answer that is there is asked for again."""
     kill(tmp_path, 130, way)
-    other = arguments("--protocol", "score")
+    other = arguments(protocol="score")
     with FakeServer(right) as server:
         # The same server, as far as a folder knows, at another port.
         env = environment(server)
