@@ -445,7 +445,7 @@ class Option(NamedTuple):
 
     def in_full(self, value: Any) -> Any:
         """A value with the whole path of its file, if it is one."""
-        return str(_beside(Path.cwd(), self, value)) if self.about.file else value
+        return str(_path(Path.cwd(), self, value)) if self.about.file else value
 
     @property
     def is_mapping(self) -> bool:
@@ -457,15 +457,15 @@ class Option(NamedTuple):
 def options_of(kind: Any) -> Mapping[str, Option]:
     """Options of a class by name, in its order."""
     hints = get_type_hints(kind, include_extras=True)
-    found = {}
-    for one in fields(kind):
-        value, *abouts = get_args(hints[one.name]) or [None]
+    options = {}
+    for declared in fields(kind):
+        value, *abouts = get_args(hints[declared.name]) or [None]
         about = next((about for about in abouts if isinstance(about, Input)), None)
         if about is not None:
             value = get_args(value)[0] if type(None) in get_args(value) else value
-            default = None if one.default is MISSING else one.default
-            found[one.name] = Option(one.name, value, default, about)
-    return found
+            default = None if declared.default is MISSING else declared.default
+            options[declared.name] = Option(declared.name, value, default, about)
+    return options
 
 
 @cache
@@ -531,11 +531,11 @@ def read(kind: Any, given: Mapping[str, Any], folder: Path | None = None) -> dic
         checked = schema(kind).model_validate(plain)
     except ValidationError as error:
         raise _usage_error(known, error.errors()[0]) from None
-    found = {name: getattr(checked, name) for name in given}
+    values = {name: getattr(checked, name) for name in given}
     if folder is not None:
-        for option in (known[name] for name in found if known[name].about.file):
-            found[option.name] = [_beside(folder, option, one) for one in found[option.name]]
-    return found
+        for option in (known[name] for name in values if known[name].about.file):
+            values[option.name] = [_path(folder, option, value) for value in values[option.name]]
+    return values
 
 
 def _plain(value: Any) -> Any:
@@ -546,16 +546,18 @@ def _plain(value: Any) -> Any:
 
 
 def _usage_error(known: Mapping[str, Option], error: Any) -> UsageError:
-    name, found = str(error["loc"][0]), error["input"]
+    name, value = str(error["loc"][0]), error["input"]
     if error["type"] == "extra_forbidden":
         return UsageError(f"unknown option {name!r}: {choose_from(name, known)}")
-    if error["type"] == "literal_error" and isinstance(found, str):
-        return UsageError(f"unknown {name} {found!r}: {choose_from(found, known[name].choices)}")
+    if error["type"] == "literal_error" and isinstance(value, str):
+        return UsageError(f"unknown {name} {value!r}: {choose_from(value, known[name].choices)}")
+    # What stands in a mapping's place may be a key.
+    shown = "" if known[name].is_mapping else f"found {shorten(value)}, "
     expected = error["msg"].removeprefix("Input should be ")
-    return UsageError(f"{known[name].spelling}: found {shorten(found)}, expected {expected}")
+    return UsageError(f"{known[name].spelling}: {shown}expected {expected}")
 
 
-def _beside(folder: Path, option: Option, value: str | None) -> str | None:
+def _path(folder: Path, option: Option, value: str | None) -> str | None:
     """Path of a file in a folder; a name that is known, or MODULE:FUNCTION, as it is."""
     if value is None or value in option.choices:
         return value
@@ -566,7 +568,7 @@ def _beside(folder: Path, option: Option, value: str | None) -> str | None:
 def products(kind: Callable[..., Kind], given: Mapping[str, Any]) -> Iterator[Kind]:
     """Every product of the axes, from options as ``read`` gives them."""
     known = options_of(kind)
-    axes = {name: given[name] for name, one in known.items() if name in given and one.about.axis}
+    axes = {name: given[name] for name in known if name in given and known[name].about.axis}
     for chosen in product(*axes.values()):
         yield kind(**{**given, **dict(zip(axes, chosen, strict=True))})
 
@@ -574,7 +576,7 @@ def products(kind: Callable[..., Kind], given: Mapping[str, Any]) -> Iterator[Ki
 def key(options: Any) -> dict[str, Any]:
     """What tells a run from others: its axes, but for those that are empty."""
     kind: Any = type(options)
-    axes = (one.name for one in options_of(kind).values() if one.about.axis)
+    axes = (name for name, option in options_of(kind).items() if option.about.axis)
     values = {name: getattr(options, name) for name in axes}
     return {name: value for name, value in values.items() if value not in (None, {})}
 

@@ -21,8 +21,8 @@ def cases(tmp_path: Path) -> Path:
     return write_questions(tmp_path / "cases.jsonl", CASES)
 
 
-def arguments(cases: Path, *more: str) -> list[str]:
-    options = ["--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "logs"]
+def arguments(cases: Path, *more: str, protocol: str = "binary") -> list[str]:
+    options = ["--protocol", protocol, "--max-connections", str(AT_ONCE), "--log-dir", "logs"]
     return ["run", "-m", "openai-api/fake/m", "--cases", str(cases), *options, *more]
 
 
@@ -37,11 +37,15 @@ def test_draws_of_one_prompt_stay_several(tmp_path: Path, cases: Path) -> None:
             drawn[prompt] += 1
             return str(drawn[prompt])
 
-    options = ["--protocol", "score", "--limit", "20", "--epochs", "2"]
+    options = ["--limit", "20", "--epochs", "2"]
     with FakeServer(answer) as server:
         env = clean_env() | server.env
         ended = killed_starts(
-            arguments(cases, *options), [(30, 0.0), (40, 0.1)], server, tmp_path, env
+            arguments(cases, *options, protocol="score"),
+            [(30, 0.0), (40, 0.1)],
+            server,
+            tmp_path,
+            env,
         )
         # A case whose answers had not all come is asked anew; two wait for each connection.
         assert 120 <= len(server.requests) <= 120 + 2 * 3 * 2 * AT_ONCE

@@ -130,12 +130,12 @@ def _group_of(parameter: inspect.Parameter) -> Any:
 
 def _given(group: Chosen, values: Mapping[str, Any], context: typer.Context) -> Given:
     """Options that the command line or the environment gives."""
-    found = {}
-    for one in group.options:
-        source, value = context.get_parameter_source(one.name), values[one.name]
+    given = {}
+    for option in group.options:
+        source, value = context.get_parameter_source(option.name), values[option.name]
         if source is not None and source.name != "DEFAULT":
-            found[one.name] = read_pairs(one.spelling, value) if one.is_mapping else value
-    return found
+            given[option.name] = read_pairs(option.spelling, value) if option.is_mapping else value
+    return given
 
 
 def read_pairs(spelling: str, pairs: Iterable[str]) -> dict[str, Any]:
@@ -144,19 +144,19 @@ def read_pairs(spelling: str, pairs: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: A pair without a key or an equals sign, or a key that is given twice.
     """
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             # What stands there may be a key.
             raise UsageError(f"{spelling}: write {PAIRS}")
-        if name in found:
+        if name in mapping:
             raise UsageError(f"{spelling} {name}: given twice")
         try:
-            found[name] = json.loads(value)
+            mapping[name] = json.loads(value)
         except (ValueError, RecursionError):
-            found[name] = value
-    return found
+            mapping[name] = value
+    return mapping
 
 
 _MISSING = dataclasses.MISSING

@@ -123,13 +123,13 @@ class Cell:
         """Arguments of the task, as its log holds them: files by their whole paths."""
         every = {**key(self.request), "limit": self.request.limit, "sampling": str(self.sampling)}
         options = options_of(RunOptions)
-        found = {
+        arguments = {
             name: options[name].in_full(value)
             for name, value in every.items()
             if value is not None and name not in _OF_MODEL
         }
         held = self.planned.condition.held
-        return found if held is None else found | {"cases": held}
+        return arguments if held is None else arguments | {"cases": held}
 
     @property
     def sent_seed(self) -> int | None:
@@ -187,13 +187,9 @@ class Plan:
     @property
     def titles(self) -> tuple[str, ...]:
         """Name of each cell's condition, with what two alike differ by."""
-        alike: dict[str, list[Cell]] = {}
-        for cell in self.cells:
-            alike.setdefault(cell.estimate.condition, []).append(cell)
         return tuple(
-            ", ".join((name, *_differences(cell, alike[name])))
+            ", ".join((cell.estimate.condition, *_differences(cell, self.cells)))
             for cell in self.cells
-            for name in [cell.estimate.condition]
         )
 
     @property
@@ -218,12 +214,16 @@ class Plan:
         return sum(cell.judgements for cell in self.cells)
 
 
-def _differences(cell: Cell, alike: Sequence[Cell]) -> Iterator[str]:
+def _differences(cell: Cell, cells: Sequence[Cell]) -> Iterator[str]:
     """Options by which a cell differs from others of its model and of the same condition."""
-    own = key(cell.request)
-    keys = [key(one.request) for one in alike if one.model == cell.model]
+    own, condition = key(cell.request), (cell.model, cell.estimate.condition)
+    alike = [
+        key(other.request)
+        for other in cells
+        if (other.model, other.estimate.condition) == condition
+    ]
     for name in options_of(RunOptions):
-        values = {str(one.get(name)) for one in keys}
+        values = {str(axes.get(name)) for axes in alike}
         if len(values) > 1 and name not in _OF_MODEL:
             yield f"{name.replace('_', ' ')} {str(own.get(name, NONE)).split('/')[-1]}"
 
