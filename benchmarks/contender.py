@@ -30,7 +30,6 @@ class Work:
     limit: int
     connections: int
     protocol: str
-    client: str
 
     @property
     def origin(self) -> str:
@@ -166,7 +165,7 @@ def casewise(work: Work) -> dict[str, float]:
             "limit": limit,
             "max_connections": work.connections,
             "model_base_url": work.url,
-        } | ({"client": work.client} if work.client else {})
+        }
         with tempfile.TemporaryDirectory() as folder:
             result = run_cells(make_plan(asked).cells, Path(folder))
             assert result.complete
@@ -242,7 +241,6 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=900)
     parser.add_argument("--connections", type=int, default=50)
     parser.add_argument("--protocol", default="binary")
-    parser.add_argument("--client", default="")
     options = vars(parser.parse_args())
     contender = CONTENDERS[options.pop("contender")]
     print(json.dumps(contender(Work(**options))))

@@ -1,13 +1,11 @@
 """Run commands against a failing server, and hold what they leave to what was asked."""
 
-# ruff: noqa: ARG001, ARG005 - each fault is given what any may need
+# ruff: noqa: ARG001 - each fault is given what any may need
 
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,11 +14,7 @@ from typing import Any
 from faulty import KINDS, FaultyServer
 from support.fault_runs import write_questions
 from support.secret import KEY
-from support.written import Writer, write_queries
 
-from casewise.errors import ModelError
-from casewise.evaluation import MakingOptions, make_contexts, plan_making
-from casewise.evaluation.models._faults import by_model, counted
 from casewise.logs import read_header, runs_of
 from casewise.scores import read_paths
 
@@ -44,7 +38,6 @@ class Outcome:
     """What one model's fault did to one command under one protocol."""
 
     command: str
-    client: str
     protocol: str
     model: str
     cases: int
@@ -122,19 +115,18 @@ def run_faults(
     *,
     cases: int,
     protocols: Sequence[str] = ("binary",),
-    client: str = "auto",
 ) -> list[Outcome]:
     """``casewise run`` with a model for every fault; then, once all is well, to its end."""
     path = write_questions(folder / "cases.jsonl", cases)
     server.choose_salts(models, cases)
     command: list[str | Path] = ["run", "--cases", path, "--protocol", ",".join(protocols)]
-    command += ["--max-connections", "6", "--client", client]
+    command += ["--max-connections", "6"]
     found = []
     for patience_s, own in by_patience(models).items():
         named = [part for model in own for part in ("-m", full_name(server, model))]
         logs = folder / f"logs-{patience_s}"
         done = _finish(casewise, [*command, *named], logs, server, patience_s)
-        found += _outcomes("run", client, own, protocols, cases, server, *done)
+        found += _outcomes("run", own, protocols, cases, server, *done)
     return found
 
 
@@ -157,7 +149,7 @@ def sweep_faults(
         logs = folder / f"logs-{patience_s}"
         done = _finish(casewise, ["run", file], logs, server, patience_s)
         for model, protocol in lines:
-            found += _outcomes("sweep", "auto", [model], [protocol], cases, server, *done)
+            found += _outcomes("sweep", [model], [protocol], cases, server, *done)
     return found
 
 
@@ -216,7 +208,6 @@ def _counts(stderr: str, what: str) -> dict[str, dict[str, int]]:
 
 def _outcomes(
     command: str,
-    client: str,
     models: Sequence[str],
     protocols: Sequence[str],
     cases: int,
@@ -238,7 +229,6 @@ def _outcomes(
             found.append(
                 Outcome(
                     command="grade" if model.startswith("grader-") else command,
-                    client=client,
                     protocol=protocol,
                     model=model,
                     cases=cases,
@@ -271,69 +261,3 @@ def _invented(row: Mapping[str, Any]) -> bool:
     if row["graded_by"] == "provider":
         return False
     return bool(row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial"))
-
-
-def generate_faults(
-    folder: Path, server: FaultyServer, models: Sequence[str], *, queries: int
-) -> list[Outcome]:
-    """``casewise contexts generate`` for every fault, side by side; then, once all is well, again.
-
-    The library's function, which the command calls: each in a thread, since all wait most of
-    the time. The environment must hold the key and the address.
-    """
-    server.choose_salts(models, 1)
-    writer = Writer()
-    server.answer = lambda request: writer({**request, "model": "writer"})
-
-    def generate(model: str) -> None:
-        place = folder / model
-        place.mkdir(exist_ok=True)
-        write_queries(place / "queries.csv", queries)
-        request = MakingOptions(
-            queries=place / "queries.csv",
-            out=place / "cases.jsonl",
-            model=full_name(server, model),
-            critic="none",
-        )
-        try:
-            make_contexts(plan_making(request), lambda through, total: None)
-        except ModelError:
-            # Nothing but faults came: it ends, and says so.
-            assert not server.healed
-
-    with ThreadPoolExecutor(len(models)) as pool, counted() as counts:
-        # A thread counts where it was started from only in a copy of its context.
-        started = [pool.submit(copy_context().run, generate, model) for model in models]
-        for one in started:
-            one.result()
-    faults = by_model(counts)
-    server.healed = True
-    found = []
-    for model in models:
-        place = folder / model
-        generate(model)
-        text, aside = (
-            path.read_text() if path.exists() else ""
-            for path in (place / "cases.jsonl", place / "cases.aside.jsonl")
-        )
-        lines = [json.loads(line) for line in text.splitlines()]
-        declined = sum(len(json.loads(line)["cases"]) or 2 for line in aside.splitlines())
-        times = Counter((line["query"], line["intended"]) for line in lines)
-        found.append(
-            Outcome(
-                command="generate",
-                client="auto",
-                protocol="–",
-                model=model,
-                cases=2 * queries,
-                failed=server.failed[model],
-                counted=faults.get(full_name(server, model), {}),
-                judged=len(times),
-                refused=declined,
-                errors={},
-                lost=2 * queries - len(times) - declined,
-                doubled=times.total() - len(times),
-                invented=(text + aside).count("a fault"),
-            )
-        )
-    return found

@@ -26,9 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from fault_runs import (  # noqa: E402
     Outcome,
-    by_patience,
     environment,
-    generate_faults,
     run_faults,
     sweep_faults,
 )
@@ -65,7 +63,7 @@ def clean() -> dict[str, str]:
     return kept | {"NO_COLOR": "1", "TERM": "dumb"}
 
 
-COMMANDS = ["run", "inspect", "sweep", "grade", "generate", "provider"]
+COMMANDS = ["run", "sweep", "grade", "provider"]
 Batch = Callable[[FaultyServer, Path], list[Outcome]]
 
 
@@ -81,9 +79,6 @@ def batches(cases: int) -> dict[str, Batch]:
         names = [f"{fault}-{how}" for fault in KINDS]
         found[f"sweep {how}"] = lambda s, f, e=every: sweep_faults(casewise, f, s, e, cases=few)
         found[f"run {how}"] = lambda s, f, n=names: run_faults(casewise, f, s, n, cases=cases)
-        found[f"inspect {how}"] = lambda s, f, n=names: run_faults(
-            casewise, f, s, n, cases=cases // 2, client="inspect"
-        )
         found[f"grade {how}"] = lambda s, f, e=graders: sweep_faults(casewise, f, s, e, cases=few)
     return found
 
@@ -93,17 +88,6 @@ def run_batch(name: str, work: Batch, storm_s: float) -> list[Outcome]:
     with tempfile.TemporaryDirectory() as folder, FaultyServer(storm_s=storm_s) as server:
         found = work(server, Path(folder))
     print(f"{name}: {len(found)} cells in {time.monotonic() - begun:.0f} s", file=sys.stderr)
-    return found
-
-
-def make_contexts(storm_s: float) -> list[Outcome]:
-    """The library's function in this process: it takes its settings from the environment."""
-    found = []
-    for how in HOWS:
-        for patience_s, names in by_patience([f"{fault}-{how}" for fault in KINDS]).items():
-            with FaultyServer(storm_s=storm_s) as server, tempfile.TemporaryDirectory() as folder:
-                os.environ.update(environment(server, patience_s))
-                found += generate_faults(Path(folder), server, names, queries=3)
     return found
 
 
@@ -188,11 +172,11 @@ def matrix(outcomes: Sequence[Outcome]) -> str:
 
 def by_command(outcomes: Sequence[Outcome]) -> str:
     """A line for each command and protocol."""
-    lines = ["| command | client | protocol | cells | cases | failed requests | problems |"]
-    lines.append("|---|---|---|---:|---:|---:|---:|")
-    keys = dict.fromkeys((one.command, one.client, one.protocol) for one in outcomes)
+    lines = ["| command | protocol | cells | cases | failed requests | problems |"]
+    lines.append("|---|---|---:|---:|---:|---:|")
+    keys = dict.fromkeys((one.command, one.protocol) for one in outcomes)
     for key in keys:
-        own = [one for one in outcomes if (one.command, one.client, one.protocol) == key]
+        own = [one for one in outcomes if (one.command, one.protocol) == key]
         numbers = [len(own), sum(one.cases for one in own), sum(one.failed for one in own)]
         numbers.append(sum(len(one.problems) for one in own))
         lines.append(f"| {' | '.join(key)} | {' | '.join(f'{n:,}' for n in numbers)} |")
@@ -230,8 +214,6 @@ def main() -> int:
         outcomes = [one for part in work for one in part.result()]
         stopped = killed.result()
         finals = [one for part in of_final for one in part.result()]
-    if "generate" in options.only:
-        outcomes += make_contexts(options.storm)
     problems = [problem for one in outcomes for problem in one.problems]
     problems += [problem for one in finals for problem in one.problems]
     if stopped["judged"] != KILLED_CASES or stopped["rows"] != KILLED_CASES:

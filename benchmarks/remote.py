@@ -13,9 +13,8 @@ the machine can only slow the busier side down, and the median and worst.
 ``bare`` is the asynchronous client of ``openai`` behind a semaphore: the practical limit of its
 library. ``runner`` is the same judge in Inspect's own runner, as ``inspect eval`` runs it.
 ``sequential`` is the blocking client of ``openai`` in a loop, as published scripts ask; a few of
-its requests stand for all. ``aiohttp`` is given for information, and so is ``inspect``: casewise
-with Inspect's own client (``--client inspect``). Without any latency the number of judgements a
-second shows what one process can do.
+its requests stand for all. ``aiohttp`` is given for information. Without any latency the number of
+judgements a second shows what one process can do.
 """
 
 import argparse
@@ -40,9 +39,6 @@ IMPORTS = (
     "from inspect_ai import Task; import inspect_ai.model, inspect_ai.scorer, "
     "inspect_ai.solver, inspect_ai.dataset, inspect_ai.log"
 )
-NAMES = {"casewise": ("casewise", "auto"), "inspect": ("casewise", "inspect")}
-"""Contenders that are casewise, with their client."""
-
 Results = list[dict[str, dict[str, float]]]
 """One entry a turn: what each contender measured."""
 
@@ -69,7 +65,7 @@ class Row:
 
 
 SETTINGS = {
-    Setting(0.1, 50): ("bare", "casewise", "runner", "inspect", "aiohttp"),
+    Setting(0.1, 50): ("bare", "casewise", "runner", "aiohttp"),
     Setting(0.1, 200): ("bare", "casewise", "runner", "aiohttp"),
     Setting(1.0, 50): ("bare", "casewise", "runner", "aiohttp"),
     Setting(1.0, 200): ("sequential", "bare", "casewise", "runner", "aiohttp"),
@@ -171,11 +167,10 @@ def turn(
     shift = number % len(contenders)
     measured = {}
     for name in (*contenders[shift:], *contenders[:shift]):
-        script, client = NAMES.get(name, (name, ""))
         limit = options.sequential if name == "sequential" else options.limit
-        command = [sys.executable, str(HERE / "contender.py"), script, "--url", url]
+        command = [sys.executable, str(HERE / "contender.py"), name, "--url", url]
         command += ["--cases", cases, "--limit", str(limit), "--protocol", options.protocol]
-        command += ["--connections", str(setting.connections), "--client", client]
+        command += ["--connections", str(setting.connections)]
         done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
         measured[name] = json.loads(done.stdout.splitlines()[-1])
         if name == "sequential":

@@ -30,7 +30,6 @@ from casewise.choices import (
     MAX_SEED,
     PROTOCOL,
     RULES,
-    Client,
     Delivery,
     EngineName,
     Format,
@@ -309,15 +308,6 @@ class RunOptions(ConditionOptions):
             envvar="CASEWISE_ATTEMPT_TIMEOUT",
         ),
     ] = None
-    client: Annotated[
-        str,
-        Input(
-            "What sends the requests of openai-api models: a lean client where the options allow "
-            "it, or Inspect's own (docs/method/speed.md).",
-            PLACE,
-            choices=lambda: Client,
-        ),
-    ] = str(Client.AUTO)
     batch: Annotated[
         bool,
         Input(

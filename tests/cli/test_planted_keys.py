@@ -98,8 +98,7 @@ def ask(cli: Cli, folder: Path, server: FakeServer, count: int, *more: str) -> s
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("client", ["auto", pytest.param("inspect", marks=pytest.mark.slow)])
-def test_in_answers(cli_inside: Cli, tmp_path: Path, client: str, soon_again: None) -> None:
+def test_in_answers(cli_inside: Cli, tmp_path: Path, soon_again: None) -> None:
     left = dict(enumerate(PASSING.values()))
 
     def answer(request: dict[str, Any]) -> Answer:
@@ -108,7 +107,7 @@ def test_in_answers(cli_inside: Cli, tmp_path: Path, client: str, soon_again: No
 
     with FakeServer(answer) as server:
         # Cases that are refused are few beside all others, so that the run goes on.
-        shown = ask(cli_inside, tmp_path, server, 10 * len(PASSING), "--client", client)
+        shown = ask(cli_inside, tmp_path, server, 10 * len(PASSING))
     assert not left
     check(tmp_path, shown)
 

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 from support.fault_runs import write_questions
@@ -47,11 +46,10 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
 
 
-@pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_what_is_set_is_sent_and_recorded(cli: Cli, tmp_path: Path, client: str) -> None:
+def test_what_is_set_is_sent_and_recorded(cli: Cli, tmp_path: Path) -> None:
     given = (
         *(*SETTING, "--generate", "top_p=.9", "--generate", f"extra_body={json.dumps(BODY)}"),
-        *("--generate", 'extra_headers={"X-Team": "safety"}', "--client", client),
+        *("--generate", 'extra_headers={"X-Team": "safety"}'),
     )
     with FakeServer(answer) as server:
         done = cli(*options(tmp_path, *given), env=environment(server))

@@ -24,7 +24,7 @@ import casewise as cw
 JSON = {"Content-Type": "application/json"}
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 CASES, BEFORE, AT_ONCE = 24, 8, 4
-STANDING = "casewise.evaluation.models._standing"
+STANDING = "casewise.evaluation.models.patient"
 
 
 def openai(message: str, code: str | None = None, type: str = "invalid_request_error") -> Any:

@@ -63,10 +63,6 @@ RUNS: dict[str, tuple[str, ...]] = {
         # Of one case at a time, so that the second answer to a prompt is that of its second time.
         *("--epochs", "2", "--max-connections", "1", *_PRICES),
     ),
-    "inspects-client": (
-        *("-m", "openai-api/fake/varied", "--cases", "cases.yaml", "--client", "inspect"),
-        *("--protocol", "score,probability", *_PRICES),
-    ),
     "faults": (
         *("-m", "openai-api/fake/faulty", "--cases", "starter", "--protocol", "binary"),
         *("--max-tokens", "300", *_PRICES),

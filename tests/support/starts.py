@@ -36,10 +36,9 @@ def command() -> Callable[[], None]:
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        "inspect_ai.model._providers.openai_compatible",
         "casewise.cli",
         "casewise.evaluation",
-        "casewise.evaluation.models._lean_client",
+        "casewise.evaluation.models.provider",
         "casewise.scores._log_rows",
         "casewise.scores._logged_runs",
         "casewise_study.app_study.study_app",

@@ -33,7 +33,6 @@ __all__ = [
     "Better",
     "By",
     "CARDS",
-    "Client",
     "Cluster",
     "Delivery",
     "Draw",
@@ -370,15 +369,6 @@ class Sampling(enum.StrEnum):
     REFERENCE_OPEN = "reference-open"
     """A system message, temperature .6, top-p .9, at most 512 tokens, score from 1 sample;
     Mixtral and Dolphin at their library's defaults (temperature 1, top-k 50)."""
-
-
-class Client(enum.StrEnum):
-    """Client that sends the requests."""
-
-    AUTO = "auto"
-    """A lean client where a model's provider allows it, else the provider's own."""
-    INSPECT = "inspect"
-    """The provider's own."""
 
 
 class EngineName(enum.StrEnum):

@@ -323,7 +323,6 @@ def run_with_progress(
     """
     from casewise.evaluation import (
         make_budget,
-        moved_note,
         resume,
         run_cells,
     )
@@ -337,8 +336,6 @@ def run_with_progress(
         note(f"going on: {done.judged:,} of {total:,} were judged before")
     if is_elsewhere(folder.path):
         note(f"{address_of(folder.path)} has no locks: keep other runs out of it")
-    if (moved := moved_note()) is not None:
-        note(moved)
     if budget is not None:
         _note_cap(cells, done, budget)
     progress = RunProgress(err(), total, done.judged, budget)

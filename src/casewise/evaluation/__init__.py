@@ -8,11 +8,6 @@ from casewise.evaluation.making import (
     make_contexts,
     plan_making,
 )
-from casewise.evaluation.models import Prices, TargetCheck, check_grader, check_target
-from casewise.evaluation.models._faults import (
-    refuse_password,
-    refuse_secret,
-)
 from casewise.evaluation.models._in_process import (
     Batch,
     InProcess,
@@ -26,8 +21,10 @@ from casewise.evaluation.models._in_process import (
     told_of_local_models,
     too_long,
 )
-from casewise.evaluation.models._seam import moved_note
 from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
+from casewise.evaluation.models.keys import refuse_password, refuse_secret
+from casewise.evaluation.models.open import TargetCheck, check_grader, check_target
+from casewise.evaluation.models.patient import Prices
 from casewise.evaluation.plan._costs import Budget, CostEstimate, total
 from casewise.evaluation.plan._plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._sampling import check_settings
@@ -77,7 +74,6 @@ __all__ = [
     "make_budget",
     "lone_ablations",
     "make_plan",
-    "moved_note",
     "plain_turns",
     "plan_making",
     "plan_sweep",

@@ -4,6 +4,8 @@ from inspect_ai.model import modelapi
 
 from casewise.evaluation.models._smollm2 import SmolLM2
 from casewise.evaluation.models._target import TargetModel
+from casewise.evaluation.models.open import OURS
+from casewise.evaluation.models.provider import ChatCompletions
 from casewise.evaluation.tasks._tasks import judge, respond
 from casewise.logs import TARGETS
 
@@ -14,4 +16,8 @@ casewise_target = modelapi(name=TARGETS)(TargetModel)
 """The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
 
 
-__all__ = ["casewise", "casewise_target", "judge", "respond"]
+casewise_openai = modelapi(name=OURS)(ChatCompletions)
+"""The provider of ``openai-api/SERVICE/MODEL``: servers that speak OpenAI's protocol."""
+
+
+__all__ = ["casewise_openai", "casewise", "casewise_target", "judge", "respond"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inspect_ai.model import GenerateConfig, Model, ModelOutput
+from inspect_ai.model import GenerateConfig, ModelOutput
 
 from casewise.cases import Case, Side, load_cases, to_fields
 from casewise.contexts import (
@@ -37,10 +37,15 @@ from casewise.contexts import (
     shingles,
 )
 from casewise.errors import InputError, ModelError, UsageError
-from casewise.evaluation.models import Prices, check_all, known_prices, open_model, patience
-from casewise.evaluation.models._faults import FailedRequestError, asked, counted, first_within
-from casewise.evaluation.models._reachability import reached_anew
-from casewise.evaluation.models._seam import in_own_loop
+from casewise.evaluation.models.faults import FailedRequestError, first_within
+from casewise.evaluation.models.open import (
+    attempt_timeout,
+    check_all,
+    in_own_loop,
+    known_prices,
+    open_model,
+)
+from casewise.evaluation.models.patient import PatientModel, Prices, Watch
 from casewise.evaluation.plan._costs import CostEstimate, RequestCount, estimate, prompt_tokens
 from casewise.evaluation.runs.ending import Ending, reason_of
 from casewise.evaluation.runs.folder import command_line, is_command
@@ -290,10 +295,9 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
         with (
             files.sorted_at_end(),
             _ending_told(observers, files),
-            counted(observers.fault),
-            reached_anew(tell=observers.outage),
         ):
-            maker = Maker(plan, files, {name: _open(plan, name) for name in plan.models})
+            shared = Watch(observers.fault, observers.outage)
+            maker = Maker(plan, files, {name: _open(plan, name, shared) for name in plan.models})
             in_own_loop(maker.make_all(watch))
     rejected = {
         query: tuple(Fault(**fault) for fault in json.loads(lines[0])["faults"])
@@ -302,13 +306,15 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
     return Made(2 * len(files.made), rejected, *maker.spent())
 
 
-def _open(plan: MakingPlan, name: str) -> Model:
+def _open(plan: MakingPlan, name: str, watch: Watch) -> PatientModel:
     options = plan.options
     return open_model(
         name,
         base_url=options.model_base_url,
         model_args=options.model_args,
-        usual=patience(max_connections=options.max_connections),
+        watch=watch,
+        connections=options.max_connections,
+        usual=GenerateConfig(attempt_timeout=attempt_timeout()),
     )
 
 
@@ -382,7 +388,7 @@ def _ending_told(observers: Observers, files: Files) -> Iterator[None]:
 class Maker:
     """Asker of the writer and the critic, query by query."""
 
-    def __init__(self, plan: MakingPlan, files: Files, models: Mapping[str, Model]) -> None:
+    def __init__(self, plan: MakingPlan, files: Files, models: Mapping[str, PatientModel]) -> None:
         self.plan, self.files, self.models = plan, files, models
         self.usage: Counter[tuple[str, str]] = Counter()
         """Requests, and tokens in and out, by model."""
@@ -478,7 +484,7 @@ class Maker:
             temperature=options.temperature if temperature is None else temperature,
             max_tokens=options.max_tokens,
         )
-        output = await asked(model.generate(prompt, config=config.merge(model.config)))
+        output = await model.generate(prompt, config=config.merge(model.config))
         self.usage[name, "requests"] += 1
         if usage := output.usage:
             self.usage[name, "in"] += input_tokens(usage)

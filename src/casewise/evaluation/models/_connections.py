@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from casewise.evaluation.models._fault_table import FaultKind
-from casewise.evaluation.models._faults import UnreadAnswerError, Value
+from casewise.evaluation.models.faults import FaultKind, UnreadAnswerError
+
+Value = TypeVar("Value")
 
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
@@ -82,17 +83,3 @@ class PerLoop(Generic[Value]):
             self._opened = self._opening()
             self._current, self._loop = await anext(self._opened), loop
         return self._current
-
-
-def without_retries(client: Any) -> Any:
-    """A client of Google's that neither repeats a request by itself nor follows a redirect."""
-    from google.genai.types import HttpRetryOptions
-
-    api = client._api_client
-    # It repeats one unless somebody has said how often.
-    api._http_options.retry_options = HttpRetryOptions(attempts=1)
-    if (http := getattr(api, "_async_httpx_client", None)) is not None:
-        http.follow_redirects = False
-    if (of_aiohttp := getattr(api, "_async_client_session_request_args", None)) is not None:
-        of_aiohttp["allow_redirects"] = False
-    return client

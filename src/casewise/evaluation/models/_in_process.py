@@ -10,7 +10,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count, groupby
@@ -30,7 +30,6 @@ from inspect_ai.model import (
     TopLogprob,
 )
 
-from casewise.evaluation.models._faults import holding
 from casewise.logs import message_text
 
 Key = str | tuple[int, ...]
@@ -41,9 +40,14 @@ Item = TypeVar("Item")
 _tell: ContextVar[Callable[[str], None]] = ContextVar("casewise_tell", default=lambda _: None)
 
 
-def told_of_local_models(told: Callable[[str], None]) -> AbstractContextManager[object]:
+@contextmanager
+def told_of_local_models(told: Callable[[str], None]) -> Iterator[None]:
     """Pass messages of this process's models to a person, while the block runs."""
-    return holding(_tell, told)
+    token = _tell.set(told)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
 
 
 def tell(line: str) -> None:

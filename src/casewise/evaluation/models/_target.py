@@ -11,7 +11,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -33,11 +33,17 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import digest, read_model
 from casewise.errors import CasewiseError, ModelError, UsageError
-from casewise.evaluation.models._fault_table import Then, kind_of, row_of, status_of
-from casewise.evaluation.models._faults import FailedRequestError, UnreadAnswerError, redacted
-from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._target_file import TargetFile
 from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
+from casewise.evaluation.models.faults import (
+    REACTIONS,
+    FailedRequestError,
+    Then,
+    UnreadAnswerError,
+    classify,
+)
+from casewise.evaluation.models.keys import MissingError, redacted
+from casewise.evaluation.models.provider import tool_form
 from casewise.files import quoted
 from casewise.logs import TARGETS, calls_of, message_text
 
@@ -210,7 +216,7 @@ class TargetModel(ModelAPI):
         """Answers without a reply; None once an answer had one."""
         if isinstance(spec := self.target.spec, TargetFile):
             if lacking := spec.missing():
-                raise PrerequisiteError(f"{self.target.given}, {lacking}")
+                raise MissingError(f"{self.target.given}, {lacking}")
             self.client = Bot(spec)
             self.base_url = self.client.base_url
 
@@ -220,7 +226,7 @@ class TargetModel(ModelAPI):
 
     def should_retry(self, ex: Exception) -> bool:
         """Tell whether another attempt may do better."""
-        return row_of(ex).then in (Then.WAIT, Then.AGAIN)
+        return REACTIONS[classify(ex).kind].then in (Then.WAIT, Then.AGAIN)
 
     async def generate(
         self,
@@ -232,7 +238,7 @@ class TargetModel(ModelAPI):
         """Send the conversation, and read the reply.
 
         Raises:
-            BotStatusError: The bot's status is no success.
+            ResponseError: The bot's status is no success.
             FailedRequestError: The function raised an error.
             ModelError: The target doesn't fit the conversation, or no answer has a reply.
             UnreadAnswerError: The answer has no reply.
@@ -282,7 +288,8 @@ class TargetModel(ModelAPI):
         except CasewiseError:
             raise
         except Exception as error:  # whatever the function raises
-            raise FailedRequestError(kind_of(error), _raised(error), status_of(error)) from None
+            fault = replace(classify(error), reason=_raised(error))
+            raise FailedRequestError(fault) from None
         if isinstance(said, str):
             return TargetAnswer(said)
         if isinstance(said, Mapping) and isinstance(said.get("content"), str):
@@ -362,13 +369,6 @@ def _message(message: ChatMessage) -> dict[str, Any]:
             for call in calls
         ]
     return given
-
-
-def tool_form(tool: ToolInfo) -> dict[str, Any]:
-    """A tool's definition in OpenAI's form."""
-    parameters = tool.parameters.model_dump(mode="json", exclude_none=True)
-    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
-    return {"type": "function", "function": function}
 
 
 def _as_text(messages: Sequence[ChatMessage]) -> str:

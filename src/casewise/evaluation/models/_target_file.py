@@ -26,14 +26,14 @@ from pydantic import (
 )
 
 from casewise.cases import fault
-from casewise.evaluation.models._faults import (
+from casewise.evaluation.models.keys import (
     exposes_in_address,
     exposes_secret,
     keep_secret,
     redacted,
     secrets_of_address,
 )
-from casewise.evaluation.models._reachability import is_web_address
+from casewise.evaluation.models.servers import is_web_address
 
 PLACES = {
     "messages": "the conversation in OpenAI's form, a list",

@@ -23,16 +23,9 @@ from casewise.evaluation.models._connections import (
     PerLoop,
     limit_body,
 )
-from casewise.evaluation.models._fault_table import FaultKind, row_of, status_words
-from casewise.evaluation.models._faults import (
-    UnreadAnswerError,
-    keep_secret,
-    redacted,
-    secrets_of_address,
-)
-from casewise.evaluation.models._provider_calls import answer_begun
-from casewise.evaluation.models._said import Said, read_error
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
+from casewise.evaluation.models.faults import FaultKind, ResponseError, UnreadAnswerError
+from casewise.evaluation.models.keys import keep_secret, redacted, secrets_of_address
 
 SHOWN = 2_000
 """Most letters of an answer that a check shows."""
@@ -69,14 +62,6 @@ def fill(template: Any, values: Mapping[str, Any]) -> Any:
     return BY_NAME.sub(written, template)
 
 
-class BotStatusError(RuntimeError):
-    """A bot's answer under a status that is no success."""
-
-    def __init__(self, said: Said) -> None:
-        self.said = said
-        super().__init__(status_words(said.status or 0, row_of(said).kind))
-
-
 @dataclass(frozen=True, slots=True)
 class TargetAnswer:
     """Reading of an answer."""
@@ -107,11 +92,7 @@ class TargetExchange:
 
 
 class Bot:
-    """Client of a bot behind an address.
-
-    It has the methods' names of an HTTP client, so that its connections are followed
-    (``_provider_calls``).
-    """
+    """Client of a bot behind an address."""
 
     def __init__(self, spec: TargetFile) -> None:
         self.spec = spec
@@ -123,7 +104,7 @@ class Bot:
         """Answer of the bot to a request with values for the placeholders.
 
         Raises:
-            BotStatusError: Its status is no success.
+            ResponseError: Its status is no success.
             UnreadAnswerError: Its answer has no reply.
         """
         request = self.build_request(values)
@@ -131,7 +112,6 @@ class Bot:
         response = await self.send(request)
         try:
             seen.status = response.status_code
-            answer_begun(response.status_code)
             seen.content_type = response.headers.get("content-type", "").partition(";")[0]
             return await _read(self.spec, response, seen)
         finally:
@@ -194,7 +174,7 @@ async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchang
     """Reading of an answer.
 
     Raises:
-        BotStatusError: Its status is no success.
+        ResponseError: Its status is no success.
         UnreadAnswerError: It has no reply.
     """
     status = response.status_code
@@ -209,7 +189,7 @@ async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchang
             told = json.loads(content)
         if _search(told, "refused", spec.refused):
             return _read_told(spec, told)
-    raise BotStatusError(read_error(status, response.headers, content.encode(errors="replace")))
+    raise ResponseError(status, response.headers, content.encode(errors="replace"))
 
 
 async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:

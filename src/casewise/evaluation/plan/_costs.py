@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from casewise.cases import Case
 from casewise.choices import grader_words, rules_first
 from casewise.errors import UsageError
-from casewise.evaluation.models import Prices, model_info
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.models._underway import Underway
+from casewise.evaluation.models.open import model_info
+from casewise.evaluation.models.patient import Prices
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import DrawSettings
 from casewise.logs import ESTIMATED, TokenUsage, input_tokens

@@ -13,9 +13,10 @@ from inspect_ai.model import ModelUsage
 from casewise.cases import CaseSet
 from casewise.choices import Sampling, rules_first
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation.models import Prices, check_name, known_prices
-from casewise.evaluation.models._batches import NOTE, check_batches
 from casewise.evaluation.models._target import open_again
+from casewise.evaluation.models.batches import NOTE, check_batches
+from casewise.evaluation.models.open import check_name, known_prices
+from casewise.evaluation.models.patient import Prices
 from casewise.evaluation.plan._condition import (
     Condition,
     RungNotShownError,

@@ -9,9 +9,9 @@ from casewise.cases import GROUPS
 from casewise.choices import RULES, grading_model, read_grader
 from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import UsageError, choose_from
-from casewise.evaluation.models import check_grader
-from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._target import is_target, load_target
+from casewise.evaluation.models.keys import refuse_password, refuse_secret
+from casewise.evaluation.models.open import check_grader
 from casewise.evaluation.plan._condition import draws, opened
 from casewise.evaluation.plan._sampling import check_settings
 from casewise.options import Option, RunOptions, options_of, products

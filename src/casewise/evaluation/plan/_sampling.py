@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from casewise.cases import digest
 from casewise.choices import Sampling
 from casewise.errors import UsageError, choose_from, shorten
-from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
+from casewise.evaluation.models.keys import redacted, refuse_secret, refuse_secrets_within
 from casewise.logs import EMBEDDED, TARGETS
 from casewise.options import ConditionOptions
 from casewise.protocols import find_protocol

@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from casewise.errors import CasewiseError, InputError, ModelError, UsageError
-from casewise.evaluation.models import check_all
-from casewise.evaluation.models._batches import batches_followed
-from casewise.evaluation.models._faults import Faults, by_model, counted
-from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
+from casewise.evaluation.models.faults import Faults, by_model
+from casewise.evaluation.models.open import check_all
+from casewise.evaluation.models.patient import UNREACHABLE_S, Watch
 from casewise.evaluation.plan._costs import Budget
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.ending import NOT_ALL, Ending, reason_of
@@ -113,14 +112,10 @@ def run_cells(
         )
     folder = LogFolder.at(log_dir)
     # Before there is a folder: a model that can't be opened leaves none.
-    clients = open_clients(cells) if cluster is None else []
+    watch = Watch(observers.fault, observers.outage, unreachable_s)
+    clients = open_clients(cells, watch) if cluster is None else []
     check_same_numbers([one.model for one in clients], folder)
-    with (
-        hold_folder(folder.path) as notes,
-        counted(observers.fault) as faults,
-        reached_anew(unreachable_s, observers.outage),
-        batches_followed(observers.outage) if batched else nullcontext(),
-    ):
+    with hold_folder(folder.path) as notes:
         done = read_done(cells, folder)
         with _ending_reported(cells, folder, observers):
             if cluster is None:
@@ -135,8 +130,7 @@ def run_cells(
         now = read_done(cells, folder)
         if given_up and not now.judged:
             raise ModelError("\n".join(given_up))
-        for result in results:
-            faults.update(result.faults)
+        faults = sum((result.faults for result in results), watch.counts)
         errors = sum((result.errors for result in results), done.errors(cells))
         return RunResult(
             logs_of(cells, folder),

@@ -11,13 +11,12 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from inspect_ai.model import Model
-
 from casewise.errors import InputError, UsageError
-from casewise.evaluation.models import server_address
-from casewise.evaluation.models._faults import redacted
 from casewise.evaluation.models._in_process import InProcess
-from casewise.evaluation.models._reachability import address_at
+from casewise.evaluation.models.keys import redacted
+from casewise.evaluation.models.open import server_address
+from casewise.evaluation.models.patient import PatientModel
+from casewise.evaluation.models.servers import plain_url
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.progress import Done, read_done, title_of
 from casewise.files import address_of, hold, is_elsewhere
@@ -167,7 +166,7 @@ def resume(
 
 
 def _addresses_of(header: LogHeader) -> Iterable[str]:
-    given = address_at(header.log.eval.model_base_url or "", "").url
+    given = plain_url(header.log.eval.model_base_url or "")
     return header.metadata.get(ADDRESSES) or filter(None, [given])
 
 
@@ -184,7 +183,7 @@ def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
     return tuple(path for _, path in sorted(entry for entry in placed if entry[0] is not None))
 
 
-def check_same_numbers(models: Iterable[Model], folder: LogFolder) -> None:
+def check_same_numbers(models: Iterable[PatientModel], folder: LogFolder) -> None:
     """Refuse to complete what a model judged in floating-point numbers of another width.
 
     Unless a model argument sets it, the width follows the machine; a folder that is taken to
@@ -194,7 +193,7 @@ def check_same_numbers(models: Iterable[Model], folder: LogFolder) -> None:
         UsageError: A log of the folder is of the same model in another width, set by no argument.
     """
     own = {
-        str(model): dict(model.api.made_with)["dtype"]
+        model.title: dict(model.api.made_with)["dtype"]
         for model in models
         if isinstance(model.api, InProcess)
         and "dtype" not in model.model_args

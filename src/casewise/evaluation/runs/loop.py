@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from inspect_ai.dataset import Sample
 from inspect_ai.model import Model
-from inspect_ai.util import AdaptiveConcurrency
 
-from casewise.evaluation.models._batches import AT_ONCE
-from casewise.evaluation.models._faults import first_within
-from casewise.evaluation.models._in_process import InProcess, is_in_process
-from casewise.evaluation.models._seam import in_own_loop, init_concurrency
+from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
+from casewise.evaluation.models.batches import AT_ONCE
+from casewise.evaluation.models.faults import first_within
+from casewise.evaluation.models.open import in_own_loop
+from casewise.evaluation.models.patient import CONNECTIONS
 from casewise.evaluation.plan._costs import SpentError
 from casewise.evaluation.runs.work import PieceRun, StopObserver
 
@@ -36,8 +36,7 @@ AHEAD = 2
 """Cases in flight per connection: some are read while others wait to be sent."""
 
 FIRST = 40
-"""Cases of a model that are asked before its first answer; without ``--max-connections`` Inspect
-begins with 20 of them."""
+"""Cases of a model that are asked before its first answer."""
 
 FIRST_S = 0.05
 """Seconds that the other cases wait for the first answer where ``--max-connections`` is given: most
@@ -69,8 +68,6 @@ async def _ask_all(runs: Sequence[PieceRun], tell_stop: StopObserver | None) -> 
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if tell_stop is not None and task is not None:
         tell_stop(lambda: loop.call_soon_threadsafe(task.cancel))
-    # Limits of an earlier run in this process are not this one's.
-    init_concurrency()
     lines: dict[str, list[PieceRun]] = {}
     for run in runs:
         lines.setdefault(run.piece.cell.model, []).append(run)
@@ -134,16 +131,13 @@ def _expect(runs: Iterable[PieceRun]) -> None:
 
 
 def _workers(runs: Sequence[PieceRun]) -> int:
+    given = max((run.piece.cell.request.max_connections or 0 for run in runs), default=0)
     if any(run.config.batch for run in runs):
         # A batch holds what waits at the same time.
-        most = max(run.config.max_connections or AT_ONCE for run in runs)
-        return min(most, sum(run.piece.size for run in runs))
-    usual = AdaptiveConcurrency().max
-    return max(
-        (run.config.max_connections or usual)
-        * (1 if isinstance(run.clients.model.api, InProcess) else AHEAD)
-        for run in runs
-    )
+        return min(given or AT_ONCE, sum(run.piece.size for run in runs))
+    if isinstance(runs[0].clients.model.api, InProcess):
+        return given or WINDOW
+    return AHEAD * (given or CONNECTIONS)
 
 
 def _jobs(runs: Sequence[PieceRun]) -> Iterator[Job]:
@@ -159,7 +153,7 @@ async def _work_off(runs: Sequence[PieceRun]) -> None:
     if is_batch:
         # Only what waits at the same time goes out in one batch.
         shown.set()
-    elif any(run.config.max_connections is not None for run in runs):
+    elif any(run.piece.cell.request.max_connections is not None for run in runs):
         asyncio.get_running_loop().call_later(FIRST_S, shown.set)
 
     async def work(number: int) -> None:

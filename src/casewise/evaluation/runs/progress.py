@@ -7,8 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError
-from casewise.evaluation.models._fault_table import FaultKind
-from casewise.evaluation.models._faults import FaultCounts, logged_kind
+from casewise.evaluation.models.faults import FaultCounts, FaultKind, logged_kind
 from casewise.evaluation.plan._costs import Budget, Tokens, cost_of, tokens_of
 from casewise.evaluation.plan._plan import Cell
 from casewise.files import address_of

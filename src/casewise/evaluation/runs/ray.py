@@ -19,8 +19,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from casewise.errors import CasewiseError, UsageError, first_line, install_hint
-from casewise.evaluation.models import loads_weights
-from casewise.evaluation.models._faults import FaultCounts, counted
+from casewise.evaluation.models.faults import FaultCounts
+from casewise.evaluation.models.open import loads_weights
+from casewise.evaluation.models.patient import Watch
 from casewise.evaluation.plan._costs import Budget, Tokens
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.loop import ask_all
@@ -183,17 +184,17 @@ def _run_piece(piece: Piece, log_dir: str, cap: float | None, connections: int) 
         Path(folder).mkdir(parents=True, exist_ok=True)
     budget = None if cap is None else Budget(cap, 0.0, piece.cell.prices)
     statuses: list[Status] = []
-    with counted() as faults:
-        try:
-            (clients,) = open_clients([piece.cell])
-            run = PieceRun(piece, clients, folder, RunContext(statuses.append, budget))
-            ask_all([run])
-        except CasewiseError as error:
-            return PieceResult(failure=str(error), faults=faults)
+    watch = Watch()
+    try:
+        (clients,) = open_clients([piece.cell], watch)
+        run = PieceRun(piece, clients, folder, RunContext(statuses.append, budget))
+        ask_all([run])
+    except CasewiseError as error:
+        return PieceResult(failure=str(error), faults=watch.counts)
     capped = budget is not None and budget.stopped
     failure = budget.reason if budget is not None and capped else run.failure
     return PieceResult(
-        tuple(statuses), run.errors, faults, failure, run.given_up, run.tokens, capped
+        tuple(statuses), run.errors, watch.counts, failure, run.given_up, run.tokens, capped
     )
 
 

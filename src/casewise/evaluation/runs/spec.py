@@ -11,9 +11,9 @@ from inspect_ai.log import EvalConfig, EvalDataset, EvalPlan, EvalPlanStep, Eval
 from inspect_ai.model import GenerateConfig, Model, ModelConfig
 
 import casewise
-from casewise.choices import Client
-from casewise.evaluation.models import open_model, patience
-from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
+from casewise.evaluation.models._in_process import InProcess, is_in_process
+from casewise.evaluation.models.open import attempt_timeout, open_model
+from casewise.evaluation.models.patient import PatientModel, Watch
 from casewise.evaluation.plan._plan import Cell
 from casewise.evaluation.runs.folder import MADE_WITH, command_line, is_command
 from casewise.evaluation.runs.pieces import Piece
@@ -29,27 +29,31 @@ FAIL_ON_ERROR = 0.05
 class Clients:
     """Clients of a cell's model and of the grader."""
 
-    model: Model
-    grader: Model | None
+    model: PatientModel
+    grader: PatientModel | None
 
     @property
-    def all(self) -> tuple[Model, ...]:
+    def all(self) -> tuple[PatientModel, ...]:
         """Those that there are."""
         return (self.model,) if self.grader is None else (self.model, self.grader)
 
 
-def open_clients(cells: Iterable[Cell]) -> list[Clients]:
+def open_clients(cells: Iterable[Cell], watch: Watch) -> list[Clients]:
     """Open the clients of each cell's model and grader: cells that ask alike share them.
+
+    Args:
+        cells: The cells.
+        watch: What all clients share.
 
     Raises:
         ModelError: One can't be used.
     """
-    opened: dict[str, Model] = {}
+    opened: dict[str, PatientModel] = {}
 
-    def open_once(name: str, *, is_shared: bool, **given: Any) -> Model:
+    def open_once(name: str, *, is_shared: bool, **given: Any) -> PatientModel:
         key = f"{name} {given!r}"
         if not is_shared or key not in opened:
-            opened[key] = open_model(name, **given)
+            opened[key] = open_model(name, watch=watch, **given)
         return opened[key]
 
     def clients_of(cell: Cell) -> Clients:
@@ -61,12 +65,16 @@ def open_clients(cells: Iterable[Cell]) -> list[Clients]:
             base_url=request.model_base_url,
             model_args=request.model_arg,
             prices=cell.own_prices,
-            client=Client(request.client),
+            connections=request.max_connections,
         )
         grader = None
         if cell.acts and (name := request.grading_model) is not None:
-            usual = _patience(cell)
-            grader = open_once(name, is_shared=not request.batch, usual=usual)
+            grader = open_once(
+                name,
+                is_shared=not request.batch,
+                connections=request.max_connections,
+                usual=_patience(cell),
+            )
         return Clients(model, grader)
 
     return [clients_of(cell) for cell in cells]
@@ -141,14 +149,11 @@ def make_steps(cell: Cell, config: GenerateConfig) -> EvalPlan:
 
 
 def make_config(piece: Piece, model: Model) -> GenerateConfig:
-    """Make the settings of a piece's requests: sampling, connections, timeout and seed."""
+    """Make the settings of a piece's requests: sampling, timeout and seed."""
     cell = piece.cell
     in_process = isinstance(model.api, InProcess)
-    own = GenerateConfig(
-        max_connections=cell.request.max_connections or (WINDOW if in_process else None),
-        seed=cell.sent_seed,
-    )
-    config = cell.draw.config.merge(_patience(cell)).merge(own)
+    seed = GenerateConfig(seed=cell.sent_seed)
+    config = cell.draw.config.merge(_patience(cell)).merge(seed)
     if in_process:
         # A request to a model of this process waits until those before it are answered.
         config.attempt_timeout = None
@@ -158,7 +163,7 @@ def make_config(piece: Piece, model: Model) -> GenerateConfig:
 def _patience(cell: Cell) -> GenerateConfig:
     """Timeout of an answer; or that it comes in a batch."""
     if not cell.request.batch:
-        return patience(cell.request.attempt_timeout)
+        return GenerateConfig(attempt_timeout=attempt_timeout(cell.request.attempt_timeout))
     return GenerateConfig(batch=True)
 
 

@@ -23,17 +23,17 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
 from inspect_ai.util import Store
 
-from casewise.evaluation.models._faults import (
+from casewise.errors import ModelError
+from casewise.evaluation.models._underway import Underway
+from casewise.evaluation.models.faults import (
     FaultCounts,
     FaultObserver,
+    failed,
     logged_kind,
-    make_body_redactor,
     printable,
-    redacted,
-    valid,
 )
-from casewise.evaluation.models._reachability import UnreachableError
-from casewise.evaluation.models._underway import Underway, asking
+from casewise.evaluation.models.keys import make_redactor, redacted
+from casewise.evaluation.models.patient import ModelLostError
 from casewise.evaluation.plan._costs import Budget, SpentError, Tokens, tokens_of
 from casewise.evaluation.runs.ending import Ending
 from casewise.evaluation.runs.pieces import Piece
@@ -46,7 +46,7 @@ from casewise.evaluation.runs.spec import (
     make_steps,
     scorer_of,
 )
-from casewise.evaluation.tasks._asking import ModelHealth, ask_unit, read_unit
+from casewise.evaluation.tasks._asking import ask_unit, read_unit
 from casewise.evaluation.tasks._samples import mean
 from casewise.logs import GRADER, LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
@@ -62,15 +62,19 @@ def _ignore(_: Status) -> None:
     pass
 
 
+def _ignore_line(_model: str, _sentence: str) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Observers:
     """Callbacks of a run."""
 
     judgement: Observer = _ignore
-    fault: FaultObserver | None = None
+    fault: FaultObserver = _ignore_line
     """Called when a model meets a kind of fault for the first time."""
-    outage: FaultObserver | None = None
-    """Called when a server that had answered goes away, and when it answers again."""
+    outage: FaultObserver = _ignore_line
+    """Called when a model gives no answers for a while, and when it answers again."""
     stop: StopObserver | None = None
     """Called with the function that stops the run, which then raises CancelledError; not on a
     cluster."""
@@ -86,7 +90,6 @@ class RunContext:
 
     observe: Observer = _ignore
     budget: Budget | None = None
-    health: ModelHealth = field(default_factory=ModelHealth)
 
 
 @dataclass(slots=True)
@@ -111,7 +114,7 @@ class PieceRun:
 
     def __init__(self, piece: Piece, clients: Clients, folder: str, context: RunContext) -> None:
         cell = piece.cell
-        protocol, request = cell.planned.condition.protocol, cell.request
+        protocol = cell.planned.condition.protocol
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
@@ -120,12 +123,9 @@ class PieceRun:
         self.judged = 0
         self.errors: FaultCounts = Counter()
         """Cases that ended in an error, by model and kind."""
-        self.given_up: str | None = None
-        """Reason why its model can't be used at all; None if it can."""
         self._folder = folder
         self._context = context
         self._ask = ask_unit(protocol, cell.draw.samples, cell.planned.condition.tools)
-        self._read = read_unit(protocol, request.grader, clients.grader)
         self._writer: LogWriter | None = None
         self._left = piece.size
         self._error: EvalError | None = None
@@ -139,7 +139,7 @@ class PieceRun:
             SpentError: All that the run may cost is spent.
             OSError: The log can't be written.
         """
-        if self._error is None and not self._is_left():
+        if self._error is None:
             kept = await self._judge(sample, epoch)
             if kept is not None:
                 self._open().add(kept)
@@ -173,9 +173,15 @@ class PieceRun:
                 f"{self._folder}/{file_name(spec)}",
                 spec,
                 make_steps(self.piece.cell, self.config),
-                make_body_redactor(),
+                make_redactor(),
             )
         return self._writer
+
+    @property
+    def given_up(self) -> str | None:
+        """Reason why its model can't be used any more; None if it can."""
+        lost = (client.server.lost for client in self.clients.all)
+        return next(filter(None, lost), None)
 
     @property
     def failure(self) -> str | None:
@@ -206,17 +212,18 @@ class PieceRun:
             outcome = await self._ask_and_read(sample, state, under)
         except SpentError:
             raise
+        except ModelLostError:
+            return None
         except Exception as error:
-            if isinstance(error, UnreachableError) and error.is_left and self._is_left():
-                return None
             outcome = _error(error, withhold=self.piece.cell.request.withhold)
             self._context.observe(Status.ERROR)
-            health, clients = self._context.health, self.clients
-            reason = health.fail(clients.model, clients.grader, error)
-            self.given_up = self.given_up or reason
+            server = self.clients.model.server
+            if isinstance(error, ModelError) and not server.is_proven:
+                # It can't do what the protocol needs: what follows would fail alike.
+                server.lose(str(error))
         self._count(outcome, under)
         is_judged = isinstance(outcome, Score)
-        kept = EvalSample(
+        sampled = EvalSample(
             id=str(sample.id),
             epoch=epoch,
             input=sample.input,
@@ -235,23 +242,23 @@ class PieceRun:
             uuid=uuid4().hex,
             error=None if is_judged else outcome,
         )
-        kept.events.extend(valid(event) if event.error else event for event in under.events)
         if self.piece.cell.request.withhold:
-            return without_texts(kept, self.piece.cell.model)
-        return kept
+            return without_texts(sampled, self.piece.cell.model)
+        return sampled
 
     async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
-        context, model = self._context, self.clients.model
-        context.health.check(model, self.clients.grader)
+        context, clients, cell = self._context, self.clients, self.piece.cell
+        self._check()
         if context.budget is not None:
             await context.budget.admit(under)
         judged = False
         try:
-            with asking(under):
-                await self._ask(state, model, self.config)
-                context.health.answer(model)
-                under.grading = True
-                score = await self._read(state, str(sample.target), model)
+            model = under.noted(clients.model)
+            grader = under.noted(clients.grader, is_grader=True) if clients.grader else None
+            await self._ask(state, model, self.config)
+            clients.model.server.is_proven = True
+            read = read_unit(cell.planned.condition.protocol, cell.request.grader, grader)
+            score = await read(state, str(sample.target), model)
             judged = True
         finally:
             if context.budget is not None:
@@ -259,11 +266,10 @@ class PieceRun:
         context.observe(Status((score.metadata or {})["status"]))
         return score
 
-    def _is_left(self) -> bool:
-        """Tell whether the model or its grader was given up; the reason is kept."""
-        reason = self._context.health.reason(self.clients.model, self.clients.grader)
-        self.given_up = self.given_up or reason
-        return reason is not None
+    def _check(self) -> None:
+        """Raise ``ModelLostError`` if the model or its grader was given up."""
+        for client in self.clients.all:
+            client.server.check()
 
     def _count(self, outcome: Score | EvalError, under: Underway) -> None:
         """Count the outcome and the tokens of a case, for the header."""
@@ -312,7 +318,8 @@ def _add(sums: dict[str, ModelUsage], usage: Mapping[str, ModelUsage]) -> None:
 
 def _error(error: Exception, *, withhold: bool) -> EvalError:
     """An error as the log keeps it: without its traceback, which would hold what was asked."""
-    message = redacted(str(getattr(error, "message", None) or repr(error)))
+    message = str(error) if isinstance(error, ModelError) else failed(error).message
+    message = redacted(message)
     if withhold:
         message = logged_kind(message).words
     return EvalError(message=message, traceback="", traceback_ansi="")

@@ -6,7 +6,7 @@ import logging
 import math
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,16 @@ from inspect_ai.util import Store
 from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.models import check_grader, open_model, patience
-from casewise.evaluation.models._faults import asked, failed
 from casewise.evaluation.models._in_process import InProcess
-from casewise.evaluation.models._provider_calls import other_model
-from casewise.evaluation.models._reachability import (
-    reach_of,
-    reached_anew,
-    with_address,
-)
-from casewise.evaluation.models._seam import in_own_loop
 from casewise.evaluation.models._target import DECLINED
+from casewise.evaluation.models.faults import failed
+from casewise.evaluation.models.open import (
+    attempt_timeout,
+    check_grader,
+    in_own_loop,
+    open_model,
+)
+from casewise.evaluation.models.patient import PatientModel
 from casewise.evaluation.plan._sampling import WITHOUT_ALTERNATIVES, WITHOUT_LOGPROBS
 from casewise.evaluation.tasks._samples import (
     CONTEXT,
@@ -46,7 +45,6 @@ from casewise.evaluation.tasks._samples import (
     QUERY,
     REPLIES,
     TURNS,
-    send_tools_as_defined,
     to_tool,
 )
 from casewise.logs import (
@@ -118,14 +116,12 @@ def ask_unit(protocol: Protocol, samples: int = 1, tools: Sequence[ToolDefinitio
     choice: ToolChoice | None = "auto" if known else None
 
     async def ask(state: CaseState, model: Model, config: GenerateConfig) -> None:
-        if known:
-            send_tools_as_defined(model)
         opening, outputs = list(state.messages), list[ModelOutput]()
         question = _question(state.metadata, samples)
 
         async def send(request: Request) -> Answer:
             said = _said(request, state, opening, question)
-            output = await asked(model.generate(said, known, choice, config=config))
+            output = await model.generate(said, known, choice, config=config)
             reply = output.message
             if protocol.acts:
                 if was_cut(output):
@@ -241,8 +237,12 @@ def _answer(output: ModelOutput, model: Model, *, logprobs: bool = False) -> Ans
         logprobs=first_token(output)
         if logprobs and not refused and stop is not Stop.WINDOW
         else None,
-        other_model=other_model(model, output),
+        other_model=_other_name(model, output),
     )
+
+
+def _other_name(model: Model, output: ModelOutput) -> str | None:
+    return model.other_name(output) if isinstance(model, PatientModel) else None
 
 
 def _outputs(state: CaseState) -> list[ModelOutput]:
@@ -393,7 +393,7 @@ def _graded(
         }
         | ({CUT_TURNS: " ".join(cut)} if cut and every else {})
         | (_by_turn(replies) if every else {})
-        | _answered_by([other_model(model, state.output)]),
+        | _answered_by([_other_name(model, state.output)]),
     )
 
 
@@ -427,7 +427,7 @@ GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
 async def _send_to_grader(request: Request, model: Model) -> Answer:
     assert isinstance(request, Grade)
     config = GRADER_CONFIG.merge(model.config)
-    return _answer(await asked(model.generate(request.prompt, config=config)), model)
+    return _answer(await model.generate(request.prompt, config=config), model)
 
 
 async def grade_with(
@@ -472,22 +472,26 @@ def grade_replies(
         ModelError: The model can't be opened, or every request fails.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    limits = patience(max_connections=max_connections)
     check_grader(grader)
-    model = open_model(grader, base_url=base_url, usual=limits)
+    usual = GenerateConfig(attempt_timeout=attempt_timeout())
+    model = open_model(grader, base_url=base_url, connections=max_connections, usual=usual)
     errors: dict[int, Exception] = {}
     grades: dict[int, Graded] = {}
     open_replies = iter(enumerate(replies))
 
+    async def grade(place: int) -> None:
+        try:
+            grades[place] = await grade_with(model, *replies[place])
+        except Exception as error:
+            errors[place] = error
+            grades[place] = Graded(Status.ERROR, None, failed(error).message)
+        if keep is not None:
+            keep(place, grades[place])
+
     async def grade_next() -> None:
-        for place, reply in open_replies:
-            try:
-                grades[place] = await grade_with(model, *reply)
-            except Exception as error:
-                errors[place] = error
-                grades[place] = Graded(Status.ERROR, None, failed(error).message)
-            if keep is not None:
-                keep(place, grades[place])
+        for place, _ in open_replies:
+            # In a task of its own, where Inspect keeps what it records of a request.
+            await asyncio.create_task(grade(place))
 
     async def grade_all() -> None:
         try:
@@ -497,63 +501,14 @@ def grade_replies(
         finally:
             await model.api.aclose()
 
-    with reached_anew():
-        in_own_loop(grade_all())
+    in_own_loop(grade_all())
     if errors and len(errors) == len(replies):
         first = errors[min(errors)]
         if isinstance(first, CasewiseError):
             raise first
-        raise ModelError(f"{grader}: {failed(first).plain}")
+        raise ModelError(model.server.lost or f"{grader}: {failed(first).plain}")
     return [grades[place] for place in range(len(replies))]
 
 
 GRADED_AT_ONCE = 200
 """Most replies that are graded at once: as many as any provider has connections."""
-
-
-# --- models that can't be used --------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class ModelHealth:
-    """Models that have answered, and those that never will: by the client's identity."""
-
-    answered: set[int] = field(default_factory=set)
-    lost: dict[int, str] = field(default_factory=dict)
-    """Reason for which a model is given up that can't do what the protocol needs."""
-
-    def check(self, model: Model, grader: Model | None = None) -> None:
-        """Fail at once, without a request, if the model or its grader can't be used.
-
-        Raises:
-            ModelError: The model is given up, or the server of one can't be reached.
-        """
-        if id(model) in self.lost:
-            raise ModelError(self.lost[id(model)])
-        for one in _behind_addresses(model, grader):
-            reach_of(one).check()
-
-    def reason(self, model: Model, grader: Model | None = None) -> str | None:
-        """Reason for which a model or its grader is given up; None if neither is."""
-        gave_up = (reach_of(one).gave_up for one in _behind_addresses(model, grader))
-        return self.lost.get(id(model)) or next(filter(None, gave_up), None)
-
-    def fail(self, model: Model, grader: Model | None, error: Exception) -> str | None:
-        """Reason for which an error gives a model up; None if it does not.
-
-        Before any answer, a model that can't do what the protocol needs (log-probabilities, say)
-        is given up for good: what follows fails at once, without a request.
-        """
-        known = self.reason(model, grader)
-        if known is None and id(model) not in self.answered and isinstance(error, ModelError):
-            self.lost[id(model)] = known = with_address(model, error)
-        return known
-
-    def answer(self, model: Model) -> None:
-        """Note an answer of the model: from now on it can do what the protocol needs."""
-        self.answered.add(id(model))
-
-
-def _behind_addresses(*models: Model | None) -> list[Model]:
-    """Models with servers, which may be given up."""
-    return [one for one in models if one is not None and not isinstance(one.api, InProcess)]

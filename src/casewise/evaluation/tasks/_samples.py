@@ -15,7 +15,6 @@ from inspect_ai.model import (
     ChatMessageSystem,
     ChatMessageTool,
     ChatMessageUser,
-    Model,
 )
 from inspect_ai.scorer import Metric, SampleScore
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
@@ -24,8 +23,6 @@ from pydantic import PrivateAttr, ValidationError, model_serializer
 import casewise
 from casewise.cases import Case, ToolDefinition, Turn, flags_query, other_labels, wanted_reply
 from casewise.choices import RULES, Sampling
-from casewise.evaluation.models._seam import TOOLS, is_openai_compatible
-from casewise.evaluation.models._target import tool_form
 from casewise.evaluation.plan._condition import Condition, script_id, unit_id
 from casewise.evaluation.plan._sampling import DrawSettings, setting_parts
 from casewise.logs import GENERATE, OF_RUN
@@ -72,12 +69,6 @@ def to_tool(tool: ToolDefinition) -> ToolInfo:
         parameters = _AsDefined()
     parameters._given = dict(tool.parameters)
     return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
-
-
-def send_tools_as_defined(model: Model) -> None:
-    """Have a provider of OpenAI's chat format send tool definitions unchanged."""
-    if is_openai_compatible(model.api):
-        vars(model.api)[TOOLS] = lambda tools: [tool_form(tool) for tool in tools]
 
 
 REPLIES = "replies"

@@ -18,12 +18,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.cases import ToolDefinition
 from casewise.choices import PROTOCOL, Sampling, grading_model
-from casewise.errors import CasewiseError, UsageError
-from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.errors import UsageError
 from casewise.evaluation.plan._condition import Condition, make_condition, task_version
 from casewise.evaluation.plan._products import runs_of
 from casewise.evaluation.plan._sampling import DrawSettings, make_draw
-from casewise.evaluation.tasks._asking import Ask, ModelHealth, ask_unit, read_unit
+from casewise.evaluation.tasks._asking import Ask, ask_unit, read_unit
 from casewise.evaluation.tasks._samples import (
     grader_metadata,
     mean_of,
@@ -70,23 +69,20 @@ def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condit
     """Check the options of ``inspect eval``.
 
     Raises:
-        PrerequisiteError: One can't be used; Inspect shows it without a traceback.
+        CasewiseError: One can't be used.
     """
     # Inspect's command line turns a,b into a list.
     given = {
         name: ",".join(map(str, value)) if isinstance(value, list) else value
         for name, value in asked.items()
     }
-    try:
-        run, *more = runs_of(read(RunOptions, given))
-        if more:
-            raise UsageError("a task is one run: give one value of each option, and a rung")
-        condition = make_condition(run)
-    except CasewiseError as error:
-        raise PrerequisiteError(str(error)) from error
+    run, *more = runs_of(read(RunOptions, given))
+    if more:
+        raise UsageError("a task is one run: give one value of each option, and a rung")
+    condition = make_condition(run)
     protocol = condition.protocol
     if protocol.acts is not acts:
-        raise PrerequisiteError(f"protocol {protocol} is the task casewise/{protocol.task}")
+        raise UsageError(f"protocol {protocol} is the task casewise/{protocol.task}")
     model = "" if run.sampling == Sampling.GREEDY else str(get_model())
     return run, condition, make_draw(run, model)
 
@@ -123,18 +119,10 @@ def converse(protocol: str = ACTS, tools: Sequence[dict[str, Any]] = ()) -> Solv
 
 
 def _solve_by(ask: Ask) -> Solver:
-    """Inspect's solver for a protocol; a model is given up as ``casewise run`` gives it up."""
-    health = ModelHealth()
+    """Inspect's solver for a protocol."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        model = get_model()
-        health.check(model)
-        try:
-            await ask(state, model, GenerateConfig())
-        except Exception as error:
-            health.fail(model, None, error)
-            raise
-        health.answer(model)
+        await ask(state, get_model(), GenerateConfig())
         return state
 
     return solve
