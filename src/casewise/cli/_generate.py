@@ -119,6 +119,7 @@ def generate(
             MakingOptions,
             Prices,
             check_making,
+            estimate_making,
             plan_making,
             refuse_password,
             refuse_secret,
@@ -141,7 +142,8 @@ def generate(
     )
     if "dry_run" in view:
         note_lacking(check_making(plan))
-        print_estimates(plan.estimates, at_most=plan.at_most, condition="what")
+        first, at_most = estimate_making(plan)
+        print_estimates(first, at_most=at_most, condition="what")
         return
     made = _make(plan)
     _print(plan, made)

@@ -5,6 +5,7 @@ from casewise.evaluation.making import (
     MakingOptions,
     MakingPlan,
     check_making,
+    estimate_making,
     make_contexts,
     plan_making,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "check_target",
     "common_prefix",
     "make_contexts",
+    "estimate_making",
     "grade_recorded",
     "grade_replies",
     "make_budget",

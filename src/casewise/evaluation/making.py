@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,16 +108,15 @@ class MakingPlan:
     """Model of the critic; None where rules alone decide."""
     tags: tuple[str, ...]
     """Tags of each case: who wrote and reviewed it, by which prompts."""
-    aside: Path
-    """File of what is kept aside."""
     made: Mapping[str, tuple[bytes, ...]]
     """Lines of finished pairs, by query."""
     rejected: Mapping[str, tuple[bytes, ...]]
     """Lines of pairs kept aside, by query."""
-    estimates: tuple[CostEstimate, ...]
-    """Cost of what is left."""
-    at_most: tuple[CostEstimate, ...]
-    """Cost that repairs may add."""
+
+    @property
+    def aside(self) -> Path:
+        """File of what is kept aside."""
+        return _aside(self.options)
 
     @property
     def left(self) -> tuple[Case, ...]:
@@ -144,17 +143,10 @@ def plan_making(options: MakingOptions) -> MakingPlan:
     critic = options.model if options.critic is None else options.critic
     tags = [f"made by {options.model}", f"reviewed by {critic}", f"prompts {MAKE_VERSION}"]
     tags += [f"matched {','.join(matched)}"] if matched else []
-    aside = options.out.with_suffix(".aside.jsonl")
     queries = tuple(_queries(options))
-    made = _lines(options.out, tags, number=2)
-    rejected = _lines(aside, tags, number=1)
-    there = {*made, *rejected}
-    left = [query for query in queries if query.query_id not in there]
     judge = None if critic == NO_CRITIC else critic
-    first, more = _estimates(options, left, matched, judge)
-    return MakingPlan(
-        options, queries, matched, judge, tuple(tags), aside, made, rejected, first, more
-    )
+    before = _left_before(options, tags)
+    return MakingPlan(options, queries, matched, judge, tuple(tags), **before)
 
 
 def check_making(plan: MakingPlan) -> tuple[str, ...]:
@@ -224,10 +216,23 @@ def _lines(path: Path, tags: Sequence[str], number: int) -> dict[str, tuple[byte
     return {query: tuple(lines) for query, lines in found.items() if len(lines) == number}
 
 
-def _estimates(
-    options: MakingOptions, left: Sequence[Case], matched: Sequence[str], critic: str | None
+def _aside(options: MakingOptions) -> Path:
+    return options.out.with_suffix(".aside.jsonl")
+
+
+def _left_before(options: MakingOptions, tags: Sequence[str]) -> dict[str, Any]:
+    """What earlier starts have left: lines of finished pairs, and of those kept aside."""
+    return {
+        "made": _lines(options.out, tags, number=2),
+        "rejected": _lines(_aside(options), tags, number=1),
+    }
+
+
+def estimate_making(
+    plan: MakingPlan,
 ) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
-    """Costs of writing and its reviews, and of repairs and theirs."""
+    """Costs of writing what is left and of its reviews; and of repairs and theirs at most."""
+    options, left, matched, critic = plan.options, plan.left, plan.matched, plan.critic
     asked = sum(prompt_tokens(render_making(one.query, one.language, matched)) for one in left)
     usual = make_context(dict.fromkeys(PARAMETERS, "x" * 6 * 25))
     sides: tuple[Side, Side] = ("safe", "unsafe")
@@ -286,11 +291,13 @@ def make_contexts(plan: MakingPlan, watch: Watcher, observers: Observers | None 
         KeyboardInterrupt: Stopped; finished pairs are kept.
     """
     observers = observers or Observers()
-    out = plan.options.out
+    options, out = plan.options, plan.options.out
     if lacking := check_making(plan):
         raise ModelError("\n".join(lacking))
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     with hold(out.with_name(f".{out.name}.lock"), what=out, command=command_line()):
+        # What another process added since the plan was made counts, too.
+        plan = replace(plan, **_left_before(options, plan.tags))
         files = Files(plan)
         with (
             files.sorted_at_end(),
@@ -442,8 +449,9 @@ class Maker:
                 if pair is None:
                     faults = (_unread(output),)
                 else:
-                    faults = check_pair(pair, query.query, self.plan.matched, self.others)
-                    faults = faults or await self.review(query, pair)
+                    faults = self.check(query, pair) or await self.review(query, pair)
+                    # Pairs that were written at the same time are there by now.
+                    faults = faults or self.check(query, pair)
                 if not faults or faults[0].rule in _FINAL:
                     break
                 prompt = render_repair(asked_for, text, faults)
@@ -458,6 +466,10 @@ class Maker:
         elif pair:
             self.others += map(shingles, pair.values())
             self.files.add(query.query_id, cases)
+
+    def check(self, query: Case, pair: Pair) -> tuple[Fault, ...]:
+        """Faults that the rules find, beside the set as far as it is made."""
+        return check_pair(pair, query.query, self.plan.matched, self.others)
 
     async def review(self, query: Case, pair: Pair) -> tuple[Fault, ...]:
         """Faults that the critic finds in either context."""
