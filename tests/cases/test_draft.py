@@ -184,7 +184,7 @@ def test_a_table_in_place_of_cases_names_the_way_to_them(cli_inside: Cli, tmp_pa
         ("describe", "cp1252.csv"),
         ("cases", "audit", "t.xlsx"),
         ("run", "--dry-run", "--cases", "t.parquet"),
-        ("contexts", "generate", "--dry-run", "--out", "c.jsonl", "."),
+        ("contexts", "generate", "--dry-run", "-m", "a/b", "--out", "c.jsonl", "."),
     ):
         done = cli_inside(*command)
         assert done.returncode == 2, done.stderr
