@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,9 +18,9 @@ from support.studies import KEYS, read_yaml
 
 # What the process asks for the time stands still until the file says another.
 CLOCK = """
-import time
+import os, time
 def at(began):
-    return began + float(open("clock").read())
+    return began + float(open(os.environ["CLOCK"]).read())
 wall, steady = time.time(), time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", 1))
 time.time = lambda: at(wall)
 time.clock_gettime = lambda clock: at(steady)
@@ -33,19 +34,22 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+_numbers = count()
+
+
 class Clock:
     """The clock of a server: it stands still until it is turned."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "clock"
+        self.path = folder / f"clock-{next(_numbers)}"
         self.seconds = 0.0
         self.turn()
 
     def turn(self, *, seconds: float = 0, minutes: float = 0) -> None:
         self.seconds += seconds + 60 * minutes
-        new = self._path.with_suffix(".new")
+        new = self.path.with_suffix(".new")
         new.write_text(str(self.seconds), "utf-8")
-        new.replace(self._path)
+        new.replace(self.path)
 
 
 class Serving:
@@ -78,9 +82,8 @@ class Serving:
         self._log = self.folder / "log"
         given = ["--database", address] if address else []
         command = ["annotate", "serve", study.name, *usual, *given, *options]
-        self.process = Start(
-            command, self.folder, clean_env() | dict(keys) | dict(env or {}), first=clock + first
-        )
+        given_env = clean_env() | {**keys, **(env or {}), "CLOCK": str(self.clock.path)}
+        self.process = Start(command, self.folder, given_env, first=clock + first)
         line = self.process.line()
         assert line.startswith("study "), self.process.stderr
         self.origin = line.split()[1].rstrip("/")
@@ -92,7 +95,7 @@ class Serving:
 
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        self.process.wait()
 
     @property
     def log(self) -> str:
