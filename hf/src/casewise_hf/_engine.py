@@ -12,7 +12,8 @@ import torch
 import transformers
 from transformers import DynamicCache
 
-from casewise.evaluation import Batch, Replied, TextOrder, Ticket, TokenPlace, common_prefix
+from casewise.evaluation import Replied, TokenPlace
+from casewise_hf._line import Batch, TextOrder, Ticket, common_prefix
 from casewise_hf._load import Loaded, Options, Tokens, load
 
 

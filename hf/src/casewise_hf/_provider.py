@@ -8,7 +8,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError
-from casewise.evaluation import InProcess, Replied, TextOrder, plain_turns, to_output, too_long
+from casewise.evaluation import InProcess, plain_turns, to_output, too_long
 from casewise_hf._engine import Engine, TokenRequest, open_engine
 from casewise_hf._load import Options
 
@@ -38,10 +38,9 @@ class HuggingFace(InProcess):
         except ModelError as error:
             raise ModelError(f"{PROVIDER}/{self.model_name}: {error}") from None
 
-    @property
-    def line(self) -> TextOrder[TokenRequest, Replied]:
-        """Queue of the requests of all tasks."""
-        return self._engine.line
+    def expect(self, askers: set[int]) -> None:
+        """Have the first answer wait until each of these clients has asked."""
+        self._engine.line.expect(askers)
 
     @property
     def made_with(self) -> Mapping[str, str]:

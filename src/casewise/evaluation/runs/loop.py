@@ -122,12 +122,12 @@ async def _ask_model(model: str, runs: Sequence[PieceRun]) -> None:
 
 
 def _expect(runs: Iterable[PieceRun]) -> None:
-    """Tell the line of a model of this process who will ask, so that it waits for all."""
+    """Tell a model of this process who will ask."""
     apis = [run.clients.model.api for run in runs]
     askers = {api.asker for api in apis if isinstance(api, InProcess)}
     for api in apis[:1]:
         if isinstance(api, InProcess):
-            api.line.expect(askers)
+            api.expect(askers)
 
 
 def _workers(runs: Sequence[PieceRun]) -> int:
