@@ -1,19 +1,22 @@
 """Bots behind addresses of their own, and functions, through ``casewise run --model``."""
 
 import json
+import re
 from contextlib import ExitStack
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+import yaml
+from conftest import ROOT, Cli
 from support.bots import (
     ANSWER,
     BOTS,
     CARDS,
     CLASSES,
     OPENAI_TARGET,
+    REFUSE,
     SESSION_TARGET,
     BotServer,
     SessionBot,
@@ -28,6 +31,7 @@ from support.bots import (
 from support.fake_openai import Raw
 from support.fault_runs import write_questions
 from support.planted import CANARY, places, write_planted_cases
+from support.scores import model_rows
 from support.secret import KEY, found_in
 
 import casewise as cw
@@ -163,10 +167,12 @@ def test_a_refusal_that_is_told(cli: Cli, tmp_path: Path) -> None:
 
 BAD: list[tuple[dict[str, Any], str]] = [
     (
-        {"body": {"q": "{last}", "from": {"type": "{context.sender.platform_type}"}}},
+        {"body": {"q": "{last}", "from": {"type": "{sender.platform_type}"}}},
         "field 'body.from.type': unknown placeholder (a brace that means itself is written "
-        "twice) (found '{context.sender.platform_type}'; expected {messages}",
+        "twice) (found '{sender.platform_type}'; expected {messages}",
     ),
+    ({"url": "http://{context.sender.host}/chat"}, "{context.sender.host} can't choose the host"),
+    ({"url": "{env:BOT_KEY}{query}"}, "{query} can't choose the host"),
     ({"body": {"q": "{last} {system"}}, "(found '{system'; expected"),
     (
         {"body": {"q": ["As of {messages}"]}},
@@ -212,6 +218,78 @@ def test_bad_files(cli: Cli, tmp_path: Path) -> None:
             assert "needle" not in done.stdout + done.stderr
         done = cli("run", "--model", path, "--dry-run", env=ENV)
         assert (done.returncode, "field 'timeout'" in done.stderr) == (2, True)
+        assert not server.requests
+
+
+CHANNELS, PAIR = re.findall(
+    r"```yaml\n(.*?)```", (ROOT / "docs/how-to/bots.md").read_text("utf-8"), re.DOTALL
+)
+
+
+def write_channels(folder: Path, server: BotServer, **changed: Any) -> Path:
+    """The page's target for a server, and twelve of its pair of cases."""
+    (pair,) = yaml.safe_load(PAIR)["cases"]
+    pairs = [pair | {"query": f"{pair['query']} N\u00b0 {number}"} for number in range(12)]
+    (folder / "channels.yaml").write_text(yaml.safe_dump({"cases": pairs}))
+    text = CHANNELS.replace("http://localhost:8080", server.root)
+    (folder / "desk.yaml").write_text(yaml.safe_dump(yaml.safe_load(text) | changed))
+    return folder / "desk.yaml"
+
+
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_two_channels_are_one_target(cli: Cli, tmp_path: Path, is_blind: bool) -> None:
+    """What the page says; a bot that heeds no channel follows no context."""
+
+    def answer(request: dict[str, Any]) -> Raw:
+        return told({"answer": ANSWER if is_blind or request["channel"] == "staff" else REFUSE})
+
+    with BotServer(answer) as server:
+        body = {"question": "{last}", "topic": "{category}", "channel": "{context.sender.channel}"}
+        target = write_channels(tmp_path, server, body=body)
+        run(cli, target, "--cases", "channels.yaml")
+        came = {(path, headers["x-verified"]) for _, path, headers in server.asked}
+        assert came == {("/staff/chat", "true"), ("/website/chat", "false")}
+        assert {one["topic"] for one in server.requests} == {"alarms"}
+        assert all(set(one) == set(body) for one in server.requests)
+    (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
+    assert (score["delivery"], score["follows"]) == ("system", float(not is_blind))
+
+
+def test_a_context_reaches_a_bot_by_its_deployer_alone(cli: Cli, tmp_path: Path) -> None:
+    """With its type where it stands alone; no description beside it; absent where users tell it."""
+    with BotServer(lambda request: told({"answer": ANSWER})) as server:
+        body = {"m": "{messages}", "all": "{context}", "is": "{context.recipient.verified}"}
+        body |= {"text": "{query} {context.sender}"}
+        target = write_channels(tmp_path, server, url=f"{server.root}/chat", body=body)
+        options = ("--cases", "channels.yaml", "--limit", "1")
+        run(cli, target, *options, "--delivery", "none")
+        run(cli, target, *options)
+    (_, _, without), (_, _, told_of) = server.asked
+    bare, sent = server.requests
+    query = sent["m"][0]["content"]
+    assert ("x-verified" in without, told_of["x-verified"]) == (False, str(sent["is"]).lower())
+    assert bare == {"m": [{"role": "user", "content": query}], "text": f"{query} "}
+    assert [one["role"] for one in sent["m"]] == ["user"]
+    assert sent["all"]["recipient"]["verified"] is sent["is"]
+    assert sent["text"] == f"{query} {json.dumps(sent['all']['sender'])}"
+
+
+def test_a_case_that_does_not_fit_is_never_sent(cli: Cli, tmp_path: Path) -> None:
+    options, card = ("--cases", "channels.yaml"), ("--deployment", "customer-support")
+    with BotServer(lambda request: told({"answer": ANSWER})) as server:
+        for changed, given, message in (
+            (
+                {"headers": {"X": "{context.sender.chanel}"}},
+                options,
+                "unknown placeholder {context",
+            ),
+            ({"headers": {"X": "{query}"}}, options, "{query} stands in the header X, which takes"),
+            ({}, (*options, "--delivery", "none"), "{context.sender.channel} stands in the url"),
+            ({}, (*options, "--ablate", "sender"), "{context.sender.channel} stands in the url"),
+            ({"url": f"{server.root}/chat", "headers": {}}, card, "no place for the system"),
+        ):
+            target = write_channels(tmp_path, server, **changed)
+            assert message in run(cli, target, *given, status=2)
         assert not server.requests
 
 
@@ -349,7 +427,7 @@ def test_a_target_that_changes_is_another(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> None:
     with BotServer(SessionBot({})) as server:
-        path = write_target(tmp_path, SESSION_TARGET, server, params={"v": "2"})
+        path = write_target(tmp_path, SESSION_TARGET, server, url=f"{server.root}/ask?v=2")
         shown = [
             cli("target", "check", path, "--format", one, env=ENV) for one in ("json", "table")
         ]
@@ -367,7 +445,7 @@ def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> Non
         assert text in shown[1].stdout
 
 
-def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
+def test_streams(tmp_path: Path, cli: Cli) -> None:
     """Lines of JSON with an end that is told; a stream that ends before is no reply."""
     lines = [{"r": "Sure: "}, {"r": "one\u2028two"}, {"done": True}]
     body = "\n".join(json.dumps(one, ensure_ascii=False) for one in lines)
@@ -375,8 +453,8 @@ def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
     cut = Raw(200, body.rpartition("\n")[0].encode(), whole.headers)
     lost = Raw(200, b'{"r": "a"}\n{"r": ', whole.headers)
     answers = iter([whole, cut, lost])
-    given = {"method": "GET", "body": None, "params": {"q": "{text}"}, "stream": True}
-    given |= {"reply": "r", "end": "done", "refused": None, "usage": None, "name": "get"}
+    given = {"name": "lines", "body": {"q": "{text}"}, "stream": True, "end": "done", "reply": "r"}
+    given |= {"refused": None, "usage": None}
     said = []
     with BotServer(lambda request: next(answers)) as server:
         path = write_target(tmp_path, OPENAI_TARGET, server, **given)
@@ -386,10 +464,6 @@ def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
             problem = done.stderr
     assert said == [("Sure: one\u2028two", 0), (None, 1), (None, 1)]
     assert "line 2 of the stream is no JSON" in problem
-    (method, asked, headers), *_ = server.asked
-    assert method == "GET"
-    assert asked == "/v1/chat/completions?q=Hello%21+What+can+you+help+me+with%3F"
-    assert "content-type" not in headers
 
 
 def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:

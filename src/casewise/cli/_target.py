@@ -84,7 +84,7 @@ def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
     sent: dict[str, Any] = {"message": found.message}
     came: dict[str, Any] = {}
     if seen is not None:
-        sent["request"] = f"{seen.method} {seen.url}"
+        sent["request"] = seen.url and f"POST {seen.url}"
         sent |= {"headers": list(seen.headers), "body": seen.body}
         came = {"status": seen.status, "content_type": seen.content_type}
         # Of what could be read, the reply says more.

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -33,8 +34,8 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import digest, read_model
 from casewise.errors import CasewiseError, ModelError, UsageError
-from casewise.evaluation.models._target_file import TargetFile
-from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
+from casewise.evaluation.models._target_file import TargetFile, value_of
+from casewise.evaluation.models._target_http import Bot, TargetAnswer
 from casewise.evaluation.models.faults import (
     REACTIONS,
     FailedRequestError,
@@ -53,6 +54,19 @@ SESSION = "session"
 """Key in a reply's metadata of the id of its conversation."""
 DECLINED = "declined"
 """Key in the metadata of a reply that the bot itself calls a refusal."""
+CASE = "case"
+"""Key in a message's metadata of what a target is told of the case: query, context, category."""
+
+
+def tell_case(messages: Sequence[ChatMessage], case: Mapping[str, Any]) -> list[ChatMessage]:
+    """A conversation whose last message carries the case to a target.
+
+    Args:
+        messages: The conversation.
+        case: Query, context and category, each None where the target is not told it.
+    """
+    *earlier, last = messages
+    return [*earlier, last.model_copy(update={"metadata": {CASE: dict(case)}})]
 
 
 Function = Callable[[list[dict[str, Any]]], Any]
@@ -82,14 +96,21 @@ class Target:
         return self.spec.timeout if isinstance(self.spec, TargetFile) else None
 
     def check(
-        self, conversations: Iterable[Sequence[str]], settings: Iterable[str], tools: bool
+        self,
+        conversations: Iterable[Sequence[str]],
+        settings: Iterable[str],
+        tools: bool,
+        cases: Iterable[Mapping[str, Any]],
+        contexts: Iterable[Mapping[str, Any]],
     ) -> None:
-        """Refuse conversations, settings or tools that would not all reach the bot.
+        """Refuse conversations, settings, tools or cases that would not all reach the bot.
 
         Args:
             conversations: Roles of each one's messages before the first reply.
             settings: Names of settings of the generation.
             tools: Whether the deployment has tools.
+            cases: What the bot is told of each case; see ``tell_case``.
+            contexts: Whole contexts of the data.
 
         Raises:
             UsageError: Some would not.
@@ -104,10 +125,26 @@ class Target:
                 f"{self.given}: it has no place for the deployment's tools: add {{tools}} to the "
                 "body, or leave the tools to the bot, and out of the card"
             )
-        if not isinstance(spec, TargetFile) or spec.sends_history:
+        if not isinstance(spec, TargetFile):
             return
-        if problem := next(filter(None, map(spec.unsent, conversations)), None):
+        unknown = set(spec.context_parts)
+        for context in contexts if unknown else ():
+            unknown -= {
+                name for name in unknown if value_of({"context": context}, name) is not None
+            }
+        if unknown:
+            raise UsageError(
+                f"{self.given}: unknown placeholder {{{min(unknown)}}}: no context of these cases "
+                "has it"
+            )
+        problems = [map(spec.unfit, cases), map(spec.unsent, conversations)]
+        if problem := next(filter(None, chain(*problems)), None):
             raise UsageError(f"{self.given}: {problem}")
+
+    @property
+    def tells_context(self) -> bool:
+        """Tell whether requests hold the context of a case by themselves."""
+        return isinstance(self.spec, TargetFile) and bool(self.spec.context_parts)
 
 
 def is_target(model: str) -> bool:
@@ -247,16 +284,18 @@ class TargetModel(ModelAPI):
             return self._output(await self._call(_openai_form(input)))
         spec = self.client.spec
         turns = [one.text for one in input if isinstance(one, ChatMessageUser)]
+        case = (input[-1].metadata or {}).get(CASE) or {"query": turns[-1]}
+        if problem := spec.unfit(case):
+            raise ModelError(f"{self.target.given}: {problem}")
         goes_on = any(one.source == "generate" for one in input)
         session = _session(input) if goes_on or spec.session else uuid4().hex
         if not goes_on and (problem := spec.unsent([one.role for one in input])):
             raise ModelError(f"{self.target.given}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
-        known = self._values(spec, input, tools, config)
+        known = case | self._values(spec, input, tools, config)
         reading = TargetAnswer()
         for last in turns if replays else turns[-1:]:
-            values = known | {"last": last, "session": ABSENT if session is None else session}
-            reading = await self._ask(self.client, values)
+            reading = await self._ask(self.client, known | {"last": last, "session": session})
             session = reading.session or session
         return self._output(reading, session if "session" in spec.places else None)
 
@@ -309,16 +348,15 @@ class TargetModel(ModelAPI):
         """Values of the placeholders, but for those that change from turn to turn."""
         system = "\n\n".join(one.text for one in input if one.role == "system")
         shown = [one for one in input if one.role != "system" or "system" not in spec.places]
-        known = {
+        return {
             "messages": _openai_form(shown),
             "text": _as_text(shown),
             "system": system or None,
             "tools": [tool_form(one) for one in tools] or None,
             "model": self.target.name,
             **{name: getattr(config, name) for name in _SETTINGS},
+            **spec.environment(),
         }
-        given = {name: ABSENT if value is None else value for name, value in known.items()}
-        return given | spec.environment()
 
     def _output(self, reading: TargetAnswer, session: str | None = None) -> ModelOutput:
         known: dict[str, Any] = {SESSION: session} if session is not None else {}

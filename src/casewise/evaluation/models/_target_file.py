@@ -4,9 +4,10 @@ It is YAML (docs/how-to/bots.md) and holds no secret: it names variables of the 
 which are read when a request is sent.
 """
 
+import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -27,7 +28,6 @@ from pydantic import (
 
 from casewise.cases import fault
 from casewise.evaluation.models.keys import (
-    exposes_in_address,
     exposes_secret,
     keep_secret,
     redacted,
@@ -41,6 +41,10 @@ PLACES = {
     "last": "the user's newest message",
     "system": "the system message",
     "session": "the conversation's id",
+    "query": "the case's query",
+    "context": "the case's context, a mapping",
+    "context.PATH": "a part of it, such as context.sender.channel",
+    "category": "the case's category",
     "tools": "the tools that the model may call, in OpenAI's form, a list",
     "model": "the target's name",
     "max_tokens": "the longest answer, in tokens",
@@ -51,13 +55,29 @@ PLACES = {
 """Placeholders for parts of a request in a template: each name in braces."""
 
 _LISTS = ("messages", "tools")
-_ANYWHERE = {"session", "model"}
+_CASE = ("query", "context", "category")
+_ANYWHERE = (*_CASE, "session", "model")
 _ENV = "env:"
-BY_NAME = re.compile(r"\{\{|\}\}|\{((?:env:)?[A-Za-z_]\w*)\}")
+BY_NAME = re.compile(r"\{\{|\}\}|\{((?:env:)?[A-Za-z_]\w*(?:\.[^{}.\n]+)*)\}")
 """A brace that means itself, or a placeholder by its name."""
 _PLACEHOLDER = re.compile(BY_NAME.pattern + r"|\{\s*[\w$@][^{}\n]*\}?")
 """The same, or what looks like a placeholder and is none."""
 _EXPECTED = ", ".join(f"{{{name}}}" for name in PLACES) + " or {env:NAME}"
+
+
+def value_of(values: Mapping[str, Any], name: str) -> Any:
+    """Value of a placeholder; None where it has none, or no such part."""
+    value: Any = values
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def text_of(value: Any) -> str:
+    """A placeholder's value within a text: JSON, unless it is a text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _unquoted(value: Any) -> Any:
@@ -81,7 +101,7 @@ def _check_places(template: Any) -> Any:
             shown, name = match[0], match[1] or ""
             if shown in ("{{", "}}") or name.startswith(_ENV):
                 continue
-            if name not in PLACES:
+            if name not in PLACES and not name.startswith("context."):
                 problem = "unknown placeholder (a brace that means itself is written twice)"
                 raise fault(problem, *place, found=shown, expected=_EXPECTED)
             if name in _LISTS and shown != text:
@@ -103,6 +123,11 @@ def _leaves(template: Any, *place: int | str) -> Iterator[tuple[tuple[int | str,
 def _names(text: str) -> list[str]:
     """Placeholders of a text, without those of the environment."""
     return [name for name in BY_NAME.findall(text) if name and not name.startswith(_ENV)]
+
+
+def _of_case(text: str) -> list[str]:
+    """Placeholders of a text for parts of the case."""
+    return [name for name in _names(text) if name.split(".")[0] in _CASE]
 
 
 def _check_expression(text: str) -> str:
@@ -138,17 +163,12 @@ class TargetFile(_Part):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
     """Name of its results."""
     url: TextTemplate
-    method: Literal["POST", "PUT", "GET"] = "POST"
     headers: dict[str, TextTemplate] = Field(default_factory=dict)
-    params: dict[str, TextTemplate] = Field(default_factory=dict)
-    """Parameters of the address, after the question mark."""
-    body: Template = None
+    body: Template
     reply: Expression
     """Expression for the reply in an answer, or in each line of a stream."""
     refused: Expression | None = None
     """Expression that is true where the bot itself says that it, or a filter, declined."""
-    accept: Expression | None = None
-    """Expression that is true of every answer that counts; another is a fault, and is retried."""
     tool_calls: Expression | None = None
     """Expression for the tools that the bot calls: a list in OpenAI's form."""
     usage: TokenExpressions | None = None
@@ -165,14 +185,13 @@ class TargetFile(_Part):
     timeout: Annotated[int, Field(strict=True, ge=1)] | None = None
     """Seconds after which a request is given up and sent again, unless the run sets them."""
 
-    @field_validator("headers", "params", "body")
+    @field_validator("headers", "body")
     @classmethod
     def _no_secrets(cls, given: Any, info: ValidationInfo) -> Any:
         shortest = _SHORTEST_IN_BODY if info.field_name == "body" else 0
-        exposes = exposes_in_address if info.field_name == "params" else exposes_secret
         for place, text in _leaves(given):
             name = str(place[-1]) if place else ""
-            if len(text) >= shortest and exposes(name, text):
+            if len(text) >= shortest and exposes_secret(name, text):
                 _refuse_secret(name, text, *place)
         return given
 
@@ -184,6 +203,11 @@ class TargetFile(_Part):
                 _refuse_secret(name, value)
         if "{env:" not in url and (problem := address_problem(url)):
             raise fault(problem, found=redacted(url.rsplit("@", 1)[-1]), expected=_ADDRESS)
+        for name in _of_case(url):
+            before = url.partition(f"{{{name}}}")[0]
+            if not re.search("[/?]", re.sub("^.*?://", "", before)):
+                # Whoever writes the cases must not choose who gets the headers.
+                raise fault(f"{{{name}}} can't choose the host", found=url, expected=_ADDRESS)
         return url
 
     @model_validator(mode="after")
@@ -191,14 +215,13 @@ class TargetFile(_Part):
         for place, text in self._templates:
             if any(_PLACEHOLDER.search(str(part)) for part in place):
                 raise fault("a placeholder can't stand in a name", *place, expected="a value")
-            stray = [name for name in _names(text) if name not in _ANYWHERE]
+            stray = [name for name in _names(text) if name.split(".")[0] not in _ANYWHERE]
             if stray and place[0] in ("url", "headers"):
-                expected = "{session}, {model} or {env:NAME} there; the rest in body or params"
+                anywhere = ", ".join(f"{{{name}}}" for name in (*_ANYWHERE, "context.PATH"))
+                expected = f"{anywhere} or {{env:NAME}} there; the rest in the body"
                 raise fault(f"{{{stray[0]}}} can't stand here", *place, expected=expected)
-        if self.method == "GET" and self.body is not None:
-            raise fault("GET sends no body", "body", expected="params, or another method")
         if not self.places & {"messages", "text", "last"}:
-            expected = "{messages}, {text} or {last} in the body, or in params"
+            expected = "{messages}, {text} or {last} in the body"
             raise fault("nothing says where the conversation stands", "body", expected=expected)
         sessions = {text for _, text in self._templates if "{session}" in text}
         if self.session is not None and sessions != {"{session}"}:
@@ -215,7 +238,7 @@ class TargetFile(_Part):
 
     @property
     def _templates(self) -> list[tuple[tuple[int | str, ...], str]]:
-        return list(_leaves(self.model_dump(include={"url", "headers", "params", "body"})))
+        return list(_leaves(self.model_dump(include={"url", "headers", "body"})))
 
     @cached_property
     def places(self) -> frozenset[str]:
@@ -246,6 +269,32 @@ class TargetFile(_Part):
         keep_secret(*(values[name] for name, at in self.variables.items() if at != "url"))
         return {f"{_ENV}{name}": value for name, value in values.items()}
 
+    @cached_property
+    def context_parts(self) -> frozenset[str]:
+        """Placeholders for the case's context, or parts of it."""
+        return frozenset(name for name in self.places if name.split(".")[0] == "context")
+
+    def unfit(self, case: Mapping[str, Any]) -> str | None:
+        """Message on a value of a case that its place can't hold; None if all fit.
+
+        Args:
+            case: Its query, context and category.
+        """
+        for place, text in self._templates:
+            for name in _of_case(text):
+                value = text_of(value_of(case, name))
+                if place[0] == "url" and not value.strip("."):
+                    return (
+                        f"{{{name}}} stands in the url, and a case has no value for it (a context "
+                        "is told under --delivery system alone)"
+                    )
+                if place[0] == "headers" and not (value.isascii() and value.isprintable()):
+                    return (
+                        f"{{{name}}} stands in the header {place[1]}, which takes one line of "
+                        "ASCII; a case has more there: send it in the body"
+                    )
+        return None
+
     @property
     def sends_history(self) -> bool:
         """Tell whether a request holds the earlier turns."""
@@ -260,8 +309,8 @@ class TargetFile(_Part):
         if "system" in roles and self.places.isdisjoint(("messages", "text", "system")):
             return (
                 "it has no place for the system message, in which the deployer speaks: add "
-                "{system} or {messages} to the body, or run with --delivery none, under which "
-                "the bot follows its own"
+                "{system} or {messages} to the body, or {context...}, if the bot is told the "
+                "context otherwise; or run with --delivery none, under which it follows its own"
             )
         earlier = [role for role in roles[:-1] if role != "system"]
         replays = self.history == "replay" and "tool" not in roles

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from casewise.cases import (
@@ -86,6 +86,25 @@ class Condition:
         if self.script is None or not isinstance(self.prompts, Conversations):
             return None
         return self.prompts.open_script(self.script)
+
+    @property
+    def tells_context(self) -> bool:
+        """Tell whether the deployer tells the model the contexts, so that its requests may."""
+        return self.protocol.acts and self.delivery is Delivery.SYSTEM
+
+    def told(self, unit: Sequence[Case]) -> dict[str, Any]:
+        """What a target may be told of a case, beside its conversation."""
+        case = unit[0]
+        context = case.context.root if case.context is not None and self.tells_context else None
+        return {"query": case.query, "category": case.category, "context": context}
+
+    @property
+    def undescribed(self) -> "Condition":
+        """The condition for a model whose requests hold the context, instead of a description."""
+        if not self.tells_context or self.options.deployment is not None:
+            return self
+        assert isinstance(self.prompts, Conversations)
+        return replace(self, prompts=replace(self.prompts, deployer=""))
 
     @property
     def variation_version(self) -> str | None:

@@ -335,7 +335,7 @@ def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
     if protocol.acts:
         check_window(planned.condition, draw, model)
     if model.startswith(f"{TARGETS}/"):
-        run = _check_target(planned.condition, draw, run)
+        planned, run = _fit_to_target(planned, draw, run)
     prices = _prices(run)
     title = replace(planned.condition.identity, settings=setting_parts(draw.settings)).text
     count = planned.extent.times(draw.samples * run.epochs)
@@ -348,13 +348,30 @@ def plan_cell(planned: PlannedCondition, run: RunOptions) -> Cell:
     return Cell(model, planned, run, draw, estimated, grading)
 
 
-def _check_target(condition: Condition, draw: DrawSettings, run: RunOptions) -> RunOptions:
-    """Refuse what would reach a target only in part; return the options with its timeout."""
+def _fit_to_target(
+    planned: PlannedCondition, draw: DrawSettings, run: RunOptions
+) -> tuple[PlannedCondition, RunOptions]:
+    """The condition and options as a target takes them, its timeout among them.
+
+    Raises:
+        UsageError: Something would reach it only in part.
+    """
     target = open_again(run.model_arg)
+    condition = planned.condition
+    if target.tells_context:
+        condition = condition.undescribed
+        version = task_version(condition)
+        planned = replace(planned, condition=condition, extent=measure(condition), version=version)
     system = ["system"] if draw.system else []
-    roles = ([*system, *(said.role for said in opening.begun)] for opening in condition.openings)
-    target.check(roles, draw.settings, bool(condition.tools))
-    return replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
+    contexts = (case.context.root for case in condition.data.cases if case.context is not None)
+    target.check(
+        ([*system, *(said.role for said in opening.begun)] for opening in condition.openings),
+        draw.settings,
+        bool(condition.tools),
+        map(condition.told, condition.units),
+        contexts,
+    )
+    return planned, replace(run, attempt_timeout=run.attempt_timeout or target.timeout)
 
 
 def _prices(run: RunOptions) -> dict[str, Prices]:

@@ -114,7 +114,7 @@ class PieceRun:
 
     def __init__(self, piece: Piece, clients: Clients, folder: str, context: RunContext) -> None:
         cell = piece.cell
-        protocol = cell.planned.condition.protocol
+        condition = cell.planned.condition
         self.piece = piece
         self.clients = clients
         self.config = make_config(piece, clients.model)
@@ -125,7 +125,8 @@ class PieceRun:
         """Cases that ended in an error, by model and kind."""
         self._folder = folder
         self._context = context
-        self._ask = ask_unit(protocol, cell.draw.samples, cell.planned.condition.tools)
+        tells, samples = condition.tells_context, cell.draw.samples
+        self._ask = ask_unit(condition.protocol, samples, condition.tools, tells)
         self._writer: LogWriter | None = None
         self._left = piece.size
         self._error: EvalError | None = None

@@ -26,7 +26,7 @@ from casewise.cases import Context, ToolDefinition
 from casewise.contexts import leaf_parameters
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models._in_process import InProcess
-from casewise.evaluation.models._target import DECLINED
+from casewise.evaluation.models._target import DECLINED, TargetModel, tell_case
 from casewise.evaluation.models.faults import failed
 from casewise.evaluation.models.open import (
     attempt_timeout,
@@ -104,13 +104,19 @@ _OUTPUTS = "outputs"
 _STOPS = {"max_tokens": Stop.LIMIT, "model_length": Stop.WINDOW}
 
 
-def ask_unit(protocol: Protocol, samples: int = 1, tools: Sequence[ToolDefinition] = ()) -> Ask:
+def ask_unit(
+    protocol: Protocol,
+    samples: int = 1,
+    tools: Sequence[ToolDefinition] = (),
+    tells_context: bool = False,
+) -> Ask:
     """Make the function that sends a unit's requests to a model.
 
     Args:
         protocol: Protocol of the requests.
         samples: Answers to each opening.
         tools: Tools that the model may call.
+        tells_context: Whether requests to a target may hold the context.
     """
     known = [to_tool(tool) for tool in tools]
     choice: ToolChoice | None = "auto" if known else None
@@ -118,9 +124,12 @@ def ask_unit(protocol: Protocol, samples: int = 1, tools: Sequence[ToolDefinitio
     async def ask(state: CaseState, model: Model, config: GenerateConfig) -> None:
         opening, outputs = list(state.messages), list[ModelOutput]()
         question = _question(state.metadata, samples)
+        case = {name: state.metadata.get(name) for name in (QUERY, "category")}
+        case[CONTEXT] = state.metadata.get(CONTEXT) if tells_context else None
 
         async def send(request: Request) -> Answer:
             said = _said(request, state, opening, question)
+            said = tell_case(said, case) if isinstance(model.api, TargetModel) else said
             output = await model.generate(said, known, choice, config=config)
             reply = output.message
             if protocol.acts:

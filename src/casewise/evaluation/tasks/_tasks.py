@@ -19,6 +19,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from casewise.cases import ToolDefinition
 from casewise.choices import PROTOCOL, Sampling, grading_model
 from casewise.errors import UsageError
+from casewise.evaluation.models._target import TargetModel
 from casewise.evaluation.plan._condition import Condition, make_condition, task_version
 from casewise.evaluation.plan._products import runs_of
 from casewise.evaluation.plan._sampling import DrawSettings, make_draw
@@ -58,7 +59,9 @@ def respond(asked: dict[str, Any]) -> Task:
     return _task(
         condition,
         draw,
-        solver=converse(run.protocol, [tool.model_dump() for tool in condition.tools]),
+        solver=converse(
+            run.protocol, [tool.model_dump() for tool in condition.tools], condition.tells_context
+        ),
         scorer=grade_reply(run.grader, run.protocol),
         model_roles={GRADER: run.grading_model} if run.grading_model is not None else None,
         said=grader_metadata(run.grader),
@@ -83,6 +86,8 @@ def _settle(asked: Mapping[str, Any], *, acts: bool) -> tuple[RunOptions, Condit
     protocol = condition.protocol
     if protocol.acts is not acts:
         raise UsageError(f"protocol {protocol} is the task casewise/{protocol.task}")
+    if acts and isinstance(api := get_model().api, TargetModel) and api.target.tells_context:
+        condition = condition.undescribed
     model = "" if run.sampling == Sampling.GREEDY else str(get_model())
     return run, condition, make_draw(run, model)
 
@@ -107,15 +112,18 @@ def ask(protocol: str = PROTOCOL, samples: int = 1) -> Solver:
 
 
 @solver
-def converse(protocol: str = ACTS, tools: Sequence[dict[str, Any]] = ()) -> Solver:
+def converse(
+    protocol: str = ACTS, tools: Sequence[dict[str, Any]] = (), tells_context: bool = False
+) -> Solver:
     """The solver of ``casewise/respond``; see ``ask_unit``.
 
     Args:
         protocol: Name of the protocol.
         tools: Definitions of tools, as chat formats write them.
+        tells_context: Whether requests to a target may hold the context.
     """
     known = [ToolDefinition.model_validate(tool) for tool in tools]
-    return _solve_by(ask_unit(find_protocol(protocol), tools=known))
+    return _solve_by(ask_unit(find_protocol(protocol), 1, known, tells_context))
 
 
 def _solve_by(ask: Ask) -> Solver:
