@@ -1,28 +1,33 @@
 """Hugging Face models in this process: a tiny one, against plain forward passes."""
 
-import asyncio
 import json
 import math
 import platform
 import re
+import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from conftest import cli_in
 from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
+from inspect_ai.model import (
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelOutput,
+)
 from support.fake_openai import FakeServer
 from support.scores import model_rows
-from support.tiny import WINDOW, Late, make_tiny
+from support.tiny import WINDOW, Late, Plain, answers, make_tiny, places
 
-if TYPE_CHECKING:
-    from casewise.evaluation import Replied
-    from casewise_hf._engine import Engine, TokenRequest
+torch = Late("torch")
 
-torch, transformers = Late("torch"), Late("transformers")
-hf_engine, hf_load = Late("casewise_hf._engine"), Late("casewise_hf._load")
+# Inspect asks tenacity for its waits as it did in earlier versions.
+pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
 
 Flows = dict[str, subprocess.CompletedProcess[str]]
 
@@ -70,9 +75,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def flows(folder: Path, tiny: Path, engine: "Engine") -> Flows:
-    """What every command of this file ended with; the engine, which they share, begins anew."""
-    engine._prefix.clear()
+def flows(folder: Path, tiny: Path) -> Flows:
+    """What every command of this file ended with."""
     sweep = {
         "model": [f"casewise-hf/{tiny}"],
         "protocol": ["probability"],
@@ -105,131 +109,107 @@ def flows(folder: Path, tiny: Path, engine: "Engine") -> Flows:
 
 
 @pytest.fixture(scope="module")
-def engine(tiny: Path) -> "Engine":
-    found: Engine = hf_engine.open_engine(str(tiny), hf_load.Options())
-    return found
-
-
-@pytest.fixture(scope="module")
-def plain(tiny: Path) -> Any:
+def plain(tiny: Path) -> Plain:
     """The model as transformers loads it."""
-    return transformers.AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.float32)
+    return Plain(tiny)
 
 
-@pytest.fixture(scope="module")
-def asked(engine: "Engine", prompts: list[str]) -> list[tuple[int, ...]]:
-    """Every prompt of three conditions, in tokens."""
-    return [engine.tokens.prompt([{"role": "user", "content": text}]) for text in prompts]
+@pytest.fixture
+def copy(tiny: Path, tmp_path: Path) -> Path:
+    """The model under a path of its own, which nobody has asked before."""
+    return Path(shutil.copytree(tiny, tmp_path / "copy"))
 
 
-def plain_pass(plain: Any, tokens: Sequence[int]) -> Any:
-    """Log-probabilities of the next token by one forward pass without any cache."""
-    with torch.inference_mode():
-        logits = plain(input_ids=torch.tensor([list(tokens)]), use_cache=False).logits
-    return logits[0, -1].float().log_softmax(-1)
+def counts(output: ModelOutput) -> tuple[int, int]:
+    """Tokens of the prompt that were computed, and that the cache held."""
+    assert output.usage is not None
+    return output.usage.input_tokens, output.usage.input_tokens_cache_read or 0
 
 
 def tree_size(texts: Iterable[tuple[int, ...]]) -> int:
     return len({text[:end] for text in texts for end in range(1, len(text) + 1)})
 
 
-def request(tokens: tuple[int, ...], *given: Any, **more: Any) -> "TokenRequest":
-    made: TokenRequest = hf_engine.TokenRequest(tokens, *given, **more)
-    return made
-
-
-def one_pass(tokens: tuple[int, ...]) -> "TokenRequest":
-    return request(tokens, max_tokens=1, candidates=200)
-
-
-def answers(engine: "Engine", requests: Sequence["TokenRequest"]) -> list["Replied"]:
-    async def main() -> list["Replied"]:
-        return await asyncio.gather(*(engine.line.ask(one.tokens, one, 1) for one in requests))
-
-    return asyncio.run(main())
-
-
-def furthest(engine: "Engine", plain: Any, tokens: tuple[int, ...], replied: "Replied") -> float:
-    """The largest difference of a log-probability from the plain pass."""
-    expected = plain_pass(plain, tokens)
-    (place,) = replied.places
-    texts = [engine.tokens.text(one) for one in range(len(expected))]
-    # Pieces of letters beyond ASCII have one text.
-    known = {text: number for number, text in enumerate(texts) if texts.count(text) == 1}
-    assert len(known) > 400
-    return max(
-        abs(logprob - float(expected[known[text]]))
-        for text, logprob in place.candidates
-        if text in known
-    )
-
-
 def test_each_token_of_the_tree_is_computed_once(
-    engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
+    copy: Path, plain: Plain, prompts: list[str]
 ) -> None:
-    engine._prefix.clear()
-    replies = answers(engine, [one_pass(tokens) for tokens in reversed(asked)])
-    assert sum(one.computed for one in replies) == tree_size(asked)
-    assert sum(one.computed + one.reused for one in replies) == sum(map(len, asked))
-    for tokens, replied in zip(reversed(asked), replies, strict=True):
-        assert furthest(engine, plain, tokens, replied) < EXACT
+    replies = answers(copy, prompts[::-1])
+    asked = [plain.tokens(text) for text in prompts[::-1]]
+    assert sum(counts(one)[0] for one in replies) == tree_size(asked)
+    assert sum(sum(counts(one)) for one in replies) == sum(map(len, asked))
+    for tokens, output in zip(asked, replies, strict=True):
+        assert plain.furthest(tokens, output) < EXACT
+    # Again, and the whole prompt is there.
+    (again,) = answers(copy, [prompts[-1]])
+    (again,) = answers(copy, [prompts[-1]])
+    assert counts(again) == (0, len(asked[0]))
+    assert plain.furthest(asked[0], again) < EXACT
 
 
-def test_a_prompt_again_and_its_beginning(
-    engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
-) -> None:
-    """By hand: the whole prompt; nothing; the last token of a beginning; the two cut off."""
-    tokens, engine_prefix = asked[0], engine._prefix
-    engine_prefix.clear()
-    found = []
-    for one in (tokens, tokens, tokens[:-2], tokens):
-        (replied,) = answers(engine, [one_pass(one)])
-        assert furthest(engine, plain, one, replied) < EXACT
-        found.append(replied.computed)
-    assert found == [len(tokens), 0, 1, 2]
-
-
-def test_batches_say_the_same(
-    tiny: Path, engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
-) -> None:
+def test_batches_say_the_same(copy: Path, plain: Plain, prompts: list[str]) -> None:
     """What a GPU does, here on a CPU."""
-    batched = hf_engine.open_engine(str(tiny), hf_load.Options(batch_size=4))
-    assert batched.is_batched
-    assert not engine.is_batched
-    replies = answers(batched, [one_pass(one) for one in asked])
+    replies = answers(copy, prompts, batch_size=4)
     # One that is left over alone takes what the cache has.
-    assert sum(one.reused == 0 for one in replies) >= len(asked) - 2
-    for tokens, replied in zip(asked, replies, strict=True):
-        assert furthest(engine, plain, tokens, replied) < EXACT
+    assert sum(counts(one)[1] == 0 for one in replies) >= len(prompts) - 2
+    for text, output in zip(prompts, replies, strict=True):
+        assert plain.furthest(plain.tokens(text), output) < EXACT
 
 
-def test_writing(engine: "Engine", plain: Any, asked: list[tuple[int, ...]]) -> None:
+def test_writing(copy: Path, plain: Plain, prompts: list[str]) -> None:
     """Greedy answers are the most probable tokens, one after the other, whatever was cached."""
-    tokens = asked[3]
+    tokens = plain.tokens(prompts[3])
     written: list[int] = []
     for _ in range(5):
-        written.append(int(plain_pass(plain, [*tokens, *written]).argmax()))
-    (replied,) = answers(engine, [request(tokens, max_tokens=5, candidates=3)])
-    assert replied.text == engine.tokens.answer(written)
-    assert (replied.written, replied.stop, len(replied.places)) == (5, "max_tokens", 5)
-    assert math.isclose(
-        replied.places[0].logprob, float(plain_pass(plain, tokens).max()), abs_tol=EXACT
-    )
-    # What was written stays in the cache for the next turn of a conversation.
-    longer = (*tokens, *written, *asked[4][-3:])
-    (after,) = answers(engine, [one_pass(longer)])
-    assert after.reused >= len(tokens) + 3
-    assert furthest(engine, plain, longer, after) < EXACT
+        written.append(int(plain.logprobs([*tokens, *written]).argmax()))
+    config = GenerateConfig(max_tokens=5, temperature=0, logprobs=True, top_logprobs=3)
+    (output,) = answers(copy, [prompts[3]], config)
+    assert output.completion == plain.tokenizer.decode(written, skip_special_tokens=True)
+    assert output.usage is not None
+    assert (output.usage.output_tokens, output.stop_reason) == (5, "max_tokens")
+    (first, *more) = places(output)
+    assert len(more) == 4
+    assert math.isclose(first.logprob, float(plain.logprobs(tokens).max()), abs_tol=EXACT)
+    # It stays in the cache for the next turn of a conversation.
+    turns = [("user", prompts[3]), ("assistant", output.completion), ("user", "And now?")]
+    roles = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    (after,) = answers(copy, [[roles[role](content=text) for role, text in turns]])
+    assert counts(after)[1] >= len(tokens)
+    assert plain.furthest(plain.tokens(*turns), after) < EXACT
 
 
-def test_stops_and_seeds(engine: "Engine", asked: list[tuple[int, ...]]) -> None:
-    drawn = request(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
-    (first,), (again,) = answers(engine, [drawn]), answers(engine, [drawn])
-    assert first.text == again.text
-    stop = first.text[4:6]
-    (cut,) = answers(engine, [request(asked[0], 12, 1.0, top_p=0.95, seed=5, stop=(stop,))])
-    assert cut.text == first.text[: first.text.index(stop)]
-    assert cut.stop == "stop"
+def test_stops_and_seeds(copy: Path, prompts: list[str]) -> None:
+    drawn = GenerateConfig(max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
+    (first,), (again,) = (answers(copy, prompts[:1], drawn) for _ in range(2))
+    assert first.completion == again.completion
+    stop = first.completion[4:6]
+    (cut,) = answers(copy, prompts[:1], drawn.model_copy(update={"stop_seqs": [stop]}))
+    assert cut.completion == first.completion[: first.completion.index(stop)]
+    assert cut.stop_reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("template", "read"),
+    [
+        (None, "system: be brief\n\nuser: safe?\n\nassistant:"),
+        # It takes no system message.
+        (
+            "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            "{% for one in messages %}[{{ one.content }}]{% endfor %}",
+            "[be brief\n\nsafe?]",
+        ),
+    ],
+    ids=["none", "without system"],
+)
+def test_what_a_model_reads_by_its_template(
+    tmp_path: Path, template: str | None, read: str
+) -> None:
+    path = make_tiny(tmp_path / "model", ["be brief"], template=template)
+    turns = [ChatMessageSystem(content="be brief"), ChatMessageUser(content="safe?")]
+    (output,) = answers(path, [turns])
+    plain = Plain(path)
+    tokens = tuple(plain.tokenizer.encode(read))
+    assert sum(counts(output)) == len(tokens)
+    assert plain.furthest(tokens, output) < EXACT
 
 
 def samples_in(folder: Path) -> list[tuple[dict[str, Any], EvalSample]]:
@@ -238,12 +218,11 @@ def samples_in(folder: Path) -> list[tuple[dict[str, Any], EvalSample]]:
     return [(log.eval.metadata or {}, one) for log in logs for one in log.samples or []]
 
 
-def test_a_run_with_ablations(
-    flows: Flows, folder: Path, engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
-) -> None:
+def test_a_run_with_ablations(flows: Flows, folder: Path, plain: Plain, prompts: list[str]) -> None:
     """The whole way: each token of the tree once, and P(safe) as of plain passes."""
     assert flows["sweep"].returncode == 0, flows["sweep"].stderr
     samples = samples_in(folder / "sweep")
+    asked = [plain.tokens(text) for text in prompts]
     assert len(samples) == len(asked)
     usages = [usage for _, one in samples for usage in one.model_usage.values()]
     assert sum(one.input_tokens for one in usages) == tree_size(asked)
@@ -253,11 +232,11 @@ def test_a_run_with_ablations(
         # The choice that was made stands in the table's variant, and more of it in the log.
         assert said["variant"] == "greedy;dtype=float32"
         assert said["made_with"]["torch"] == torch.__version__
-        tokens = engine.tokens.prompt([{"role": "user", "content": sample.input[0].text}])  # type: ignore[union-attr]
-        likely = plain_pass(plain, tokens).exp().tolist()
+        tokens = plain.tokens(sample.input[0].text)  # type: ignore[union-attr]
+        likely = plain.logprobs(tokens).exp().tolist()
         mass = {"safe": 0.0, "unsafe": 0.0}
         for token, one in enumerate(likely):
-            word = engine.tokens.text(token).strip().casefold()
+            word = plain.text(token).strip().casefold()
             mass[word] = mass.get(word, 0.0) + one
         (score,) = (one.value for one in (sample.scores or {}).values())
         assert isinstance(score, dict)
@@ -304,21 +283,3 @@ def test_models_that_are_none(flows: Flows) -> None:
         assert done.returncode == 2, done.stderr
         assert said in " ".join(done.stderr.split())
         assert f"error: casewise-hf/{model}".strip("/") in done.stderr
-
-
-def test_without_a_chat_template(tmp_path: Path) -> None:
-    folder = make_tiny(tmp_path / "plain", ["be brief"], template=False)
-    found = hf_engine.open_engine(str(folder), hf_load.Options())
-    turns = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "safe?"}]
-    said = found.tokens.answer(found.tokens.prompt(turns))
-    assert said == "system: be brief\n\nuser: safe?\n\nassistant:"
-
-
-def test_a_template_that_takes_no_system_message(tmp_path: Path, tiny: Path) -> None:
-    found = hf_engine.open_engine(str(tiny), hf_load.Options(batch_size=2)).tokens
-    found.raw.chat_template = (
-        "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
-        "{% for one in messages %}[{{ one.content }}]{% endfor %}"
-    )
-    turns = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "safe?"}]
-    assert found.answer(found.prompt(turns)) == "[be brief\n\nsafe?]"
